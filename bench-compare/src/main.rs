@@ -1,0 +1,2 @@
+//! The same operations over Esker and RocksDB.
+fn main() {}

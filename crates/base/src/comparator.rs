@@ -1,0 +1,230 @@
+//! The order of user keys. RocksDB's four built-in orders are an enum so that hot paths compare without an indirect call.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// An order a user supplies. It must be total and never change for a database: its name lies in MANIFEST and SSTs.
+pub trait Comparator: Send + Sync + 'static {
+    /// Name stored with the data; a database opened with another name is refused.
+    fn name(&self) -> &str;
+
+    /// Compares two user keys, timestamps included.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// Bytes of the timestamp every key ends in, 0 without timestamps.
+    fn timestamp_size(&self) -> usize {
+        0
+    }
+
+    /// Compares two user keys with their timestamps left out of account.
+    fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.compare(a, b)
+    }
+}
+
+/// The order of a column family's user keys.
+#[derive(Clone)]
+pub enum UserComparator {
+    /// Unsigned bytes, a prefix first. The default.
+    Bytewise,
+    /// The exact inverse.
+    ReverseBytewise,
+    /// Bytewise, then the trailing 8-byte little-endian timestamp descending.
+    BytewiseU64Ts,
+    /// Reverse bytewise, then the timestamp descending.
+    ReverseBytewiseU64Ts,
+    /// An order of the user's own.
+    Custom(Arc<dyn Comparator>),
+}
+
+/// Bytes of the built-in timestamps.
+const U64_TS: usize = 8;
+
+impl UserComparator {
+    /// The built-in order of that name, if it is one.
+    pub fn builtin(name: &str) -> Option<UserComparator> {
+        Some(match name {
+            "leveldb.BytewiseComparator" => UserComparator::Bytewise,
+            "rocksdb.ReverseBytewiseComparator" => UserComparator::ReverseBytewise,
+            "leveldb.BytewiseComparator.u64ts" => UserComparator::BytewiseU64Ts,
+            "rocksdb.ReverseBytewiseComparator.u64ts" => UserComparator::ReverseBytewiseU64Ts,
+            _ => return None,
+        })
+    }
+
+    /// The name that lies on disk.
+    pub fn name(&self) -> &str {
+        match self {
+            UserComparator::Bytewise => "leveldb.BytewiseComparator",
+            UserComparator::ReverseBytewise => "rocksdb.ReverseBytewiseComparator",
+            UserComparator::BytewiseU64Ts => "leveldb.BytewiseComparator.u64ts",
+            UserComparator::ReverseBytewiseU64Ts => "rocksdb.ReverseBytewiseComparator.u64ts",
+            UserComparator::Custom(custom) => custom.name(),
+        }
+    }
+
+    /// True when the order is that of unsigned bytes, so that 8-byte big-endian prefixes may stand in for keys.
+    #[inline]
+    pub fn is_bytewise(&self) -> bool {
+        matches!(self, UserComparator::Bytewise)
+    }
+
+    /// Bytes of the timestamp every key ends in; 0 without timestamps.
+    #[inline]
+    pub fn timestamp_size(&self) -> usize {
+        match self {
+            UserComparator::Bytewise | UserComparator::ReverseBytewise => 0,
+            UserComparator::BytewiseU64Ts | UserComparator::ReverseBytewiseU64Ts => U64_TS,
+            UserComparator::Custom(custom) => custom.timestamp_size(),
+        }
+    }
+
+    /// The key without its timestamp. A key too short to hold one is returned whole.
+    #[inline]
+    pub fn strip_timestamp<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        &key[..key.len().saturating_sub(self.timestamp_size())]
+    }
+
+    /// The timestamp a key ends in.
+    #[inline]
+    pub fn timestamp<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        &key[key.len().saturating_sub(self.timestamp_size())..]
+    }
+
+    /// Compares two user keys, timestamps included.
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            UserComparator::Bytewise => a.cmp(b),
+            _ => self.compare_slow(a, b),
+        }
+    }
+
+    #[inline(never)]
+    fn compare_slow(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            UserComparator::Bytewise => a.cmp(b),
+            UserComparator::ReverseBytewise => b.cmp(a),
+            UserComparator::BytewiseU64Ts => {
+                let (key_a, ts_a) = split_u64_ts(a);
+                let (key_b, ts_b) = split_u64_ts(b);
+                key_a.cmp(key_b).then_with(|| ts_b.cmp(&ts_a))
+            }
+            UserComparator::ReverseBytewiseU64Ts => {
+                let (key_a, ts_a) = split_u64_ts(a);
+                let (key_b, ts_b) = split_u64_ts(b);
+                key_b.cmp(key_a).then_with(|| ts_b.cmp(&ts_a))
+            }
+            UserComparator::Custom(custom) => custom.compare(a, b),
+        }
+    }
+
+    /// Compares two user keys with their timestamps left out of account.
+    #[inline]
+    pub fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            UserComparator::Bytewise => a.cmp(b),
+            UserComparator::ReverseBytewise => b.cmp(a),
+            UserComparator::BytewiseU64Ts => self.strip_timestamp(a).cmp(self.strip_timestamp(b)),
+            UserComparator::ReverseBytewiseU64Ts => self.strip_timestamp(b).cmp(self.strip_timestamp(a)),
+            UserComparator::Custom(custom) => custom.compare_without_timestamp(a, b),
+        }
+    }
+
+    /// Orders two timestamps: the greater is the newer.
+    pub fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            UserComparator::Custom(custom) => custom.compare(b, a),
+            _ => u64_ts(a).cmp(&u64_ts(b)),
+        }
+    }
+
+    /// Shortens `start` to a key `k` with `start <= k < limit`, to be an index entry between two blocks.
+    /// Leaves it as it is where that is not possible or the order is not bytewise.
+    pub fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
+        if !self.is_bytewise() {
+            return;
+        }
+        let common = start.iter().zip(limit).take_while(|(a, b)| a == b).count();
+        if common == start.len() || common == limit.len() || start[common] >= limit[common] {
+            return;
+        }
+        if limit.len() > common + 1 || start[common] + 1 < limit[common] {
+            start[common] += 1;
+            start.truncate(common + 1);
+        } else if let Some(ahead) = start[common + 1..].iter().position(|&byte| byte != 0xff) {
+            let at = common + 1 + ahead;
+            start[at] += 1;
+            start.truncate(at + 1);
+        }
+    }
+}
+
+impl fmt::Debug for UserComparator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for UserComparator {
+    /// Orders are the same when their names are: the name is the promise.
+    fn eq(&self, other: &UserComparator) -> bool {
+        self.name() == other.name()
+    }
+}
+
+fn split_u64_ts(key: &[u8]) -> (&[u8], u64) {
+    let (key, ts) = key.split_at(key.len().saturating_sub(U64_TS));
+    (key, u64_ts(ts))
+}
+
+/// A key shorter than a timestamp can only come from a damaged file; it gets an order, not a panic.
+fn u64_ts(ts: &[u8]) -> u64 {
+    let mut bytes = [0; U64_TS];
+    let len = ts.len().min(U64_TS);
+    bytes[..len].copy_from_slice(&ts[..len]);
+    u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn separator(start: &[u8], limit: &[u8]) -> Vec<u8> {
+        let mut out = start.to_vec();
+        UserComparator::Bytewise.shorten_separator(&mut out, limit);
+        assert!(
+            start <= &out[..] && (&out[..] < limit || out == start),
+            "{start:?} {out:?} {limit:?}"
+        );
+        out
+    }
+
+    #[test]
+    fn separators_are_rocksdbs() {
+        assert_eq!(separator(b"abc1xyz", b"abc9"), b"abc2");
+        assert_eq!(separator(b"abc", b"abcd"), b"abc");
+        assert_eq!(separator(b"abcAAAA", b"abcBBBB"), b"abcB");
+        assert_eq!(separator(b"abcAAA", b"abcB"), b"abcAB");
+        assert_eq!(separator(b"a\xff\xff", b"b"), b"a\xff\xff");
+        assert_eq!(separator(b"b", b"a"), b"b");
+    }
+
+    #[test]
+    fn timestamps_descend_within_a_key() {
+        let order = UserComparator::BytewiseU64Ts;
+        let at = |key: &[u8], ts: u64| [key, &ts.to_le_bytes()].concat();
+        assert_eq!(order.compare(&at(b"a", 300), &at(b"a", 2)), Ordering::Less);
+        assert_eq!(order.compare(&at(b"a", 1), &at(b"b", 900)), Ordering::Less);
+        assert_eq!(
+            order.compare_without_timestamp(&at(b"a", 1), &at(b"a", 2)),
+            Ordering::Equal
+        );
+        assert_eq!(
+            order.compare(b"x", b"yy"),
+            Ordering::Greater,
+            "damaged keys have an order too"
+        );
+    }
+}

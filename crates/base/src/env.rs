@@ -1,0 +1,77 @@
+//! The only source of time and chance, so that a test can put its own in their place.
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub use fastrand::Rng;
+
+/// Tells the time.
+pub trait Clock: Send + Sync + Debug {
+    /// Time since some fixed moment; never goes back. For durations.
+    fn now(&self) -> Duration;
+
+    /// Seconds since 1970, for what is written into files.
+    fn unix_seconds(&self) -> u64;
+}
+
+/// The machine's clock.
+#[derive(Debug)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl SystemClock {
+    /// Counts from now.
+    pub fn new() -> SystemClock {
+        SystemClock {
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> SystemClock {
+        SystemClock::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs())
+    }
+}
+
+/// A clock that moves only when told to.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    micros: AtomicU64,
+}
+
+impl ManualClock {
+    /// Moves time on by `step`.
+    pub fn advance(&self, step: Duration) {
+        self.micros.fetch_add(step.as_micros() as u64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::SeqCst))
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        self.now().as_secs()
+    }
+}
+
+/// A seed nobody chose: for session identities, and for tests that print it so that a failure can be replayed.
+pub fn fresh_seed() -> u64 {
+    fastrand::u64(..)
+}

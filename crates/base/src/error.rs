@@ -1,0 +1,239 @@
+//! The one error type. A [`kind`](ErrorKind) to match on, and where known the file and the offset it came from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// `Result` with Esker's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, in RocksDB's categories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Something asked for by name (a column family, a file) does not exist. Absent keys are `None`, not errors.
+    NotFound,
+    /// Bytes on disk are not what they must be.
+    Corruption,
+    /// The request is valid, but this engine does not do it.
+    NotSupported,
+    /// The caller passed something that can never work.
+    InvalidArgument,
+    /// The operating system refused or failed.
+    Io,
+    /// A merge could not be resolved.
+    MergeFailed,
+    /// The answer is not known without doing what the caller forbade (reading from disk, waiting).
+    Incomplete,
+    /// The database is closing.
+    ShutdownInProgress,
+    /// A limit of time ran out.
+    TimedOut,
+    /// Stopped on request.
+    Aborted,
+    /// A resource is in use; trying again may work.
+    Busy,
+    /// A conflict that a new attempt may not meet.
+    TryAgain,
+    /// The column family was dropped.
+    ColumnFamilyDropped,
+    /// Another process, or this one, has the database open.
+    LockHeld,
+    /// The disk, or the space allowed, is full.
+    NoSpace,
+    /// An earlier write or sync failed, and the database takes no more writes until reopened.
+    ReadOnly,
+}
+
+impl ErrorKind {
+    /// The words RocksDB's `Status::ToString` begins with.
+    pub fn words(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "NotFound",
+            ErrorKind::Corruption => "Corruption",
+            ErrorKind::NotSupported => "Not implemented",
+            ErrorKind::InvalidArgument => "Invalid argument",
+            ErrorKind::Io => "IO error",
+            ErrorKind::MergeFailed => "Corruption: Merge operator failed",
+            ErrorKind::Incomplete => "Result incomplete",
+            ErrorKind::ShutdownInProgress => "Shutdown in progress",
+            ErrorKind::TimedOut => "Operation timed out",
+            ErrorKind::Aborted => "Operation aborted",
+            ErrorKind::Busy => "Resource busy",
+            ErrorKind::TryAgain => "Operation failed. Try again.",
+            ErrorKind::ColumnFamilyDropped => "Column family dropped",
+            ErrorKind::LockHeld => "IO error: While lock file",
+            ErrorKind::NoSpace => "IO error: No space left on device",
+            ErrorKind::ReadOnly => "IO error: Database is read-only after a failed write",
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    file: Option<PathBuf>,
+    offset: Option<u64>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// An error of the engine. One word wide; cloning it is cheap enough to latch one and hand it out again.
+///
+/// Its text begins with RocksDB's words for the kind, then the message, then `file F, offset N` where known.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+impl Error {
+    /// An error of `kind`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            file: None,
+            offset: None,
+            source: None,
+        }))
+    }
+
+    /// [`ErrorKind::Corruption`].
+    #[cold]
+    pub fn corruption(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Corruption, message)
+    }
+
+    /// [`ErrorKind::InvalidArgument`].
+    #[cold]
+    pub fn invalid_argument(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// [`ErrorKind::NotSupported`].
+    #[cold]
+    pub fn not_supported(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NotSupported, message)
+    }
+
+    /// An operating-system error met while doing `action` ("open", "append to") to `file`.
+    /// A full disk becomes [`ErrorKind::NoSpace`], a missing file [`ErrorKind::NotFound`].
+    #[cold]
+    pub fn io(action: &str, file: &Path, source: std::io::Error) -> Error {
+        let kind = match source.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+            _ => ErrorKind::Io,
+        };
+        let mut error = Error::new(kind, format!("While {action}: {source}")).in_file(file);
+        error.0.source = Some(Arc::new(source));
+        error
+    }
+
+    /// Names the file, unless a deeper layer already did.
+    pub fn in_file(mut self, file: &Path) -> Error {
+        self.0.file.get_or_insert_with(|| file.to_path_buf());
+        self
+    }
+
+    /// Names the offset in bytes within the file, unless a deeper layer already did.
+    pub fn at(mut self, offset: u64) -> Error {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// Shifts a known offset by `base`: a decoder counts from the start of its buffer, its caller from the start of the file.
+    pub fn offset_by(mut self, base: u64) -> Error {
+        self.0.offset = Some(self.0.offset.unwrap_or(0).saturating_add(base));
+        self
+    }
+
+    /// Puts `context: ` before the message.
+    pub fn context(mut self, context: &str) -> Error {
+        self.0.message = format!("{context}: {}", self.0.message);
+        self
+    }
+
+    /// The same error under another kind.
+    pub fn with_kind(mut self, kind: ErrorKind) -> Error {
+        self.0.kind = kind;
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The message without kind, file and offset.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The file concerned, where one is.
+    pub fn file(&self) -> Option<&Path> {
+        self.0.file.as_deref()
+    }
+
+    /// Offset in bytes within [`file`](Error::file), where known.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// True for [`ErrorKind::Corruption`].
+    pub fn is_corruption(&self) -> bool {
+        self.kind() == ErrorKind::Corruption
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.kind.words(), self.0.message)?;
+        if let Some(file) = &self.0.file {
+            write!(f, ", file {}", file.display())?;
+        }
+        if let Some(offset) = self.0.offset {
+            write!(f, ", offset {offset}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({self})")
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_begins_with_rocksdb_words_and_ends_with_the_place() {
+        let error = Error::corruption("bad block")
+            .at(4096)
+            .in_file(Path::new("db/000007.sst"));
+        assert_eq!(
+            error.to_string(),
+            "Corruption: bad block, file db/000007.sst, offset 4096"
+        );
+    }
+
+    #[test]
+    fn the_deepest_place_wins() {
+        let error = Error::corruption("x")
+            .in_file(Path::new("inner"))
+            .at(7)
+            .in_file(Path::new("outer"))
+            .at(9);
+        assert_eq!(
+            (error.file(), error.offset()),
+            (Some(Path::new("inner")), Some(7))
+        );
+    }
+}

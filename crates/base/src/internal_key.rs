@@ -1,0 +1,227 @@
+//! Internal keys: `user key ‖ u64 little-endian of (sequence << 8 | kind)`.
+//!
+//! They sort by user key ascending, then by the packed trailer descending, so the newest version of a key comes first.
+
+use std::cmp::Ordering;
+
+use crate::comparator::UserComparator;
+use crate::error::{Error, Result};
+
+/// A sequence number: every write gets the next one; a reader at `s` sees writes up to and including `s`.
+pub type SeqNo = u64;
+
+/// Highest sequence number: 56 bits.
+pub const MAX_SEQNO: SeqNo = (1 << 56) - 1;
+
+/// Bytes of the trailer.
+pub const TRAILER_LEN: usize = 8;
+
+/// What an entry does to its key. The numbers lie on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// The key is gone.
+    Deletion = 0x00,
+    /// The key has this value.
+    Value = 0x01,
+    /// An operand for the merge operator.
+    Merge = 0x02,
+    /// The key, written once since the last deletion, is gone.
+    SingleDeletion = 0x07,
+    /// Keys from this one up to the value, exclusive, are gone. Only in range-deletion blocks.
+    RangeDeletion = 0x0f,
+    /// The value lies in a blob file; this is its index.
+    BlobIndex = 0x11,
+    /// The key is gone as of the timestamp it ends in.
+    DeletionWithTimestamp = 0x14,
+    /// The value is a wide-column entity.
+    WideColumnEntity = 0x16,
+    /// A value followed by the sequence number it would rather have (RocksDB's TimedPut).
+    ValuePreferredSeqno = 0x18,
+}
+
+/// The largest trailer byte in use: seek targets carry it so that they sort before every entry of their sequence number.
+pub const KIND_FOR_SEEK: u8 = Kind::ValuePreferredSeqno as u8;
+
+impl Kind {
+    /// The kind of a trailer's low byte.
+    #[inline]
+    pub fn from_byte(byte: u8) -> Option<Kind> {
+        Some(match byte {
+            0x00 => Kind::Deletion,
+            0x01 => Kind::Value,
+            0x02 => Kind::Merge,
+            0x07 => Kind::SingleDeletion,
+            0x0f => Kind::RangeDeletion,
+            0x11 => Kind::BlobIndex,
+            0x14 => Kind::DeletionWithTimestamp,
+            0x16 => Kind::WideColumnEntity,
+            0x18 => Kind::ValuePreferredSeqno,
+            _ => return None,
+        })
+    }
+
+    /// True for the kinds that hide older versions without giving a value.
+    pub fn is_tombstone(self) -> bool {
+        matches!(
+            self,
+            Kind::Deletion | Kind::SingleDeletion | Kind::DeletionWithTimestamp
+        )
+    }
+}
+
+/// The trailer of `seqno` and a kind byte.
+#[inline]
+pub const fn pack_trailer(seqno: SeqNo, kind: u8) -> u64 {
+    (seqno << 8) | kind as u64
+}
+
+/// The user key of an internal key, which must be at least [`TRAILER_LEN`] long.
+#[inline]
+pub fn user_key(internal_key: &[u8]) -> &[u8] {
+    &internal_key[..internal_key.len() - TRAILER_LEN]
+}
+
+/// The packed trailer of an internal key, which must be at least [`TRAILER_LEN`] long.
+#[inline]
+pub fn trailer(internal_key: &[u8]) -> u64 {
+    let bytes = &internal_key[internal_key.len() - TRAILER_LEN..];
+    u64::from_le_bytes(bytes.try_into().expect("a slice of eight"))
+}
+
+/// The sequence number of an internal key, which must be at least [`TRAILER_LEN`] long.
+#[inline]
+pub fn seqno(internal_key: &[u8]) -> SeqNo {
+    trailer(internal_key) >> 8
+}
+
+/// The kind byte of an internal key, known or not.
+#[inline]
+pub fn kind_byte(internal_key: &[u8]) -> u8 {
+    internal_key[internal_key.len() - TRAILER_LEN]
+}
+
+/// Appends `user_key` and its trailer to `out`.
+#[inline]
+pub fn append(out: &mut Vec<u8>, user_key: &[u8], seqno: SeqNo, kind: Kind) {
+    out.extend_from_slice(user_key);
+    out.extend_from_slice(&pack_trailer(seqno, kind as u8).to_le_bytes());
+}
+
+/// A new internal key.
+pub fn encode(user_key: &[u8], seqno: SeqNo, kind: Kind) -> Vec<u8> {
+    let mut out = Vec::with_capacity(user_key.len() + TRAILER_LEN);
+    append(&mut out, user_key, seqno, kind);
+    out
+}
+
+/// Makes `out` the seek target that sorts before every version of `user_key` visible at `seqno` and after all newer ones.
+#[inline]
+pub fn set_seek_target(out: &mut Vec<u8>, user_key: &[u8], seqno: SeqNo) {
+    out.clear();
+    out.extend_from_slice(user_key);
+    out.extend_from_slice(&pack_trailer(seqno, KIND_FOR_SEEK).to_le_bytes());
+}
+
+/// The three parts of an internal key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParsedInternalKey<'a> {
+    /// What the user wrote, with its timestamp if the family has them.
+    pub user_key: &'a [u8],
+    /// When.
+    pub seqno: SeqNo,
+    /// What it does.
+    pub kind: Kind,
+}
+
+impl<'a> ParsedInternalKey<'a> {
+    /// Splits `internal_key`; `Corruption` if it is too short or of an unknown kind.
+    #[inline]
+    pub fn parse(internal_key: &'a [u8]) -> Result<ParsedInternalKey<'a>> {
+        if internal_key.len() < TRAILER_LEN {
+            return Err(Error::corruption(format!(
+                "internal key of {} bytes",
+                internal_key.len()
+            )));
+        }
+        let trailer = trailer(internal_key);
+        let kind = Kind::from_byte(trailer as u8).ok_or_else(|| {
+            Error::corruption(format!("internal key of unknown kind {:#04x}", trailer as u8))
+        })?;
+        Ok(ParsedInternalKey {
+            user_key: user_key(internal_key),
+            seqno: trailer >> 8,
+            kind,
+        })
+    }
+}
+
+/// The order of internal keys over an order of user keys.
+#[derive(Clone, Debug)]
+pub struct InternalComparator {
+    user: UserComparator,
+}
+
+impl InternalComparator {
+    /// Over `user`.
+    pub fn new(user: UserComparator) -> InternalComparator {
+        InternalComparator { user }
+    }
+
+    /// The order of user keys.
+    #[inline]
+    pub fn user(&self) -> &UserComparator {
+        &self.user
+    }
+
+    /// Compares two internal keys, each at least [`TRAILER_LEN`] long.
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.user
+            .compare(user_key(a), user_key(b))
+            .then_with(|| trailer(b).cmp(&trailer(a)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_version_sorts_first() {
+        let order = InternalComparator::new(UserComparator::Bytewise);
+        let keys = [
+            encode(b"a", 9, Kind::Value),
+            encode(b"a", 9, Kind::Deletion),
+            encode(b"a", 3, Kind::Value),
+            encode(b"b", 100, Kind::Value),
+        ];
+        assert!(keys.is_sorted_by(|a, b| order.compare(a, b) == Ordering::Less));
+        let mut target = Vec::new();
+        set_seek_target(&mut target, b"a", 9);
+        assert_eq!(order.compare(&target, &keys[0]), Ordering::Less);
+    }
+
+    #[test]
+    fn worked_bytes_of_the_format_document() {
+        assert_eq!(encode(b"b", 5, Kind::Deletion), [0x62, 0x00, 5, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            encode(b"c", 6, Kind::RangeDeletion),
+            [0x63, 0x0f, 6, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(
+            encode(b"d", MAX_SEQNO, Kind::RangeDeletion)[1..],
+            [0x0f, 255, 255, 255, 255, 255, 255, 255]
+        );
+    }
+
+    #[test]
+    fn short_keys_and_unknown_kinds_are_corruption() {
+        assert!(ParsedInternalKey::parse(b"short").unwrap_err().is_corruption());
+        assert!(
+            ParsedInternalKey::parse(&[b'k', 0x55, 0, 0, 0, 0, 0, 0, 0])
+                .unwrap_err()
+                .is_corruption()
+        );
+    }
+}

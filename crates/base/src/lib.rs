@@ -1,0 +1,27 @@
+//! What every crate of Esker shares, and nothing else: the bottom of the dependency graph.
+//!
+//! * [`internal_key`]: user key, sequence number and kind packed as RocksDB packs them, and their order
+//! * [`comparator`]: the order of user keys
+//! * [`coding`]: varints and fixed-width integers, read from bytes nobody vouches for
+//! * [`cursor`]: the one contract of everything that walks sorted entries
+//! * [`merge`], [`prefix`]: merge operators and prefix extractors
+//! * [`error`]: the one error type
+//! * [`env`]: the only source of time and chance
+//! * [`filename`]: how the files of a database are named
+#![forbid(unsafe_code)]
+
+pub mod coding;
+pub mod comparator;
+pub mod cursor;
+pub mod env;
+pub mod error;
+pub mod filename;
+pub mod internal_key;
+pub mod invariants;
+pub mod merge;
+pub mod prefix;
+
+pub use comparator::{Comparator, UserComparator};
+pub use cursor::Cursor;
+pub use error::{Error, ErrorKind, Result};
+pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};

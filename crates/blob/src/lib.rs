@@ -1,0 +1,1 @@
+//! RocksDB's blob files: values kept outside the tables.

@@ -1,0 +1,1 @@
+//! The block cache: sharded LRU whose hits take no lock.

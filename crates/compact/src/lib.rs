@@ -1,0 +1,1 @@
+//! What to compact and how entries are dropped on the way. Pure: decides, never touches a disk.

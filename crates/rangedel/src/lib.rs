@@ -1,0 +1,1 @@
+//! Range tombstones: fragments, and the highest sequence number covering a key.

@@ -1,0 +1,1 @@
+//! Fuzz targets, one a decoder.

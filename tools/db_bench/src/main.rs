@@ -1,0 +1,2 @@
+//! RocksDB's db_bench over Esker.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Every check and every set-up step, one verb each.
+fn main() {}
