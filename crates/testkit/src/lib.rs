@@ -1,1 +1,17 @@
-//! Test support that depends on base alone: human keys, a model, the cursor conformance suite.
+//! Test support that depends on `base` alone, so that the unit tests of every crate may use it.
+//!
+//! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts what the code does
+//! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
+//! * [`conformance`]: the one suite every [`base::Cursor`] passes
+//! * [`model`]: what a database must answer, computed the slow and obvious way
+//! * [`rng`]: seeds that are printed on failure and replayed from `ESKER_SEED`
+#![forbid(unsafe_code)]
+
+pub mod conformance;
+pub mod datadriven;
+pub mod keys;
+pub mod model;
+pub mod rng;
+
+pub use conformance::{VecCursor, check_cursor};
+pub use rng::{TestRng, rng};
