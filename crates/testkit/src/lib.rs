@@ -4,13 +4,15 @@
 //! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
 //! * [`conformance`]: the one suite every [`base::Cursor`] passes
 //! * [`model`]: what a database must answer, computed the slow and obvious way
-//! * [`rng`]: seeds that are printed on failure and replayed from `ESKER_SEED`
+//! * [`oracle`]: where the real RocksDB is, for tests that ask it
+//! * [`mod@rng`]: seeds that are printed on failure and replayed from `ESKER_SEED`
 #![forbid(unsafe_code)]
 
 pub mod conformance;
 pub mod datadriven;
 pub mod keys;
 pub mod model;
+pub mod oracle;
 pub mod rng;
 
 pub use conformance::{VecCursor, check_cursor};

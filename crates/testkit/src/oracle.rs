@@ -1,0 +1,69 @@
+//! Real RocksDB, where the machine has it: the judge of every file we write.
+//!
+//! `cargo xtask test` installs what is missing and names it in the environment. A test asks for a tool here and returns
+//! early without it; with `ESKER_REQUIRE_TOOLS` set (as on CI) a missing tool is a failure instead, so that no machine
+//! passes by skipping.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// When set to anything but `0`, a missing tool fails the test that asks for it.
+pub const REQUIRE_VARIABLE: &str = "ESKER_REQUIRE_TOOLS";
+
+/// Names a Python interpreter that can import `rocksdict`.
+pub const PYTHON_VARIABLE: &str = "ESKER_ROCKSDICT_PYTHON";
+
+/// Where `cargo xtask test` puts that interpreter, from the root of the workspace.
+pub const PYTHON_PATH: &str = "target/oracle/bin/python3";
+
+/// RocksDB's `ldb` (Debian's `rocksdb-tools`: 7.8).
+pub fn ldb() -> Option<Command> {
+    on_path("ldb")
+}
+
+/// RocksDB's `sst_dump` (Debian's `rocksdb-tools`: 7.8).
+pub fn sst_dump() -> Option<Command> {
+    on_path("sst_dump")
+}
+
+/// A Python interpreter that can import `rocksdict` (RocksDB 9 or later).
+pub fn rocksdict() -> Option<Command> {
+    let named = std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from);
+    let usual = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(PYTHON_PATH);
+    let found = named.into_iter().chain([usual]).find(|path| path.is_file());
+    found.map(Command::new).or_else(|| missing("rocksdict"))
+}
+
+fn on_path(tool: &str) -> Option<Command> {
+    let found = std::env::var_os("PATH").and_then(|dirs| {
+        std::env::split_paths(&dirs)
+            .map(|dir| dir.join(tool))
+            .find(|path| path.is_file())
+    });
+    found.map(Command::new).or_else(|| missing(tool))
+}
+
+fn missing(tool: &str) -> Option<Command> {
+    let required = std::env::var_os(REQUIRE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
+    assert!(
+        !required,
+        "{tool} is not installed, and {REQUIRE_VARIABLE} is set"
+    );
+    eprintln!("skipped: {tool} is not installed; cargo xtask test would install it");
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_found_on_the_path_only() {
+        assert!(on_path("cargo").is_some());
+        if std::env::var_os(REQUIRE_VARIABLE).is_none() {
+            assert!(on_path("no-such-tool-anywhere").is_none());
+        }
+    }
+}
