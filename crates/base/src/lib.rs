@@ -4,6 +4,7 @@
 //! * [`comparator`]: the order of user keys
 //! * [`coding`]: varints and fixed-width integers, read from bytes nobody vouches for
 //! * [`cursor`]: the one contract of everything that walks sorted entries
+//! * [`key_prefixes`]: searching sorted keys by their first eight bytes
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
 //! * [`env`]: the only source of time and chance
@@ -18,6 +19,7 @@ pub mod error;
 pub mod filename;
 pub mod internal_key;
 pub mod invariants;
+pub mod key_prefixes;
 pub mod merge;
 pub mod prefix;
 
@@ -25,3 +27,4 @@ pub use comparator::{Comparator, UserComparator};
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
+pub use key_prefixes::KeyPrefixes;

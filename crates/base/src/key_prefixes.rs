@@ -1,0 +1,207 @@
+//! A sorted run of keys as an array of eight-byte prefixes, so that most of a search never touches a key.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::comparator::UserComparator;
+
+/// Prefixes of sorted user keys: the eight bytes behind what all the keys share, as numbers that sort as the keys do.
+///
+/// A search narrows the run down to the keys whose prefix equals the target's, nearly always none or one; only those are compared
+/// in full. Timestamps are left out of account, so keys that differ in nothing else tie. Orders other than RocksDB's four
+/// built-in ones have no prefixes: all of their keys tie. Takes eight bytes a key.
+#[derive(Clone, Debug, Default)]
+pub struct KeyPrefixes {
+    order: PrefixOrder,
+    len: usize,
+    shared: Box<[u8]>,
+    ranks: Box<[u64]>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum PrefixOrder {
+    /// A larger key has a larger rank.
+    #[default]
+    Forward,
+    /// A larger key, by its bytes, has a smaller rank.
+    Reverse,
+    /// Bytes say nothing about the order.
+    Unknown,
+}
+
+impl PrefixOrder {
+    fn of(cmp: &UserComparator) -> PrefixOrder {
+        match cmp {
+            UserComparator::Bytewise | UserComparator::BytewiseU64Ts => PrefixOrder::Forward,
+            UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => PrefixOrder::Reverse,
+            UserComparator::Custom(_) => PrefixOrder::Unknown,
+        }
+    }
+
+    #[inline]
+    fn rank(self, rest: &[u8]) -> u64 {
+        let prefix = leading_u64(rest);
+        match self {
+            PrefixOrder::Reverse => !prefix,
+            _ => prefix,
+        }
+    }
+}
+
+/// The first eight bytes as a big-endian number, zeros standing for those that are missing.
+#[inline]
+pub fn leading_u64(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(&chunk) => u64::from_be_bytes(chunk),
+        None => {
+            let mut chunk = [0; 8];
+            chunk[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(chunk)
+        }
+    }
+}
+
+/// Bytes that `a` and `b` begin with alike.
+pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+impl KeyPrefixes {
+    /// Of `len` user keys, which `key(i)` gives in the order of `cmp` and without timestamp. Linear.
+    pub fn new<'a>(cmp: &UserComparator, len: usize, key: impl Fn(usize) -> &'a [u8]) -> KeyPrefixes {
+        KeyPrefixes::derive(cmp, len, key, &KeyPrefixes::default(), |_| None)
+    }
+
+    /// As [`new`](Self::new), for a run that has much in common with `old`'s: `origin(i)` is the index that key `i` has in `old`.
+    /// Where both runs share the same leading bytes the prefixes are taken over and those keys are not looked at.
+    pub fn derive<'a>(
+        cmp: &UserComparator,
+        len: usize,
+        key: impl Fn(usize) -> &'a [u8],
+        old: &KeyPrefixes,
+        origin: impl Fn(usize) -> Option<usize>,
+    ) -> KeyPrefixes {
+        let order = PrefixOrder::of(cmp);
+        if len == 0 || order == PrefixOrder::Unknown {
+            return KeyPrefixes {
+                order,
+                len,
+                ..KeyPrefixes::default()
+            };
+        }
+        let (first, last) = (key(0), key(len - 1));
+        let shared = &first[..shared_len(first, last)];
+        let same = old.order == order && !old.ranks.is_empty() && *old.shared == *shared;
+        let rank = |i| match origin(i) {
+            Some(from) if same => old.ranks[from],
+            _ => order.rank(key(i).get(shared.len()..).unwrap_or_default()),
+        };
+        KeyPrefixes {
+            order,
+            len,
+            shared: shared.into(),
+            ranks: (0..len).map(rank).collect(),
+        }
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without keys.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes on the heap.
+    pub fn memory_usage(&self) -> usize {
+        self.shared.len() + size_of_val(&*self.ranks)
+    }
+
+    /// Keys before the range are smaller than `key` (given without timestamp), keys behind it larger; those in it tie.
+    #[inline]
+    pub fn ties(&self, key: &[u8]) -> Range<usize> {
+        if self.order == PrefixOrder::Unknown {
+            return 0..self.len;
+        }
+        let Some(rest) = key.strip_prefix(&*self.shared) else {
+            let at = match (key.cmp(&self.shared), self.order) {
+                (Ordering::Less, PrefixOrder::Forward) | (Ordering::Greater, PrefixOrder::Reverse) => 0,
+                _ => self.len,
+            };
+            return at..at;
+        };
+        let rank = self.order.rank(rest);
+        let first = self.ranks.partition_point(|&other| other < rank);
+        let mut last = first;
+        if self.ranks.get(first) == Some(&rank) {
+            last += self.ranks[first..].partition_point(|&other| other == rank);
+        }
+        first..last
+    }
+
+    /// Index of the first key that is not `before` the target; `key` is the target, and `before` is asked about ties alone.
+    #[inline]
+    pub fn partition_point(&self, key: &[u8], mut before: impl FnMut(usize) -> bool) -> usize {
+        let Range { mut start, mut end } = self.ties(key);
+        while start < end {
+            let middle = start + (end - start) / 2;
+            if before(middle) {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random_key(rng: &mut fastrand::Rng, shared: &str) -> Vec<u8> {
+        let mut key = if rng.u8(..) < 240 {
+            shared.as_bytes().to_vec()
+        } else {
+            Vec::new()
+        };
+        key.extend((0..rng.usize(..12)).map(|_| *rng.choice(&[0, 1, b'a', 0xff]).unwrap_or(&0)));
+        key
+    }
+
+    #[test]
+    fn searches_agree_with_full_comparisons_in_every_order() {
+        let replay = std::env::var("ESKER_SEED").ok();
+        let seed = replay.map_or_else(crate::env::fresh_seed, |seed| seed.parse().unwrap());
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for round in 0..400 {
+            let cmp = [UserComparator::Bytewise, UserComparator::ReverseBytewise][round % 2].clone();
+            let shared = *rng.choice(&["", "k", "user00000000"]).unwrap();
+            let mut keys: Vec<_> = (0..rng.usize(..40))
+                .map(|_| random_key(&mut rng, shared))
+                .collect();
+            keys.sort_by(|a, b| cmp.compare(a, b));
+            keys.dedup();
+            let prefixes = KeyPrefixes::new(&cmp, keys.len(), |i| &keys[i]);
+            let kept: Vec<usize> = (0..keys.len()).filter(|_| rng.bool()).collect();
+            let derived = KeyPrefixes::derive(
+                &cmp,
+                kept.len(),
+                |i| &keys[kept[i]],
+                &prefixes,
+                |i| Some(kept[i]).filter(|i| i % 3 > 0),
+            );
+            for _ in 0..60 {
+                let key = random_key(&mut rng, shared);
+                let want = keys.partition_point(|other| cmp.compare(other, &key).is_lt());
+                let got = prefixes.partition_point(&key, |i| cmp.compare(&keys[i], &key).is_lt());
+                assert_eq!(got, want, "seed {seed}: {keys:?} {key:?}");
+                let want = kept.partition_point(|&i| cmp.compare(&keys[i], &key).is_lt());
+                let got = derived.partition_point(&key, |i| cmp.compare(&keys[kept[i]], &key).is_lt());
+                assert_eq!(got, want, "seed {seed}: derived {kept:?} of {keys:?} {key:?}");
+            }
+        }
+    }
+}
