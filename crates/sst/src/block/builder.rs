@@ -1,0 +1,207 @@
+//! Builds the contents of a block: entries with the prefixes they share cut off, then the restart array.
+//!
+//! ```text
+//! entry       = shared v32 ‖ non-shared v32 ‖ value length v32 ‖ key from `shared` on ‖ value
+//! index entry = shared v32 ‖ non-shared v32 ‖ key from `shared` on ‖ value          where values are delta-coded
+//! block       = entry* ‖ offset of a restart point u32 * ‖ number of restart points u32
+//! ```
+//!
+//! Every `restart_interval` entries the sharing stops at a restart point, where a search can begin. The first entry is
+//! always one, and a block without entries has it too.
+
+use base::coding::{MAX_VARINT32, put_varint32};
+
+/// Builds one block after another, in buffers it keeps.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    buffer: Vec<u8>,
+    /// Offsets of restart points; the first is 0.
+    restarts: Vec<u32>,
+    /// Entries since the last restart point.
+    counter: usize,
+    restart_interval: usize,
+    /// The key added last, in this block or, where it is still empty, in the one before.
+    last_key: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// A restart point every `restart_interval` entries; 0 is taken for 1.
+    pub fn new(restart_interval: usize) -> BlockBuilder {
+        BlockBuilder {
+            buffer: Vec::new(),
+            restarts: vec![0],
+            counter: 0,
+            restart_interval: restart_interval.max(1),
+            last_key: Vec::new(),
+        }
+    }
+
+    /// True if nothing was added since the last [`reset`](BlockBuilder::reset).
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Bytes the block would take if it were finished now.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.buffer.len() + 4 * self.restarts.len() + 4
+    }
+
+    /// What RocksDB expects [`size`](BlockBuilder::size) to be after an entry of those lengths: a little too much, since
+    /// it knows nothing of the bytes that keys share.
+    #[inline]
+    pub fn size_after(&self, key_len: usize, value_len: usize) -> usize {
+        let restart = if self.counter >= self.restart_interval { 4 } else { 0 };
+        let lengths = base::coding::varint_len(key_len as u64) + base::coding::varint_len(value_len as u64);
+        // Four bytes for the shared length: RocksDB's figure, and where blocks end depends on it.
+        self.size() + key_len + value_len + restart + 4 + lengths
+    }
+
+    /// The key added last, even if that was to the block before.
+    #[inline]
+    pub fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// Starts a new entry: takes `key` for the last key, and gives what of it the entry shares with the one before and
+    /// what the key shares with the one before whether the entry may use it or not.
+    #[inline]
+    fn start_entry(&mut self, key: &[u8]) -> (usize, usize) {
+        if self.counter == self.restart_interval {
+            self.restarts.push(self.buffer.len() as u32);
+            self.counter = 0;
+        }
+        let common = shared_prefix(&self.last_key, key);
+        // Just behind a restart point, and at the start of the block, the counter is 0.
+        let shared = if self.counter == 0 { 0 } else { common };
+        self.counter += 1;
+        self.last_key.truncate(common);
+        self.last_key.extend_from_slice(&key[common..]);
+        (shared, common)
+    }
+
+    /// Adds an entry; its key sorts after those before. The caller keeps the block below 4 GiB. Gives the number of bytes
+    /// that the key has in common with the one before, whether the entry makes use of them or not.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> usize {
+        let (shared, common) = self.start_entry(key);
+        let rest = &key[shared..];
+        self.buffer
+            .reserve(3 * MAX_VARINT32 + rest.len() + value.len());
+        if shared | rest.len() | value.len() < 0x80 {
+            self.buffer
+                .extend_from_slice(&[shared as u8, rest.len() as u8, value.len() as u8]);
+        } else {
+            put_varint32(&mut self.buffer, shared as u32);
+            put_varint32(&mut self.buffer, rest.len() as u32);
+            put_varint32(&mut self.buffer, value.len() as u32);
+        }
+        self.buffer.extend_from_slice(rest);
+        self.buffer.extend_from_slice(value);
+        common
+    }
+
+    /// Adds an entry to an index block with delta-coded values, which have no length: `full` where the key shares nothing
+    /// with the one before it, `delta` where it does.
+    pub fn add_delta(&mut self, key: &[u8], full: &[u8], delta: &[u8]) {
+        let (shared, _) = self.start_entry(key);
+        put_varint32(&mut self.buffer, shared as u32);
+        put_varint32(&mut self.buffer, (key.len() - shared) as u32);
+        self.buffer.extend_from_slice(&key[shared..]);
+        self.buffer
+            .extend_from_slice(if shared == 0 { full } else { delta });
+    }
+
+    /// Ends the block and gives its contents. What follows is [`reset`](BlockBuilder::reset); the buffer is lent so that a
+    /// trailer can be put behind the contents.
+    pub fn finish(&mut self) -> &mut Vec<u8> {
+        self.buffer.reserve(4 * self.restarts.len() + 4);
+        for restart in &self.restarts {
+            self.buffer.extend_from_slice(&restart.to_le_bytes());
+        }
+        self.buffer
+            .extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        &mut self.buffer
+    }
+
+    /// Begins the next block. The last key stays known.
+    pub fn reset(&mut self) {
+        self.buffer.clear();
+        self.restarts.clear();
+        self.restarts.push(0);
+        self.counter = 0;
+    }
+}
+
+/// Bytes that `a` and `b` have in common at their start.
+#[inline]
+pub fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (words_a, tail_a) = a[..len].as_chunks::<8>();
+    let (words_b, tail_b) = b[..len].as_chunks::<8>();
+    for (i, (word_a, word_b)) in words_a.iter().zip(words_b).enumerate() {
+        let difference = u64::from_le_bytes(*word_a) ^ u64::from_le_bytes(*word_b);
+        if difference != 0 {
+            return i * 8 + difference.trailing_zeros() as usize / 8;
+        }
+    }
+    let tail = tail_a.iter().zip(tail_b).take_while(|(a, b)| a == b).count();
+    len - tail_a.len() + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_block_has_one_restart_point() {
+        let mut builder = BlockBuilder::new(16);
+        assert_eq!(builder.size(), 8);
+        assert_eq!(*builder.finish(), [0, 0, 0, 0, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn keys_share_prefixes_between_restart_points_only() {
+        let mut builder = BlockBuilder::new(2);
+        let common: Vec<usize> = ["aaab", "aaac", "aab", "b"]
+            .map(|key| builder.add(key.as_bytes(), b"v"))
+            .into();
+        assert_eq!(common, [0, 3, 2, 0]);
+        let size = builder.size();
+        let contents = builder.finish().clone();
+        assert_eq!(contents.len(), size);
+        let mut expected = b"\x00\x04\x01aaabv\x03\x01\x01cv\x00\x03\x01aabv\x00\x01\x01bv".to_vec();
+        for word in [0u32, 13, 2] {
+            expected.extend_from_slice(&word.to_le_bytes());
+        }
+        assert_eq!(contents, expected);
+
+        builder.reset();
+        assert!(builder.is_empty());
+        assert_eq!(
+            builder.add(b"bc", &[7; 200]),
+            1,
+            "the last key of the block before is still known"
+        );
+        assert_eq!(
+            builder.finish()[..6],
+            *b"\x00\x02\xc8\x01bc",
+            "and is not shared with"
+        );
+    }
+
+    #[test]
+    fn shared_prefixes_at_every_length() {
+        for len in 0..40 {
+            let a = vec![1; len];
+            for common in 0..len {
+                let mut b = a.clone();
+                b[common] = 2;
+                assert_eq!(shared_prefix(&a, &b), common);
+                assert_eq!(shared_prefix(&a, &b[..common]), common);
+            }
+            assert_eq!(shared_prefix(&a, &a), len);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! FastLocalBloom, the Bloom filter of format version 5 and later, bit for bit.
+//!
+//! The low half of a hash picks one line of 64 bytes, the high half picks the bits within it: one cache miss a key.
+//!
+//! ```text
+//! line  = lo32(h) · lines >> 32
+//! x     = hi32(h);   per probe: bit = x >> 23;   x = x · 0x9e3779b9
+//! trailer: ff 00 probes 00 00
+//! ```
+
+use super::{METADATA_LEN, touch};
+
+/// Bits of a line.
+const LINE_BITS: usize = 512;
+/// Bytes of a line.
+pub(super) const LINE_LEN: usize = LINE_BITS / 8;
+/// Largest filter, in bytes without its trailer.
+const MAX_LEN: u64 = 0xffff_ffc0;
+/// Steps from one probe of a key to its next: the golden ratio of 32 bits.
+const STEP: u32 = 0x9e37_79b9;
+
+/// One line, aligned so that it is one line of the processor's cache too.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Line([u64; LINE_BITS / 64]);
+
+/// `data`, which must be whole lines, laid out in lines.
+pub(super) fn aligned_lines(data: &[u8]) -> Box<[Line]> {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a chunk of eight"));
+    data.chunks_exact(LINE_LEN)
+        .map(|line| {
+            let mut words = [0; LINE_BITS / 64];
+            for (to, from) in words.iter_mut().zip(line.chunks_exact(8)) {
+                *to = word(from);
+            }
+            Line(words)
+        })
+        .collect()
+}
+
+impl Line {
+    /// Lowest bit: whether the bit numbered `bit`, below 512, is set. The others are anything.
+    #[inline]
+    pub(super) fn bit(&self, bit: u32) -> u64 {
+        self.0[(bit >> 6) as usize & 7] >> (bit & 63)
+    }
+}
+
+/// The filter, ready to be asked.
+#[derive(Debug)]
+pub struct FastLocalBloom {
+    lines: Box<[Line]>,
+    probes: u32,
+}
+
+/// The number of probes a trailer names; `None` if it is of a kind that does not exist yet.
+pub(super) fn probes(metadata: &[u8; METADATA_LEN]) -> Option<u32> {
+    let [_, implementation, shape, rest @ ..] = *metadata;
+    // The high bits of the shape are log2(line bytes) - 6, and no line but of 64 bytes was ever written.
+    let (probes, line_shift) = (u32::from(shape & 31), shape >> 5);
+    (implementation == 0 && line_shift == 0 && rest == [0, 0] && (1..=30).contains(&probes)).then_some(probes)
+}
+
+impl FastLocalBloom {
+    /// Over `data`; `None` unless that is one whole line or more.
+    pub(super) fn new(data: &[u8], probes: u32) -> Option<FastLocalBloom> {
+        (!data.is_empty() && data.len().is_multiple_of(LINE_LEN) && data.len() as u64 <= MAX_LEN).then(|| {
+            FastLocalBloom {
+                lines: aligned_lines(data),
+                probes,
+            }
+        })
+    }
+
+    #[inline]
+    fn line(&self, hash: u64) -> &Line {
+        &self.lines[line_index(hash, self.lines.len())]
+    }
+
+    /// False if nothing with this hash was added.
+    #[inline]
+    pub fn may_match(&self, hash: u64) -> bool {
+        let line = self.line(hash);
+        let mut x = (hash >> 32) as u32;
+        let mut all = 1;
+        // All probes are in the line just loaded: asking the rest after a miss costs less than a branch foretold wrong.
+        for _ in 0..self.probes {
+            all &= line.bit(x >> 23);
+            x = x.wrapping_mul(STEP);
+        }
+        all != 0
+    }
+
+    /// Starts to load the line of this hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        touch(&self.line(hash).0[0]);
+    }
+
+    /// Bytes on the heap.
+    pub fn memory_usage(&self) -> usize {
+        size_of_val(&*self.lines)
+    }
+}
+
+/// The line of a hash among `lines`, which are at most 2^26: a multiplication in place of a division.
+#[inline]
+fn line_index(hash: u64, lines: usize) -> usize {
+    ((u64::from(hash as u32) * lines as u64) >> 32) as usize
+}
+
+/// RocksDB's choice of the number of probes at that many bits per key, in thousandths.
+pub fn num_probes(millibits_per_key: u32) -> u32 {
+    /// Up to which millibits the index plus one is the best number of probes.
+    const UP_TO: [u32; 12] = [
+        2080, 3580, 5100, 6640, 8300, 10070, 11720, 14001, 16050, 18300, 22001, 25501,
+    ];
+    match UP_TO.iter().position(|&up_to| millibits_per_key <= up_to) {
+        Some(index) => index as u32 + 1,
+        None if millibits_per_key > 50_000 => 24,
+        None => (millibits_per_key - 1) / 2000 - 1,
+    }
+}
+
+/// Bytes of a filter for `keys` hashes, its trailer included.
+pub fn size(keys: usize, millibits_per_key: u32) -> usize {
+    let bytes = (keys as u128 * u128::from(millibits_per_key)).div_ceil(8000);
+    let len = bytes.min(u128::from(MAX_LEN)) as usize;
+    len.next_multiple_of(LINE_LEN) + METADATA_LEN
+}
+
+/// The filter of `hashes`, its trailer included.
+pub fn build(hashes: &[u64], millibits_per_key: u32) -> Vec<u8> {
+    let len = size(hashes.len(), millibits_per_key) - METADATA_LEN;
+    let probes = num_probes(millibits_per_key);
+    let mut filter = Vec::with_capacity(len + METADATA_LEN);
+    filter.resize(len, 0u8);
+    let (lines, _) = filter.as_chunks_mut::<LINE_LEN>();
+    // Keys are independent of each other, so the processor has the misses of several under way at once.
+    for &hash in hashes {
+        let line = line_index(hash, lines.len());
+        let line = &mut lines[line];
+        let mut x = (hash >> 32) as u32;
+        for _ in 0..probes {
+            let bit = x >> 23;
+            line[(bit >> 3) as usize] |= 1 << (bit & 7);
+            x = x.wrapping_mul(STEP);
+        }
+    }
+    filter.extend_from_slice(&[super::MARKER_BLOOM as u8, 0, probes as u8, 0, 0]);
+    filter
+}

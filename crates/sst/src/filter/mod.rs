@@ -1,0 +1,142 @@
+//! Filters: small blocks that tell which keys a table cannot hold.
+//!
+//! A filter is fed user keys without timestamps, prefixes of them, or both; each becomes a hash, and only hashes are
+//! stored. Every filter ends in five bytes that say what it is, so that a reader never needs to know how the writer was
+//! set:
+//!
+//! ```text
+//! filter = contents [L] ‖ marker u8 ‖ four bytes of its kind
+//!   marker 1..127   legacy Bloom: number of probes     ‖ lines u32              hash: Hash32      format version < 5
+//!   marker 0        always true
+//!   marker -1       FastLocalBloom when followed by 0  ‖ probes u8 ‖ 0 u16      hash: XXPH3-64    format version >= 5
+//!   marker -2       Ribbon                             ‖ seed u8 ‖ blocks u24   hash: XXPH3-64    format version >= 5
+//!   other           of the future: always true
+//! ```
+//!
+//! A filter may say "maybe" wrongly, never "no" wrongly: whatever it does not understand, a reader takes for "maybe".
+//! The bytes are drawn in `docs/format/filter.md`.
+
+pub mod bloom;
+mod builder;
+pub mod legacy_bloom;
+pub mod partitioned;
+pub mod ribbon;
+
+pub use builder::{BloomPolicy, FilterBuilder};
+pub use partitioned::PartitionedFilter;
+
+use base::{Error, Result};
+
+use bloom::FastLocalBloom;
+use legacy_bloom::LegacyBloom;
+use ribbon::Ribbon;
+
+/// Bytes at the end of a filter that say what it is.
+pub const METADATA_LEN: usize = 5;
+
+/// Marker of the Bloom filters of format version 5.
+const MARKER_BLOOM: i8 = -1;
+/// Marker of Ribbon filters.
+const MARKER_RIBBON: i8 = -2;
+
+/// A filter ready to be asked.
+///
+/// Owns its bytes, laid out anew so that a probe touches one cache line.
+#[derive(Debug)]
+pub struct FilterReader {
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    FastLocalBloom(FastLocalBloom),
+    Ribbon(Ribbon),
+    LegacyBloom(LegacyBloom),
+    AlwaysTrue,
+    AlwaysFalse,
+}
+
+impl FilterReader {
+    /// Takes over the contents of a filter block or of a partition of one. Costs one copy.
+    ///
+    /// Errors: `Corruption` for a filter of a known kind whose size cannot be. Kinds nobody knows yet are no error and
+    /// always say "maybe".
+    pub fn new(contents: impl AsRef<[u8]>) -> Result<FilterReader> {
+        FilterReader::decode(contents.as_ref())
+    }
+
+    fn decode(contents: &[u8]) -> Result<FilterReader> {
+        let body = match contents.split_last_chunk::<METADATA_LEN>() {
+            None | Some(([], _)) => Body::AlwaysFalse,
+            Some((data, metadata)) => match metadata[0] as i8 {
+                0 => Body::AlwaysTrue,
+                1.. => LegacyBloom::new(data, metadata).map_or(Body::AlwaysTrue, Body::LegacyBloom),
+                MARKER_BLOOM => match bloom::probes(metadata) {
+                    None => Body::AlwaysTrue,
+                    Some(probes) => Body::FastLocalBloom(FastLocalBloom::new(data, probes).ok_or_else(|| {
+                        Error::corruption(format!("Bloom filter of {} bytes, not whole lines", data.len()))
+                    })?),
+                },
+                MARKER_RIBBON => Ribbon::new(data, metadata).map_or(Body::AlwaysTrue, Body::Ribbon),
+                _ => Body::AlwaysTrue,
+            },
+        };
+        Ok(FilterReader { body })
+    }
+
+    /// False if nothing with this hash was added.
+    ///
+    /// `hash` is XXPH3-64 of the key or prefix. `legacy_hash` is called only for filters of format versions below 5, and
+    /// gives Hash32 of the same with seed [`codec::hash::BLOOM_SEED`].
+    #[inline]
+    pub fn may_match(&self, hash: u64, legacy_hash: impl FnOnce() -> u32) -> bool {
+        match &self.body {
+            Body::FastLocalBloom(bloom) => bloom.may_match(hash),
+            Body::Ribbon(ribbon) => ribbon.may_match(hash),
+            Body::LegacyBloom(bloom) => bloom.may_match(legacy_hash()),
+            Body::AlwaysTrue => true,
+            Body::AlwaysFalse => false,
+        }
+    }
+
+    /// Starts to bring the memory that [`may_match`](FilterReader::may_match) of this hash will read into the cache.
+    /// Worth it when several filters are asked for one key: prefetch all, then ask.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        match &self.body {
+            Body::FastLocalBloom(bloom) => bloom.prefetch(hash),
+            Body::Ribbon(ribbon) => ribbon.prefetch(hash),
+            Body::LegacyBloom(_) | Body::AlwaysTrue | Body::AlwaysFalse => {}
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn memory_usage(&self) -> usize {
+        match &self.body {
+            Body::FastLocalBloom(bloom) => bloom.memory_usage(),
+            Body::Ribbon(ribbon) => ribbon.memory_usage(),
+            Body::LegacyBloom(bloom) => bloom.memory_usage(),
+            Body::AlwaysTrue | Body::AlwaysFalse => 0,
+        }
+    }
+
+    /// What kind of filter it is, for people.
+    pub fn kind(&self) -> &'static str {
+        match &self.body {
+            Body::FastLocalBloom(_) => "FastLocalBloom",
+            Body::Ribbon(_) => "Standard128Ribbon",
+            Body::LegacyBloom(_) => "LegacyBloom",
+            Body::AlwaysTrue => "AlwaysTrue",
+            Body::AlwaysFalse => "AlwaysFalse",
+        }
+    }
+}
+
+/// Asks the compiler to load `value` now and not to care for it: the load starts, nobody waits for its end.
+#[inline]
+fn touch<T: Copy>(value: &T) {
+    std::hint::black_box(*value);
+}
+
+#[cfg(test)]
+mod tests;
