@@ -1,0 +1,160 @@
+//! The plain file to write: our buffer, then the page cache.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, Result};
+
+use super::io::{Preallocation, Writeback, error, write_full};
+use crate::{CreateOptions, FileSync, WritableFile};
+
+/// Bytes gathered before a system call. The call costs what copying a few KiB does, so more gains little.
+const BUFFER: usize = 64 << 10;
+
+/// What writer and syncers share: the descriptor stays open until the last of them is done.
+#[derive(Debug)]
+pub(super) struct SyncHandle {
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+}
+
+impl FileSync for SyncHandle {
+    fn sync(&self) -> Result<()> {
+        self.file
+            .sync_data()
+            .map_err(|e| error("fdatasync", &self.path, e))
+    }
+}
+
+/// The error of a call that came after `close`.
+#[cold]
+pub(super) fn closed(path: &Path) -> Error {
+    Error::invalid_argument("the file is closed").in_file(path)
+}
+
+/// A file written through the page cache.
+#[derive(Debug)]
+pub(super) struct BufferedFile {
+    handle: Arc<SyncHandle>,
+    buffer: Vec<u8>,
+    /// Bytes the kernel has.
+    written: u64,
+    /// Old bytes may follow the data.
+    overwrites: bool,
+    preallocation: Preallocation,
+    writeback: Writeback,
+    closed: bool,
+}
+
+impl BufferedFile {
+    /// Writes `file` from its front; `overwrites` says that it has bytes already.
+    pub(super) fn new(file: File, path: &Path, options: &CreateOptions, overwrites: bool) -> BufferedFile {
+        BufferedFile {
+            handle: Arc::new(SyncHandle {
+                file,
+                path: path.to_path_buf(),
+            }),
+            buffer: Vec::new(),
+            written: 0,
+            overwrites,
+            preallocation: Preallocation::new(options.preallocate),
+            writeback: Writeback::new(options.bytes_per_sync),
+            closed: false,
+        }
+    }
+
+    /// Hands `data` to the kernel at `written`. Whatever part of it got there is counted, so that a later call goes on
+    /// from there.
+    fn hand_over(&mut self, data: &[u8]) -> Result<(), (usize, Error)> {
+        let SyncHandle { file, path } = &*self.handle;
+        self.preallocation.reach(file, self.written + data.len() as u64);
+        if let Err((done, e)) = write_full(file, data, self.written) {
+            let failure = error("append", path, e).at(self.written + done as u64);
+            self.written += done as u64;
+            return Err((done, failure));
+        }
+        self.written += data.len() as u64;
+        self.writeback
+            .reach(file, self.written)
+            .map_err(|e| (data.len(), error("sync_file_range", path, e)))
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed {
+            Err(closed(&self.handle.path))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl WritableFile for BufferedFile {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        if self.buffer.len() + data.len() > BUFFER || self.closed {
+            self.check_open()?;
+            self.flush()?;
+            if data.len() >= BUFFER {
+                return self.hand_over(data).map_err(|(_, e)| e);
+            }
+        }
+        if self.buffer.capacity() == 0 {
+            self.buffer.reserve_exact(BUFFER);
+        }
+        self.buffer.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.check_open()?;
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let result = self.hand_over(&buffer);
+        match result {
+            Ok(()) => buffer.clear(),
+            Err((done, _)) => drop(buffer.drain(..done)),
+        }
+        self.buffer = buffer;
+        result.map_err(|(_, e)| e)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        self.handle.sync()
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        self.flush()?;
+        let SyncHandle { file, path } = &*self.handle;
+        file.sync_all().map_err(|e| error("fsync", path, e))
+    }
+
+    fn len(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        self.flush()?;
+        self.closed = true;
+        self.buffer = Vec::new();
+        if self.overwrites || self.preallocation.exceeds(self.written) {
+            let SyncHandle { file, path } = &*self.handle;
+            file.set_len(self.written)
+                .map_err(|e| error("truncate", path, e))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self) -> &Path {
+        &self.handle.path
+    }
+
+    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        Some(self.handle.clone())
+    }
+}

@@ -1,0 +1,118 @@
+//! Whole reads and writes: what the kernel did in part is finished, interruptions are tried again.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use base::{Error, ErrorKind};
+
+use super::sys;
+
+/// The error met while doing `action` to `path`. A file larger than the process may write is a kind of full disk.
+#[cold]
+pub(super) fn error(action: &str, path: &Path, source: io::Error) -> Error {
+    let too_large = source.kind() == io::ErrorKind::FileTooLarge;
+    let error = Error::io(action, path, source);
+    if too_large {
+        error.with_kind(ErrorKind::NoSpace)
+    } else {
+        error
+    }
+}
+
+/// Fills `buf` from `offset` on; fewer bytes only where the file ends.
+pub(super) fn read_full(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buf.len() {
+        match file.read_at(&mut buf[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all of `data` at `offset`. An error comes with the number of bytes written before it.
+pub(super) fn write_full(file: &File, data: &[u8], offset: u64) -> Result<(), (usize, io::Error)> {
+    let mut done = 0;
+    while done < data.len() {
+        match file.write_at(&data[done..], offset + done as u64) {
+            Ok(0) => return Err((done, io::ErrorKind::WriteZero.into())),
+            Ok(written) => done += written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err((done, error)),
+        }
+    }
+    Ok(())
+}
+
+/// Claims disk space ahead of a file's data, a chunk at a time. A disk that cannot, or is nearly full, is not asked again:
+/// the writes will tell.
+#[derive(Debug)]
+pub(super) struct Preallocation {
+    chunk: u64,
+    claimed: u64,
+}
+
+impl Preallocation {
+    /// In chunks of `chunk` bytes; 0 claims nothing.
+    pub(super) fn new(chunk: u64) -> Preallocation {
+        Preallocation { chunk, claimed: 0 }
+    }
+
+    /// Claims space for data up to `end`.
+    pub(super) fn reach(&mut self, file: &File, end: u64) {
+        if self.chunk == 0 || end <= self.claimed {
+            return;
+        }
+        let target = end.div_ceil(self.chunk).saturating_mul(self.chunk);
+        match sys::claim_space(file, self.claimed, target - self.claimed) {
+            Ok(()) => self.claimed = target,
+            Err(_) => self.chunk = 0,
+        }
+    }
+
+    /// True if space beyond `end` may have been claimed.
+    pub(super) fn exceeds(&self, end: u64) -> bool {
+        self.claimed > end
+    }
+}
+
+/// The newest bytes, which are not asked to be written yet: file systems that write neighbours along would write the
+/// growing last page again and again.
+const WRITEBACK_MARGIN: u64 = 1 << 20;
+const WRITEBACK_ALIGNMENT: u64 = 4096;
+
+/// Starts writing data to disk each time enough of it came in.
+#[derive(Debug)]
+pub(super) struct Writeback {
+    every: u64,
+    started: u64,
+}
+
+impl Writeback {
+    /// Each `every` bytes; 0 is never.
+    pub(super) fn new(every: u64) -> Writeback {
+        Writeback { every, started: 0 }
+    }
+
+    /// Told that the kernel has all data up to `end`.
+    pub(super) fn reach(&mut self, file: &File, end: u64) -> io::Result<()> {
+        if self.every == 0 {
+            return Ok(());
+        }
+        let target = end.saturating_sub(WRITEBACK_MARGIN) / WRITEBACK_ALIGNMENT * WRITEBACK_ALIGNMENT;
+        if target < self.started.saturating_add(self.every) {
+            return Ok(());
+        }
+        match sys::start_writeback(file, self.started, target - self.started) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.every = 0,
+            result => result?,
+        }
+        self.started = target;
+        Ok(())
+    }
+}

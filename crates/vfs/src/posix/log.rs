@@ -1,0 +1,356 @@
+//! The log file: an append is the kernel's at once, and nearly always costs no system call.
+//!
+//! # Problem
+//!
+//! A write acknowledged must survive the death of the process, and `write(2)` per append costs ten times what the rest of
+//! a small put does. Memory mapped shared from the file *is* the kernel's: bytes copied there need no handing over. Three
+//! things stand in the way.
+//!
+//! * Touching a page for the first time faults (microseconds), and on a full disk kills the process (`SIGBUS`).
+//! * The page after a sync is clean and faults again; where the page cache holds the file in large folios that touch
+//!   makes the whole folio dirty, and the next sync writes all of it.
+//! * Not every kernel and file system can do it.
+//!
+//! # Scheme
+//!
+//! ```text
+//! 0 ........ window ........ position .............. prepared ............. window + WINDOW
+//!            | unmapped later | data | mapped, zero   | not there yet       |
+//! ```
+//!
+//! 1. *Prepare.* `STEP` bytes of zeros are written ahead of the data by one `write`. That is where a full disk shows, as an
+//!    error. It also makes the pages several times cheaper than a hole does: they come in large folios, and none is
+//!    looked up on disk.
+//! 2. *Map.* A window of the file is mapped and what is prepared of it populated in bulk (`MADV_POPULATE_WRITE`). From then
+//!    on an append is a comparison and a copy. When the window is used up it is unmapped and the next one mapped.
+//! 3. *Write instead* where that is better: data so long that the call does not matter; and after a sync the next
+//!    `WRITES_AFTER_SYNC` bytes, so that a log synced at every turn dirties single pages. The prepared zeros serve these
+//!    writes too: neither the file's length nor its blocks change, and a sync has no metadata to write.
+//! 4. *Give up mapping* for good when the file system is not known to keep the promises of step 1 (one that copies on
+//!    write needs new space for old pages) or a call of step 2 fails. Every append is a `write` then.
+//!
+//! # Invariants
+//!
+//! `room > 0` means: `cursor` is the address of byte `position` of the file in the window, and `room` bytes from there are
+//! mapped, within the file, and have disk space. `position <= prepared` unless nothing was ever prepared.
+//! Bytes past `position` are never read back.
+
+use std::fs::File;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::Result;
+
+use super::buffered::{SyncHandle, closed};
+use super::io::{Preallocation, Writeback, error, write_full};
+use super::sys::{self, Mapping};
+use crate::{CreateOptions, FileSync, WritableFile};
+
+/// Bytes prepared at a time. Twice as much saves little more and makes the longest append twice as long.
+const STEP: u64 = 128 << 10;
+/// Bytes mapped at a time, a multiple of `STEP`. Bounds what the mapping adds to the process's size.
+const WINDOW: u64 = 4 << 20;
+/// Appends of that many bytes are written: zeroing, populating and copying costs more than the call.
+const STRAIGHT: usize = 64 << 10;
+/// Bytes after a sync that are written rather than copied.
+const WRITES_AFTER_SYNC: u64 = 16 << 10;
+/// What `prepare` writes.
+static ZEROS: [u8; STEP as usize] = [0; STEP as usize];
+
+/// Whether a file may be mapped, and what mapping it is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backing {
+    /// Not: every append is a write.
+    Unmapped,
+    /// A disk: syncing costs something.
+    Disk,
+    /// Memory: syncing does nothing, and pages are mapped cheapest by reading.
+    Memory,
+}
+
+impl Backing {
+    fn of(file: &File) -> Backing {
+        const EXT: u64 = libc::EXT4_SUPER_MAGIC as u64;
+        const XFS: u64 = libc::XFS_SUPER_MAGIC as u64;
+        const TMPFS: u64 = libc::TMPFS_MAGIC as u64;
+        match sys::file_system_magic(file) {
+            Ok(EXT | XFS) => Backing::Disk,
+            Ok(TMPFS) => Backing::Memory,
+            _ => Backing::Unmapped,
+        }
+    }
+}
+
+/// What the writer and those who sync apart from it share.
+#[derive(Debug)]
+struct Shared {
+    handle: SyncHandle,
+    /// Set by a sync, taken back by the writer. Publishes nothing: it only chooses the cheaper way.
+    synced: AtomicBool,
+    notes_syncs: bool,
+}
+
+impl Shared {
+    fn note_sync(&self) {
+        if self.notes_syncs {
+            self.synced.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl FileSync for Shared {
+    fn sync(&self) -> Result<()> {
+        self.handle.sync()?;
+        self.note_sync();
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Window {
+    mapping: Mapping,
+    offset: u64,
+}
+
+/// A log open for writing.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    cursor: NonNull<u8>,
+    room: usize,
+    position: u64,
+    shared: Arc<Shared>,
+    window: Option<Window>,
+    /// End of the bytes known to be in the file with their disk space.
+    prepared: u64,
+    /// Appends before this offset are written.
+    write_until: u64,
+    backing: Backing,
+    preallocation: Preallocation,
+    writeback: Writeback,
+    closed: bool,
+}
+
+// SAFETY: `cursor` points into `window`, which the value owns, and a mapping belongs to the process, not to a thread.
+unsafe impl Send for LogFile {}
+
+impl LogFile {
+    /// Writes `file`, open for reading and writing, from its front. `map` false: every append is a write.
+    pub(super) fn new(file: File, path: &Path, options: &CreateOptions, map: bool) -> LogFile {
+        let backing = if map {
+            Backing::of(&file)
+        } else {
+            Backing::Unmapped
+        };
+        LogFile {
+            cursor: NonNull::dangling(),
+            room: 0,
+            position: 0,
+            shared: Arc::new(Shared {
+                handle: SyncHandle {
+                    file,
+                    path: path.to_path_buf(),
+                },
+                synced: AtomicBool::new(false),
+                notes_syncs: backing == Backing::Disk,
+            }),
+            window: None,
+            prepared: 0,
+            write_until: 0,
+            backing,
+            // What is extended ahead needs no claim, and pages over space claimed but never written are dear.
+            preallocation: Preallocation::new(if backing == Backing::Unmapped {
+                options.preallocate
+            } else {
+                0
+            }),
+            writeback: Writeback::new(options.bytes_per_sync),
+            closed: false,
+        }
+    }
+
+    fn file(&self) -> &File {
+        &self.shared.handle.file
+    }
+
+    #[cold]
+    fn append_slowly(&mut self, data: &[u8]) -> Result<()> {
+        if self.closed {
+            return Err(closed(self.path()));
+        }
+        if self.shared.synced.swap(false, Ordering::Relaxed) {
+            self.write_until = self.position + WRITES_AFTER_SYNC;
+            self.room = 0;
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        if self.backing == Backing::Unmapped || data.len() >= STRAIGHT {
+            return self.write(data);
+        }
+        let end = self.position + data.len() as u64;
+        self.prepare(end);
+        // A disk too full for zeros may still have room for the data, and says so if not.
+        if self.position < self.write_until || self.prepared < end {
+            return self.write(data);
+        }
+        self.copy(data)
+    }
+
+    /// Extends the file by zeros to `end` and beyond, as far as the disk allows.
+    fn prepare(&mut self, end: u64) {
+        while self.prepared < end {
+            let start = self.prepared.max(self.position);
+            let zeros = &ZEROS[..(STEP - start % STEP) as usize];
+            match write_full(self.file(), zeros, start) {
+                Ok(()) => self.prepared = start + zeros.len() as u64,
+                Err((done, _full)) => {
+                    self.prepared = start + done as u64;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Appends by a system call.
+    fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.room = 0;
+        let end = self.position + data.len() as u64;
+        let handle = &self.shared.handle;
+        self.preallocation.reach(&handle.file, end);
+        write_full(&handle.file, data, self.position)
+            .map_err(|(done, e)| error("append", &handle.path, e).at(self.position + done as u64))?;
+        self.position = end;
+        self.prepared = self.prepared.max(end);
+        self.start_writeback()
+    }
+
+    /// Appends by copying. The file is prepared for all of `data`.
+    fn copy(&mut self, mut data: &[u8]) -> Result<()> {
+        while !data.is_empty() {
+            if self.room == 0 && !self.map() {
+                return self.write(data);
+            }
+            let (now, later) = data.split_at(data.len().min(self.room));
+            self.copy_within_room(now);
+            data = later;
+        }
+        self.start_writeback()
+    }
+
+    #[inline]
+    fn copy_within_room(&mut self, data: &[u8]) {
+        debug_assert!(data.len() <= self.room);
+        // SAFETY: `room` bytes from `cursor` are mapped writable, in the file, and have disk space (see the invariants); no
+        // reference to them exists anywhere in the process but readers' mappings, whose contract is a finished file, so
+        // `data` cannot overlap them. With `data` empty the cursor may dangle, and nothing is touched.
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr(), self.cursor.as_ptr(), data.len());
+            self.cursor = self.cursor.add(data.len());
+        }
+        self.room -= data.len();
+        self.position += data.len() as u64;
+    }
+
+    /// Makes room at `position`, which lies before `prepared`. False where the system declines: then nothing is ever mapped
+    /// again, and the prepared zeros are filled by writes.
+    fn map(&mut self) -> bool {
+        match self.try_map() {
+            Ok(()) => true,
+            Err(_) => {
+                self.backing = Backing::Unmapped;
+                self.window = None;
+                false
+            }
+        }
+    }
+
+    fn try_map(&mut self) -> std::io::Result<()> {
+        let window = match self.window.take() {
+            Some(window) if (window.offset..window.offset + WINDOW).contains(&self.position) => window,
+            behind => {
+                drop(behind);
+                let offset = self.position / STEP * STEP;
+                let mapping = Mapping::to_write(self.file(), offset, WINDOW as usize)?;
+                Window { mapping, offset }
+            }
+        };
+        let start = (self.position - window.offset) as usize;
+        let end = (self.prepared - window.offset).min(WINDOW) as usize;
+        match self.backing {
+            // Nothing watches for the first write to a page of memory, so what is mapped for reading is mapped for writing.
+            Backing::Memory => window.mapping.populate_read(start..end)?,
+            _ => window.mapping.populate_write(start..end)?,
+        }
+        // SAFETY: `start` is less than `WINDOW`, the mapping's length.
+        self.cursor = unsafe { window.mapping.start().add(start) };
+        self.room = end - start;
+        self.window = Some(window);
+        Ok(())
+    }
+
+    fn start_writeback(&mut self) -> Result<()> {
+        let handle = &self.shared.handle;
+        self.writeback
+            .reach(&handle.file, self.position)
+            .map_err(|e| error("sync_file_range", &handle.path, e))
+    }
+}
+
+impl WritableFile for LogFile {
+    #[inline]
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        if data.len() <= self.room && !self.shared.synced.load(Ordering::Relaxed) {
+            self.copy_within_room(data);
+            return Ok(());
+        }
+        self.append_slowly(data)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.closed {
+            Err(closed(self.path()))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.flush()?;
+        self.shared.sync()
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        self.flush()?;
+        self.file()
+            .sync_all()
+            .map_err(|e| error("fsync", self.path(), e))?;
+        self.shared.note_sync();
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.position
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        self.closed = true;
+        self.room = 0;
+        self.window = None;
+        self.file()
+            .set_len(self.position)
+            .map_err(|e| error("truncate", self.path(), e))
+    }
+
+    fn path(&self) -> &Path {
+        &self.shared.handle.path
+    }
+
+    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        Some(self.shared.clone())
+    }
+}

@@ -1,0 +1,204 @@
+//! The disk, through POSIX and what Linux adds to it.
+
+mod buffered;
+mod direct;
+mod io;
+mod lock;
+mod log;
+mod random_access;
+mod sys;
+
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use ::base::{Error, ErrorKind, Result};
+
+use self::buffered::BufferedFile;
+use self::direct::DirectWriter;
+use self::io::error;
+use self::log::LogFile;
+use self::random_access::{DirectFile, MappedFile, PreadFile};
+use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
+
+/// The file systems of this machine.
+///
+/// * Logs are mapped where that is sound: ext2/3/4, XFS and tmpfs on Linux 5.14 and later. Elsewhere (btrfs, ZFS, overlay,
+///   network file systems, older kernels) each append is a `write`.
+/// * A disk that *fails* (`EIO`, not a full one) when a page of a mapped log must be read back kills the process with
+///   `SIGBUS`, as does somebody else's truncating the log. [`PosixFs::without_mapped_logs`] is for those who fear it.
+#[derive(Clone, Debug)]
+pub struct PosixFs {
+    map_logs: bool,
+}
+
+impl PosixFs {
+    /// Maps logs where it can.
+    pub fn new() -> PosixFs {
+        PosixFs { map_logs: true }
+    }
+
+    /// Never maps a log: each append is a `write`.
+    pub fn without_mapped_logs() -> PosixFs {
+        PosixFs { map_logs: false }
+    }
+
+    fn writer(
+        &self,
+        file: File,
+        path: &Path,
+        options: &CreateOptions,
+        overwrites: bool,
+    ) -> Box<dyn WritableFile> {
+        if options.log {
+            Box::new(LogFile::new(file, path, options, self.map_logs))
+        } else {
+            Box::new(BufferedFile::new(file, path, options, overwrites))
+        }
+    }
+}
+
+impl Default for PosixFs {
+    fn default() -> PosixFs {
+        PosixFs::new()
+    }
+}
+
+/// The error of an open; says so if it was `O_DIRECT` the file system refused.
+fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Error {
+    let refused = direct && e.raw_os_error() == Some(libc::EINVAL);
+    let error = error(action, path, e);
+    if refused {
+        error
+            .with_kind(ErrorKind::NotSupported)
+            .context("Direct I/O is not supported here")
+    } else {
+        error
+    }
+}
+
+impl FileSystem for PosixFs {
+    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(if options.direct { libc::O_DIRECT } else { 0 })
+            .open(path)
+            .map_err(|e| open_error("open for reading", options.direct, path, e))?;
+        let metadata = file.metadata().map_err(|e| error("stat", path, e))?;
+        if metadata.is_dir() {
+            return Err(error(
+                "open for reading",
+                path,
+                std::io::ErrorKind::IsADirectory.into(),
+            ));
+        }
+        let len = metadata.len();
+        if options.direct {
+            return Ok(Arc::new(DirectFile::new(file, len, path)));
+        }
+        match usize::try_from(len) {
+            Ok(len) if options.mmap => Ok(Arc::new(MappedFile::new(&file, len, path, options.access)?)),
+            _ => Ok(Arc::new(PreadFile::new(file, len, path, options.access)?)),
+        }
+    }
+
+    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let direct = options.direct && !options.log;
+        let file = fs::OpenOptions::new()
+            .read(options.log)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .custom_flags(if direct { libc::O_DIRECT } else { 0 })
+            .open(path)
+            .map_err(|e| open_error("create", direct, path, e))?;
+        if direct {
+            return Ok(Box::new(DirectWriter::new(file, path, options)));
+        }
+        Ok(self.writer(file, path, options, false))
+    }
+
+    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        self.rename(old, new)?;
+        let file = fs::OpenOptions::new()
+            .read(options.log)
+            .write(true)
+            .open(new)
+            .map_err(|e| error("open for writing again", new, e))?;
+        Ok(self.writer(file, new, options, true))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        fs::rename(from, to).map_err(|e| error(&format!("rename to {}", to.display()), from, e))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        fs::remove_file(path).map_err(|e| error("remove", path, e))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        fs::hard_link(from, to).map_err(|e| error(&format!("link to {}", to.display()), from, e))
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
+        fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|file| file.set_len(len))
+            .map_err(|e| error("truncate", path, e))
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir).map_err(|e| error("list", dir, e))? {
+            let entry = entry.map_err(|e| error("list", dir, e))?;
+            names.extend(entry.file_name().into_string().ok());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> Result<()> {
+        fs::create_dir_all(dir).map_err(|e| error("create directory", dir, e))
+    }
+
+    fn remove_dir(&self, dir: &Path) -> Result<()> {
+        fs::remove_dir(dir).map_err(|e| error("remove directory", dir, e))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        match File::open(dir).and_then(|dir| dir.sync_all()) {
+            // Some file systems sync no directories: there is nothing that could be done better.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            result => result.map_err(|e| error("fsync directory", dir, e)),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        path.try_exists().map_err(|e| error("look for", path, e))
+    }
+
+    fn size(&self, path: &Path) -> Result<u64> {
+        let metadata = fs::metadata(path).map_err(|e| error("stat", path, e))?;
+        Ok(metadata.len())
+    }
+
+    fn modified_seconds(&self, path: &Path) -> Result<u64> {
+        let modified = fs::metadata(path)
+            .and_then(|metadata| metadata.modified())
+            .map_err(|e| error("stat", path, e))?;
+        Ok(modified
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        lock::lock(path)
+    }
+
+    fn free_space(&self, dir: &Path) -> Result<u64> {
+        sys::free_space(dir).map_err(|e| error("statvfs", dir, e))
+    }
+}

@@ -1,0 +1,325 @@
+//! The system calls that `std` has no word for, each behind a safe face. Linux.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut, Range};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use crate::Access;
+
+/// Alignment of buffers and offsets that every disk takes for direct reads and writes, unless it says otherwise.
+pub(super) const DIRECT_ALIGNMENT: usize = 4096;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn offset(value: u64) -> io::Result<libc::off64_t> {
+    libc::off64_t::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
+}
+
+/// Bytes of a page of memory.
+pub(super) fn page_size() -> usize {
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| {
+        // SAFETY: takes a number and gives one.
+        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(size).expect("the system has a page size")
+    })
+}
+
+/// A part of a file mapped shared, unmapped when dropped.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread. The type itself never reads or writes through `start`.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; `madvise` may be called from any thread.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &File, at: u64, len: usize, protection: libc::c_int) -> io::Result<Mapping> {
+        // SAFETY: no address is asked for, so no mapping that exists is touched; the kernel checks all else.
+        let start = unsafe {
+            libc::mmap64(
+                std::ptr::null_mut(),
+                len,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                offset(at)?,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).expect("the kernel maps nothing at address 0 unasked");
+        Ok(Mapping { start, len })
+    }
+
+    /// The first `len` bytes of `file`, not 0, to read.
+    pub(super) fn to_read(file: &File, len: usize) -> io::Result<Mapping> {
+        Mapping::new(file, 0, len, libc::PROT_READ)
+    }
+
+    /// `len` bytes from `at`, a multiple of the page size, to write. They may lie beyond the end of the file, and must not
+    /// be touched while they do.
+    pub(super) fn to_write(file: &File, at: u64, len: usize) -> io::Result<Mapping> {
+        Mapping::new(file, at, len, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    /// Where it begins.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn madvise(&self, range: Range<usize>, advice: libc::c_int) -> io::Result<()> {
+        let start = range.start / page_size() * page_size();
+        let end = range.end.min(self.len);
+        if start >= end {
+            return Ok(());
+        }
+        loop {
+            // SAFETY: the range lies within the mapping, and no advice we give takes bytes away.
+            let result =
+                check(unsafe { libc::madvise(self.start.as_ptr().add(start).cast(), end - start, advice) });
+            match result {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Makes the pages of a range present and writable, so that touching them costs no fault. An error instead of a signal
+    /// where they cannot be had.
+    pub(super) fn populate_write(&self, range: Range<usize>) -> io::Result<()> {
+        self.madvise(range, libc::MADV_POPULATE_WRITE)
+    }
+
+    /// Makes the pages of a range present.
+    pub(super) fn populate_read(&self, range: Range<usize>) -> io::Result<()> {
+        self.madvise(range, libc::MADV_POPULATE_READ)
+    }
+
+    /// Starts reading a range.
+    pub(super) fn will_need(&self, range: Range<usize>) -> io::Result<()> {
+        self.madvise(range, libc::MADV_WILLNEED)
+    }
+
+    /// Says how the whole will be read.
+    pub(super) fn advise(&self, access: Access) -> io::Result<()> {
+        let advice = match access {
+            Access::Normal => return Ok(()),
+            Access::Random => libc::MADV_RANDOM,
+            Access::Sequential => libc::MADV_SEQUENTIAL,
+        };
+        self.madvise(0..self.len, advice)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `mmap64` gave; those who hold pointers into it hold the mapping too.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Zeroed bytes at an address that is a multiple of what direct reads and writes ask for.
+#[derive(Debug)]
+pub(super) struct AlignedBuffer {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it owns its bytes as a `Box<[u8]>` does.
+unsafe impl Send for AlignedBuffer {}
+// SAFETY: as above.
+unsafe impl Sync for AlignedBuffer {}
+
+impl AlignedBuffer {
+    /// Of `len` bytes, not 0; `alignment` is a power of two.
+    pub(super) fn new(len: usize, alignment: usize) -> AlignedBuffer {
+        assert!(len > 0);
+        let layout =
+            Layout::from_size_align(len, alignment).expect("buffers are small, alignments powers of two");
+        // SAFETY: the layout's size is not 0.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        AlignedBuffer { start, layout }
+    }
+
+    /// The alignment it was made for.
+    pub(super) fn alignment(&self) -> usize {
+        self.layout.align()
+    }
+}
+
+impl Deref for AlignedBuffer {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: that many bytes were allocated, zeroed, and are ours.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
+    }
+}
+
+impl DerefMut for AlignedBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: that many bytes were allocated, zeroed, and are ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
+    }
+}
+
+impl Drop for AlignedBuffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this very layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// Claims disk space without changing the file's length.
+pub(super) fn claim_space(file: &File, at: u64, len: u64) -> io::Result<()> {
+    let (at, len) = (offset(at)?, offset(len)?);
+    // SAFETY: takes numbers; the descriptor is open.
+    check(unsafe { libc::fallocate64(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) })
+}
+
+/// Asks the kernel to start writing a range to disk.
+pub(super) fn start_writeback(file: &File, at: u64, len: u64) -> io::Result<()> {
+    let (at, len) = (offset(at)?, offset(len)?);
+    // SAFETY: takes numbers; the descriptor is open.
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE) })
+}
+
+fn fadvise(file: &File, at: u64, len: u64, advice: libc::c_int) -> io::Result<()> {
+    let (at, len) = (offset(at)?, offset(len)?);
+    // SAFETY: takes numbers; the descriptor is open.
+    match unsafe { libc::posix_fadvise64(file.as_raw_fd(), at, len, advice) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Says how the whole file will be read through this descriptor.
+pub(super) fn advise(file: &File, access: Access) -> io::Result<()> {
+    let advice = match access {
+        Access::Normal => return Ok(()),
+        Access::Random => libc::POSIX_FADV_RANDOM,
+        Access::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+    };
+    fadvise(file, 0, 0, advice)
+}
+
+/// Starts reading a range into the page cache.
+pub(super) fn will_need(file: &File, at: u64, len: u64) -> io::Result<()> {
+    fadvise(file, at, len, libc::POSIX_FADV_WILLNEED)
+}
+
+/// The magic number of the file system that holds `file`.
+pub(super) fn file_system_magic(file: &File) -> io::Result<u64> {
+    let mut answer = MaybeUninit::<libc::statfs64>::uninit();
+    // SAFETY: the descriptor is open, and `answer` has room for what is written.
+    check(unsafe { libc::fstatfs64(file.as_raw_fd(), answer.as_mut_ptr()) })?;
+    // SAFETY: the call succeeded and has filled it.
+    Ok(unsafe { answer.assume_init() }.f_type as u64)
+}
+
+/// Bytes free for processes without privileges.
+pub(super) fn free_space(path: &Path) -> io::Result<u64> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut answer = MaybeUninit::<libc::statvfs64>::uninit();
+    loop {
+        // SAFETY: `path` ends in a zero, and `answer` has room for what is written.
+        match check(unsafe { libc::statvfs64(path.as_ptr(), answer.as_mut_ptr()) }) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(()) => break,
+        }
+    }
+    // SAFETY: the call succeeded and has filled it.
+    let answer = unsafe { answer.assume_init() };
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+/// What buffers and offsets of direct reads and writes of `file` must be multiples of: a power of two.
+pub(super) fn direct_alignment(file: &File) -> usize {
+    let mut answer = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the descriptor is open, the path is an empty C string, and `answer` has room for what is written.
+    let result = check(unsafe {
+        libc::statx(
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            libc::STATX_DIOALIGN,
+            answer.as_mut_ptr(),
+        )
+    });
+    // SAFETY: all zeros is a value of it, and the call writes nothing but values.
+    let answer = unsafe { answer.assume_init() };
+    let told = match result {
+        Ok(()) => answer.stx_dio_offset_align.max(answer.stx_dio_mem_align) as usize,
+        Err(_) => 0,
+    };
+    match told.is_power_of_two() {
+        true => told.max(DIRECT_ALIGNMENT),
+        false => DIRECT_ALIGNMENT,
+    }
+}
+
+fn write_lock() -> libc::flock {
+    libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
+}
+
+/// Takes the whole-file write lock RocksDB takes; does not wait.
+pub(super) fn lock_whole(file: &File) -> io::Result<()> {
+    let lock = write_lock();
+    // SAFETY: the descriptor is open, and the call reads a `flock`.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) })
+}
+
+/// The process that keeps [`lock_whole`] from succeeding, if one does and the system tells its id.
+pub(super) fn lock_holder(file: &File) -> Option<i32> {
+    let mut lock = write_lock();
+    // SAFETY: the descriptor is open, and the call reads and fills a `flock`.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &mut lock) }).ok()?;
+    (lock.l_type != libc::F_UNLCK as libc::c_short && lock.l_pid > 0).then_some(lock.l_pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_zero() {
+        for (len, alignment) in [(1, 4096), (4096, 512), (100_000, 65536)] {
+            let mut buffer = AlignedBuffer::new(len, alignment);
+            assert_eq!(buffer.as_ptr() as usize % alignment, 0);
+            assert_eq!(&buffer[..], vec![0; len]);
+            buffer[len - 1] = 7;
+            assert_eq!(buffer[len - 1], 7);
+        }
+    }
+}
