@@ -172,7 +172,7 @@ fn of_more(data: &[u8]) -> u64 {
     for (i, stripe) in rest.chunks_exact(STRIPE).enumerate() {
         accumulate(&mut lanes, stripe, 8 * i);
     }
-    if data.len() % STRIPE != 0 {
+    if !data.len().is_multiple_of(STRIPE) {
         accumulate(&mut lanes, &data[data.len() - STRIPE..], 121);
     }
     let mut hash = (data.len() as u64).wrapping_mul(P64_1);
