@@ -1,2 +1,71 @@
-//! Every check and every set-up step, one verb each.
-fn main() {}
+//! Every check and every set-up step, one verb each. `cargo xtask` alone lists them.
+
+mod canary;
+mod ci;
+mod fuzz;
+mod generate;
+mod licences;
+mod oracle;
+mod shell;
+mod test_run;
+mod tidy;
+
+use std::process::ExitCode;
+
+use shell::Outcome;
+
+const HELP: &str = "\
+cargo xtask VERB
+
+  test [ARGS]       install what the tests need, run all of them; ARGS go to cargo test
+  ci [TIER]         what must pass before a change is taken: pr (the default), static for its part that
+                    runs no test, or nightly for all there is
+  tidy              the house rules, checked
+  gen [--check]     write the generated parts of the documentation, or fail if they are not up to date
+  fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
+  fuzz TARGET [SEC] one target for SEC seconds (600)
+  canary            plant known bugs, one at a time, and fail unless the tests catch each
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Outcome {
+    let (verb, rest) = args
+        .split_first()
+        .map_or(("", &[][..]), |(verb, rest)| (verb.as_str(), rest));
+    let words: Vec<&str> = rest.iter().map(String::as_str).collect();
+    match (verb, &words[..]) {
+        ("test", _) => test_run::test(rest),
+        ("ci", []) => ci::pull_request(),
+        ("ci", ["pr"]) => ci::pull_request(),
+        ("ci", ["static"]) => ci::static_checks(),
+        ("ci", ["nightly"]) => ci::nightly(),
+        ("tidy", []) => tidy::check(),
+        ("gen", []) => generate::write(),
+        ("gen", ["--check"]) => generate::check(),
+        ("fuzz-quick", []) => fuzz::quick(5),
+        ("fuzz-quick", [seconds]) => fuzz::quick(number(seconds)?),
+        ("fuzz", [target]) => fuzz::one(target, 600),
+        ("fuzz", [target, seconds]) => fuzz::one(target, number(seconds)?),
+        ("canary", []) => canary::run(),
+        ("" | "help" | "--help" | "-h", _) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("not understood: {}\n\n{HELP}", args.join(" "))),
+    }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("{text} is not a number of seconds"))
+}

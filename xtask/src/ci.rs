@@ -1,0 +1,83 @@
+//! `ci`: what must pass before a change is taken, and all there is.
+
+use crate::shell::{self, Outcome};
+use crate::{canary, fuzz, generate, licences, test_run, tidy};
+
+/// Format, lints, house rules, generated documents, every test, and a few seconds of every fuzz target.
+pub fn pull_request() -> Outcome {
+    static_checks()?;
+    test_run::test(&[])?;
+    fuzz::quick(5)
+}
+
+/// The tier of pull requests, then what takes long: the suite optimised and with debug assertions off, fuzzing for
+/// longer, planted bugs, and the unsafe crates under the address sanitizer and loom.
+pub fn nightly() -> Outcome {
+    pull_request()?;
+    test_run::test(&["--release".to_owned()])?;
+    fuzz::quick(60)?;
+    canary::run()?;
+    loom()?;
+    address_sanitizer()
+}
+
+/// Everything that runs no test.
+pub fn static_checks() -> Outcome {
+    shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
+    tidy::check()?;
+    generate::check()?;
+    licences::check()?;
+    shell::run(shell::cargo().args(["clippy", "--all-targets", "--", "-D", "warnings"]))?;
+    let docs = [
+        "doc",
+        "--no-deps",
+        "--exclude",
+        "bench-compare",
+        "--exclude",
+        "esker-fuzz",
+    ];
+    shell::run(
+        shell::cargo()
+            .args(docs)
+            .arg("--workspace")
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+/// Crates that model-check their concurrency under `cfg(loom)`.
+const LOOM_CRATES: &[&str] = &["esker-memtable", "esker-cache"];
+
+/// Crates with unsafe code.
+const UNSAFE_CRATES: &[&str] = &["esker-memtable", "esker-cache", "esker-sst", "esker-vfs"];
+
+fn loom() -> Outcome {
+    for package in LOOM_CRATES {
+        let build = shell::root().join("target/loom");
+        let mut command = shell::cargo();
+        command.args(["test", "--release", "--package", package, "--lib", "loom"]);
+        shell::run(
+            command
+                .env("RUSTFLAGS", "--cfg loom")
+                .env("CARGO_TARGET_DIR", build),
+        )?;
+    }
+    Ok(())
+}
+
+fn address_sanitizer() -> Outcome {
+    if !fuzz::have_nightly() {
+        eprintln!("warning: no nightly compiler: the address sanitizer did not run");
+        return Ok(());
+    }
+    let mut command = fuzz::nightly_cargo();
+    command.args(["test", "--target", fuzz::TARGET, "--tests"]);
+    for package in UNSAFE_CRATES {
+        command.args(["--package", package]);
+    }
+    let build = shell::root().join("target/asan");
+    shell::run(
+        command
+            .env("RUSTFLAGS", "-Zsanitizer=address")
+            .env("CARGO_TARGET_DIR", build),
+    )
+}

@@ -1,0 +1,213 @@
+//! Fuzzing: every decoder, with bytes nobody vouches for.
+//!
+//! The bodies of the targets are ordinary functions of the crate in `fuzz/`. Where a nightly compiler is installed they
+//! run under libFuzzer, guided by coverage and watched by the address sanitizer; elsewhere a small driver of our own feeds
+//! them mutations of the same seeds.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use crate::shell::{self, Outcome};
+
+/// The sanitizer needs the target named.
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// What `cargo fuzz` passes too: edge coverage with counters and compares, and the address sanitizer.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Cdebug-assertions \
+    -Ccodegen-units=1";
+
+/// Most memory one input may take, in MiB: a decoder that allocates what a file merely claims goes beyond it.
+const MEMORY_LIMIT: u32 = 1_024;
+
+/// True when rustup has a nightly compiler and this machine is one the flags are for.
+pub fn have_nightly() -> bool {
+    cfg!(all(
+        target_arch = "x86_64",
+        target_os = "linux",
+        target_env = "gnu"
+    )) && shell::output(shell::command("rustup").args(["toolchain", "list"]))
+        .is_ok_and(|list| list.lines().any(|line| line.starts_with("nightly")))
+}
+
+/// Cargo of the nightly toolchain, free of what the cargo that runs us has set.
+pub fn nightly_cargo() -> Command {
+    let mut command = shell::command("rustup");
+    command.args(["run", "nightly", "cargo"]);
+    for name in [
+        "CARGO",
+        "RUSTC",
+        "RUSTDOC",
+        "RUSTUP_TOOLCHAIN",
+        "RUSTFLAGS",
+        "LD_LIBRARY_PATH",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Every target for `seconds`.
+pub fn quick(seconds: u64) -> Outcome {
+    if !have_nightly() {
+        eprintln!("no nightly compiler: fuzz targets run without coverage guidance");
+        let mut command = shell::cargo();
+        command.args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "esker-fuzz",
+            "--bin",
+            "smoke",
+            "--",
+        ]);
+        return shell::run(command.arg(seconds.to_string()));
+    }
+    let binaries = build()?;
+    seed()?;
+    let targets = targets()?;
+    // As many at a time as there are cores; each is one thread.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut failed = Vec::new();
+    for group in targets.chunks(cores) {
+        let running: Result<Vec<_>, String> = group
+            .iter()
+            .map(|target| start(&binaries, target, seconds).map(|running| (target, running)))
+            .collect();
+        for (target, mut running) in running? {
+            let status = running
+                .process
+                .wait()
+                .map_err(|error| format!("{target}: {error}"))?;
+            let log = std::fs::read_to_string(&running.log).unwrap_or_default();
+            if status.success() {
+                let last = log.lines().rfind(|line| line.starts_with("Done ")).unwrap_or("");
+                eprintln!("{target}: {last}");
+            } else {
+                eprintln!("{log}");
+                failed.push(format!(
+                    "{target}: {status}; the input lies in {ARTIFACTS}/{target}-*"
+                ));
+            }
+        }
+    }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(failed.join("\n"))
+    }
+}
+
+/// One target for `seconds`, with its output on ours.
+pub fn one(target: &str, seconds: u64) -> Outcome {
+    let targets = targets()?;
+    if !targets.iter().any(|name| name == target) {
+        return Err(format!("no target {target}; there are {}", targets.join(", ")));
+    }
+    if !have_nightly() {
+        return Err(
+            "coverage-guided fuzzing needs a nightly compiler: rustup toolchain install nightly".into(),
+        );
+    }
+    let binaries = build()?;
+    seed()?;
+    shell::run(&mut fuzzer(&binaries, target, seconds)?)
+}
+
+/// Inputs that broke something are kept here, from the root.
+const ARTIFACTS: &str = "fuzz/artifacts";
+
+/// Names of the libFuzzer binaries, from the manifest.
+fn targets() -> Result<Vec<String>, String> {
+    let path = shell::root().join("fuzz/Cargo.toml");
+    let manifest = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(binaries_of(&manifest))
+}
+
+fn binaries_of(manifest: &str) -> Vec<String> {
+    manifest
+        .split("[[bin]]")
+        .skip(1)
+        .filter(|section| section.contains("fuzz_targets/"))
+        .filter_map(|section| {
+            section
+                .lines()
+                .find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'))
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Builds every target with coverage and the sanitizer; returns where the binaries lie.
+fn build() -> Result<PathBuf, String> {
+    let home = shell::root().join("target/fuzz");
+    let mut command = nightly_cargo();
+    command.args([
+        "build",
+        "--release",
+        "--package",
+        "esker-fuzz",
+        "--features",
+        "libfuzzer",
+        "--bins",
+    ]);
+    command.args(["--target", TARGET]);
+    shell::run(command.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", &home))?;
+    Ok(home.join(TARGET).join("release"))
+}
+
+/// Makes the seed corpus from the test data.
+fn seed() -> Outcome {
+    shell::run(shell::cargo().args(["run", "--quiet", "--package", "esker-fuzz", "--bin", "seeds"]))
+}
+
+struct Running {
+    process: Child,
+    log: PathBuf,
+}
+
+fn start(binaries: &Path, target: &str, seconds: u64) -> Result<Running, String> {
+    let log = binaries.join(format!("{target}.log"));
+    let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let copy = file.try_clone().map_err(|error| error.to_string())?;
+    let process = fuzzer(binaries, target, seconds)?
+        .stdout(file)
+        .stderr(copy)
+        .spawn()
+        .map_err(|error| format!("{target}: {error}"))?;
+    Ok(Running { process, log })
+}
+
+fn fuzzer(binaries: &Path, target: &str, seconds: u64) -> Result<Command, String> {
+    let artifacts = shell::root().join(ARTIFACTS);
+    let corpus = shell::root().join("fuzz/corpus").join(target);
+    for dir in [&artifacts, &corpus] {
+        std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    }
+    let mut command = shell::command(binaries.join(target));
+    command.arg(corpus);
+    command.arg(format!("-artifact_prefix={}/{target}-", artifacts.display()));
+    command.arg(format!("-max_total_time={seconds}"));
+    command.arg(format!("-rss_limit_mb={MEMORY_LIMIT}"));
+    command.args(["-timeout=20", "-max_len=65536", "-print_final_stats=0"]);
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_the_binaries_under_fuzz_targets() {
+        let manifest = "[[bin]]\nname = \"smoke\"\npath = \"src/bin/smoke.rs\"\n\n[[bin]]\nname = \"wal\"\npath = \"fuzz_targets/wal.rs\"\n";
+        assert_eq!(binaries_of(manifest), ["wal"]);
+    }
+
+    #[test]
+    fn there_are_targets() {
+        assert!(!targets().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,184 @@
+//! `gen`: the parts of the documentation that are read off the code.
+
+use std::path::Path;
+
+use crate::shell::{self, Outcome};
+
+/// A generated part: the document, the name on its marks, and what belongs between them.
+struct Part {
+    document: &'static str,
+    name: &'static str,
+    body: fn(&Path) -> Result<String, String>,
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        document: "ARCHITECTURE.md",
+        name: "crates",
+        body: crates,
+    },
+    Part {
+        document: "docs/format/fixtures.md",
+        name: "fixtures",
+        body: fixtures,
+    },
+];
+
+/// Writes every part.
+pub fn write() -> Outcome {
+    for_each(|path, old, new| {
+        if old != new {
+            eprintln!("wrote {}", path.display());
+            std::fs::write(path, new).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(())
+    })
+}
+
+/// Fails if a part is not what `write` would make it.
+pub fn check() -> Outcome {
+    for_each(|path, old, new| {
+        if old == new {
+            Ok(())
+        } else {
+            Err(format!("{} is not up to date: cargo xtask gen", path.display()))
+        }
+    })
+}
+
+fn for_each(mut act: impl FnMut(&Path, &str, &str) -> Outcome) -> Outcome {
+    let root = shell::root();
+    for part in PARTS {
+        let path = root.join(part.document);
+        let old = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let new = replace(&old, part.name, &(part.body)(&root)?)
+            .ok_or_else(|| format!("{} lacks the marks of {:?}", part.document, part.name))?;
+        act(&path, &old, &new)?;
+    }
+    Ok(())
+}
+
+/// `document` with what stands between the marks of `name` replaced.
+fn replace(document: &str, name: &str, body: &str) -> Option<String> {
+    let begin = format!("<!-- begin {name}: written by cargo xtask gen -->\n");
+    let end = format!("<!-- end {name} -->\n");
+    let start = document.find(&begin)? + begin.len();
+    let stop = start + document[start..].find(&end)?;
+    Some(format!("{}{body}{}", &document[..start], &document[stop..]))
+}
+
+/// One row a crate: name, what it says it is, which of our crates it uses.
+fn crates(root: &Path) -> Result<String, String> {
+    let mut rows = Vec::new();
+    for home in ["crates", "tools"] {
+        let dir = root.join(home);
+        let entries = std::fs::read_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        for entry in entries {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            let Ok(manifest) = std::fs::read_to_string(path.join("Cargo.toml")) else {
+                continue;
+            };
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            rows.push(row(home, &name, &manifest));
+        }
+    }
+    // Whoever uses fewer comes first: that is the order to read them in.
+    rows.sort_by(|a, b| (a.2.len(), &a.0).cmp(&(b.2.len(), &b.0)));
+    let mut table = "| crate | what | uses |\n|---|---|---|\n".to_owned();
+    for (name, what, uses) in rows {
+        table.push_str(&format!("| `{name}` | {what} | {} |\n", uses.join(", ")));
+    }
+    Ok(table)
+}
+
+fn row(home: &str, name: &str, manifest: &str) -> (String, String, Vec<String>) {
+    let what = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("description = \"")?.strip_suffix('"'))
+        .unwrap_or("")
+        .to_owned();
+    let dependencies = manifest
+        .split("[dependencies]")
+        .nth(1)
+        .unwrap_or("")
+        .split("\n[")
+        .next()
+        .unwrap_or("");
+    let ours = [
+        "base", "codec", "vfs", "cache", "rangedel", "testkit", "wal", "memtable", "sst", "blob", "manifest",
+        "compact", "esker", "mvcc", "dbtest",
+    ];
+    let used: Vec<&str> = dependencies
+        .lines()
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .filter(|d| !d.is_empty())
+        .collect();
+    let uses = ours
+        .into_iter()
+        .filter(|name| used.contains(name))
+        .map(str::to_owned)
+        .collect();
+    (format!("{home}/{name}"), what, uses)
+}
+
+/// One row a fixture: its name, its files by kind, its visible rows.
+fn fixtures(root: &Path) -> Result<String, String> {
+    let home = root.join("testdata/rocksdb-11.9");
+    let list = |dir: &Path| -> Result<Vec<String>, String> {
+        let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let mut names: Vec<String> = entries
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        Ok(names)
+    };
+    let mut table =
+        "| database | SSTs | blob files | WALs | visible rows |\n|---|---|---|---|---|\n".to_owned();
+    for name in list(&home)? {
+        let Some(name) = name.strip_suffix(".expected.tsv") else {
+            continue;
+        };
+        let files = list(&home.join(name))?;
+        let count = |ending: &str| files.iter().filter(|file| file.ends_with(ending)).count();
+        let expected = home.join(format!("{name}.expected.tsv"));
+        let rows = std::fs::read(&expected).map_err(|error| format!("{}: {error}", expected.display()))?;
+        let rows = rows.iter().filter(|byte| **byte == b'\n').count();
+        table.push_str(&format!(
+            "| `{name}` | {} | {} | {} | {rows} |\n",
+            count(".sst"),
+            count(".blob"),
+            count(".log")
+        ));
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_changes() {
+        let document = "head\n<!-- begin x: written by cargo xtask gen -->\nold\n<!-- end x -->\ntail\n";
+        assert_eq!(
+            replace(document, "x", "new\n").unwrap(),
+            "head\n<!-- begin x: written by cargo xtask gen -->\nnew\n<!-- end x -->\ntail\n"
+        );
+        assert_eq!(replace(document, "y", ""), None);
+    }
+
+    #[test]
+    fn a_row_says_what_a_crate_is_and_uses() {
+        let manifest = "description = \"Write-ahead log\"\n\n[dependencies]\nvfs.workspace = true\nbase.workspace = true\nlibc.workspace = true\n\n[dev-dependencies]\ntestkit.workspace = true\n";
+        let (name, what, uses) = row("crates", "wal", manifest);
+        assert_eq!(
+            (name.as_str(), what.as_str(), uses.join(" ").as_str()),
+            ("crates/wal", "Write-ahead log", "base vfs")
+        );
+    }
+}

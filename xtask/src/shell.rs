@@ -1,0 +1,87 @@
+//! Running other programs.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a verb ends with: the message of the first thing that failed.
+pub type Outcome = Result<(), String>;
+
+/// The root of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace")
+        .to_path_buf()
+}
+
+/// `program` with its working directory at the root.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Cargo, the one that runs us.
+pub fn cargo() -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The command as one would type it.
+pub fn line(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Says what runs, runs it with our own output, fails when it does.
+pub fn run(command: &mut Command) -> Outcome {
+    let text = line(command);
+    eprintln!("+ {text}");
+    let status = command.status().map_err(|error| format!("{text}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{text}: {status}"))
+    }
+}
+
+/// The standard output of a command that must succeed.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let text = line(command);
+    let output = command.output().map_err(|error| format!("{text}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "{text}: {}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// True when the command runs and succeeds; it says nothing.
+pub fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The file `tool` on the search path.
+pub fn which(tool: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(tool))
+        .find(|path| path.is_file())
+}
+
+/// True when the environment says that a machine, not a person, is running this.
+pub fn on_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false" && value != "0")
+}

@@ -1,0 +1,115 @@
+//! `test`: sets up what the tests need and runs all of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use crate::oracle;
+use crate::shell::{self, Outcome};
+
+/// What libtest's closing lines add up to.
+#[derive(Debug, Default, PartialEq)]
+struct Totals {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    binaries: u64,
+}
+
+impl Totals {
+    /// Counts `test result: ok. 15 passed; 0 failed; 1 ignored; …`.
+    fn add(&mut self, line: &str) {
+        let Some((_, counts)) = line
+            .strip_prefix("test result: ")
+            .and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        self.binaries += 1;
+        for part in counts.split("; ") {
+            let Some((number, what)) = part.split_once(' ') else {
+                continue;
+            };
+            let number: u64 = number.parse().unwrap_or(0);
+            match what {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Runs every test of the default members, doc tests included. `args` go to `cargo test` as they are.
+///
+/// Standard output is cargo's and nothing else, so that it ends in the test runner's own closing lines; what we have to
+/// say goes to standard error.
+pub fn test(args: &[String]) -> Outcome {
+    let oracle = oracle::set_up();
+    for missing in &oracle.missing {
+        eprintln!("warning: not installed: {missing}");
+    }
+    if !oracle.missing.is_empty() {
+        if shell::on_ci() {
+            return Err("on CI a test against RocksDB may not be skipped".into());
+        }
+        eprintln!("warning: tests that ask real RocksDB are skipped");
+    }
+
+    let mut command = shell::cargo();
+    command.arg("test");
+    if !args.iter().any(|arg| arg == "--no-fail-fast" || arg == "--") {
+        command.arg("--no-fail-fast");
+    }
+    command.args(args).stdout(Stdio::piped());
+    oracle.apply(&mut command);
+    let text = shell::line(&command);
+    eprintln!("+ {text}");
+    let mut child = command.spawn().map_err(|error| format!("{text}: {error}"))?;
+    let mut totals = Totals::default();
+    let output = child.stdout.take().expect("a piped output");
+    for line in BufReader::new(output).lines() {
+        let line = line.map_err(|error| format!("{text}: {error}"))?;
+        totals.add(&line);
+        writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string())?;
+    }
+    let status = child.wait().map_err(|error| format!("{text}: {error}"))?;
+    let Totals {
+        passed,
+        failed,
+        ignored,
+        binaries,
+    } = totals;
+    eprintln!("{passed} passed, {failed} failed, {ignored} ignored in {binaries} test binaries");
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{text}: {status}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_add_up() {
+        let mut totals = Totals::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 15 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s",
+            "test result: FAILED. 2 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s",
+        ] {
+            totals.add(line);
+        }
+        assert_eq!(
+            totals,
+            Totals {
+                passed: 17,
+                failed: 4,
+                ignored: 1,
+                binaries: 2
+            }
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Documentation that points at what is there.
+
+use std::collections::BTreeSet;
+
+use super::{Finding, Tree};
+
+/// Folders a path in the text may begin with; anything else in backticks is not taken for a path.
+const FOLDERS: &[&str] = &[
+    "crates/",
+    "tools/",
+    "docs/",
+    "xtask/",
+    "fuzz/",
+    "bench-compare/",
+    "testdata/",
+    ".ci/",
+    ".config/",
+];
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut linked: BTreeSet<String> = BTreeSet::new();
+    for (path, text) in tree.with_extension("md") {
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        for (at, line) in text.lines().enumerate() {
+            for target in links(line) {
+                let target = join(dir, target);
+                if exists(tree, &target) {
+                    linked.insert(target);
+                } else {
+                    found.push(Finding::new(
+                        "link",
+                        path,
+                        at + 1,
+                        format!("{target} does not exist"),
+                    ));
+                }
+            }
+            for named in line.split('`').skip(1).step_by(2) {
+                let is_path = FOLDERS.iter().any(|folder| named.starts_with(folder))
+                    && !named.contains(|c: char| c.is_whitespace() || "*{}<>…".contains(c));
+                if is_path && !exists(tree, named) {
+                    found.push(Finding::new(
+                        "link",
+                        path,
+                        at + 1,
+                        format!("{named} does not exist"),
+                    ));
+                }
+            }
+        }
+    }
+    for (path, _) in tree
+        .with_extension("md")
+        .filter(|(path, _)| path.starts_with("docs/"))
+    {
+        if !linked.contains(path) {
+            found.push(Finding::new(
+                "unlinked",
+                path,
+                0,
+                "no other document links here: nobody will find it",
+            ));
+        }
+    }
+    found
+}
+
+/// The targets of `[text](target)` that lie in this tree, without their `#fragment`.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .map(|target| target.split('#').next().unwrap_or(target))
+        .filter(|target| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
+}
+
+fn join(dir: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn exists(tree: &Tree, path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let folder = format!("{path}/");
+    tree.paths
+        .iter()
+        .any(|found| found == path || found.starts_with(&folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_point_at_what_is_there() {
+        let tree = Tree::of(&[
+            (
+                "README.md",
+                "[map](ARCHITECTURE.md#x) [gone](docs/gone.md) `crates/a/src` `crates/b` `crates/{x}` `cargo test`",
+            ),
+            (
+                "ARCHITECTURE.md",
+                "[one](docs/flow/one.md) [web](https://docs.rs/x)",
+            ),
+            ("docs/flow/one.md", "[up](../../README.md)"),
+            ("docs/flow/two.md", ""),
+            ("crates/a/src/lib.rs", ""),
+        ]);
+        let found: Vec<String> = check(&tree)
+            .iter()
+            .map(|f| format!("{} {} {}", f.rule, f.path, f.message))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "link README.md docs/gone.md does not exist",
+                "link README.md crates/b does not exist",
+                "unlinked docs/flow/two.md no other document links here: nobody will find it",
+            ]
+        );
+    }
+}

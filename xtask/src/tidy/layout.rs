@@ -1,0 +1,202 @@
+//! Rules about files and crates as a whole.
+
+use super::source::Source;
+use super::{Finding, Tree};
+
+/// Lines a file may have, tests aside.
+const MOST_LINES: usize = 1_000;
+
+/// Files over the limit, with the length they may not exceed. Shorten a file, then lower its number; add none.
+const RATCHET: &[(&str, usize)] = &[];
+
+/// Which of our crates a crate may use, in dependency order; the arrows of ARCHITECTURE.md. Tools, bindings and tests
+/// may use what they like, and so may dev-dependencies.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("codec", &["base"]),
+    ("vfs", &["base"]),
+    ("cache", &["base"]),
+    ("rangedel", &["base"]),
+    ("testkit", &["base"]),
+    ("wal", &["base", "codec", "vfs"]),
+    ("memtable", &["base", "rangedel"]),
+    ("sst", &["base", "codec", "vfs", "cache", "rangedel"]),
+    ("blob", &["base", "codec", "vfs", "cache"]),
+    ("manifest", &["base"]),
+    ("compact", &["base", "manifest", "rangedel"]),
+];
+
+/// Crates that hold unsafe code; every other says `#![forbid(unsafe_code)]`.
+const UNSAFE_CRATES: &[&str] = &["crates/memtable/", "crates/cache/", "crates/sst/", "crates/vfs/"];
+
+pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for source in sources {
+        found.extend(length(source, RATCHET));
+        let is_root = ["src/lib.rs", "src/main.rs"]
+            .iter()
+            .any(|root| source.path.ends_with(root));
+        let may_be_unsafe = UNSAFE_CRATES.iter().any(|place| source.path.starts_with(place));
+        let forbids = source
+            .lines
+            .iter()
+            .any(|line| line.code.contains("#![forbid(unsafe_code)]"));
+        if is_root && source.path.starts_with("crates/") && !may_be_unsafe && !forbids {
+            found.push(Finding::new(
+                "forbid-unsafe",
+                &source.path,
+                0,
+                "begins with #![forbid(unsafe_code)]",
+            ));
+        }
+    }
+    for (path, text) in tree
+        .with_extension("toml")
+        .filter(|(path, _)| path.ends_with("Cargo.toml"))
+    {
+        found.extend(manifest(path, text));
+    }
+    for path in &tree.paths {
+        let Some((home, file)) = path.split_once("/tests/") else {
+            continue;
+        };
+        if home.starts_with("crates/")
+            && !home.contains("/src")
+            && file.ends_with(".rs")
+            && !file.contains('/')
+        {
+            let message =
+                "one integration binary a crate: move it under tests/it/ and declare it in tests/it/main.rs";
+            found.push(Finding::new("integration", path, 0, message));
+        }
+    }
+    found
+}
+
+fn length(source: &Source, ratchet: &[(&str, usize)]) -> Option<Finding> {
+    let lines = source.lines.iter().filter(|line| !line.test).count();
+    let recorded = ratchet
+        .iter()
+        .find(|(path, _)| *path == source.path)
+        .map(|(_, most)| *most);
+    let message = match recorded {
+        None if lines > MOST_LINES => {
+            format!("{lines} lines without tests; {MOST_LINES} is the most: split it by what it does")
+        }
+        Some(most) if lines > most => {
+            format!("{lines} lines without tests, more than the {most} it once had")
+        }
+        Some(_) if lines <= MOST_LINES => "short enough now: take it off the list in layout.rs".to_owned(),
+        _ => return None,
+    };
+    Some(Finding::new("length", &source.path, 0, message))
+}
+
+fn manifest(path: &str, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let is_root = path == "Cargo.toml";
+    let name = path
+        .strip_prefix("crates/")
+        .and_then(|rest| rest.strip_suffix("/Cargo.toml"));
+    let arrows = ARROWS
+        .iter()
+        .find(|(from, _)| Some(*from) == name)
+        .map(|(_, to)| *to);
+    let mut section = "";
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with('[') {
+            section = line;
+            continue;
+        }
+        if !matches!(
+            section,
+            "[dependencies]" | "[dev-dependencies]" | "[build-dependencies]"
+        ) {
+            continue;
+        }
+        let Some((dependency, _)) = line.split_once(['.', ' ', '=']) else {
+            continue;
+        };
+        let dependency = dependency.trim();
+        if dependency.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let in_default_build =
+            path.starts_with("crates/") || path.starts_with("tools/") || path.starts_with("xtask/");
+        if in_default_build && !line.contains("workspace = true") {
+            let message =
+                format!("{dependency}: its version belongs into the root's [workspace.dependencies]");
+            found.push(Finding::new("manifest", path, at + 1, message));
+        }
+        let is_ours =
+            ARROWS.iter().any(|(from, _)| *from == dependency) || matches!(dependency, "esker" | "dbtest");
+        if section == "[dependencies]" && is_ours && arrows.is_some_and(|to| !to.contains(&dependency)) {
+            let message = format!("no arrow leads from {} to {dependency}", name.unwrap_or(path));
+            found.push(Finding::new("arrow", path, at + 1, message));
+        }
+    }
+    if !is_root && !text.contains("[lints]\nworkspace = true") {
+        found.push(Finding::new(
+            "manifest",
+            path,
+            0,
+            "lacks [lints] workspace = true",
+        ));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_ratchets() {
+        let long = Source::new("a.rs", &"fn f() {}\n".repeat(MOST_LINES + 1), false);
+        let short = Source::new("a.rs", "fn f() {}\n", false);
+        assert!(length(&long, &[]).is_some());
+        assert!(length(&long, &[("a.rs", MOST_LINES + 1)]).is_none());
+        assert!(length(&long, &[("a.rs", MOST_LINES)]).is_some());
+        assert!(length(&short, &[]).is_none());
+        assert!(
+            length(&short, &[("a.rs", MOST_LINES + 9)]).is_some(),
+            "the list shrinks"
+        );
+        let tests = Source::new("tests.rs", &"fn f() {}\n".repeat(MOST_LINES * 3), true);
+        assert!(length(&tests, &[]).is_none());
+    }
+
+    #[test]
+    fn manifests_take_versions_and_arrows_from_the_workspace() {
+        let rules = |path: &str, text: &str| -> Vec<String> {
+            manifest(path, text)
+                .iter()
+                .map(|found| format!("{}:{}", found.line, found.rule))
+                .collect()
+        };
+        let good = "[dependencies]\nbase.workspace = true\n[dev-dependencies]\nvfs.workspace = true\n[lints]\nworkspace = true\n";
+        assert_eq!(rules("crates/cache/Cargo.toml", good), Vec::<String>::new());
+        assert_eq!(
+            rules(
+                "crates/manifest/Cargo.toml",
+                "[dependencies]\nvfs.workspace = true\nserde = \"1\"\n"
+            ),
+            ["2:arrow", "3:manifest", "0:manifest"]
+        );
+    }
+
+    #[test]
+    fn crates_forbid_unsafe_and_have_one_integration_binary() {
+        let tree = Tree::of(&[
+            ("crates/wal/tests/extra.rs", ""),
+            ("crates/wal/tests/it/main.rs", ""),
+        ]);
+        let sources = [
+            Source::new("crates/wal/src/lib.rs", "//! x", false),
+            Source::new("crates/vfs/src/lib.rs", "", false),
+        ];
+        let found: Vec<&str> = check(&tree, &sources).iter().map(|found| found.rule).collect();
+        assert_eq!(found, ["forbid-unsafe", "integration"]);
+    }
+}

@@ -1,0 +1,298 @@
+//! A Rust file, taken apart just far enough for line-by-line rules: code without comments and without what stands in
+//! strings, comments by themselves, and which lines are tests.
+
+/// One line of a Rust file.
+#[derive(Debug, Default)]
+pub struct Line {
+    /// The code, strings emptied to `""` and comments removed.
+    pub code: String,
+    /// The text of the comments, their marks (`//`, `///`, `//!`, `/*`) included.
+    pub comment: String,
+    /// True inside an item behind `#[cfg(test)]` or a file of tests.
+    pub test: bool,
+}
+
+/// A Rust file and its path from the root.
+#[derive(Debug)]
+pub struct Source {
+    /// Path from the root, with `/`.
+    pub path: String,
+    /// The file as it is.
+    pub text: String,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+impl Source {
+    /// Takes `text` apart. `test`: the whole file is tests.
+    pub fn new(path: &str, text: &str, test: bool) -> Source {
+        let mut lines = split(text);
+        mark_tests(&mut lines);
+        if test {
+            lines.iter_mut().for_each(|line| line.test = true);
+        }
+        Source {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            lines,
+        }
+    }
+}
+
+/// Where a character stands.
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Code,
+    LineComment,
+    BlockComment { depth: usize },
+    Text,
+    RawText { hashes: usize },
+}
+
+fn split(text: &str) -> Vec<Line> {
+    let chars: Vec<char> = text.chars().collect();
+    let mut lines = vec![Line::default()];
+    let mut state = State::Code;
+    let mut i = 0;
+    while i < chars.len() {
+        let c = chars[i];
+        let next = chars.get(i + 1).copied().unwrap_or('\0');
+        if c == '\n' {
+            if state == State::LineComment {
+                state = State::Code;
+            }
+            lines.push(Line::default());
+            i += 1;
+            continue;
+        }
+        let line = lines.last_mut().expect("at least one line");
+        match state {
+            State::Code => match (c, next) {
+                ('/', '/') => {
+                    state = State::LineComment;
+                    line.comment.push_str("//");
+                    i += 2;
+                }
+                ('/', '*') => {
+                    state = State::BlockComment { depth: 1 };
+                    line.comment.push_str("/*");
+                    i += 2;
+                }
+                ('"', _) => {
+                    state = State::Text;
+                    line.code.push('"');
+                    i += 1;
+                }
+                ('r', '"' | '#') if !ends_in_word(&line.code) => {
+                    let hashes = chars[i + 1..].iter().take_while(|&&c| c == '#').count();
+                    if chars.get(i + 1 + hashes) == Some(&'"') {
+                        state = State::RawText { hashes };
+                        line.code.push('"');
+                        i += hashes + 2;
+                    } else {
+                        line.code.push(c);
+                        i += 1;
+                    }
+                }
+                ('\'', _) => {
+                    let len = char_literal_len(&chars[i..]);
+                    if len > 1 {
+                        line.code.push_str("' '");
+                    } else {
+                        line.code.push('\'');
+                    }
+                    i += len;
+                }
+                _ => {
+                    line.code.push(c);
+                    i += 1;
+                }
+            },
+            State::LineComment => {
+                line.comment.push(c);
+                i += 1;
+            }
+            State::BlockComment { depth } => {
+                line.comment.push(c);
+                i += 1;
+                let deeper = match (c, next) {
+                    ('*', '/') => depth - 1,
+                    ('/', '*') => depth + 1,
+                    _ => continue,
+                };
+                line.comment.push(next);
+                i += 1;
+                state = if deeper == 0 {
+                    State::Code
+                } else {
+                    State::BlockComment { depth: deeper }
+                };
+            }
+            State::Text => match c {
+                '\\' if next == '\n' => i += 1,
+                '\\' => i += 2,
+                '"' => {
+                    line.code.push('"');
+                    state = State::Code;
+                    i += 1;
+                }
+                _ => i += 1,
+            },
+            State::RawText { hashes } => {
+                let closes = c == '"' && chars[i + 1..].iter().take_while(|&&c| c == '#').count() >= hashes;
+                i += 1;
+                if closes {
+                    line.code.push('"');
+                    state = State::Code;
+                    i += hashes;
+                }
+            }
+        }
+    }
+    if lines
+        .last()
+        .is_some_and(|line| line.code.is_empty() && line.comment.is_empty())
+    {
+        lines.pop();
+    }
+    lines
+}
+
+/// `r` begins a raw string unless it ends a word; `b` and `c` before it are part of the string's prefix.
+fn ends_in_word(code: &str) -> bool {
+    let mut before = code.chars().rev();
+    match before.next() {
+        Some('b' | 'c') => before.next().is_some_and(is_word),
+        Some(c) => is_word(c),
+        None => false,
+    }
+}
+
+/// True for the characters of identifiers.
+pub fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Length of the character literal at the start of `chars`, 1 where the quote begins a lifetime.
+fn char_literal_len(chars: &[char]) -> usize {
+    match (chars.get(1), chars.get(2)) {
+        (Some('\\'), _) => {
+            // The escaped character may itself be a quote.
+            3 + chars[3.min(chars.len())..]
+                .iter()
+                .take_while(|&&c| c != '\'' && c != '\n')
+                .count()
+                + 1
+        }
+        (Some(_), Some('\'')) => 3,
+        _ => 1,
+    }
+    .min(chars.len())
+}
+
+/// Marks the items behind `#[cfg(test)]`, from the attribute to their closing brace or semicolon.
+fn mark_tests(lines: &mut [Line]) {
+    let mut i = 0;
+    while i < lines.len() {
+        let code = lines[i].code.trim_start();
+        let is_test =
+            (code.starts_with("#[cfg(test)]") || code.starts_with("#[cfg(all(test")) && !lines[i].test;
+        if !is_test {
+            i += 1;
+            continue;
+        }
+        let end = item_end(lines, i);
+        lines[i..=end].iter_mut().for_each(|line| line.test = true);
+        i = end + 1;
+    }
+}
+
+/// The line on which the item ends whose attributes begin on line `start`.
+fn item_end(lines: &[Line], start: usize) -> usize {
+    let mut braces = 0usize;
+    let mut brackets = 0usize;
+    for (i, line) in lines.iter().enumerate().skip(start) {
+        for c in line.code.chars() {
+            match c {
+                '[' | '(' => brackets += 1,
+                ']' | ')' => brackets = brackets.saturating_sub(1),
+                '{' => braces += 1,
+                '}' => {
+                    braces = braces.saturating_sub(1);
+                    if braces == 0 && brackets == 0 {
+                        return i;
+                    }
+                }
+                ';' if braces == 0 && brackets == 0 => return i,
+                _ => {}
+            }
+        }
+    }
+    lines.len() - 1
+}
+
+/// The places of `word` in `code` where it stands as a whole word (a `word` may hold `::`, `!` or `(` itself).
+pub fn word_at(code: &str, word: &str) -> Option<usize> {
+    let needs_before = word.chars().next().is_some_and(is_word);
+    let needs_after = word.chars().next_back().is_some_and(is_word);
+    code.match_indices(word).map(|found| found.0).find(|&at| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + word.len()..].chars().next();
+        !(needs_before && before.is_some_and(is_word) || needs_after && after.is_some_and(is_word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> Vec<String> {
+        split(text).into_iter().map(|line| line.code).collect()
+    }
+
+    #[test]
+    fn strings_and_comments_are_no_code() {
+        assert_eq!(code("let a = \"unsafe // no\"; // yes"), ["let a = \"\"; "]);
+        assert_eq!(
+            code("r#\"a \" b\"# + br\"x\\\" + bar\"\""),
+            ["\"\" + b\"\" + bar\"\""]
+        );
+        assert_eq!(code("a /* b /* c */ d */ e"), ["a  e"]);
+        assert_eq!(
+            code("\"two\nlines\" + '\"' + '\\'' + '\\u{41}' + b'x'"),
+            ["\"", "\" + ' ' + ' ' + ' ' + b' '"]
+        );
+        assert_eq!(
+            code("fn f<'a>(x: &'a str, c: char) { 'x' }"),
+            ["fn f<'a>(x: &'a str, c: char) { ' ' }"]
+        );
+        assert_eq!(code("\"a\\\"b\\\\\" c"), ["\"\" c"]);
+        assert_eq!(code("\"a\\\nb\" c"), ["\"", "\" c"]);
+        assert_eq!(split("x(); // SAFETY: y")[0].comment, "// SAFETY: y");
+    }
+
+    #[test]
+    fn tests_are_marked_to_their_end() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() { [1; 3]; }\n}\nfn c() {}\n#[cfg(test)]\nmod tests;\nfn d() {}\n";
+        let marks: Vec<bool> = Source::new("x.rs", text, false)
+            .lines
+            .iter()
+            .map(|line| line.test)
+            .collect();
+        assert_eq!(marks, [false, true, true, true, true, false, true, true, false]);
+        assert!(
+            Source::new("tests.rs", text, true)
+                .lines
+                .iter()
+                .all(|line| line.test)
+        );
+    }
+
+    #[test]
+    fn whole_words_only() {
+        assert_eq!(word_at("not_unsafe unsafe {", "unsafe"), Some(11));
+        assert_eq!(word_at("eprintln!(", "println!"), None);
+        assert_eq!(word_at("std::fs::read", "fs::"), Some(5));
+        assert_eq!(word_at("my_fs::read", "fs::"), None);
+    }
+}
