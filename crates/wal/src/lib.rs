@@ -1,1 +1,21 @@
-//! The record format of WAL and MANIFEST: writer, and a reader with RocksDB's four recovery modes.
+//! The record format of WAL and MANIFEST: a [`Writer`], and a [`Reader`] with RocksDB's four recovery modes.
+//!
+//! A file is a run of blocks of 32 KiB. A logical record (a write batch, a version edit) is one physical record if it
+//! fits the rest of a block, else a first, some middle and a last one. Each physical record has a checksum, so a reader
+//! can tell where a writer died. The bytes are drawn in `docs/format/wal.md`.
+//!
+//! * [`format`]: record types and headers
+//! * the [`writer`]: part of every write
+//! * the [`reader`]: recovery
+//! * [`dump`]: physical records one by one, for looking at a file
+#![forbid(unsafe_code)]
+
+mod compression;
+pub mod dump;
+pub mod format;
+pub mod reader;
+pub mod writer;
+
+pub use format::{PredecessorWal, RecordType};
+pub use reader::{Dropped, Reader, ReaderOptions, RecoveryMode};
+pub use writer::{Writer, WriterOptions};

@@ -1,0 +1,265 @@
+//! The writing side of WAL and MANIFEST.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::{Error, Result};
+use codec::CompressionType;
+use vfs::{FileSync, WritableFile};
+
+use crate::compression::FrameWriter;
+use crate::format::{
+    BLOCK_SIZE, HEADER_LEN, PredecessorWal, RECYCLABLE_HEADER_LEN, RecordType, TIMESTAMP_SIZE_ENTRY_LEN,
+    put_record, put_timestamp_size,
+};
+
+/// The scratch buffer keeps this much between records; a batch of many megabytes must not hold its size for ever.
+const SCRATCH_KEPT: usize = 1 << 20;
+
+/// How a log is written. The default is a MANIFEST: classic headers, no compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// Number in the file's name; the low half goes into recyclable headers.
+    pub log_number: u64,
+    /// Recyclable headers, by which a reader tells these records from what the file held before. Needed where
+    /// the file is an old one written over. Default false.
+    pub recyclable: bool,
+    /// `None` (the default) or `Zstd`; RocksDB knows no other for a WAL.
+    pub compression: CompressionType,
+}
+
+impl Default for WriterOptions {
+    fn default() -> WriterOptions {
+        WriterOptions {
+            log_number: 0,
+            recyclable: false,
+            compression: CompressionType::None,
+        }
+    }
+}
+
+/// Appends logical records to a log.
+///
+/// A record reaches the file by one [`append`](WritableFile::append), so a failed one has left nothing in the writer's
+/// books: where the file allows it (`NoSpace` on a log), the same record may be tried again. After other errors the
+/// file is lost to writing, as `vfs` says.
+#[derive(Debug)]
+pub struct Writer {
+    file: Box<dyn WritableFile>,
+    log_number: u32,
+    recyclable: bool,
+    /// Bytes of the current block that are used; may be a whole block.
+    block_used: usize,
+    /// The physical records of one logical record.
+    scratch: Vec<u8>,
+    frames: Option<FrameWriter>,
+    announced: BTreeMap<u32, u16>,
+}
+
+impl Writer {
+    /// Writes to `file` from its present end, a compression record first if one is due. `NotSupported` for compression
+    /// other than none and ZSTD.
+    pub fn new(file: Box<dyn WritableFile>, options: WriterOptions) -> Result<Writer> {
+        let frames = match options.compression {
+            CompressionType::None => None,
+            CompressionType::Zstd => Some(FrameWriter::new()?),
+            other => {
+                return Err(Error::not_supported(format!(
+                    "WAL compression by {}",
+                    other.property_name()
+                )));
+            }
+        };
+        let mut writer = Writer {
+            block_used: (file.len() % BLOCK_SIZE as u64) as usize,
+            file,
+            log_number: options.log_number as u32,
+            recyclable: options.recyclable,
+            scratch: Vec::new(),
+            frames,
+            announced: BTreeMap::new(),
+        };
+        if writer.frames.is_some() && writer.file.is_empty() {
+            let ty = (CompressionType::Zstd as u32).to_le_bytes();
+            writer.add_unfragmented(RecordType::SetCompressionType, &ty)?;
+        }
+        Ok(writer)
+    }
+
+    fn typed(&self, ty: RecordType) -> RecordType {
+        if self.recyclable { ty.recyclable() } else { ty }
+    }
+
+    #[inline]
+    fn header_len(&self) -> usize {
+        if self.recyclable {
+            RECYCLABLE_HEADER_LEN
+        } else {
+            HEADER_LEN
+        }
+    }
+
+    /// Appends a logical record of any length, none included. Hot: a copy, a CRC and one append; no allocation once
+    /// the scratch buffer has grown.
+    #[inline]
+    pub fn add_record(&mut self, payload: &[u8]) -> Result<()> {
+        let used = self.block_used + self.header_len() + payload.len();
+        if self.frames.is_none() && used <= BLOCK_SIZE {
+            self.scratch.clear();
+            let ty = if self.recyclable {
+                RecordType::RecyclableFull
+            } else {
+                RecordType::Full
+            };
+            put_record(&mut self.scratch, ty, self.log_number, payload);
+            self.file.append(&self.scratch)?;
+            self.block_used = used;
+            return Ok(());
+        }
+        self.add_fragments(payload)
+    }
+
+    /// The general case of [`add_record`](Writer::add_record): compressed, or too long for the rest of the block.
+    fn add_fragments(&mut self, payload: &[u8]) -> Result<()> {
+        let header_len = self.header_len();
+        let (ty_of_full, ty_of_first, ty_of_middle, ty_of_last) = (
+            self.typed(RecordType::Full),
+            self.typed(RecordType::First),
+            self.typed(RecordType::Middle),
+            self.typed(RecordType::Last),
+        );
+        let mut rest = match &mut self.frames {
+            None => payload,
+            Some(frames) => frames.compress(payload)?,
+        };
+        self.scratch.clear();
+        let mut used = self.block_used;
+        let mut begin = true;
+        loop {
+            if BLOCK_SIZE - used < header_len {
+                self.scratch.resize(self.scratch.len() + BLOCK_SIZE - used, 0);
+                used = 0;
+            }
+            // With exactly a header's room this is an empty first fragment, as RocksDB writes it.
+            let (fragment, after) = rest.split_at(rest.len().min(BLOCK_SIZE - used - header_len));
+            let ty = match (begin, after.is_empty()) {
+                (true, true) => ty_of_full,
+                (true, false) => ty_of_first,
+                (false, false) => ty_of_middle,
+                (false, true) => ty_of_last,
+            };
+            put_record(&mut self.scratch, ty, self.log_number, fragment);
+            used += header_len + fragment.len();
+            (rest, begin) = (after, false);
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.file.append(&self.scratch)?;
+        self.block_used = used;
+        if self.scratch.capacity() > SCRATCH_KEPT {
+            self.scratch.clear();
+            self.scratch.shrink_to(SCRATCH_KEPT);
+            if let Some(frames) = &mut self.frames {
+                frames.shrink_to(SCRATCH_KEPT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a record that must not be cut, filling up the block with zeros if it does not fit.
+    fn add_unfragmented(&mut self, ty: RecordType, payload: &[u8]) -> Result<()> {
+        let len = payload.len()
+            + if ty.is_recyclable() {
+                RECYCLABLE_HEADER_LEN
+            } else {
+                HEADER_LEN
+            };
+        self.scratch.clear();
+        let mut used = self.block_used;
+        if BLOCK_SIZE - used < len {
+            self.scratch.resize(BLOCK_SIZE - used, 0);
+            used = 0;
+        }
+        put_record(&mut self.scratch, ty, self.log_number, payload);
+        self.file.append(&self.scratch)?;
+        self.block_used = used + len;
+        Ok(())
+    }
+
+    /// Announces the timestamp sizes of column families; to be called before the first batch that touches them. Sizes
+    /// announced before and sizes of 0 are left out, so it may be called for every batch. `InvalidArgument` if a family
+    /// has another size than before.
+    pub fn add_timestamp_sizes(&mut self, sizes: &[(u32, u16)]) -> Result<()> {
+        let mut fresh = BTreeMap::new();
+        for &(family, size) in sizes {
+            match self.announced.get(&family).or(fresh.get(&family)) {
+                Some(&before) if before != size => {
+                    return Err(Error::invalid_argument(format!(
+                        "column family {family} has timestamps of {before} bytes in this WAL, not {size}"
+                    )));
+                }
+                Some(_) => {}
+                None if size == 0 => {}
+                None => {
+                    fresh.insert(family, size);
+                }
+            }
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let ty = self.typed(RecordType::UserDefinedTimestampSize);
+        let fresh: Vec<(u32, u16)> = fresh.into_iter().collect();
+        for entries in fresh.chunks((BLOCK_SIZE - RECYCLABLE_HEADER_LEN) / TIMESTAMP_SIZE_ENTRY_LEN) {
+            let mut payload = Vec::with_capacity(entries.len() * TIMESTAMP_SIZE_ENTRY_LEN);
+            for &(family, size) in entries {
+                put_timestamp_size(&mut payload, family, size);
+            }
+            self.add_unfragmented(ty, &payload)?;
+            self.announced.extend(entries.iter().copied());
+        }
+        Ok(())
+    }
+
+    /// Says what the WAL before this one held. RocksDB expects it in front of all records but the compression one.
+    pub fn add_predecessor(&mut self, predecessor: &PredecessorWal) -> Result<()> {
+        let ty = self.typed(RecordType::PredecessorWalInfo);
+        self.add_unfragmented(ty, &predecessor.encode())
+    }
+
+    /// Hands what is buffered to the kernel. A file created as a log buffers nothing.
+    pub fn flush(&mut self) -> Result<()> {
+        self.file.flush()
+    }
+
+    /// Makes all records durable.
+    pub fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+
+    /// Cuts off what follows the data and closes the file. Syncs nothing.
+    pub fn close(&mut self) -> Result<()> {
+        self.file.close()
+    }
+
+    /// Bytes written, headers and fill included.
+    pub fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// True if nothing was written yet.
+    pub fn is_empty(&self) -> bool {
+        self.file.is_empty()
+    }
+
+    /// The file. What is appended to it directly breaks the log.
+    pub fn file_mut(&mut self) -> &mut dyn WritableFile {
+        &mut *self.file
+    }
+
+    /// A handle to sync by while the writer goes on, where the file has one.
+    pub fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        self.file.syncer()
+    }
+}
