@@ -1,0 +1,416 @@
+//! What a whole MANIFEST says: its edits replayed from first to last.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
+
+use crate::builder::VersionBuilder;
+use crate::edit::VersionEdit;
+use crate::version::{DEFAULT_NUM_LEVELS, Version};
+
+/// Name of the family every database has, with id 0.
+pub const DEFAULT_COLUMN_FAMILY_NAME: &str = "default";
+
+/// What MANIFEST knows about a column family.
+#[derive(Clone, Debug)]
+pub struct FamilyState {
+    /// Its id, never used again once it is dropped.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The order of its keys.
+    pub comparator: UserComparator,
+    /// Whether timestamps lie in its files.
+    pub persist_user_defined_timestamps: bool,
+    /// WALs with lower numbers hold nothing unflushed for it.
+    pub log_number: u64,
+    /// Versions of keys older than this timestamp may be gone; empty = none are.
+    pub full_history_ts_low: Box<[u8]>,
+    /// Its files.
+    pub version: Version,
+}
+
+/// What a whole MANIFEST says.
+#[derive(Clone, Debug)]
+pub struct ManifestState {
+    /// The families that are not dropped, by id.
+    pub families: BTreeMap<u32, FamilyState>,
+    /// The database's id, where MANIFEST knows it.
+    pub db_id: Option<String>,
+    /// A number above those of all files MANIFEST knows of. Files in the directory may have higher ones yet.
+    pub next_file_number: u64,
+    /// Highest sequence number in use when MANIFEST was last written; WALs may hold higher ones.
+    pub last_sequence: SeqNo,
+    /// Highest family id ever used.
+    pub max_column_family: u32,
+    /// WALs with lower numbers are needed by no family.
+    pub min_log_number_to_keep: u64,
+    /// WALs that `track_and_verify_wals_in_manifest` recorded, and how many bytes of each are synced.
+    pub wals: BTreeMap<u64, Option<u64>>,
+    /// Size this MANIFEST had when it held nothing but the state it began with.
+    pub last_compacted_manifest_file_size: Option<u64>,
+    /// Fields of later RocksDB releases that may be ignored, as the last edits to have them told them.
+    pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
+    /// Edits dropped because their atomic group was not complete at the end of the file.
+    pub incomplete_group_edits: usize,
+    /// What was strange but is taken as RocksDB takes it, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl ManifestState {
+    /// The family of that name.
+    pub fn family(&self, name: &str) -> Option<&FamilyState> {
+        self.families.values().find(|family| family.name == name)
+    }
+}
+
+/// A family in the course of a replay.
+struct Pending {
+    name: String,
+    comparator: Option<String>,
+    persist_user_defined_timestamps: bool,
+    log_number: u64,
+    full_history_ts_low: Box<[u8]>,
+    builder: VersionBuilder,
+}
+
+impl Pending {
+    fn new(name: &str) -> Pending {
+        let cmp = InternalComparator::new(UserComparator::Bytewise);
+        Pending {
+            name: name.to_owned(),
+            comparator: None,
+            persist_user_defined_timestamps: true,
+            log_number: 0,
+            full_history_ts_low: Box::default(),
+            builder: VersionBuilder::new(&Version::empty(cmp, DEFAULT_NUM_LEVELS)),
+        }
+    }
+}
+
+/// What decides the order of a family's keys: given the family's name and the name of its comparator in MANIFEST, if it has one.
+pub type ComparatorFor<'a> = dyn FnMut(&str, Option<&str>) -> Result<UserComparator> + 'a;
+
+/// The comparator of a family nobody said anything about: the built-in one of the recorded name, bytewise without a name.
+pub fn builtin_comparator(family: &str, recorded: Option<&str>) -> Result<UserComparator> {
+    match recorded {
+        None => Ok(UserComparator::Bytewise),
+        Some(name) => UserComparator::builtin(name).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "column family {family} has comparator {name}, which is not a built-in one: name the family and its comparator"
+            ))
+        }),
+    }
+}
+
+/// Replays the edits of a MANIFEST, every family whether the caller named it or not.
+///
+/// Feed the records in order to [`apply_record`](Replay::apply_record), then ask [`finish`](Replay::finish) for the state. A replay that
+/// gave an error is of no further use.
+pub struct Replay {
+    families: BTreeMap<u32, Pending>,
+    db_id: Option<String>,
+    has_log_number: bool,
+    next_file_number: Option<u64>,
+    last_sequence: Option<SeqNo>,
+    max_column_family: u32,
+    min_log_number_to_keep: u64,
+    /// Highest number of a file or WAL that some edit mentions.
+    highest_number: u64,
+    wals: BTreeMap<u64, Option<u64>>,
+    min_wal: u64,
+    last_compacted_manifest_file_size: Option<u64>,
+    unknown_fields: BTreeMap<u32, Box<[u8]>>,
+    /// The members of the atomic group being read.
+    group: Vec<VersionEdit>,
+    warnings: Vec<String>,
+}
+
+impl fmt::Debug for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay")
+            .field("families", &self.families.len())
+            .finish()
+    }
+}
+
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay::new()
+    }
+}
+
+impl Replay {
+    /// Of a MANIFEST nothing of which is read yet: the default family exists, without files.
+    pub fn new() -> Replay {
+        Replay {
+            families: BTreeMap::from([(0, Pending::new(DEFAULT_COLUMN_FAMILY_NAME))]),
+            db_id: None,
+            has_log_number: false,
+            next_file_number: None,
+            last_sequence: None,
+            max_column_family: 0,
+            min_log_number_to_keep: 0,
+            highest_number: 0,
+            wals: BTreeMap::new(),
+            min_wal: 0,
+            last_compacted_manifest_file_size: None,
+            unknown_fields: BTreeMap::new(),
+            group: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Decodes one record and applies it. An error's offset is within the record.
+    pub fn apply_record(&mut self, record: &[u8]) -> Result<()> {
+        self.apply(VersionEdit::decode(record)?)
+    }
+
+    /// Applies one edit; members of an atomic group once the last of them is there.
+    pub fn apply(&mut self, edit: VersionEdit) -> Result<()> {
+        let Some(remaining) = edit.atomic_group_remaining else {
+            if !self.group.is_empty() {
+                return Err(Error::corruption("corrupted atomic group"));
+            }
+            return self.apply_now(&edit);
+        };
+        let expected = self
+            .group
+            .last()
+            .map(|last| last.atomic_group_remaining.and_then(|n| n.checked_sub(1)));
+        if expected.is_some_and(|expected| expected != Some(remaining)) {
+            return Err(Error::corruption("corrupted atomic group"));
+        }
+        self.group.push(edit);
+        if remaining == 0 {
+            for edit in std::mem::take(&mut self.group) {
+                self.apply_now(&edit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_now(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.note_numbers(edit);
+        let id = edit.column_family;
+        // RocksDB looks at one of these alone, so an edit that also changes files loses them. Whoever opened the database before
+        // us has not seen those files either.
+        let forgets_files = if let Some(name) = &edit.column_family_add {
+            self.add_family(id, name)?;
+            true
+        } else if edit.column_family_drop {
+            if id == 0 || self.families.remove(&id).is_none() {
+                return Err(Error::corruption(
+                    "MANIFEST - dropping non-existing column family",
+                ));
+            }
+            true
+        } else if !edit.wal_additions.is_empty() {
+            self.add_wals(edit)?;
+            true
+        } else if edit.wal_deletion.is_some_and(|number| number != 0) {
+            self.delete_wals(edit.wal_deletion.unwrap_or(0));
+            true
+        } else {
+            let family = self.families.get_mut(&id).ok_or_else(|| {
+                Error::corruption(format!("MANIFEST record referencing unknown column family {id}"))
+            })?;
+            let name = &family.name;
+            let apply = family.builder.apply(edit);
+            apply.map_err(|error| error.context(&format!("column family {name}")))?;
+            false
+        };
+        if forgets_files && changes_files(edit) {
+            self.warnings.push(format!(
+                "file changes of column family {id} stand in an edit that also changes families or WALs: RocksDB forgets them, so they are left out"
+            ));
+        }
+        let about_wals =
+            !edit.wal_additions.is_empty() || edit.wal_deletion.is_some_and(|number| number != 0);
+        if edit.column_family_add.is_some() || !about_wals {
+            self.note_family_facts(edit);
+        }
+        self.note_database_facts(edit);
+        Ok(())
+    }
+
+    fn add_family(&mut self, id: u32, name: &str) -> Result<()> {
+        let taken =
+            self.families.contains_key(&id) || self.families.values().any(|family| family.name == name);
+        if taken {
+            return Err(Error::corruption(format!(
+                "MANIFEST adding the same column family twice: {name}"
+            )));
+        }
+        self.families.insert(id, Pending::new(name));
+        self.max_column_family = self.max_column_family.max(id);
+        Ok(())
+    }
+
+    fn add_wals(&mut self, edit: &VersionEdit) -> Result<()> {
+        for wal in &edit.wal_additions {
+            if wal.number < self.min_wal {
+                continue;
+            }
+            match (self.wals.get_mut(&wal.number), wal.synced_size) {
+                (None, size) => {
+                    self.wals.insert(wal.number, size);
+                }
+                (Some(_), None) => {
+                    return Err(Error::corruption(format!(
+                        "WAL {} is created more than once",
+                        wal.number
+                    )));
+                }
+                // Sizes of one WAL may be committed out of order.
+                (Some(synced), size) => *synced = (*synced).max(size),
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_wals(&mut self, below: u64) {
+        self.min_wal = self.min_wal.max(below);
+        self.wals = self.wals.split_off(&self.min_wal);
+    }
+
+    fn note_numbers(&mut self, edit: &VersionEdit) {
+        let files = edit.new_files.iter().map(|(_, file)| file.number);
+        let blobs = edit.blob_file_additions.iter().map(|blob| blob.number);
+        let wals = edit.wal_additions.iter().map(|wal| wal.number);
+        let logs = [edit.log_number, edit.prev_log_number].into_iter().flatten();
+        let numbers = files.chain(blobs).chain(wals).chain(logs);
+        self.highest_number = numbers.fold(self.highest_number, u64::max);
+    }
+
+    fn note_family_facts(&mut self, edit: &VersionEdit) {
+        let Some(family) = self.families.get_mut(&edit.column_family) else {
+            return;
+        };
+        if let Some(number) = edit.log_number {
+            if number < family.log_number {
+                self.warnings.push(format!(
+                    "log number {number} of column family {} is below {}, and left out",
+                    family.name, family.log_number
+                ));
+            } else {
+                family.log_number = number;
+                self.has_log_number = true;
+            }
+        }
+        if let Some(name) = &edit.comparator {
+            family.comparator = Some(name.clone());
+            // Recorded beside the comparator or not at all.
+            family.persist_user_defined_timestamps = edit.persist_user_defined_timestamps.unwrap_or(true);
+        }
+        if let Some(timestamp) = &edit.full_history_ts_low {
+            family.full_history_ts_low = timestamp.clone();
+        }
+    }
+
+    fn note_database_facts(&mut self, edit: &VersionEdit) {
+        if let Some(id) = &edit.db_id {
+            self.db_id = Some(id.clone());
+        }
+        self.next_file_number = edit.next_file_number.or(self.next_file_number);
+        // Non-decreasing in every MANIFEST RocksDB writes; never let sequence numbers in use become future ones.
+        self.last_sequence = self.last_sequence.max(edit.last_sequence);
+        self.max_column_family = self
+            .max_column_family
+            .max(edit.max_column_family.unwrap_or(0))
+            .max(edit.column_family);
+        let min_log_number = edit.min_log_number_to_keep.unwrap_or(0);
+        self.min_log_number_to_keep = self.min_log_number_to_keep.max(min_log_number);
+        if let Some(size) = edit.last_compacted_manifest_file_size {
+            self.last_compacted_manifest_file_size = Some(size);
+        }
+        self.unknown_fields.extend(edit.unknown_fields.iter().cloned());
+    }
+
+    /// The state after the last record. `comparator_for` decides the order of each family's keys.
+    ///
+    /// `Corruption` if an entry every MANIFEST must have is missing, or files do not fit together; `InvalidArgument` if a family is to be opened
+    /// with another comparator than it was written with.
+    pub fn finish(mut self, comparator_for: &mut ComparatorFor<'_>) -> Result<ManifestState> {
+        let missing: Vec<&str> = [
+            (self.has_log_number, "log_file_number"),
+            (self.next_file_number.is_some(), "next_file_number"),
+            (self.last_sequence.is_some(), "last_sequence"),
+        ]
+        .into_iter()
+        .filter_map(|(found, entry)| (!found).then_some(entry))
+        .collect();
+        if !missing.is_empty() {
+            return Err(Error::corruption(format!(
+                "no {} entry in MANIFEST",
+                missing.join(", ")
+            )));
+        }
+        let mut families = BTreeMap::new();
+        for (id, pending) in std::mem::take(&mut self.families) {
+            families.insert(id, finish_family(id, pending, comparator_for)?);
+        }
+        Ok(ManifestState {
+            families,
+            db_id: self.db_id,
+            next_file_number: self.next_file_number.unwrap_or(0).max(self.highest_number + 1),
+            last_sequence: self.last_sequence.unwrap_or(0),
+            max_column_family: self.max_column_family,
+            min_log_number_to_keep: self.min_log_number_to_keep,
+            wals: self.wals,
+            last_compacted_manifest_file_size: self.last_compacted_manifest_file_size,
+            unknown_fields: self.unknown_fields,
+            incomplete_group_edits: self.group.len(),
+            warnings: self.warnings,
+        })
+    }
+}
+
+fn changes_files(edit: &VersionEdit) -> bool {
+    !(edit.new_files.is_empty()
+        && edit.deleted_files.is_empty()
+        && edit.blob_file_additions.is_empty()
+        && edit.blob_file_garbages.is_empty())
+}
+
+/// Ends the names of comparators that expect a timestamp, where the rest is the name of the same order without.
+const TIMESTAMP_SUFFIX: &str = ".u64ts";
+
+fn finish_family(id: u32, pending: Pending, comparator_for: &mut ComparatorFor<'_>) -> Result<FamilyState> {
+    let recorded = pending.comparator.as_deref();
+    let cmp = comparator_for(&pending.name, recorded)?;
+    let timestamp_size = cmp.timestamp_size();
+    let recorded = recorded.unwrap_or(cmp.name());
+    let mut builder = pending.builder;
+    // Timestamps may be switched on and off in families whose files hold none.
+    let switched_on = cmp.name().strip_suffix(TIMESTAMP_SUFFIX) == Some(recorded);
+    let switched_off = recorded.strip_suffix(TIMESTAMP_SUFFIX) == Some(cmp.name())
+        && !pending.persist_user_defined_timestamps;
+    if recorded != cmp.name() && !switched_on && !switched_off {
+        return Err(Error::invalid_argument(format!(
+            "{}: does not match existing comparator {recorded}",
+            cmp.name()
+        )));
+    }
+    if timestamp_size > 0 {
+        for file in builder.added_files_mut() {
+            if switched_on || !file.user_defined_timestamps_persisted {
+                std::sync::Arc::make_mut(file).pad_timestamps(timestamp_size);
+            }
+        }
+    }
+    builder.set_cmp(InternalComparator::new(cmp.clone()));
+    let version = builder
+        .build()
+        .map_err(|error| error.context(&format!("column family {}", pending.name)))?;
+    Ok(FamilyState {
+        id,
+        name: pending.name,
+        comparator: cmp,
+        persist_user_defined_timestamps: pending.persist_user_defined_timestamps && !switched_on,
+        log_number: pending.log_number,
+        full_history_ts_low: pending.full_history_ts_low,
+        version,
+    })
+}

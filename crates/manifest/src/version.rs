@@ -1,0 +1,320 @@
+//! Which files a column family consists of at one moment.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::{InternalComparator, KeyPrefixes, UserComparator};
+
+use crate::blob_file::BlobFileMetadata;
+use crate::file::FileMetadata;
+
+/// Levels a version may have at most. RocksDB's default is 7; the bound keeps a damaged MANIFEST from making us allocate.
+pub const MAX_LEVELS: usize = 64;
+
+/// Levels of RocksDB's default options.
+pub const DEFAULT_NUM_LEVELS: usize = 7;
+
+/// The files of one level. Versions that do not differ in a level share it.
+#[derive(Clone, Debug)]
+pub struct Level {
+    files: Vec<Arc<FileMetadata>>,
+    /// Of the largest keys; empty for L0, whose files overlap.
+    largest: KeyPrefixes,
+    /// Each file's number and place, by number.
+    places: Vec<(u64, usize)>,
+    bytes: u64,
+    /// The highest epoch number; `None` if some file has none.
+    highest_epoch: Option<u64>,
+}
+
+impl Default for Level {
+    fn default() -> Level {
+        Level {
+            files: Vec::new(),
+            largest: KeyPrefixes::default(),
+            places: Vec::new(),
+            bytes: 0,
+            highest_epoch: Some(0),
+        }
+    }
+}
+
+impl Level {
+    /// The files: in L0 newest first, elsewhere by smallest key and without overlap.
+    pub fn files(&self) -> &[Arc<FileMetadata>] {
+        &self.files
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// True if the file is in this level. Logarithmic.
+    pub fn contains(&self, number: u64) -> bool {
+        self.file(number).is_some()
+    }
+
+    /// The file of that number, if it is in this level. Logarithmic.
+    pub fn file(&self, number: u64) -> Option<&Arc<FileMetadata>> {
+        let place = self.places.binary_search_by_key(&number, |place| place.0).ok()?;
+        Some(&self.files[self.places[place].1])
+    }
+
+    /// True if every file has an epoch number.
+    pub(crate) fn all_have_epochs(&self) -> bool {
+        self.highest_epoch.is_some()
+    }
+
+    /// A level of sorted, checked `files`. `origin(i)` is where file `i` stands in `old`, if it does.
+    pub(crate) fn new(
+        cmp: &UserComparator,
+        level: usize,
+        files: Vec<Arc<FileMetadata>>,
+        old: &Level,
+        origin: impl Fn(usize) -> Option<usize>,
+    ) -> Level {
+        let largest = if level == 0 {
+            KeyPrefixes::default()
+        } else {
+            let key = |i: usize| cmp.strip_timestamp(files[i].largest_user_key());
+            KeyPrefixes::derive(cmp, files.len(), key, &old.largest, origin)
+        };
+        let mut places: Vec<_> = files.iter().map(|file| file.number).zip(0..).collect();
+        places.sort_unstable();
+        let highest_epoch = files
+            .iter()
+            .try_fold(0, |highest, file| Some(file.epoch_number?.max(highest)));
+        Level {
+            bytes: files
+                .iter()
+                .fold(0, |sum: u64, file| sum.saturating_add(file.size)),
+            files,
+            largest,
+            places,
+            highest_epoch,
+        }
+    }
+}
+
+/// Which files a column family consists of at one moment. Immutable; share it in an `Arc`. Cloning copies a pointer a level.
+#[derive(Clone)]
+pub struct Version {
+    cmp: InternalComparator,
+    levels: Vec<Arc<Level>>,
+    blob_files: Arc<BTreeMap<u64, Arc<BlobFileMetadata>>>,
+}
+
+impl Version {
+    /// No files, `num_levels` levels (at least 1, at most [`MAX_LEVELS`]).
+    pub fn empty(cmp: InternalComparator, num_levels: usize) -> Version {
+        let level = Arc::new(Level::default());
+        Version {
+            cmp,
+            levels: vec![level; num_levels.clamp(1, MAX_LEVELS)],
+            blob_files: Arc::default(),
+        }
+    }
+
+    pub(crate) fn from_parts(
+        cmp: InternalComparator,
+        levels: Vec<Arc<Level>>,
+        blob_files: Arc<BTreeMap<u64, Arc<BlobFileMetadata>>>,
+    ) -> Version {
+        Version {
+            cmp,
+            levels,
+            blob_files,
+        }
+    }
+
+    pub(crate) fn level_arc(&self, level: usize) -> Option<&Arc<Level>> {
+        self.levels.get(level)
+    }
+
+    pub(crate) fn blob_files_arc(&self) -> &Arc<BTreeMap<u64, Arc<BlobFileMetadata>>> {
+        &self.blob_files
+    }
+
+    /// The order of its keys.
+    pub fn cmp(&self) -> &InternalComparator {
+        &self.cmp
+    }
+
+    /// Number of levels, empty ones included.
+    pub fn num_levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Number of levels up to the last that has files, 0 without files.
+    pub fn num_non_empty_levels(&self) -> usize {
+        let last = self.levels.iter().rposition(|level| !level.files.is_empty());
+        last.map_or(0, |last| last + 1)
+    }
+
+    /// A level, which must be below [`num_levels`](Self::num_levels).
+    #[inline]
+    pub fn level(&self, level: usize) -> &Level {
+        &self.levels[level]
+    }
+
+    /// The files of `level`: in L0 newest first, elsewhere by smallest key and without overlap. None beyond the last level.
+    #[inline]
+    pub fn files(&self, level: usize) -> &[Arc<FileMetadata>] {
+        self.levels.get(level).map_or(&[], |level| &level.files)
+    }
+
+    /// All files with their levels.
+    pub fn all_files(&self) -> impl Iterator<Item = (usize, &Arc<FileMetadata>)> {
+        let levels = self.levels.iter().enumerate();
+        levels.flat_map(|(number, level)| level.files.iter().map(move |file| (number, file)))
+    }
+
+    /// Number of files in all levels.
+    pub fn num_files(&self) -> usize {
+        self.levels.iter().map(|level| level.files.len()).sum()
+    }
+
+    /// Bytes of the files of `level`.
+    pub fn level_bytes(&self, level: usize) -> u64 {
+        self.levels.get(level).map_or(0, |level| level.bytes)
+    }
+
+    /// Bytes of the files of all levels, blob files not included.
+    pub fn total_bytes(&self) -> u64 {
+        self.levels
+            .iter()
+            .fold(0, |sum: u64, level| sum.saturating_add(level.bytes))
+    }
+
+    /// The level the file is in, if it is in the version. Logarithmic.
+    pub fn level_of(&self, number: u64) -> Option<usize> {
+        self.levels.iter().position(|level| level.contains(number))
+    }
+
+    /// The live blob files by number.
+    pub fn blob_files(&self) -> &BTreeMap<u64, Arc<BlobFileMetadata>> {
+        &self.blob_files
+    }
+
+    /// In a level below L0: index of the first file whose largest key is not before `internal_key`; the number of files if there is none.
+    #[inline]
+    pub fn find_file(&self, level: usize, internal_key: &[u8]) -> usize {
+        let level = &self.levels[level];
+        let user_key = self
+            .cmp
+            .user()
+            .strip_timestamp(base::internal_key::user_key(internal_key));
+        level.largest.partition_point(user_key, |i| {
+            self.cmp.compare(&level.files[i].largest, internal_key).is_lt()
+        })
+    }
+
+    /// In a level below L0: the files that may hold versions of `user_key` (with or without its timestamp: see `has_timestamp`).
+    /// Nearly always none or one; more where versions of one key span files.
+    #[inline]
+    pub fn files_for_user_key(&self, level: usize, user_key: &[u8]) -> &[Arc<FileMetadata>] {
+        let range = self.overlapping_range(level, Some(user_key), Some(user_key));
+        &self.levels[level].files[range]
+    }
+
+    /// In a level below L0: indices of the files with room for user keys from `begin` to `end`, both inclusive, `None` = unbounded.
+    /// Timestamps are left out of account.
+    #[inline]
+    pub fn overlapping_range(&self, level: usize, begin: Option<&[u8]>, end: Option<&[u8]>) -> Range<usize> {
+        let user = self.cmp.user();
+        let level = &self.levels[level];
+        let first = begin.map_or(0, |begin| {
+            let key = user.strip_timestamp(begin);
+            level
+                .largest
+                .partition_point(key, |i| level.files[i].is_before(user, begin))
+        });
+        let behind = &level.files[first..];
+        let len = end.map_or(behind.len(), |end| {
+            // Nearly always the run is short, so it is walked before it is halved.
+            let mut walked = 0;
+            while walked < 4 {
+                match behind.get(walked) {
+                    Some(file) if !file.is_after(user, end) => walked += 1,
+                    _ => return walked,
+                }
+            }
+            walked + behind[walked..].partition_point(|file| !file.is_after(user, end))
+        });
+        first..first + len
+    }
+
+    /// The files of any level with room for user keys from `begin` to `end`, both inclusive, `None` = unbounded, in the level's order.
+    pub fn overlapping(
+        &self,
+        level: usize,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Vec<Arc<FileMetadata>> {
+        if level == 0 {
+            let overlaps = |file: &&Arc<FileMetadata>| file.overlaps(self.cmp.user(), begin, end);
+            return self.files(0).iter().filter(overlaps).cloned().collect();
+        }
+        if level >= self.num_levels() {
+            return Vec::new();
+        }
+        self.levels[level].files[self.overlapping_range(level, begin, end)].to_vec()
+    }
+
+    /// True if some file of `level` has room for a user key from `begin` to `end`, both inclusive, `None` = unbounded.
+    pub fn overlaps(&self, level: usize, begin: Option<&[u8]>, end: Option<&[u8]>) -> bool {
+        if level == 0 {
+            return self
+                .files(0)
+                .iter()
+                .any(|file| file.overlaps(self.cmp.user(), begin, end));
+        }
+        level < self.num_levels() && !self.overlapping_range(level, begin, end).is_empty()
+    }
+
+    /// The epoch number for the next flushed or ingested file: one more than the highest, if every file has one; else `None`,
+    /// which says that new files must not have one either (see `docs/format/manifest.md`).
+    pub fn next_epoch_number(&self) -> Option<u64> {
+        let mut levels = self.levels.iter();
+        let highest = levels.try_fold(0, |highest: u64, level| Some(level.highest_epoch?.max(highest)))?;
+        (highest > 0).then(|| highest.checked_add(1))?
+    }
+}
+
+/// The numbers of the blob files that are in `old` and no longer in `new`: no live SST refers to one of their records or to an older
+/// blob file. They may go when `old` and all versions before it have gone.
+pub fn obsolete_blob_files<'a>(old: &'a Version, new: &'a Version) -> impl Iterator<Item = u64> + 'a {
+    let numbers = old.blob_files.keys().copied();
+    numbers.filter(|number| !new.blob_files.contains_key(number))
+}
+
+impl fmt::Debug for Version {
+    /// One line a file, as `describe` prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, level) in self.levels.iter().enumerate() {
+            if level.files.is_empty() {
+                continue;
+            }
+            writeln!(f, "L{number}: {} files, {} bytes", level.files.len(), level.bytes)?;
+            for file in &level.files {
+                writeln!(f, "  {file:?}")?;
+            }
+        }
+        for blob in self.blob_files.values() {
+            writeln!(
+                f,
+                "blob #{} records={} bytes={} garbage={}/{} linked={:?}",
+                blob.number(),
+                blob.total_blob_count(),
+                blob.total_blob_bytes(),
+                blob.garbage_blob_count,
+                blob.garbage_blob_bytes,
+                blob.linked_ssts
+            )?;
+        }
+        Ok(())
+    }
+}
