@@ -1,0 +1,405 @@
+//! The cache itself, slots, and the two kinds of pin.
+
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::frame::Frame;
+use crate::lru::Lru;
+use crate::options::{CacheKey, CacheOptions, MetadataChargePolicy, Priority};
+use crate::shard::Shard;
+use crate::sync::{AtomicU64, Ordering};
+
+pub use crate::lru::Stats;
+
+/// A sharded LRU cache of values of type `V`.
+///
+/// Values are shared, never copied: a [`Guard`] or [`Handle`] pins one, and it stays where it is, unchanged, until the last pin is gone.
+pub struct Cache<V> {
+    shards: Box<[Shard<V>]>,
+    shard_bits: u32,
+    /// What each entry costs beside the charge it is inserted with.
+    metadata_charge: usize,
+    last_id: AtomicU64,
+}
+
+// SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between them by pins; everything else
+// inside is atomics, or guarded by the shards' locks.
+unsafe impl<V: Send + Sync> Send for Cache<V> {}
+// SAFETY: as above.
+unsafe impl<V: Send + Sync> Sync for Cache<V> {}
+
+/// Remembers where a value sat in a [`Cache`], in one word. Empty by default.
+///
+/// It belongs to the one cache its handles come from; it keeps nothing alive, and may be stale at any time. A slot says nothing
+/// about keys: it names whatever it was last stored from, which is its owner's to know.
+#[derive(Default)]
+pub struct Slot(AtomicU64);
+
+impl Slot {
+    /// Remembers the value of `handle`.
+    pub fn store<V>(&self, handle: &Handle<V>) {
+        let generation = handle.frame().state().generation();
+        let word = (u64::from(generation) << 32) | u64::from(handle.number);
+        // The order of this word does not matter: a pin checks the state word, and that is what publishes the value.
+        self.0.store(word, Ordering::Relaxed);
+    }
+
+    /// Empties it.
+    pub fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// False if it was never stored to. True says nothing about whether the value is still there.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.0.load(Ordering::Relaxed);
+        write!(f, "Slot(frame {}, generation {})", word as u32, word >> 32)
+    }
+}
+
+/// An entry as [`Cache::entries`] tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryInfo {
+    /// Its key.
+    pub key: CacheKey,
+    /// Its part of the usage.
+    pub charge: usize,
+    /// The priority it was inserted with.
+    pub priority: Priority,
+    /// Guards and handles that pin it.
+    pub pins: u64,
+    /// True if it is no longer in the table, and goes with its last pin.
+    pub erased: bool,
+}
+
+impl<V> Cache<V> {
+    /// An empty cache.
+    pub fn lru(options: CacheOptions) -> Arc<Cache<V>> {
+        let shard_bits = options.shard_bits();
+        let shards = 1usize << shard_bits;
+        let per_shard = options.capacity.div_ceil(shards);
+        let new_shard = |_| {
+            let lru = Lru::new(
+                per_shard,
+                options.strict_capacity_limit,
+                options.high_pri_pool_ratio,
+                options.low_pri_pool_ratio,
+            );
+            Shard::new(lru, 1 << (32 - shard_bits))
+        };
+        Arc::new(Cache {
+            shards: (0..shards).map(new_shard).collect(),
+            shard_bits,
+            metadata_charge: match options.metadata_charge_policy {
+                MetadataChargePolicy::FullChargeCacheMetadata => Cache::<V>::METADATA_CHARGE,
+                MetadataChargePolicy::DontChargeCacheMetadata => 0,
+            },
+            last_id: AtomicU64::new(0),
+        })
+    }
+
+    /// Bytes the cache spends on an entry: its frame with the value itself (not what the value points to), its links, and its part of
+    /// the hash table. Added to every charge under [`MetadataChargePolicy::FullChargeCacheMetadata`].
+    pub const METADATA_CHARGE: usize =
+        size_of::<Frame<V>>() + size_of::<crate::lru::Entry>() + size_of::<u32>();
+
+    /// An identity no one else has in this cache, for [`CacheKey::id`]. Never 0.
+    pub fn new_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The value `slot` remembers, if it is still here. Takes no lock and allocates nothing: one `fetch_add`, and one store more
+    /// on the first hit after insertion or after eviction passed by.
+    #[inline]
+    pub fn get(&self, slot: &Slot) -> Option<Guard<'_, V>> {
+        let word = slot.0.load(Ordering::Relaxed);
+        if word == 0 {
+            return None;
+        }
+        let number = word as u32;
+        let shard = self.shards.get(self.shard_of(number))?;
+        let index = number >> self.shard_bits;
+        let frame = shard.frame(index)?;
+        match frame.pin_generation((word >> 32) as u32) {
+            Ok(()) => Some(Guard {
+                cache: self,
+                frame,
+                number,
+            }),
+            Err(last) => {
+                if let Some(generation) = last {
+                    shard.settle(index, generation);
+                }
+                None
+            }
+        }
+    }
+
+    /// The value of `key`, if it is here. Takes the shard's lock; counts as a hit or miss, and as the most recent use.
+    pub fn lookup(self: &Arc<Self>, key: CacheKey) -> Option<Handle<V>> {
+        let hash = key.hash();
+        let shard = self.shard_of_hash(hash);
+        let (index, frame) = self.shards[shard].lookup(key, hash)?;
+        Some(self.handle(shard, index, frame))
+    }
+
+    /// Adds `value` in the place of any other of the same key. `charge` is the memory it stands for, in bytes, without what
+    /// [`METADATA_CHARGE`](Self::METADATA_CHARGE) counts.
+    ///
+    /// Takes the shard's lock, evicts what must go, and drops it after the lock is free.
+    ///
+    /// # Errors
+    /// The value comes back if it does not fit beside what is pinned and `strict_capacity_limit` is set, or if the shard cannot name more frames
+    /// and all are pinned.
+    pub fn insert(
+        self: &Arc<Self>,
+        key: CacheKey,
+        value: V,
+        charge: usize,
+        priority: Priority,
+    ) -> Result<Handle<V>, V> {
+        let hash = key.hash();
+        let shard = self.shard_of_hash(hash);
+        let charge = charge.saturating_add(self.metadata_charge);
+        let (index, frame) = self.shards[shard].insert(key, hash, value, charge, priority)?;
+        Ok(self.handle(shard, index, frame))
+    }
+
+    /// Takes `key` out of the table: neither lookups nor slots find it any more. Its value goes at once, or with its last pin.
+    /// True if it was there. Takes the shard's lock.
+    pub fn erase(&self, key: CacheKey) -> bool {
+        let hash = key.hash();
+        self.shards[self.shard_of_hash(hash)].erase(key, hash)
+    }
+
+    /// Frees everything that is not pinned.
+    pub fn erase_unreferenced(&self) {
+        self.shards.iter().for_each(Shard::erase_unreferenced);
+    }
+
+    /// Sum of the charges of all entries, in bytes. Takes each shard's lock in turn.
+    pub fn usage(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().usage).sum()
+    }
+
+    /// Sum of the charges of the entries pinned right now, in bytes. Looks at every frame, under each shard's lock in turn: for reports,
+    /// not for hot paths.
+    pub fn pinned_usage(&self) -> usize {
+        self.shards.iter().map(Shard::pinned_usage).sum()
+    }
+
+    /// The sum of charges it may hold, in bytes: what it was made with, rounded up to a multiple of the shards.
+    pub fn capacity(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().capacity).sum()
+    }
+
+    /// Changes the capacity; evicts what no longer fits and is not pinned.
+    pub fn set_capacity(&self, capacity: usize) {
+        let per_shard = capacity.div_ceil(self.shards.len());
+        for shard in &self.shards {
+            shard.set_capacity(per_shard);
+        }
+    }
+
+    /// Sets whether insertions fail when the capacity is pinned.
+    pub fn set_strict_capacity_limit(&self, strict: bool) {
+        for shard in &self.shards {
+            shard.lock().strict_capacity_limit = strict;
+        }
+    }
+
+    /// Number of entries lookups may find.
+    pub fn occupancy(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
+    }
+
+    /// Number of shards, each with a lock of its own.
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Counts since the cache was made. Takes each shard's lock in turn.
+    pub fn stats(&self) -> Stats {
+        let mut sum = Stats::default();
+        for shard in &self.shards {
+            sum.add(&shard.lock().stats);
+        }
+        sum
+    }
+
+    /// Every entry, for reports and debugging. Looks at every frame, under each shard's lock in turn.
+    pub fn entries(&self) -> Vec<EntryInfo> {
+        let mut out = Vec::new();
+        for shard in &self.shards {
+            shard.describe(&mut out);
+        }
+        out
+    }
+
+    fn shard_of_hash(&self, hash: u64) -> usize {
+        // The low bits choose the bucket.
+        ((hash >> 32) as usize) & (self.shards.len() - 1)
+    }
+
+    #[inline]
+    fn shard_of(&self, number: u32) -> usize {
+        number as usize & ((1 << self.shard_bits) - 1)
+    }
+
+    fn handle(self: &Arc<Self>, shard: usize, index: u32, frame: &Frame<V>) -> Handle<V> {
+        Handle {
+            cache: self.clone(),
+            frame: NonNull::from(frame),
+            number: (index << self.shard_bits) | shard as u32,
+        }
+    }
+
+    #[inline]
+    fn unpin(&self, frame: &Frame<V>, number: u32) {
+        if let Some(generation) = frame.unpin() {
+            self.shards[self.shard_of(number)].settle(number >> self.shard_bits, generation);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        self.shards.iter().for_each(Shard::check);
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn frame_of(&self, handle: &Handle<V>) -> &Frame<V> {
+        let number = handle.number;
+        self.shards[self.shard_of(number)]
+            .frame(number >> self.shard_bits)
+            .expect("a frame in use")
+    }
+}
+
+impl<V> fmt::Debug for Cache<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache")
+            .field("capacity", &self.capacity())
+            .field("usage", &self.usage())
+            .field("occupancy", &self.occupancy())
+            .field("shards", &self.shards.len())
+            .finish()
+    }
+}
+
+/// A pin that borrows the cache: for the length of a read.
+pub struct Guard<'a, V> {
+    cache: &'a Cache<V>,
+    frame: &'a Frame<V>,
+    number: u32,
+}
+
+impl<V> Guard<'_, V> {
+    /// The same pin as an owned handle.
+    ///
+    /// # Panics
+    /// If `cache` is not the cache it came from.
+    pub fn into_handle(self, cache: &Arc<Cache<V>>) -> Handle<V> {
+        assert!(
+            std::ptr::eq(self.cache, Arc::as_ptr(cache)),
+            "a guard becomes a handle of its own cache only"
+        );
+        let handle = Handle {
+            cache: cache.clone(),
+            frame: NonNull::from(self.frame),
+            number: self.number,
+        };
+        // The pin goes over to the handle.
+        std::mem::forget(self);
+        handle
+    }
+}
+
+impl<V> Deref for Guard<'_, V> {
+    type Target = V;
+
+    #[inline]
+    fn deref(&self) -> &V {
+        // SAFETY: the guard is a pin, and the reference cannot outlive it.
+        unsafe { self.frame.value() }
+    }
+}
+
+impl<V> Drop for Guard<'_, V> {
+    #[inline]
+    fn drop(&mut self) {
+        self.cache.unpin(self.frame, self.number);
+    }
+}
+
+impl<V: fmt::Debug> fmt::Debug for Guard<'_, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Guard").field(&**self).finish()
+    }
+}
+
+/// A pin that owns what it needs: it keeps the cache alive, and may be sent, shared and kept.
+pub struct Handle<V> {
+    cache: Arc<Cache<V>>,
+    /// In `cache`, which never frees a frame.
+    frame: NonNull<Frame<V>>,
+    number: u32,
+}
+
+// SAFETY: it is an `Arc<Cache<V>>` with a pin, and a pin may be taken back by any thread.
+unsafe impl<V: Send + Sync> Send for Handle<V> {}
+// SAFETY: shared access gives out only `&V`, and more pins.
+unsafe impl<V: Send + Sync> Sync for Handle<V> {}
+
+impl<V> Handle<V> {
+    /// The cache it pins its value in.
+    pub fn cache(&self) -> &Arc<Cache<V>> {
+        &self.cache
+    }
+
+    #[inline]
+    fn frame(&self) -> &Frame<V> {
+        // SAFETY: the frame lies in a slab of the cache, which `self.cache` keeps alive.
+        unsafe { self.frame.as_ref() }
+    }
+}
+
+impl<V> Deref for Handle<V> {
+    type Target = V;
+
+    #[inline]
+    fn deref(&self) -> &V {
+        // SAFETY: the handle is a pin, and the reference cannot outlive it.
+        unsafe { self.frame().value() }
+    }
+}
+
+impl<V> Clone for Handle<V> {
+    fn clone(&self) -> Handle<V> {
+        self.frame().pin_again();
+        Handle {
+            cache: self.cache.clone(),
+            frame: self.frame,
+            number: self.number,
+        }
+    }
+}
+
+impl<V> Drop for Handle<V> {
+    fn drop(&mut self) {
+        self.cache.unpin(self.frame(), self.number);
+    }
+}
+
+impl<V: fmt::Debug> fmt::Debug for Handle<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Handle").field(&**self).finish()
+    }
+}

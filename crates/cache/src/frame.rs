@@ -1,0 +1,307 @@
+//! Frames: where values live, and the state word that decides who may touch them.
+//!
+//! ```text
+//! state  63            32  31  30      29     28       27            0
+//!       |  generation    | - |TOUCHED|PARKED|VISIBLE |     pins       |
+//! ```
+//!
+//! | transition | by whom | how |
+//! |---|---|---|
+//! | empty -> filled (generation + 1, `VISIBLE`, one pin) | shard lock held | `fetch_add` |
+//! | pin, unpin | anyone | `fetch_add`, `fetch_sub` of 1 |
+//! | set `TOUCHED` | who holds a pin | `fetch_or` |
+//! | clear `TOUCHED`, set or clear `PARKED`, clear `VISIBLE` | shard lock held | CAS, `fetch_and` |
+//! | filled without pins -> empty (same generation, no flags) | shard lock held | CAS |
+//!
+//! Readers with stale slots add and subtract one at any time, on empty frames too. So the word is never stored to,
+//! only changed by arithmetic or compare-and-swap, and a count above zero on an empty frame means nothing.
+//!
+//! Memory order: the value is written before the `fetch_add` (Release) that fills, and read after a pin (Acquire) that saw it.
+//! An unpin is Release and the CAS that empties is Acquire, so every reader is done before the value is moved out. All in
+//! between are read-modify-writes of the same word, which keep those release sequences unbroken.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+
+/// One pin.
+const PIN: u64 = 1;
+const PINS: u64 = (1 << 28) - 1;
+/// Pins beyond this are refused, long before the count could run into the flags.
+const TOO_MANY_PINS: u64 = 1 << 27;
+/// The entry is in the table: slots and lookups may find it.
+const VISIBLE: u64 = 1 << 28;
+/// Not on an LRU list: who takes back the last pin must see to it under the shard's lock.
+const PARKED: u64 = 1 << 29;
+/// Hit through a slot since eviction last passed by.
+const TOUCHED: u64 = 1 << 30;
+const GENERATION_SHIFT: u32 = 32;
+const GENERATION: u64 = !0 << GENERATION_SHIFT;
+
+/// What a state word says.
+#[derive(Clone, Copy)]
+pub(crate) struct State(u64);
+
+impl State {
+    pub(crate) fn pins(self) -> u64 {
+        self.0 & PINS
+    }
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> GENERATION_SHIFT) as u32
+    }
+    pub(crate) fn is_visible(self) -> bool {
+        self.0 & VISIBLE != 0
+    }
+    pub(crate) fn is_parked(self) -> bool {
+        self.0 & PARKED != 0
+    }
+    pub(crate) fn is_touched(self) -> bool {
+        self.0 & TOUCHED != 0
+    }
+    /// True while the frame holds a value.
+    pub(crate) fn is_filled(self) -> bool {
+        self.0 & (VISIBLE | PARKED) != 0
+    }
+}
+
+/// The state word comes first and the value right behind it, so that a hit on a small value touches one line.
+#[repr(C, align(64))]
+pub(crate) struct Frame<V> {
+    state: AtomicU64,
+    /// Initialised while the state is filled.
+    value: UnsafeCell<MaybeUninit<V>>,
+}
+
+impl<V> Frame<V> {
+    #[cfg(loom)]
+    fn empty() -> Frame<V> {
+        Frame {
+            state: AtomicU64::new(0),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        State(self.state.load(Ordering::Acquire))
+    }
+
+    /// Pins the value of `generation` if it is here and in the table.
+    /// On `Err` the pin was taken back; `Err(Some(generation))` asks the caller to settle that generation as the last unpin of it.
+    #[inline]
+    pub(crate) fn pin_generation(&self, generation: u32) -> Result<(), Option<u32>> {
+        let before = self.state.fetch_add(PIN, Ordering::Acquire);
+        let expected = (u64::from(generation) << GENERATION_SHIFT) | VISIBLE;
+        if (before ^ expected) & (GENERATION | VISIBLE | TOO_MANY_PINS) != 0 {
+            return Err(self.unpin());
+        }
+        if before & TOUCHED == 0 {
+            self.state.fetch_or(TOUCHED, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// One more pin. The caller holds one, or the shard's lock over a visible entry.
+    pub(crate) fn pin_again(&self) {
+        let before = self.state.fetch_add(PIN, Ordering::Acquire);
+        if before & TOO_MANY_PINS != 0 {
+            // Handles leaked by the hundred million: no count could be trusted any more.
+            std::process::abort();
+        }
+    }
+
+    /// Takes a pin back. `Some(generation)`: it was the last one of a parked entry, and the caller must settle that.
+    #[inline]
+    pub(crate) fn unpin(&self) -> Option<u32> {
+        let before = self.state.fetch_sub(PIN, Ordering::Release);
+        if before & (PINS | PARKED) == PIN | PARKED {
+            Some(State(before).generation())
+        } else {
+            None
+        }
+    }
+
+    /// The value.
+    ///
+    /// # Safety
+    /// The caller holds a pin on the value for as long as it uses the reference.
+    #[inline]
+    pub(crate) unsafe fn value(&self) -> &V {
+        // SAFETY: a pinned frame is filled, so the value is initialised, and nobody writes it before the last pin is gone.
+        self.value.with(|value| unsafe { (*value).assume_init_ref() })
+    }
+
+    /// Fills an empty frame and pins the value once.
+    ///
+    /// # Safety
+    /// The caller holds the shard's lock, and the frame is empty and on no list.
+    pub(crate) unsafe fn fill(&self, value: V, parked: bool) {
+        // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock keeps out other writers.
+        self.value.with_mut(|cell| unsafe { (*cell).write(value) });
+        let flags = VISIBLE | if parked { PARKED } else { 0 };
+        self.state
+            .fetch_add((1 << GENERATION_SHIFT) | flags | PIN, Ordering::Release);
+    }
+
+    /// Empties the frame if it still is as `seen` says, which has no pins, and hands out the value.
+    /// The caller holds the shard's lock.
+    pub(crate) fn take(&self, seen: State) -> Option<V> {
+        assert!(seen.pins() == 0 && seen.is_filled());
+        self.state
+            .compare_exchange(seen.0, seen.0 & GENERATION, Ordering::Acquire, Ordering::Relaxed)
+            .ok()?;
+        // SAFETY: the word was filled and without pins, and is empty now: no pin on this value exists or can come to exist, so it
+        // is initialised and this is its only reader. It counts as uninitialised from here on.
+        Some(self.value.with(|value| unsafe { (*value).assume_init_read() }))
+    }
+
+    /// Parks the entry if it still is as `seen` says, also taking it out of sight of slots if `erase`.
+    /// The caller holds the shard's lock.
+    pub(crate) fn park(&self, seen: State, erase: bool) -> bool {
+        let kept = if erase { !VISIBLE } else { !0 };
+        self.state
+            .compare_exchange(
+                seen.0,
+                (seen.0 | PARKED) & kept,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Clears `PARKED`. The caller holds the shard's lock.
+    pub(crate) fn unpark(&self) {
+        self.state.fetch_and(!PARKED, Ordering::Relaxed);
+    }
+
+    /// Clears `TOUCHED`. The caller holds the shard's lock.
+    pub(crate) fn clear_touched(&self) {
+        self.state.fetch_and(!TOUCHED, Ordering::Relaxed);
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn set_generation(&self, generation: u32) {
+        self.state
+            .store(u64::from(generation) << GENERATION_SHIFT, Ordering::Relaxed);
+    }
+}
+
+const FIRST_CHUNK_BITS: u32 = if cfg!(loom) { 1 } else { 6 };
+const CHUNKS: usize = (32 - FIRST_CHUNK_BITS) as usize;
+
+/// The frames of a shard, in chunks that double: chunk `k` has `64 << k` frames. A frame never moves, and is found by its index without
+/// a lock. Memory of a large chunk is taken from the system as its frames come into use.
+pub(crate) struct Slab<V> {
+    chunks: [AtomicPtr<Frame<V>>; CHUNKS],
+}
+
+/// Chunk, and place in it, of the frame at `index`.
+#[inline]
+fn locate(index: u32) -> (usize, usize) {
+    let n = u64::from(index) + (1 << FIRST_CHUNK_BITS);
+    let high = n.ilog2();
+    ((high - FIRST_CHUNK_BITS) as usize, (n - (1 << high)) as usize)
+}
+
+fn chunk_len(chunk: usize) -> usize {
+    1 << (FIRST_CHUNK_BITS as usize + chunk)
+}
+
+impl<V> Slab<V> {
+    pub(crate) fn new() -> Slab<V> {
+        Slab {
+            chunks: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+        }
+    }
+
+    /// The frame at `index`, if its chunk exists.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> Option<&Frame<V>> {
+        let (chunk, place) = locate(index);
+        let frames = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        if frames.is_null() {
+            return None;
+        }
+        // SAFETY: a non-null chunk has `chunk_len(chunk)` frames, `place` is less by construction, and chunks
+        // live as long as the slab. Acquire pairs with the store that published them.
+        Some(unsafe { &*frames.add(place) })
+    }
+
+    /// Makes sure that the frame at `index` exists; false if no frame can have that index. The caller holds the shard's lock.
+    pub(crate) fn ensure(&self, index: u32) -> bool {
+        let (chunk, _) = locate(index);
+        let Some(slot) = self.chunks.get(chunk) else {
+            return false;
+        };
+        if slot.load(Ordering::Relaxed).is_null() {
+            slot.store(allocate_chunk(chunk_len(chunk)), Ordering::Release);
+        }
+        true
+    }
+}
+
+impl<V> Drop for Slab<V> {
+    /// Gives the memory back. Values are the shard's to drop before.
+    fn drop(&mut self) {
+        for (chunk, slot) in self.chunks.iter().enumerate() {
+            let frames = slot.load(Ordering::Relaxed);
+            if !frames.is_null() {
+                // SAFETY: allocated by `allocate_chunk` with this length, and `&mut self` says that nobody looks at it.
+                unsafe { free_chunk(frames, chunk_len(chunk)) };
+            }
+        }
+    }
+}
+
+#[cfg(not(loom))]
+fn allocate_chunk<V>(len: usize) -> *mut Frame<V> {
+    let layout = std::alloc::Layout::array::<Frame<V>>(len).expect("fewer bytes than the address space");
+    // SAFETY: the layout is not empty. Zero is a valid frame: an empty state word, and a value that is not initialised.
+    let frames = unsafe { std::alloc::alloc_zeroed(layout) };
+    if frames.is_null() {
+        std::alloc::handle_alloc_error(layout);
+    }
+    frames.cast()
+}
+
+/// # Safety
+/// `frames` comes from [`allocate_chunk`] with the same `len`, and is not used again.
+#[cfg(not(loom))]
+unsafe fn free_chunk<V>(frames: *mut Frame<V>, len: usize) {
+    let layout = std::alloc::Layout::array::<Frame<V>>(len).expect("it was allocated");
+    // SAFETY: the caller's promise.
+    unsafe { std::alloc::dealloc(frames.cast(), layout) };
+}
+
+#[cfg(loom)]
+fn allocate_chunk<V>(len: usize) -> *mut Frame<V> {
+    let frames: Box<[Frame<V>]> = (0..len).map(|_| Frame::empty()).collect();
+    Box::into_raw(frames).cast()
+}
+
+/// # Safety
+/// `frames` comes from [`allocate_chunk`] with the same `len`, and is not used again.
+#[cfg(loom)]
+unsafe fn free_chunk<V>(frames: *mut Frame<V>, len: usize) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(frames, len)) });
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_fill_one_chunk_after_the_other() {
+        let mut expected = (0, 0);
+        for index in 0..100_000 {
+            assert_eq!(locate(index), expected);
+            expected.1 += 1;
+            if expected.1 == chunk_len(expected.0) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+        assert_eq!(locate(u32::MAX).0, CHUNKS);
+        assert!(Slab::<u64>::new().get(u32::MAX).is_none());
+    }
+}

@@ -1,0 +1,220 @@
+//! Every interleaving of pin, evict, fill and erase on one frame or two.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p esker-cache --release loom`
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use crate::{Cache, CacheKey, CacheOptions, MetadataChargePolicy, Priority, Slot};
+
+/// A value whose reads and whose death loom watches.
+struct Watched {
+    word: UnsafeCell<u64>,
+    live: Arc<AtomicUsize>,
+}
+
+impl Watched {
+    fn read(&self) -> u64 {
+        // SAFETY: written in `drop` alone; loom panics if that can be concurrent.
+        self.word.with(|word| unsafe { *word })
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // SAFETY: nobody else may look at it any more; loom panics if someone can.
+        self.word.with_mut(|word| unsafe { *word = u64::MAX });
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the cell is written only when the value is owned.
+unsafe impl Sync for Watched {}
+
+struct Fixture {
+    cache: Arc<Cache<Watched>>,
+    slots: [Slot; 3],
+    live: Arc<AtomicUsize>,
+}
+
+impl Fixture {
+    fn new(capacity: usize) -> Arc<Fixture> {
+        Arc::new(Fixture {
+            cache: Cache::lru(CacheOptions {
+                capacity,
+                num_shard_bits: 0,
+                high_pri_pool_ratio: 0.0,
+                metadata_charge_policy: MetadataChargePolicy::DontChargeCacheMetadata,
+                ..CacheOptions::default()
+            }),
+            slots: Default::default(),
+            live: Arc::default(),
+        })
+    }
+
+    fn key(offset: usize) -> CacheKey {
+        CacheKey {
+            id: 1,
+            offset: offset as u64,
+        }
+    }
+
+    fn insert(&self, offset: usize) -> crate::Handle<Watched> {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        let value = Watched {
+            word: UnsafeCell::new(offset as u64),
+            live: self.live.clone(),
+        };
+        let inserted = self.cache.insert(Fixture::key(offset), value, 1, Priority::Low);
+        let handle = inserted.ok().expect("the limit is not strict");
+        self.slots[offset].store(&handle);
+        handle
+    }
+
+    fn get(&self, offset: usize) -> bool {
+        let guard = self.cache.get(&self.slots[offset]);
+        if let Some(value) = &guard {
+            assert_eq!(value.read(), offset as u64);
+        }
+        guard.is_some()
+    }
+
+    /// After all threads have ended.
+    fn check(self: Arc<Fixture>) {
+        self.cache.check();
+        assert_eq!(self.cache.pinned_usage(), 0);
+        assert_eq!(self.cache.usage(), self.live.load(Ordering::Relaxed));
+        assert!(self.cache.usage() <= self.cache.capacity());
+        let live = self.live.clone();
+        drop(self);
+        assert_eq!(live.load(Ordering::Relaxed), 0);
+    }
+}
+
+fn spawn(fixture: &Arc<Fixture>, run: impl FnOnce(&Fixture) + 'static) -> thread::JoinHandle<()> {
+    let fixture = fixture.clone();
+    thread::spawn(move || run(&fixture))
+}
+
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(6);
+    builder.check(run);
+}
+
+#[test]
+fn pin_against_eviction() {
+    model(|| {
+        let fixture = Fixture::new(1);
+        drop(fixture.insert(0));
+        let reader = spawn(&fixture, |f| {
+            f.get(0);
+            f.get(0);
+        });
+        // If the reader's pin is in the way, this one exceeds the capacity, and goes with its own last pin.
+        drop(fixture.insert(1));
+        fixture.get(1);
+        reader.join().unwrap();
+        assert_eq!(fixture.cache.occupancy(), 1);
+        fixture.check();
+    });
+}
+
+#[test]
+fn late_reader_of_a_frame_filled_again() {
+    model(|| {
+        let fixture = Fixture::new(1);
+        drop(fixture.insert(0));
+        let reader = spawn(&fixture, |f| {
+            f.get(0);
+        });
+        fixture.cache.erase(Fixture::key(0));
+        let handle = fixture.insert(1);
+        assert_eq!(handle.read(), 1);
+        drop(handle);
+        drop(fixture.insert(2));
+        reader.join().unwrap();
+        assert!(!fixture.get(0));
+        fixture.check();
+    });
+}
+
+#[test]
+fn reader_of_a_slot_being_stored() {
+    model(|| {
+        let fixture = Fixture::new(1);
+        let reader = spawn(&fixture, |f| {
+            f.get(0);
+        });
+        drop(fixture.insert(0));
+        reader.join().unwrap();
+        assert!(fixture.get(0));
+        fixture.check();
+    });
+}
+
+#[test]
+fn two_readers_against_erase() {
+    model(|| {
+        let fixture = Fixture::new(1);
+        drop(fixture.insert(0));
+        // Touched, so that a pin and its return leave the state word as it was.
+        assert!(fixture.get(0));
+        let readers = [0, 1].map(|_| {
+            spawn(&fixture, |f| {
+                f.get(0);
+            })
+        });
+        fixture.cache.erase(Fixture::key(0));
+        assert!(!fixture.get(0));
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        fixture.check();
+    });
+}
+
+#[test]
+fn last_pins_of_a_parked_entry() {
+    model(|| {
+        let fixture = Fixture::new(1);
+        let pinned = fixture.insert(0);
+        // Finds 0 pinned and parks it; itself over capacity, so parked too.
+        let over = fixture.insert(1);
+        let reader = spawn(&fixture, |f| {
+            f.get(0);
+        });
+        let owner = thread::spawn(move || drop(pinned));
+        assert_eq!(over.read(), 1);
+        drop(over);
+        reader.join().unwrap();
+        owner.join().unwrap();
+        fixture.check();
+    });
+}
+
+#[test]
+fn lookup_and_replacement() {
+    model(|| {
+        let fixture = Fixture::new(2);
+        drop(fixture.insert(0));
+        let reader = spawn(&fixture, |f| {
+            if let Some(handle) = f.cache.lookup(Fixture::key(0)) {
+                f.slots[0].store(&handle);
+                assert_eq!(handle.read(), 0);
+                let again = handle.clone();
+                drop(handle);
+                assert_eq!(again.read(), 0);
+            }
+        });
+        let new = fixture.insert(0);
+        assert_eq!(new.read(), 0);
+        fixture.cache.erase_unreferenced();
+        drop(new);
+        reader.join().unwrap();
+        fixture.check();
+    });
+}

@@ -1,0 +1,124 @@
+//! What a cache is made with.
+
+/// Names a block: the identity of its file within the cache, from [`Cache::new_id`](crate::Cache::new_id), and its offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    /// The file.
+    pub id: u64,
+    /// Offset of the block in the file, in bytes.
+    pub offset: u64,
+}
+
+impl CacheKey {
+    /// Folds a 128-bit product: every bit of the key reaches the high bits (which choose the shard) and the low (the bucket).
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        let product =
+            u128::from(self.id ^ 0x9e37_79b9_7f4a_7c15) * u128::from(self.offset ^ 0xd1b5_4a32_d192_ed03);
+        let folded = u128::from((product >> 64) as u64 ^ product as u64) * 0xa076_1d64_78bd_642f;
+        (folded >> 64) as u64 ^ folded as u64
+    }
+}
+
+/// Which pool an entry starts in. A hit raises it to the high pool, where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Evicted first.
+    Bottom,
+    /// Data blocks.
+    Low,
+    /// Index and filter blocks.
+    High,
+}
+
+/// Whether the memory the cache itself spends on an entry counts against its capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum MetadataChargePolicy {
+    /// `kFullChargeCacheMetadata`: frame, list and table entry are added to the charge given at insertion.
+    #[default]
+    FullChargeCacheMetadata,
+    /// `kDontChargeCacheMetadata`: only the charge given at insertion counts.
+    DontChargeCacheMetadata,
+}
+
+/// How a cache is laid out. The names and defaults are those of RocksDB's `LRUCacheOptions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheOptions {
+    /// Sum of the charges it may hold, in bytes. Default 32 MiB.
+    pub capacity: usize,
+    /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default, takes as many as leave each
+    /// 512 KiB or more, at most 64. Above 16 it counts as 16.
+    pub num_shard_bits: i32,
+    /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default false: capacity is exceeded.
+    pub strict_capacity_limit: bool,
+    /// Part of the capacity, 0 to 1, kept for entries of high priority and those hit since insertion. Default 0.5.
+    pub high_pri_pool_ratio: f64,
+    /// Part of the capacity, 0 to 1, kept for entries of low priority and what overflows the high pool. Default 0.
+    /// Together with `high_pri_pool_ratio` at most 1; what is above counts as if it were not there.
+    pub low_pri_pool_ratio: f64,
+    /// Whether the cache's own memory is charged. Default: in full.
+    pub metadata_charge_policy: MetadataChargePolicy,
+}
+
+impl Default for CacheOptions {
+    fn default() -> CacheOptions {
+        CacheOptions {
+            capacity: 32 << 20,
+            num_shard_bits: -1,
+            strict_capacity_limit: false,
+            high_pri_pool_ratio: 0.5,
+            low_pri_pool_ratio: 0.0,
+            metadata_charge_policy: MetadataChargePolicy::FullChargeCacheMetadata,
+        }
+    }
+}
+
+/// Smaller shards would evict blocks others have room for.
+const MIN_SHARD_SIZE: usize = 512 << 10;
+const MAX_AUTO_SHARD_BITS: u32 = 6;
+/// A frame is named by 32 bits, the shard's number among them: this leaves each shard 65,536 frames.
+const MAX_SHARD_BITS: u32 = 16;
+
+impl CacheOptions {
+    pub(crate) fn shard_bits(&self) -> u32 {
+        match u32::try_from(self.num_shard_bits) {
+            Ok(bits) => bits.min(MAX_SHARD_BITS),
+            Err(_) => (self.capacity / MIN_SHARD_SIZE)
+                .checked_ilog2()
+                .unwrap_or(0)
+                .min(MAX_AUTO_SHARD_BITS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_hold_half_a_mebibyte_or_more_and_are_at_most_64() {
+        let bits = |capacity| {
+            CacheOptions {
+                capacity,
+                ..CacheOptions::default()
+            }
+            .shard_bits()
+        };
+        assert_eq!(
+            [0, 1, MIN_SHARD_SIZE - 1, MIN_SHARD_SIZE, 2 * MIN_SHARD_SIZE - 1].map(bits),
+            [0; 5]
+        );
+        assert_eq!(bits(2 * MIN_SHARD_SIZE), 1);
+        assert_eq!(bits(8 << 20), 4);
+        assert_eq!(bits(32 << 20), 6);
+        assert_eq!(bits(64 << 30), 6);
+        let explicit = |num_shard_bits| {
+            CacheOptions {
+                num_shard_bits,
+                ..CacheOptions::default()
+            }
+            .shard_bits()
+        };
+        assert_eq!([0, 3, 99].map(explicit), [0, 3, 16]);
+    }
+}
