@@ -4,6 +4,7 @@
 //! * [`comparator`]: the order of user keys
 //! * [`coding`]: varints and fixed-width integers, read from bytes nobody vouches for
 //! * [`cursor`]: the one contract of everything that walks sorted entries
+//! * [`entity`]: the default column of wide-column entities
 //! * [`key_prefixes`]: searching sorted keys by their first eight bytes
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
@@ -14,6 +15,7 @@
 pub mod coding;
 pub mod comparator;
 pub mod cursor;
+pub mod entity;
 pub mod env;
 pub mod error;
 pub mod filename;
