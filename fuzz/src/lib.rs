@@ -1,1 +1,54 @@
-//! Fuzz targets, one a decoder.
+//! Fuzz targets, one a decoder: bytes nobody vouches for must give an error or a value, never a panic, an endless loop or
+//! memory that the bytes merely claim.
+//!
+//! A target is a function of [`targets`] and a row of [`TARGETS`]. `cargo xtask fuzz-quick` runs all of them: under
+//! libFuzzer by the binaries in `fuzz_targets/`, or by [`smoke`](../smoke/index.html), which mutates [`seeds`] by chance.
+#![forbid(unsafe_code)]
+
+pub mod mutate;
+pub mod seeds;
+pub mod targets;
+
+/// A target's name and body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target, each with a binary of its name.
+pub const TARGETS: &[Target] = &[("coding", targets::coding), ("decompress", targets::decompress)];
+
+/// Makes a libFuzzer binary of a target.
+#[cfg(feature = "libfuzzer")]
+#[macro_export]
+macro_rules! target {
+    ($name:ident) => {
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| $crate::targets::$name(data));
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_target_has_its_binary_and_its_seeds() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+        let seeds = seeds::all();
+        for (name, run) in TARGETS {
+            assert!(
+                manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")),
+                "{name}"
+            );
+            assert!(root.join(format!("fuzz_targets/{name}.rs")).is_file(), "{name}");
+            let seeds = seeds.get(name).unwrap_or_else(|| panic!("{name} has no seeds"));
+            assert!(!seeds.is_empty());
+            run(b"");
+            for seed in seeds {
+                run(seed);
+            }
+        }
+        assert_eq!(manifest.matches("path = \"fuzz_targets/").count(), TARGETS.len());
+        assert_eq!(seeds.len(), TARGETS.len());
+    }
+}

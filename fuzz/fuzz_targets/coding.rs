@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::coding`.
+#![no_main]
+
+esker_fuzz::target!(coding);
