@@ -1,25 +1,20 @@
 //! A sorted run of keys as an array of eight-byte prefixes, so that most of a search never touches a key.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::comparator::UserComparator;
 
-/// Prefixes of sorted user keys: the eight bytes behind what all the keys share, as numbers that sort as the keys do.
+/// Gives keys numbers that sort as the keys do, but for ties: eight bytes behind what a set of keys shares.
 ///
-/// A search narrows the run down to the keys whose prefix equals the target's, nearly always none or one; only those are compared
-/// in full. Timestamps are left out of account, so keys that differ in nothing else tie. Orders other than RocksDB's four
-/// built-in ones have no prefixes: all of their keys tie. Takes eight bytes a key.
+/// Any key has a rank, also one outside the set. Orders other than RocksDB's four built-in ones give all keys the rank 0.
 #[derive(Clone, Debug, Default)]
-pub struct KeyPrefixes {
-    order: PrefixOrder,
-    len: usize,
+pub struct KeyRank {
+    order: RankOrder,
     shared: Box<[u8]>,
-    ranks: Box<[u64]>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum PrefixOrder {
+enum RankOrder {
     /// A larger key has a larger rank.
     #[default]
     Forward,
@@ -29,34 +24,64 @@ enum PrefixOrder {
     Unknown,
 }
 
-impl PrefixOrder {
-    fn of(cmp: &UserComparator) -> PrefixOrder {
-        match cmp {
-            UserComparator::Bytewise | UserComparator::BytewiseU64Ts => PrefixOrder::Forward,
-            UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => PrefixOrder::Reverse,
-            UserComparator::Custom(_) => PrefixOrder::Unknown,
-        }
+impl KeyRank {
+    /// For the keys from `first` to `last`, both without timestamp.
+    pub fn new(cmp: &UserComparator, first: &[u8], last: &[u8]) -> KeyRank {
+        let order = match cmp {
+            UserComparator::Bytewise | UserComparator::BytewiseU64Ts => RankOrder::Forward,
+            UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => RankOrder::Reverse,
+            UserComparator::Custom(_) => RankOrder::Unknown,
+        };
+        let shared = match order {
+            RankOrder::Unknown => Box::default(),
+            _ => first[..shared_len(first, last)].into(),
+        };
+        KeyRank { order, shared }
     }
 
+    /// The rank of `key` (without timestamp): a smaller key's is not larger, a larger key's is not smaller.
     #[inline]
-    fn rank(self, rest: &[u8]) -> u64 {
-        let prefix = leading_u64(rest);
-        match self {
-            PrefixOrder::Reverse => !prefix,
-            _ => prefix,
+    pub fn rank(&self, key: &[u8]) -> u64 {
+        let forward = match key.strip_prefix(&*self.shared) {
+            Some(rest) => leading_u64(rest),
+            None if *key < *self.shared => 0,
+            None => u64::MAX,
+        };
+        match self.order {
+            RankOrder::Forward => forward,
+            RankOrder::Reverse => !forward,
+            RankOrder::Unknown => 0,
         }
     }
+}
+
+/// A sorted run of user keys by their [ranks](KeyRank).
+///
+/// A search narrows the run down to the keys whose rank equals the target's, nearly always none or one; only those are compared in full.
+/// Timestamps are left out of account, so keys that differ in nothing else tie. Takes eight bytes a key.
+#[derive(Clone, Debug, Default)]
+pub struct KeyPrefixes {
+    rank: KeyRank,
+    len: usize,
+    /// None where the order is unknown.
+    ranks: Box<[u64]>,
 }
 
 /// The first eight bytes as a big-endian number, zeros standing for those that are missing.
 #[inline]
 pub fn leading_u64(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(&chunk) => u64::from_be_bytes(chunk),
-        None => {
-            let mut chunk = [0; 8];
-            chunk[..bytes.len()].copy_from_slice(bytes);
-            u64::from_be_bytes(chunk)
+    if let Some(&chunk) = bytes.first_chunk() {
+        return u64::from_be_bytes(chunk);
+    }
+    let missing = 8 * (8 - bytes.len() as u32);
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        // The two halves overlap in bytes that are the same in both.
+        (Some(&first), Some(&last)) => {
+            u64::from(u32::from_be_bytes(first)) << 32 | u64::from(u32::from_be_bytes(last)) << missing
+        }
+        _ => {
+            let value = bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            value.checked_shl(missing).unwrap_or(0)
         }
     }
 }
@@ -81,26 +106,26 @@ impl KeyPrefixes {
         old: &KeyPrefixes,
         origin: impl Fn(usize) -> Option<usize>,
     ) -> KeyPrefixes {
-        let order = PrefixOrder::of(cmp);
-        if len == 0 || order == PrefixOrder::Unknown {
+        if len == 0 {
+            return KeyPrefixes::default();
+        }
+        let rank = KeyRank::new(cmp, key(0), key(len - 1));
+        if rank.order == RankOrder::Unknown {
             return KeyPrefixes {
-                order,
+                rank,
                 len,
-                ..KeyPrefixes::default()
+                ranks: Box::default(),
             };
         }
-        let (first, last) = (key(0), key(len - 1));
-        let shared = &first[..shared_len(first, last)];
-        let same = old.order == order && !old.ranks.is_empty() && *old.shared == *shared;
-        let rank = |i| match origin(i) {
+        let same = !old.is_empty() && old.rank.order == rank.order && old.rank.shared == rank.shared;
+        let rank_of = |i| match origin(i) {
             Some(from) if same => old.ranks[from],
-            _ => order.rank(key(i).get(shared.len()..).unwrap_or_default()),
+            _ => rank.rank(key(i)),
         };
         KeyPrefixes {
-            order,
+            ranks: (0..len).map(rank_of).collect(),
+            rank,
             len,
-            shared: shared.into(),
-            ranks: (0..len).map(rank).collect(),
         }
     }
 
@@ -114,25 +139,18 @@ impl KeyPrefixes {
         self.len == 0
     }
 
-    /// Bytes on the heap.
+    /// Bytes it takes on the heap.
     pub fn memory_usage(&self) -> usize {
-        self.shared.len() + size_of_val(&*self.ranks)
+        self.rank.shared.len() + size_of_val(&*self.ranks)
     }
 
     /// Keys before the range are smaller than `key` (given without timestamp), keys behind it larger; those in it tie.
     #[inline]
     pub fn ties(&self, key: &[u8]) -> Range<usize> {
-        if self.order == PrefixOrder::Unknown {
+        if self.rank.order == RankOrder::Unknown {
             return 0..self.len;
         }
-        let Some(rest) = key.strip_prefix(&*self.shared) else {
-            let at = match (key.cmp(&self.shared), self.order) {
-                (Ordering::Less, PrefixOrder::Forward) | (Ordering::Greater, PrefixOrder::Reverse) => 0,
-                _ => self.len,
-            };
-            return at..at;
-        };
-        let rank = self.order.rank(rest);
+        let rank = self.rank.rank(key);
         let first = self.ranks.partition_point(|&other| other < rank);
         let mut last = first;
         if self.ranks.get(first) == Some(&rank) {
@@ -169,6 +187,17 @@ mod tests {
         };
         key.extend((0..rng.usize(..12)).map(|_| *rng.choice(&[0, 1, b'a', 0xff]).unwrap_or(&0)));
         key
+    }
+
+    #[test]
+    fn short_keys_are_filled_up_with_zeros() {
+        for len in 0..12 {
+            let bytes: Vec<u8> = (0..len).map(|i| 0xf1 + i).collect();
+            let mut chunk = [0; 8];
+            let filled = bytes.len().min(8);
+            chunk[..filled].copy_from_slice(&bytes[..filled]);
+            assert_eq!(leading_u64(&bytes), u64::from_be_bytes(chunk));
+        }
     }
 
     #[test]

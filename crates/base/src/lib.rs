@@ -29,4 +29,4 @@ pub use comparator::{Comparator, UserComparator};
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
-pub use key_prefixes::KeyPrefixes;
+pub use key_prefixes::{KeyPrefixes, KeyRank};
