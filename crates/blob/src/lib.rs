@@ -1,1 +1,21 @@
 //! RocksDB's blob files: values kept outside the tables.
+//!
+//! With key-value separation a table holds, in place of a large value, a [`BlobIndex`]: the file, offset and size of the
+//! value. The values lie in blob files, in the order they were written.
+//!
+//! * [`index`]: the blob index
+//! * [`format`]: header, records and footer of a blob file
+//! * [`BlobFile`] reads: [`BlobFile::get`] one value, [`BlobFile::records`] all of them, to verify or to collect garbage
+//! * [`BlobWriter`] writes
+//!
+//! The bytes are drawn in `docs/format/blob.md`.
+#![forbid(unsafe_code)]
+
+pub mod format;
+pub mod index;
+pub mod reader;
+pub mod writer;
+
+pub use index::{BlobIndex, BlobLocation};
+pub use reader::{BlobFile, Record, Records};
+pub use writer::{BlobSummary, BlobWriter, BlobWriterOptions};
