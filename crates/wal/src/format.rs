@@ -158,10 +158,11 @@ impl Header {
         self.len() + self.payload_len
     }
 
-    /// True where space was claimed and no record written.
+    /// True where space was claimed and no record written. RocksDB does not look at the CRC; but with one, this is an
+    /// empty record whose type was damaged, or a header whose writer died, and must not pass for nothing.
     #[inline]
     pub fn is_zero(&self) -> bool {
-        self.type_byte == RecordType::Zero as u8 && self.payload_len == 0
+        self.type_byte == RecordType::Zero as u8 && self.payload_len == 0 && self.masked_crc == 0
     }
 
     /// The CRC that `record` (header and payload) should hold.

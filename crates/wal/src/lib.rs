@@ -14,6 +14,8 @@ mod compression;
 pub mod dump;
 pub mod format;
 pub mod reader;
+#[cfg(test)]
+mod test_files;
 pub mod writer;
 
 pub use format::{PredecessorWal, RecordType};

@@ -18,6 +18,9 @@
 //! record lies the middle of an old one. And a log whose space is claimed ahead is torn differently: a process that dies
 //! while appending leaves zeros in place of the end of its record, and then zeros up to the end of the file. Under Tolerate
 //! that is a record cut off, like one cut by the end of the file; the other modes treat both alike anyway.
+//!
+//! Two things no reader can see. A damaged log number looks like an old record, and ends the file without a word. And
+//! SkipAny may skip the record that says how the file is compressed; what follows then comes out as it is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

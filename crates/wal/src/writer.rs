@@ -263,3 +263,6 @@ impl Writer {
         self.file.syncer()
     }
 }
+
+#[cfg(test)]
+mod tests;
