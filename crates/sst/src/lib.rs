@@ -1,1 +1,35 @@
 //! RocksDB's block-based tables, format versions 2 to 7: reader, writer, blocks, indexes, filters.
+//!
+//! A table is a file of blocks: data blocks of sorted entries, an index over them, and meta blocks (filter, properties,
+//! range deletions, compression dictionary). What lies on disk is not what lies in memory: an open table keeps its
+//! index decoded in flat arrays ([`index`]), and a data block in the cache carries a small array to search it by
+//! ([`block`]).
+//!
+//! * [`Table`] reads: [`Table::get`], [`Table::cursor`], [`Table::verify`]
+//! * [`TableWriter`](writer::TableWriter) writes
+//! * [`format`], [`properties`], [`block`], [`index`], [`filter`]: the parts of the format, one module each
+//! * [`dump`]: the same bytes for people
+//!
+//! The bytes are drawn in `docs/format/block_based_table.md`.
+
+pub mod block;
+pub mod cursor;
+pub mod dump;
+mod fetch;
+pub mod filter;
+pub mod format;
+pub mod index;
+pub mod lookup_key;
+pub mod properties;
+pub mod reader;
+pub mod verify;
+pub mod writer;
+
+#[cfg(test)]
+mod vectors;
+
+pub use block::{Block, PinnedBytes};
+pub use cursor::TableCursor;
+pub use lookup_key::LookupKey;
+pub use properties::TableProperties;
+pub use reader::{BlockCache, BlockReadOptions, Table, TableReadOptions, Value};

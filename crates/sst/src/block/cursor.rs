@@ -1,0 +1,482 @@
+//! Walks the entries of one data block, which it holds meanwhile.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use base::internal_key::TRAILER_LEN;
+use base::{Error, UserComparator};
+
+use super::entries::bad_entry;
+use super::pin::HeldEntries;
+use super::search::{compare, restart_before_target};
+use super::{Block, BlockPin, Entry, EntryIndex, KeyForm, PinnedBytes, Target};
+
+/// A cursor over a data block.
+///
+/// Keys of restart points, and all keys of blocks without prefix compression, are not copied; others are put together in
+/// a buffer, of which each step changes only the end.
+///
+/// Steps back go through the block's entry index where an entry needs nothing but itself to be understood. Else the
+/// entries since the restart point are decoded once and remembered.
+pub(crate) struct BlockCursor {
+    held: HeldEntries,
+    form: KeyForm,
+    /// Where the current entry begins.
+    at: usize,
+    /// The current entry; its end is where the next one begins.
+    entry: Entry,
+    place: KeyPlace,
+    /// The stored key, where `place` is not `Block`.
+    buffer: Vec<u8>,
+    /// The key as it is read, where that is not as it is stored.
+    rewritten: Vec<u8>,
+    /// Which entry this is, after a step back; forward steps do not keep count.
+    ordinal: Option<usize>,
+    /// Entries before the current one, the nearest last.
+    behind: Interval,
+    valid: bool,
+    error: Option<Error>,
+}
+
+/// Where the current key is to be found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyPlace {
+    /// In the block.
+    Block,
+    /// In `buffer`.
+    Buffer,
+    /// In `rewritten`; the stored key is in `buffer`.
+    Rewritten,
+}
+
+/// Decoded entries that follow each other, with their keys.
+#[derive(Default)]
+struct Interval {
+    keys: Vec<u8>,
+    entries: Vec<Remembered>,
+}
+
+struct Remembered {
+    at: usize,
+    entry: Entry,
+    key: Range<usize>,
+}
+
+const NO_ENTRY: Entry = Entry {
+    shared: 0,
+    key: 0,
+    value: 0,
+    end: 0,
+};
+
+impl BlockCursor {
+    /// Without a block, and not valid.
+    pub fn new(form: KeyForm) -> BlockCursor {
+        BlockCursor {
+            held: HeldEntries::default(),
+            form,
+            at: 0,
+            entry: NO_ENTRY,
+            place: KeyPlace::Buffer,
+            buffer: Vec::new(),
+            rewritten: Vec::new(),
+            ordinal: None,
+            behind: Interval::default(),
+            valid: false,
+            error: None,
+        }
+    }
+
+    /// Lets go of the block it had and takes this one. Not valid until placed.
+    #[inline]
+    pub fn set_block(&mut self, pin: BlockPin) {
+        self.held = HeldEntries::new(pin);
+        self.behind.entries.clear();
+        self.leave();
+    }
+
+    /// Lets go of the block. Not valid.
+    pub fn clear(&mut self) {
+        self.held = HeldEntries::default();
+        self.behind.entries.clear();
+        self.leave();
+    }
+
+    /// The block.
+    #[inline]
+    pub fn block(&self) -> Option<&Block> {
+        self.held.block()
+    }
+
+    #[inline(always)]
+    pub fn valid(&self) -> bool {
+        self.valid
+    }
+
+    /// The error that made it invalid, with its offset within the block.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// The internal key. Requires `valid`.
+    #[inline(always)]
+    pub fn key(&self) -> &[u8] {
+        match self.place {
+            KeyPlace::Block => self.entry.suffix(self.held.get()),
+            KeyPlace::Buffer => &self.buffer,
+            KeyPlace::Rewritten => &self.rewritten,
+        }
+    }
+
+    /// The value. Requires `valid`.
+    #[inline(always)]
+    pub fn value(&self) -> &[u8] {
+        self.entry.value(self.held.get())
+    }
+
+    /// The value, to keep. Requires `valid`.
+    pub fn value_pin(&self) -> PinnedBytes {
+        match self.held.pin() {
+            Some(pin) => {
+                PinnedBytes::in_block(pin.clone(), self.entry.value, self.entry.end - self.entry.value)
+            }
+            None => PinnedBytes::copied(&[]),
+        }
+    }
+
+    #[inline(always)]
+    fn leave(&mut self) {
+        self.buffer.clear();
+        self.valid = false;
+        self.place = KeyPlace::Buffer;
+        self.entry = NO_ENTRY;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, at: usize) {
+        self.leave();
+        self.error = Some(bad_entry(at));
+    }
+
+    /// To the first entry.
+    #[inline]
+    pub fn seek_to_first(&mut self) {
+        self.leave();
+        self.step(0);
+    }
+
+    /// To the last entry.
+    pub fn seek_to_last(&mut self) {
+        self.leave();
+        self.at = self.held.get().len();
+        self.ordinal = None;
+        self.before(true);
+    }
+
+    /// To the entry after. Requires `valid`.
+    #[inline(always)]
+    pub fn next(&mut self) {
+        self.step(self.entry.end);
+    }
+
+    /// To the entry before. Requires `valid`.
+    #[inline]
+    pub fn prev(&mut self) {
+        self.before(false);
+    }
+
+    /// To the entry at `at`, which follows the current one, or is a restart point, or is the end.
+    #[inline(always)]
+    fn step(&mut self, at: usize) {
+        let entries = self.held.get();
+        if at >= entries.len() {
+            self.valid = false;
+            return;
+        }
+        let Some(entry) = Entry::decode(entries, at) else {
+            return self.fail(at);
+        };
+        if entry.key_len() < TRAILER_LEN {
+            return self.fail(at);
+        }
+        if entry.shared == 0 {
+            self.place = KeyPlace::Block;
+        } else {
+            if self.place == KeyPlace::Block {
+                let before = self.entry.suffix(entries);
+                self.buffer.clear();
+                self.buffer.extend_from_slice(before);
+                self.place = KeyPlace::Buffer;
+            }
+            if entry.shared > self.buffer.len() {
+                return self.fail(at);
+            }
+            self.buffer.truncate(entry.shared);
+            self.buffer.extend_from_slice(entry.suffix(entries));
+        }
+        self.at = at;
+        self.entry = entry;
+        self.ordinal = None;
+        self.valid = true;
+        if !self.form.is_plain() {
+            self.rewrite();
+        }
+    }
+
+    /// Makes the key that is read of the one that is stored.
+    #[inline(never)]
+    fn rewrite(&mut self) {
+        if self.place == KeyPlace::Block {
+            self.buffer.clear();
+            self.buffer.extend_from_slice(self.entry.suffix(self.held.get()));
+        }
+        self.form.rewrite(&self.buffer, &mut self.rewritten);
+        self.place = KeyPlace::Rewritten;
+    }
+
+    /// To the entry before `self.at`, which is an entry or the end. `from_end` says which.
+    #[inline]
+    fn before(&mut self, from_end: bool) {
+        if self.at == 0 {
+            self.valid = false;
+            return;
+        }
+        let Some(block) = self.held.block() else {
+            return self.leave();
+        };
+        let Some(index) = block.entry_index() else {
+            return self.before_by_interval();
+        };
+        let i = match self.ordinal {
+            _ if from_end => index.len() - 1,
+            Some(ordinal) => ordinal - 1,
+            None => index.ordinal(self.at) - 1,
+        };
+        let at = index.offset(i);
+        let entries = self.held.get();
+        let Some(entry) = Entry::decode(entries, at) else {
+            return self.fail(at);
+        };
+        if !set_key(index, i, &entry, entries, &mut self.place, &mut self.buffer) {
+            self.before_by_interval();
+            self.ordinal = Some(i);
+            return;
+        }
+        self.at = at;
+        self.entry = entry;
+        self.ordinal = Some(i);
+        self.valid = true;
+        if !self.form.is_plain() {
+            self.rewrite();
+        }
+    }
+
+    /// As `before`, by decoding what lies between the restart point and there, unless that was done for an earlier step.
+    #[inline(never)]
+    fn before_by_interval(&mut self) {
+        if self
+            .behind
+            .entries
+            .last()
+            .is_none_or(|last| last.entry.end != self.at)
+            && let Err(at) = self.fill_interval()
+        {
+            return self.fail(at);
+        }
+        let Some(last) = self.behind.entries.pop() else {
+            // The entry at `self.at` is no place where an entry ends: the block lies.
+            return self.fail(self.at);
+        };
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&self.behind.keys[last.key.clone()]);
+        self.behind.keys.truncate(last.key.start);
+        self.place = KeyPlace::Buffer;
+        self.at = last.at;
+        self.entry = last.entry;
+        self.ordinal = None;
+        self.valid = true;
+        if !self.form.is_plain() {
+            self.rewrite();
+        }
+    }
+
+    /// Decodes the entries from the nearest restart point before `self.at` up to there. `Err` is the offset of an entry
+    /// that does not decode.
+    fn fill_interval(&mut self) -> Result<(), usize> {
+        let Interval {
+            keys,
+            entries: behind,
+        } = &mut self.behind;
+        keys.clear();
+        behind.clear();
+        let Some(block) = self.held.block() else {
+            return Ok(());
+        };
+        let entries = self.held.get();
+        let mut at = block.restart(block.restart_before(self.at - 1));
+        let mut last = 0..0;
+        while at < self.at {
+            let entry = Entry::decode(entries, at)
+                .filter(|entry| entry.shared <= last.len() && entry.key_len() >= TRAILER_LEN)
+                .ok_or(at)?;
+            let start = keys.len();
+            keys.extend_from_within(last.start..last.start + entry.shared);
+            keys.extend_from_slice(entry.suffix(entries));
+            last = start..keys.len();
+            behind.push(Remembered {
+                at,
+                entry,
+                key: last.clone(),
+            });
+            at = entry.end;
+        }
+        if at != self.at {
+            behind.clear();
+        }
+        Ok(())
+    }
+
+    /// To the first entry at or after `target`; not valid if all are before it.
+    #[inline]
+    pub fn seek(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
+        self.leave();
+        let Some(block) = self.held.block() else {
+            return;
+        };
+        if block.is_empty() {
+            return;
+        }
+        if stored_order.is_bytewise()
+            && let Some(index) = block.entry_index_for_search()
+        {
+            match by_index(index, self.held.get(), target, &self.form) {
+                ByIndex::At(i) => return self.seek_to(i),
+                ByIndex::End => return,
+                ByIndex::Unknown => {}
+                ByIndex::Bad(at) => return self.fail(at),
+            }
+        }
+        self.seek_by_keys(target, stored_order);
+    }
+
+    /// To entry `i`.
+    #[inline]
+    fn seek_to(&mut self, i: usize) {
+        let Some(index) = self.held.block().and_then(Block::entry_index) else {
+            return;
+        };
+        let (at, end) = (
+            index.offset(i),
+            if i + 1 < index.len() {
+                index.offset(i + 1)
+            } else {
+                self.held.get().len()
+            },
+        );
+        let entries = self.held.get();
+        let Some(entry) = Entry::decode(entries, at) else {
+            return self.fail(at);
+        };
+        if set_key(index, i, &entry, entries, &mut self.place, &mut self.buffer) {
+            self.at = at;
+            self.entry = entry;
+            self.ordinal = Some(i);
+            self.valid = true;
+            if !self.form.is_plain() {
+                self.rewrite();
+            }
+        } else {
+            self.at = end;
+            self.before_by_interval();
+        }
+    }
+
+    /// By the restart points, then key by key.
+    #[inline(never)]
+    fn seek_by_keys(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
+        let Some(block) = self.held.block() else {
+            return;
+        };
+        let at = match restart_before_target(block, stored_order, target, &self.form) {
+            Ok(restart) => block.restart(restart),
+            Err(error) => {
+                self.error = Some(error);
+                return;
+            }
+        };
+        let form = std::mem::replace(&mut self.form, KeyForm::PLAIN);
+        self.step(at);
+        while self.valid && compare(self.key(), target, stored_order, &form) == Ordering::Less {
+            self.step(self.entry.end);
+        }
+        self.form = form;
+        if self.valid && !form.is_plain() {
+            self.rewrite();
+        }
+    }
+}
+
+/// Makes the stored key of entry `i`. False, and nothing done, if that takes the entries before it.
+#[inline(always)]
+fn set_key(
+    index: &EntryIndex,
+    i: usize,
+    entry: &Entry,
+    entries: &[u8],
+    place: &mut KeyPlace,
+    buffer: &mut Vec<u8>,
+) -> bool {
+    if entry.shared == 0 {
+        *place = KeyPlace::Block;
+        return true;
+    }
+    if !index.knows_shared(entry) {
+        return false;
+    }
+    buffer.clear();
+    index.push_shared(i, entry, buffer);
+    buffer.extend_from_slice(entry.suffix(entries));
+    *place = KeyPlace::Buffer;
+    true
+}
+
+/// What the entry index says of a target.
+enum ByIndex {
+    /// The first entry at or after it.
+    At(usize),
+    /// All entries are before it.
+    End,
+    /// Only whole keys can tell.
+    Unknown,
+    /// The entry at this offset does not decode.
+    Bad(usize),
+}
+
+#[inline(always)]
+fn by_index(index: &EntryIndex, entries: &[u8], target: &Target<'_>, form: &KeyForm) -> ByIndex {
+    let (mut i, mut tie) = index.search(target.user_key);
+    while tie {
+        let at = index.offset(i);
+        let Some(entry) = Entry::decode(entries, at) else {
+            return ByIndex::Bad(at);
+        };
+        match index.compare(&entry, entries, target.user_key) {
+            None => return ByIndex::Unknown,
+            Some(Ordering::Greater) => break,
+            Some(Ordering::Less) => {}
+            Some(Ordering::Equal) => {
+                let stored = base::internal_key::trailer(entry.suffix(entries));
+                if form.trailer(stored) <= target.trailer {
+                    break;
+                }
+            }
+        }
+        (i, tie) = index.next_tie(i);
+    }
+    if i < index.len() {
+        ByIndex::At(i)
+    } else {
+        ByIndex::End
+    }
+}

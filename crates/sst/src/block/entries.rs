@@ -1,0 +1,101 @@
+//! Front to back over the entries of a small block, key by key: properties, metaindex, index, range deletions.
+
+use base::{Error, Result};
+
+use base::coding;
+
+use super::{Block, Entry};
+
+/// Walks a block once. Not for data blocks: nothing here is fast.
+#[derive(Debug)]
+pub struct Entries<'a> {
+    entries: &'a [u8],
+    at: usize,
+    key: Vec<u8>,
+}
+
+/// One entry: its key, its value, and where the value begins in the block.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EntryRef<'a, 'k> {
+    /// The whole key.
+    pub key: &'k [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// Offset of the value within the block.
+    pub value_offset: usize,
+    /// Offset of the entry within the block.
+    pub offset: usize,
+    /// Bytes the key shares with the one before.
+    pub shared: usize,
+}
+
+impl<'a> Entries<'a> {
+    /// From the first entry on.
+    pub fn new(block: &'a Block) -> Entries<'a> {
+        Entries {
+            entries: block.entries(),
+            at: 0,
+            key: Vec::new(),
+        }
+    }
+
+    /// The next entry, `None` behind the last.
+    ///
+    /// Errors: `Corruption` with the offset within the block.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the key is lent until the next call"
+    )]
+    pub fn next(&mut self) -> Result<Option<EntryRef<'a, '_>>> {
+        if self.at >= self.entries.len() {
+            return Ok(None);
+        }
+        let offset = self.at;
+        let entry = Entry::decode(self.entries, offset)
+            .filter(|entry| entry.shared <= self.key.len())
+            .ok_or_else(|| bad_entry(offset))?;
+        self.key.truncate(entry.shared);
+        self.key.extend_from_slice(entry.suffix(self.entries));
+        self.at = entry.end;
+        Ok(Some(EntryRef {
+            key: &self.key,
+            value: entry.value(self.entries),
+            value_offset: entry.value,
+            offset,
+            shared: entry.shared,
+        }))
+    }
+
+    /// The next key of an index block with delta-coded values: `v32 shared ‖ v32 non_shared ‖ key`, and then the value,
+    /// whose length nobody wrote. `value` gets what follows the key and says how much of it was the value.
+    pub fn next_without_value_len<V>(
+        &mut self,
+        value: impl FnOnce(&[u8], usize, &mut coding::Reader<'a>) -> Result<V>,
+    ) -> Result<Option<V>> {
+        if self.at >= self.entries.len() {
+            return Ok(None);
+        }
+        let offset = self.at;
+        let mut reader = coding::Reader::new(&self.entries[offset..]);
+        let step = || {
+            let shared = reader.varint32("shared length")? as usize;
+            let non_shared = reader.varint32("key length")? as usize;
+            let suffix = reader.bytes(non_shared, "key")?;
+            if shared > self.key.len() {
+                return Err(Error::corruption("bad entry in block: shares more than there is"));
+            }
+            self.key.truncate(shared);
+            self.key.extend_from_slice(suffix);
+            value(&self.key, shared, &mut reader)
+        };
+        let value = step().map_err(|error| error.offset_by(offset as u64))?;
+        self.at = offset + reader.position();
+        Ok(Some(value))
+    }
+}
+
+/// The error for an entry that does not decode, at its offset within the block.
+#[cold]
+pub(crate) fn bad_entry(offset: usize) -> Error {
+    Error::corruption("bad entry in block").at(offset as u64)
+}

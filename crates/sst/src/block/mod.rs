@@ -1,0 +1,345 @@
+//! Blocks: sorted entries with prefix-compressed keys.
+//!
+//! ```text
+//! entry*                                 keys share what they can with the key before
+//! restart offset u32 × num_restarts      where entries with whole keys begin
+//! [hash index]                           of no use here: see below
+//! packed word u32                        bits 0-27 num_restarts, 28 separated sections, 29 a hint (uniform keys), 31 hash index
+//! ```
+//!
+//! * [`Block`]: the bytes, checked once when parsed, and an [entry index](EntryIndex) for whoever searches it twice
+//! * [`cursor`]: [`BlockCursor`] walks the entries of a data block, and holds the block while it does
+//! * [`search`]: the way of a point lookup, which makes no keys
+//! * [`entries`]: front to back over the small blocks (properties, metaindex, index, range deletions)
+//! * [`builder`]: makes blocks
+//!
+//! What a file does to make searching cheaper on disk (the hash index, separated keys and values) is undone or left out
+//! when a block is parsed: the entry index does the same for every file.
+
+pub mod builder;
+pub(crate) mod cursor;
+pub(crate) mod entries;
+mod entry;
+mod entry_index;
+mod key_form;
+mod pin;
+pub(crate) mod search;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::coding;
+use base::{Error, Result};
+
+pub(crate) use cursor::BlockCursor;
+pub(crate) use entry::Entry;
+pub(crate) use entry_index::EntryIndex;
+pub(crate) use key_form::{KeyForm, Target};
+pub use pin::PinnedBytes;
+pub(crate) use pin::{BlockPin, PinRef};
+
+/// Bits of the packed word that count restarts.
+const NUM_RESTARTS_MASK: u32 = (1 << 28) - 1;
+/// Keys and values lie in sections of their own.
+const SEPARATED: u32 = 1 << 28;
+/// Never set.
+const RESERVED: u32 = 1 << 30;
+/// There is a hash index between the restart array and the packed word.
+const HASH_INDEX: u32 = 1 << 31;
+
+/// Bytes of a restart offset, and of the packed word.
+const WORD: usize = 4;
+
+/// A parsed block, uncompressed. The value type of the block cache.
+pub struct Block {
+    data: Data,
+    /// Where the entries end and the restart array begins.
+    entries_end: u32,
+    num_restarts: u32,
+    index: OnceLock<Option<EntryIndex>>,
+    searched: AtomicBool,
+}
+
+/// The bytes of a block.
+enum Data {
+    /// The first `len` bytes are the block.
+    Owned { bytes: Box<[u8]>, len: usize },
+    /// A range of a mapped file.
+    Mapped {
+        file: Arc<dyn vfs::RandomAccessFile>,
+        offset: usize,
+        len: usize,
+    },
+}
+
+/// The shape of a block, as its last bytes tell it.
+struct Shape {
+    entries_end: usize,
+    num_restarts: usize,
+    /// Where the values section begins, if there is one; then the entries end there.
+    values: Option<Range<usize>>,
+}
+
+impl Shape {
+    /// Checks everything but the entries themselves.
+    fn parse(data: &[u8]) -> Result<Shape> {
+        let bad =
+            |what: &str, at: usize| Error::corruption(format!("bad block contents: {what}")).at(at as u64);
+        let Some(mut rest) = data.len().checked_sub(WORD) else {
+            return Err(bad("no packed word", 0));
+        };
+        if u32::try_from(data.len()).is_err() {
+            return Err(bad("block of 4 GiB", 0));
+        }
+        let word = coding::u32_at(data, rest);
+        if word & RESERVED != 0 {
+            return Err(bad("reserved bit in the packed word", rest));
+        }
+        let values_offset = if word & SEPARATED != 0 {
+            rest = rest.checked_sub(WORD).ok_or_else(|| bad("no values offset", 0))?;
+            Some(coding::u32_at(data, rest) as usize)
+        } else {
+            None
+        };
+        if word & HASH_INDEX != 0 {
+            let at = rest.checked_sub(2).ok_or_else(|| bad("no hash index", 0))?;
+            let buckets = usize::from(u16::from_le_bytes([data[at], data[at + 1]]));
+            rest = at
+                .checked_sub(buckets)
+                .ok_or_else(|| bad("hash index too long", at))?;
+        }
+        let num_restarts = (word & NUM_RESTARTS_MASK) as usize;
+        let restarts = rest
+            .checked_sub(num_restarts * WORD)
+            .ok_or_else(|| bad("restart array too long", data.len() - WORD))?;
+        let values = values_offset.map(|start| start..restarts);
+        if values.as_ref().is_some_and(|values| values.start > values.end) {
+            return Err(bad("values offset beyond the values", data.len() - 2 * WORD));
+        }
+        let entries_end = values.as_ref().map_or(restarts, |values| values.start);
+        if num_restarts == 0 && entries_end != 0 {
+            return Err(bad("entries without a restart", data.len() - WORD));
+        }
+        let mut last = None;
+        for (i, offset) in data[restarts..][..num_restarts * WORD]
+            .chunks_exact(WORD)
+            .enumerate()
+        {
+            let offset = coding::u32_at(offset, 0) as usize;
+            let follows = last.map_or(offset == 0, |last| last < offset && offset < entries_end);
+            if !follows {
+                return Err(bad("restart offset out of order", restarts + i * WORD));
+            }
+            last = Some(offset);
+        }
+        Ok(Shape {
+            entries_end,
+            num_restarts,
+            values,
+        })
+    }
+}
+
+impl Block {
+    /// Takes over the contents of a block, uncompressed and without trailer. Looks at every restart point and at no
+    /// entry: entries are checked as they are met.
+    ///
+    /// Errors: `Corruption` with the offset within the block.
+    pub fn parse(contents: impl Into<Box<[u8]>>) -> Result<Block> {
+        let contents = contents.into();
+        let len = contents.len();
+        Block::parse_prefix(contents, len)
+    }
+
+    /// As [`Block::parse`] of the first `len` bytes: a block is read together with its trailer, and cutting that off
+    /// would cost a copy.
+    pub(crate) fn parse_prefix(bytes: Box<[u8]>, len: usize) -> Result<Block> {
+        let data = &bytes[..len];
+        let shape = Shape::parse(data)?;
+        match shape.values.clone() {
+            None => Ok(Block::new(Data::Owned { bytes, len }, &shape)),
+            Some(values) => Block::parse(join_sections(data, &shape, values)?),
+        }
+    }
+
+    /// As [`Block::parse`] over `len` bytes at `offset` of a mapped file, without a copy. `None` if the file is not
+    /// mapped that far, or has a block there that must be copied.
+    pub(crate) fn parse_mapped(
+        file: &Arc<dyn vfs::RandomAccessFile>,
+        offset: usize,
+        len: usize,
+    ) -> Option<Result<Block>> {
+        let data = file.mapped()?.get(offset..offset.checked_add(len)?)?;
+        match Shape::parse(data) {
+            Ok(shape) if shape.values.is_some() => None,
+            Ok(shape) => Some(Ok(Block::new(
+                Data::Mapped {
+                    file: file.clone(),
+                    offset,
+                    len,
+                },
+                &shape,
+            ))),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn new(data: Data, shape: &Shape) -> Block {
+        Block {
+            data,
+            entries_end: shape.entries_end as u32,
+            num_restarts: shape.num_restarts as u32,
+            index: OnceLock::new(),
+            searched: AtomicBool::new(false),
+        }
+    }
+
+    /// All bytes of the block.
+    #[inline]
+    pub fn data(&self) -> &[u8] {
+        match &self.data {
+            Data::Owned { bytes, len } => &bytes[..*len],
+            Data::Mapped { file, offset, len } => {
+                &file.mapped().expect("a mapped file stays mapped")[*offset..offset + len]
+            }
+        }
+    }
+
+    /// The entries: the block up to its restart array.
+    #[inline]
+    pub(crate) fn entries(&self) -> &[u8] {
+        &self.data()[..self.entries_end as usize]
+    }
+
+    /// Restart points; 0 only in a block without entries.
+    #[inline]
+    pub fn num_restarts(&self) -> usize {
+        self.num_restarts as usize
+    }
+
+    /// Offset of a restart point: below the end of the entries, but for the one restart of an empty block.
+    #[inline]
+    pub(crate) fn restart(&self, i: usize) -> usize {
+        coding::u32_at(self.data(), self.entries_end as usize + i * WORD) as usize
+    }
+
+    /// True if there is no entry.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.entries_end == 0
+    }
+
+    /// The last restart point at or before `offset`.
+    pub(crate) fn restart_before(&self, offset: usize) -> usize {
+        let (mut low, mut high) = (0, self.num_restarts());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.restart(middle) <= offset {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The entry index, built now if it is not there yet. Costs two passes over the block once. `None` for blocks that
+    /// cannot have one: larger than 64 KiB, or with an entry that is damaged, which the plain search will report.
+    #[inline]
+    pub(crate) fn entry_index(&self) -> Option<&EntryIndex> {
+        self.index
+            .get_or_init(|| EntryIndex::build(self.data(), self.entries_end as usize))
+            .as_ref()
+    }
+
+    /// The entry index for a search: built by the second search, so that a block that is searched once and forgotten
+    /// never pays for it.
+    #[inline]
+    pub(crate) fn entry_index_for_search(&self) -> Option<&EntryIndex> {
+        match self.index.get() {
+            Some(index) => index.as_ref(),
+            None if self.searched.load(Ordering::Relaxed) => self.entry_index(),
+            None => {
+                self.searched.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    /// Bytes to charge the block cache with: the block and the entry index it may get.
+    pub fn charge(&self) -> usize {
+        let data = match &self.data {
+            Data::Owned { bytes, .. } => bytes.len(),
+            Data::Mapped { .. } => 0,
+        };
+        size_of::<Block>() + data + EntryIndex::estimate(self.entries_end as usize, self.num_restarts())
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block")
+            .field("len", &self.data().len())
+            .field("num_restarts", &self.num_restarts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Rewrites a block with separated keys and values as an ordinary one: from here on there is one layout.
+///
+/// At a restart point an entry has one more varint, the offset of its value in the values section; the values of the
+/// entries in between follow each other.
+fn join_sections(data: &[u8], shape: &Shape, values: Range<usize>) -> Result<Vec<u8>> {
+    let keys = &data[..values.start];
+    let restarts = &data[values.end..];
+    let section = &data[values];
+    let mut out = Vec::with_capacity(data.len());
+    let mut new_restarts = Vec::with_capacity(shape.num_restarts);
+    let mut next_value = 0usize;
+    let mut reader = coding::Reader::new(keys);
+    while !reader.is_empty() {
+        let at = reader.position();
+        let is_restart = new_restarts.len() < shape.num_restarts
+            && coding::u32_at(restarts, new_restarts.len() * WORD) as usize == at;
+        let shared = reader.varint32("shared length")?;
+        let non_shared = reader.varint32("key length")?;
+        let value_len = reader.varint32("value length")?;
+        if is_restart {
+            next_value = reader.varint32("value offset")? as usize;
+            new_restarts.push(out.len() as u32);
+        }
+        let key = reader.bytes(non_shared as usize, "key")?;
+        let value = section
+            .get(next_value..)
+            .and_then(|rest| rest.get(..value_len as usize))
+            .ok_or_else(|| {
+                Error::corruption("bad block contents: value beyond the values section").at(at as u64)
+            })?;
+        next_value += value.len();
+        coding::put_varint32(&mut out, shared);
+        coding::put_varint32(&mut out, non_shared);
+        coding::put_varint32(&mut out, value_len);
+        out.extend_from_slice(key);
+        out.extend_from_slice(value);
+        if out.len() > data.len() {
+            return Err(Error::corruption("bad block contents: overlapping values").at(at as u64));
+        }
+    }
+    if new_restarts.len() != shape.num_restarts {
+        // An empty block has its one restart at 0, where no entry is.
+        if !(keys.is_empty() && shape.num_restarts == 1) {
+            return Err(Error::corruption(
+                "bad block contents: restart offset inside an entry",
+            ));
+        }
+        new_restarts.push(0);
+    }
+    for restart in &new_restarts {
+        coding::put_u32(&mut out, *restart);
+    }
+    coding::put_u32(&mut out, new_restarts.len() as u32);
+    Ok(out)
+}

@@ -1,0 +1,164 @@
+//! What keeps a block in memory while somebody reads it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use cache::{Cache, Guard, Handle, Slot};
+
+use super::Block;
+
+/// Holds a block: one of the cache's, or one that nobody else has.
+#[derive(Clone)]
+pub(crate) enum BlockPin {
+    Cached(Handle<Block>),
+    Owned(Arc<Block>),
+}
+
+impl Deref for BlockPin {
+    type Target = Block;
+
+    #[inline]
+    fn deref(&self) -> &Block {
+        match self {
+            BlockPin::Cached(handle) => handle,
+            BlockPin::Owned(block) => block,
+        }
+    }
+}
+
+/// A block somebody up the stack holds.
+#[derive(Clone, Copy)]
+pub(crate) enum PinRef<'a> {
+    /// By a guard of the cache, found through `slot`.
+    Guard {
+        block: &'a Guard<'a, Block>,
+        cache: &'a Arc<Cache<Block>>,
+        slot: &'a Slot,
+    },
+    Pin(&'a BlockPin),
+}
+
+impl<'a> PinRef<'a> {
+    #[inline(always)]
+    pub fn block(self) -> &'a Block {
+        match self {
+            PinRef::Guard { block, .. } => block,
+            PinRef::Pin(pin) => pin,
+        }
+    }
+
+    /// A hold of one's own. `None` if the slot came to lead elsewhere meanwhile.
+    pub fn to_pin(self) -> Option<BlockPin> {
+        match self {
+            PinRef::Guard { block, cache, slot } => {
+                let again = cache.get(slot)?;
+                let same = std::ptr::eq::<Block>(&*again, &**block);
+                same.then(|| BlockPin::Cached(again.into_handle(cache)))
+            }
+            PinRef::Pin(pin) => Some(pin.clone()),
+        }
+    }
+}
+
+/// The entries of a block that is held meanwhile, at the cost of a plain slice.
+///
+/// Its default holds no block and has no entries.
+#[derive(Default)]
+pub(crate) struct HeldEntries {
+    pin: Option<BlockPin>,
+    entries: Option<NonNull<[u8]>>,
+}
+
+// SAFETY: `entries` is only ever read, and points into bytes that `pin` keeps alive and that are themselves Send and Sync.
+unsafe impl Send for HeldEntries {}
+// SAFETY: as above.
+unsafe impl Sync for HeldEntries {}
+
+impl HeldEntries {
+    /// Holds the block of `pin`.
+    pub fn new(pin: BlockPin) -> HeldEntries {
+        let entries = NonNull::from(pin.entries());
+        HeldEntries {
+            pin: Some(pin),
+            entries: Some(entries),
+        }
+    }
+
+    /// The entries: the block up to its restart array.
+    #[inline(always)]
+    pub fn get(&self) -> &[u8] {
+        match self.entries {
+            // SAFETY: it was made of `pin.entries()`, in `new`. The block lies in a cache frame or an `Arc`, which `pin`
+            // holds as long as `self` exists; its bytes lie on the heap or in a mapping, and never move or change
+            // while the block exists. The result borrows `self`.
+            Some(entries) => unsafe { entries.as_ref() },
+            None => &[],
+        }
+    }
+
+    /// The block, if there is one.
+    #[inline(always)]
+    pub fn block(&self) -> Option<&Block> {
+        self.pin.as_deref()
+    }
+
+    /// The hold, if there is one.
+    #[inline(always)]
+    pub fn pin(&self) -> Option<&BlockPin> {
+        self.pin.as_ref()
+    }
+}
+
+/// Bytes that stay where they are while this exists: it keeps their block in memory.
+///
+/// Holding many of them, or for long, keeps as many blocks from being evicted.
+#[derive(Clone)]
+pub struct PinnedBytes(Source);
+
+#[derive(Clone)]
+enum Source {
+    Block { pin: BlockPin, start: u32, len: u32 },
+    Copied(Arc<[u8]>),
+}
+
+impl PinnedBytes {
+    /// `start..start + len` of the block's bytes, which must be inside.
+    pub(crate) fn in_block(pin: BlockPin, start: usize, len: usize) -> PinnedBytes {
+        PinnedBytes(Source::Block {
+            pin,
+            start: start as u32,
+            len: len as u32,
+        })
+    }
+
+    /// A copy, where there is nothing to pin.
+    pub fn copied(bytes: &[u8]) -> PinnedBytes {
+        PinnedBytes(Source::Copied(bytes.into()))
+    }
+}
+
+impl Deref for PinnedBytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Source::Block { pin, start, len } => &pin.data()[*start as usize..][..*len as usize],
+            Source::Copied(bytes) => bytes,
+        }
+    }
+}
+
+impl AsRef<[u8]> for PinnedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for PinnedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedBytes({} bytes)", self.len())
+    }
+}

@@ -1,0 +1,336 @@
+//! A cursor over a whole table: its data blocks one after the other.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use base::{Cursor, Error, Result};
+
+use crate::block::{BlockCursor, PinnedBytes};
+use crate::index::Index;
+use crate::reader::{BlockReadOptions, Table};
+
+/// First automatic readahead.
+const MIN_READAHEAD: u64 = 8 << 10;
+/// Largest automatic readahead.
+const MAX_READAHEAD: u64 = 256 << 10;
+/// Blocks read from the file one after the other before the next are asked for ahead of time.
+const READS_BEFORE_READAHEAD: u32 = 2;
+
+/// Where an iterator over a table stands. Holds the table and at most one block.
+///
+/// The methods are those of [`Cursor`], as functions of the type, so that they can be inlined where the type is known.
+pub struct TableCursor {
+    table: Arc<Table>,
+    options: BlockReadOptions,
+    block: BlockCursor,
+    /// The block's number; meaningful while the block cursor has a block.
+    number: usize,
+    readahead: Readahead,
+    error: Option<Error>,
+}
+
+/// Asks for what will be read next, once reading is sequential.
+#[derive(Default)]
+struct Readahead {
+    /// The block that a sequential reader would read next.
+    expected: usize,
+    sequential: u32,
+    /// How much to ask for next.
+    size: u64,
+    /// What was asked for so far ends here.
+    end: u64,
+}
+
+impl Readahead {
+    /// Block `number` is about to be read from the file.
+    fn before_read(&mut self, table: &Table, index: &Index, number: usize, fixed: u64) {
+        if number != self.expected {
+            *self = Readahead::default();
+        }
+        self.expected = number + 1;
+        self.sequential += 1;
+        if fixed == 0 && self.sequential <= READS_BEFORE_READAHEAD {
+            return;
+        }
+        let handle = index.handle(number);
+        let Some(end) = handle.end() else { return };
+        if end <= self.end {
+            return;
+        }
+        self.size = match fixed {
+            0 => (self.size * 2).clamp(MIN_READAHEAD, MAX_READAHEAD),
+            fixed => fixed,
+        };
+        let limit = table.file_size();
+        let start = handle.offset.max(self.end);
+        let size = self.size.max(end - start).min(limit.saturating_sub(start));
+        table.fetcher.file().prefetch(start, size);
+        self.end = start + size;
+    }
+}
+
+impl TableCursor {
+    pub(crate) fn new(table: Arc<Table>, options: BlockReadOptions) -> TableCursor {
+        TableCursor {
+            block: BlockCursor::new(table.form),
+            table,
+            options,
+            number: 0,
+            readahead: Readahead::default(),
+            error: None,
+        }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// True while it stands on an entry.
+    #[inline(always)]
+    pub fn valid(&self) -> bool {
+        self.block.valid()
+    }
+
+    /// The internal key. Requires [`valid`](TableCursor::valid).
+    #[inline(always)]
+    pub fn key(&self) -> &[u8] {
+        self.block.key()
+    }
+
+    /// The value. Requires [`valid`](TableCursor::valid).
+    #[inline(always)]
+    pub fn value(&self) -> &[u8] {
+        self.block.value()
+    }
+
+    /// The value, to keep beyond the cursor's next move: holds its block, copies nothing. Requires
+    /// [`valid`](TableCursor::valid).
+    pub fn value_pin(&self) -> PinnedBytes {
+        self.block.value_pin()
+    }
+
+    /// To the entry after. Requires [`valid`](TableCursor::valid).
+    #[inline]
+    pub fn next(&mut self) {
+        self.block.next();
+        if !self.block.valid() {
+            self.next_block();
+        }
+    }
+
+    /// To the entry before. Requires [`valid`](TableCursor::valid).
+    #[inline]
+    pub fn prev(&mut self) {
+        self.block.prev();
+        if !self.block.valid() {
+            self.prev_block();
+        }
+    }
+
+    /// To the first entry.
+    pub fn seek_to_first(&mut self) {
+        self.error = None;
+        if self.enter(0) {
+            self.block.seek_to_first();
+            if !self.block.valid() {
+                self.next_block();
+            }
+        }
+    }
+
+    /// To the last entry.
+    pub fn seek_to_last(&mut self) {
+        self.error = None;
+        let last = match self.table.index() {
+            Ok(index) => index.len().checked_sub(1),
+            Err(error) => return self.fail(error),
+        };
+        match last {
+            Some(last) => {
+                if self.enter(last) {
+                    self.block.seek_to_last();
+                    if !self.block.valid() {
+                        self.prev_block();
+                    }
+                }
+            }
+            None => self.block.clear(),
+        }
+    }
+
+    /// To the first entry at or after the internal key `target`. Cheaper when that is in the block it stands in.
+    pub fn seek(&mut self, target: &[u8]) {
+        self.error = None;
+        let table = &*self.table;
+        let index = match table.index() {
+            Ok(index) => index,
+            Err(error) => return self.fail(error),
+        };
+        let place = table.target(target);
+        let number = table.seek_index(index, &place);
+        if !self.enter(number) {
+            return;
+        }
+        self.block.seek(&place, &self.table.stored_order);
+        if !self.block.valid() {
+            self.next_block();
+        }
+    }
+
+    /// To the last entry at or before the internal key `target`.
+    pub fn seek_for_prev(&mut self, target: &[u8]) {
+        self.seek(target);
+        if self.valid() {
+            if self.table.cmp.compare(self.key(), target) != Ordering::Equal {
+                self.prev();
+            }
+        } else if self.error.is_none() {
+            self.seek_to_last();
+        }
+    }
+
+    /// The error that made it invalid, if one did.
+    pub fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) {
+        self.block.clear();
+        self.error = Some(error);
+    }
+
+    /// Takes over the error the block cursor met, if it met one.
+    #[inline]
+    fn block_failed(&mut self) -> bool {
+        match self.block.take_error() {
+            None => false,
+            Some(error) => {
+                let error = match self.table.index() {
+                    Ok(index) => self.table.fetcher.in_block(error, index.handle(self.number)),
+                    Err(error) => error,
+                };
+                self.fail(error);
+                true
+            }
+        }
+    }
+
+    /// Loads block `number`, unless it stands in it. False if there is none, or it cannot be had.
+    #[inline]
+    fn enter(&mut self, number: usize) -> bool {
+        let index = match self.table.index() {
+            Ok(index) => index,
+            Err(error) => {
+                self.fail(error);
+                return false;
+            }
+        };
+        if number >= index.len() {
+            self.block.clear();
+            return false;
+        }
+        if self.number == number && self.block.block().is_some() {
+            return true;
+        }
+        let pin = match self.table.cached_block(index, number) {
+            Some(pin) => Ok(pin),
+            None => {
+                let fixed = self.options.readahead_size as u64;
+                self.readahead.before_read(&self.table, index, number, fixed);
+                self.table.load_block(index, number, &self.options)
+            }
+        };
+        match pin {
+            Ok(pin) => {
+                self.number = number;
+                self.block.set_block(pin);
+                true
+            }
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    /// To the first entry behind this block.
+    #[inline(never)]
+    fn next_block(&mut self) {
+        while !self.block_failed() && self.enter(self.number + 1) {
+            self.block.seek_to_first();
+            if self.block.valid() {
+                return;
+            }
+        }
+    }
+
+    /// To the last entry before this block.
+    #[inline(never)]
+    fn prev_block(&mut self) {
+        while !self.block_failed() {
+            match self.number.checked_sub(1) {
+                Some(number) => {
+                    if !self.enter(number) {
+                        return;
+                    }
+                    self.block.seek_to_last();
+                    if self.block.valid() {
+                        return;
+                    }
+                }
+                None => return self.block.clear(),
+            }
+        }
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        TableCursor::valid(self)
+    }
+    fn seek_to_first(&mut self) {
+        TableCursor::seek_to_first(self);
+    }
+    fn seek_to_last(&mut self) {
+        TableCursor::seek_to_last(self);
+    }
+    fn seek(&mut self, target: &[u8]) {
+        TableCursor::seek(self, target);
+    }
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        TableCursor::seek_for_prev(self, target);
+    }
+    #[inline]
+    fn next(&mut self) {
+        TableCursor::next(self);
+    }
+    #[inline]
+    fn prev(&mut self) {
+        TableCursor::prev(self);
+    }
+    #[inline]
+    fn key(&self) -> &[u8] {
+        TableCursor::key(self)
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        TableCursor::value(self)
+    }
+    fn status(&self) -> Result<()> {
+        TableCursor::status(self)
+    }
+}
+
+impl fmt::Debug for TableCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableCursor")
+            .field("table", &self.table)
+            .field("number", &self.number)
+            .field("valid", &self.valid())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,288 @@
+//! Reads blocks from the file: finds, checks and uncompresses them.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Error, Result};
+use codec::checksum::ChecksumType;
+use codec::compression::{CompressionType, Decompressor};
+use vfs::RandomAccessFile;
+
+use crate::block::Block;
+use crate::format::{self, BLOCK_TRAILER_LEN, BlockHandle, Footer};
+
+/// Reads the blocks of one table. Shared by all who read it.
+pub(crate) struct BlockFetcher {
+    file: Arc<dyn RandomAccessFile>,
+    checksum: ChecksumType,
+    base_context: u32,
+    /// Where the footer begins: no block ends beyond.
+    limit: u64,
+    /// The end of the file, read in one go while the table is opened.
+    tail: Option<Tail>,
+    /// With the table's dictionary, which is for data blocks only.
+    data: Decompressor,
+    meta: Decompressor,
+}
+
+/// The bytes from an offset of the file to its end.
+pub(crate) struct Tail {
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// Which decompressor a block needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockKind {
+    Data,
+    Meta,
+}
+
+thread_local! {
+    /// The stored form of a block on its way to be uncompressed.
+    static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// From here on a type byte means what the compression manager of the database says.
+const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
+
+/// A thread keeps no more than this for blocks to come.
+const STORED_LIMIT: usize = 1 << 20;
+
+impl BlockFetcher {
+    pub fn new(file: Arc<dyn RandomAccessFile>, footer: &Footer, limit: u64, tail: Tail) -> BlockFetcher {
+        BlockFetcher {
+            file,
+            checksum: footer.checksum,
+            base_context: footer.base_context_checksum,
+            limit,
+            tail: Some(tail),
+            data: Decompressor::new(None),
+            meta: Decompressor::new(None),
+        }
+    }
+
+    pub fn set_dictionary(&mut self, dictionary: Arc<[u8]>) {
+        self.data = Decompressor::new(Some(dictionary));
+    }
+
+    /// Forgets the end of the file.
+    pub fn drop_tail(&mut self) {
+        self.tail = None;
+    }
+
+    pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
+        &self.file
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// An error met in the block of `handle`: names the file and where the block is. An offset it already has counts
+    /// from the start of the uncompressed block, and moves into the text.
+    #[cold]
+    pub fn in_block(&self, error: Error, handle: BlockHandle) -> Error {
+        match error.offset() {
+            Some(inner) if error.is_corruption() && error.file().is_none() => {
+                Error::corruption(format!("{}, byte {inner} of the block", error.message()))
+            }
+            _ => error,
+        }
+        .at(handle.offset)
+        .in_file(self.path())
+    }
+
+    #[cold]
+    fn corruption(&self, message: String, handle: BlockHandle) -> Error {
+        Error::corruption(message).at(handle.offset).in_file(self.path())
+    }
+
+    /// Length of a block as stored with its trailer, if all of it is before the footer.
+    fn stored_len(&self, handle: BlockHandle) -> Result<usize> {
+        match handle.end() {
+            Some(end) if end <= self.limit => Ok(handle.size as usize + BLOCK_TRAILER_LEN),
+            _ => Err(self.corruption(
+                format!(
+                    "block handle beyond the end of the file: offset {}, size {}",
+                    handle.offset, handle.size
+                ),
+                handle,
+            )),
+        }
+    }
+
+    /// The stored bytes of a block where they are in memory anyway.
+    fn in_memory(&self, handle: BlockHandle, len: usize) -> Option<&[u8]> {
+        if let Some(mapped) = self.file.mapped() {
+            return mapped.get(handle.offset as usize..)?.get(..len);
+        }
+        let tail = self.tail.as_ref()?;
+        let start = handle.offset.checked_sub(tail.offset)?;
+        tail.bytes.get(start as usize..)?.get(..len)
+    }
+
+    /// Splits off the trailer and verifies it if asked to: gives contents and type byte.
+    fn check<'a>(&self, handle: BlockHandle, stored: &'a [u8], verify: bool) -> Result<(&'a [u8], u8)> {
+        let (contents, trailer) = stored
+            .split_last_chunk::<BLOCK_TRAILER_LEN>()
+            .ok_or_else(|| self.corruption("block without trailer".to_owned(), handle))?;
+        if verify && !self.verifies(handle, contents, trailer) {
+            let computed = format::block_trailer(
+                self.checksum,
+                contents,
+                trailer[0],
+                self.base_context,
+                handle.offset,
+            );
+            return Err(self.corruption(
+                format!(
+                    "block checksum mismatch: stored {:02x?}, computed {:02x?}, type {}, size {}",
+                    &trailer[1..],
+                    &computed[1..],
+                    self.checksum.name(),
+                    handle.size
+                ),
+                handle,
+            ));
+        }
+        Ok((contents, trailer[0]))
+    }
+
+    fn compression_type(&self, handle: BlockHandle, byte: u8) -> Result<CompressionType> {
+        CompressionType::from_byte(byte).ok_or_else(|| match byte {
+            FIRST_CUSTOM_COMPRESSION.. => Error::not_supported(format!(
+                "compression type {byte:#04x} of a custom compression manager"
+            ))
+            .at(handle.offset)
+            .in_file(self.path()),
+            _ => self.corruption(format!("unknown compression type {byte:#04x}"), handle),
+        })
+    }
+
+    fn decompressor(&self, kind: BlockKind) -> &Decompressor {
+        match kind {
+            BlockKind::Data => &self.data,
+            BlockKind::Meta => &self.meta,
+        }
+    }
+
+    fn decompress(
+        &self,
+        handle: BlockHandle,
+        kind: BlockKind,
+        ty: CompressionType,
+        stored: &[u8],
+    ) -> Result<Vec<u8>> {
+        let mut contents = Vec::new();
+        self.decompressor(kind)
+            .decompress(ty, stored, &mut contents)
+            .map_err(|error| self.in_block(error, handle))?;
+        Ok(contents)
+    }
+
+    /// The contents of a block, uncompressed, in memory of their own; what is behind the returned length is not part of
+    /// them.
+    fn contents(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<(Vec<u8>, usize)> {
+        let len = self.stored_len(handle)?;
+        if let Some(stored) = self.in_memory(handle, len) {
+            let (contents, byte) = self.check(handle, stored, verify)?;
+            let contents = match self.compression_type(handle, byte)? {
+                CompressionType::None => contents.to_vec(),
+                ty => self.decompress(handle, kind, ty, contents)?,
+            };
+            let len = contents.len();
+            return Ok((contents, len));
+        }
+        STORED.with_borrow_mut(|stored| {
+            stored.resize(len, 0);
+            self.file.read_exact_at(handle.offset, stored)?;
+            let (contents, byte) = self.check(handle, stored, verify)?;
+            let ty = self.compression_type(handle, byte)?;
+            let result = if ty == CompressionType::None {
+                let len = contents.len();
+                (std::mem::take(stored), len)
+            } else {
+                let contents = self.decompress(handle, kind, ty, contents)?;
+                let len = contents.len();
+                (contents, len)
+            };
+            if stored.capacity() > STORED_LIMIT {
+                *stored = Vec::new();
+            }
+            Ok(result)
+        })
+    }
+
+    /// A parsed block.
+    ///
+    /// Errors: `Corruption` with file and offset; what the file system says.
+    pub fn block(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<Block> {
+        if self.file.mapped().is_some()
+            && let Some(block) = self.mapped_block(handle, verify)?
+        {
+            return Ok(block);
+        }
+        let (contents, len) = self.contents(handle, kind, verify)?;
+        Block::parse_prefix(contents.into_boxed_slice(), len).map_err(|error| self.in_block(error, handle))
+    }
+
+    /// A block that lies in a mapping as it is: no copy is made.
+    fn mapped_block(&self, handle: BlockHandle, verify: bool) -> Result<Option<Block>> {
+        let len = self.stored_len(handle)?;
+        let Some(stored) = self.in_memory(handle, len) else {
+            return Ok(None);
+        };
+        let (contents, byte) = self.check(handle, stored, verify)?;
+        if byte != CompressionType::None as u8 {
+            return Ok(None);
+        }
+        Block::parse_mapped(&self.file, handle.offset as usize, contents.len())
+            .transpose()
+            .map_err(|error| self.in_block(error, handle))
+    }
+
+    /// The contents of a block that is not made of entries: a filter, a dictionary.
+    pub fn raw(&self, handle: BlockHandle, verify: bool) -> Result<Vec<u8>> {
+        let (mut contents, len) = self.contents(handle, BlockKind::Meta, verify)?;
+        contents.truncate(len);
+        Ok(contents)
+    }
+
+    /// The stored contents and the trailer of a block, nothing verified.
+    pub fn stored(&self, handle: BlockHandle) -> Result<(Vec<u8>, [u8; BLOCK_TRAILER_LEN])> {
+        let len = self.stored_len(handle)?;
+        let mut stored = match self.in_memory(handle, len) {
+            Some(stored) => stored.to_vec(),
+            None => {
+                let mut stored = vec![0; len];
+                self.file.read_exact_at(handle.offset, &mut stored)?;
+                stored
+            }
+        };
+        let trailer = *stored
+            .last_chunk::<BLOCK_TRAILER_LEN>()
+            .expect("a length that counts the trailer");
+        stored.truncate(len - BLOCK_TRAILER_LEN);
+        Ok((stored, trailer))
+    }
+
+    /// True if `trailer` is that of `contents` at this handle.
+    pub fn verifies(&self, handle: BlockHandle, contents: &[u8], trailer: &[u8; BLOCK_TRAILER_LEN]) -> bool {
+        format::trailer_verifies(self.checksum, contents, trailer, self.base_context, handle.offset)
+    }
+
+    /// Verifies the checksum of a block and looks no further.
+    pub fn verify(&self, handle: BlockHandle) -> Result<()> {
+        let len = self.stored_len(handle)?;
+        if let Some(stored) = self.in_memory(handle, len) {
+            return self.check(handle, stored, true).map(|_| ());
+        }
+        STORED.with_borrow_mut(|stored| {
+            stored.resize(len, 0);
+            self.file.read_exact_at(handle.offset, stored)?;
+            self.check(handle, stored, true).map(|_| ())
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! What frames the blocks of a table: block handles, block trailers, the footer, and the names in the metaindex.
+//!
+//! ```text
+//! block  = contents ‖ compression type u8 ‖ checksum u32          a handle's size leaves the trailer out
+//! footer = checksum type u8 ‖ part 2 [40] ‖ format version u32 ‖ magic u64          the last 53 bytes of the file
+//!   part 2, format version 2-5:  metaindex handle ‖ index handle ‖ zeros
+//!   part 2, format version 6-7:  3e 00 7a 00 ‖ footer checksum u32 ‖ base context checksum u32
+//!                                ‖ metaindex size u32 ‖ zeros [24]
+//! ```
+//!
+//! From format version 6 every stored checksum also depends on where it stands ([`context_modifier`]), so that a block
+//! found at the wrong place does not verify.
+
+use base::coding::{self, Reader};
+use base::{Error, Result};
+use codec::checksum::{ChecksumType, context_modifier};
+
+/// Magic number of block-based tables.
+pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
+/// LevelDB's magic number: a footer without a version.
+pub const LEGACY_MAGIC: u64 = 0xdb47_7524_8b80_fb57;
+/// Magic numbers of the tables that are not block-based, with what they are.
+const OTHER_MAGICS: [(u64, &str); 3] = [
+    (0x8242_2296_63bf_9564, "plain table"),
+    (0x4f34_18eb_7a8f_13b8, "legacy plain table"),
+    (0x9267_89d0_c5f1_7873, "cuckoo table"),
+];
+
+/// Bytes behind a block's contents: compression type and checksum.
+pub const BLOCK_TRAILER_LEN: usize = 5;
+/// Bytes of the footer.
+pub const FOOTER_LEN: usize = 53;
+/// Longest encoding of a [`BlockHandle`].
+pub const MAX_HANDLE_LEN: usize = 2 * coding::MAX_VARINT64;
+
+/// Lowest format version read and written.
+pub const MIN_FORMAT_VERSION: u32 = 2;
+/// Highest format version read and written.
+pub const MAX_FORMAT_VERSION: u32 = 7;
+
+/// From this format version on index keys may be user keys.
+pub const FV_USER_KEY_INDEX: u32 = 3;
+/// From this format version on index values may be delta-coded.
+pub const FV_DELTA_INDEX: u32 = 4;
+/// From this format version on filters hash with XXPH3.
+pub const FV_NEW_FILTERS: u32 = 5;
+/// From this format version on checksums carry their context and the index is found through the metaindex.
+pub const FV_CONTEXT_CHECKSUMS: u32 = 6;
+/// From this format version on `rocksdb.compression` names a manager and the types in use.
+pub const FV_COMPRESSION_MANAGER: u32 = 7;
+
+/// Names in the metaindex.
+pub mod meta {
+    /// Prefix of the entry of a full filter; the policy's name follows.
+    pub const FULL_FILTER_PREFIX: &str = "fullfilter.";
+    /// Prefix of the entry of a partitioned filter's top-level index; the policy's name follows.
+    pub const PARTITIONED_FILTER_PREFIX: &str = "partitionedfilter.";
+    /// The name all of RocksDB's built-in filters go by, whatever their inside.
+    pub const BUILTIN_FILTER: &str = "rocksdb.BuiltinBloomFilter";
+    /// A full filter of a built-in policy.
+    pub const FULL_FILTER: &str = "fullfilter.rocksdb.BuiltinBloomFilter";
+    /// The top-level index of a partitioned filter of a built-in policy.
+    pub const PARTITIONED_FILTER: &str = "partitionedfilter.rocksdb.BuiltinBloomFilter";
+    /// The compression dictionary of the data blocks.
+    pub const COMPRESSION_DICT: &str = "rocksdb.compression_dict";
+    /// Hints of a hash index: per prefix its length and blocks.
+    pub const HASH_INDEX_METADATA: &str = "rocksdb.hashindex.metadata";
+    /// Hints of a hash index: the prefixes themselves.
+    pub const HASH_INDEX_PREFIXES: &str = "rocksdb.hashindex.prefixes";
+    /// The index, from format version 6.
+    pub const INDEX: &str = "rocksdb.index";
+    /// The properties.
+    pub const PROPERTIES: &str = "rocksdb.properties";
+    /// The range deletions.
+    pub const RANGE_DEL: &str = "rocksdb.range_del";
+}
+
+/// Where a block lies: the offset of its first byte in the file and the size of its contents, trailer left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BlockHandle {
+    /// Bytes from the start of the file.
+    pub offset: u64,
+    /// Bytes as stored, without the trailer.
+    pub size: u64,
+}
+
+impl BlockHandle {
+    /// At `offset`, `size` bytes of contents.
+    pub const fn new(offset: u64, size: u64) -> BlockHandle {
+        BlockHandle { offset, size }
+    }
+
+    /// Appends two varints.
+    pub fn encode(self, out: &mut Vec<u8>) {
+        coding::put_varint64(out, self.offset);
+        coding::put_varint64(out, self.size);
+    }
+
+    /// Two varints.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<BlockHandle> {
+        Ok(BlockHandle {
+            offset: reader.varint64("block handle")?,
+            size: reader.varint64("block handle")?,
+        })
+    }
+
+    /// The offset just behind the trailer, `None` if it does not fit 64 bits.
+    pub fn end(self) -> Option<u64> {
+        self.offset
+            .checked_add(self.size)?
+            .checked_add(BLOCK_TRAILER_LEN as u64)
+    }
+}
+
+/// How the index of a table is built; the number lies in its properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum IndexType {
+    /// One block of separators.
+    #[default]
+    BinarySearch = 0,
+    /// The same, with hints by prefix in two more blocks.
+    HashSearch = 1,
+    /// A block of separators over partitions.
+    TwoLevel = 2,
+    /// One block, each entry with the first internal key of its block.
+    BinarySearchWithFirstKey = 3,
+}
+
+impl IndexType {
+    /// The type of that number.
+    pub fn from_u32(number: u32) -> Option<IndexType> {
+        Some(match number {
+            0 => IndexType::BinarySearch,
+            1 => IndexType::HashSearch,
+            2 => IndexType::TwoLevel,
+            3 => IndexType::BinarySearchWithFirstKey,
+            _ => return None,
+        })
+    }
+
+    /// RocksDB's name in OPTIONS files.
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexType::BinarySearch => "kBinarySearch",
+            IndexType::HashSearch => "kHashSearch",
+            IndexType::TwoLevel => "kTwoLevelIndexSearch",
+            IndexType::BinarySearchWithFirstKey => "kBinarySearchWithFirstKey",
+        }
+    }
+}
+
+/// The trailer of a block whose contents as stored are `contents`, standing at `offset` of its file.
+/// `base_context` is the footer's, 0 below format version 6.
+pub fn block_trailer(
+    checksum: ChecksumType,
+    contents: &[u8],
+    type_byte: u8,
+    base_context: u32,
+    offset: u64,
+) -> [u8; BLOCK_TRAILER_LEN] {
+    let sum = checksum
+        .block(contents, type_byte)
+        .wrapping_add(context_modifier(base_context, offset))
+        .to_le_bytes();
+    [type_byte, sum[0], sum[1], sum[2], sum[3]]
+}
+
+/// True if the checksum in `trailer` is that of `contents`. Files without checksums always verify.
+pub fn trailer_verifies(
+    checksum: ChecksumType,
+    contents: &[u8],
+    trailer: &[u8; BLOCK_TRAILER_LEN],
+    base_context: u32,
+    offset: u64,
+) -> bool {
+    matches!(checksum, ChecksumType::None)
+        || *trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)
+}
+
+/// The last bytes of a table: what is needed to read everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// 2 to 7.
+    pub format_version: u32,
+    /// Of every block, and from format version 6 of the footer too.
+    pub checksum: ChecksumType,
+    /// Mixed into every checksum from format version 6; 0 below, where there is no context.
+    pub base_context_checksum: u32,
+    /// The metaindex block.
+    pub metaindex: BlockHandle,
+    /// The index block. `None` from format version 6: the metaindex names it.
+    pub index: Option<BlockHandle>,
+}
+
+/// First bytes of part 2 from format version 6: no metaindex handle of an older version can begin so.
+const EXTENDED_MARK: [u8; 4] = [0x3e, 0x00, 0x7a, 0x00];
+
+impl Footer {
+    /// The footer that stands at `footer_offset` of its file.
+    pub fn encode(&self, footer_offset: u64) -> [u8; FOOTER_LEN] {
+        let mut part2 = Vec::with_capacity(2 * MAX_HANDLE_LEN);
+        if self.format_version >= FV_CONTEXT_CHECKSUMS {
+            part2.extend_from_slice(&EXTENDED_MARK);
+            coding::put_u32(&mut part2, 0);
+            coding::put_u32(&mut part2, self.base_context_checksum);
+            coding::put_u32(&mut part2, self.metaindex.size as u32);
+        } else {
+            self.metaindex.encode(&mut part2);
+            self.index.unwrap_or_default().encode(&mut part2);
+        }
+        let mut footer = [0; FOOTER_LEN];
+        footer[0] = self.checksum as u8;
+        footer[1..][..part2.len()].copy_from_slice(&part2);
+        footer[41..45].copy_from_slice(&self.format_version.to_le_bytes());
+        footer[45..].copy_from_slice(&MAGIC.to_le_bytes());
+        if self.format_version >= FV_CONTEXT_CHECKSUMS {
+            let sum = self.whole_checksum(&footer, footer_offset);
+            footer[5..9].copy_from_slice(&sum.to_le_bytes());
+        }
+        footer
+    }
+
+    /// The checksum over a footer whose checksum field is zero.
+    fn whole_checksum(&self, footer: &[u8; FOOTER_LEN], footer_offset: u64) -> u32 {
+        self.checksum
+            .whole(footer)
+            .wrapping_add(context_modifier(self.base_context_checksum, footer_offset))
+    }
+
+    /// Reads the footer from `tail`, the last bytes of a file, at least [`FOOTER_LEN`] of them where the file has as
+    /// many. `footer_offset` is the offset of the last [`FOOTER_LEN`] bytes in the file.
+    ///
+    /// Errors: `Corruption` for bytes that are no footer, `NotSupported` for tables and versions that are not read.
+    /// Offsets in errors are those of the file.
+    pub fn decode(tail: &[u8], footer_offset: u64) -> Result<Footer> {
+        let Some(footer) = tail.last_chunk::<FOOTER_LEN>() else {
+            return Err(Error::corruption(format!(
+                "file of {} bytes is too short to be an sstable",
+                tail.len()
+            ))
+            .at(0));
+        };
+        Footer::decode_exact(footer, footer_offset).map_err(|error| error.offset_by(footer_offset))
+    }
+
+    /// As [`Footer::decode`], with offsets within the footer.
+    fn decode_exact(bytes: &[u8; FOOTER_LEN], footer_offset: u64) -> Result<Footer> {
+        let magic = coding::u64_at(bytes, 45);
+        if magic != MAGIC {
+            return Err(match OTHER_MAGICS.iter().find(|other| other.0 == magic) {
+                _ if magic == LEGACY_MAGIC => Error::not_supported("table of format version 0 (LevelDB)"),
+                Some((_, what)) => Error::not_supported(format!("{what} files are not read")),
+                None => Error::corruption(format!(
+                    "Bad table magic number: expected {MAGIC:#x}, found {magic:#x}"
+                )),
+            }
+            .at(45));
+        }
+        let format_version = coding::u32_at(bytes, 41);
+        if !(MIN_FORMAT_VERSION..=MAX_FORMAT_VERSION).contains(&format_version) {
+            return Err(Error::corruption(format!(
+                "Corrupt or unsupported format_version: {format_version}"
+            ))
+            .at(41));
+        }
+        let checksum = ChecksumType::from_byte(bytes[0]).ok_or_else(|| {
+            Error::corruption(format!("Corrupt or unsupported checksum type: {}", bytes[0])).at(0)
+        })?;
+        if format_version < FV_CONTEXT_CHECKSUMS {
+            let mut part2 = Reader::new(&bytes[1..41]);
+            let metaindex = BlockHandle::decode(&mut part2).map_err(|error| error.offset_by(1))?;
+            let index = BlockHandle::decode(&mut part2).map_err(|error| error.offset_by(1))?;
+            return Ok(Footer {
+                format_version,
+                checksum,
+                base_context_checksum: 0,
+                metaindex,
+                index: Some(index),
+            });
+        }
+        if bytes[1..5] != EXTENDED_MARK {
+            return Err(Error::corruption(format!(
+                "Bad extended magic number in footer: {:02x?}",
+                &bytes[1..5]
+            ))
+            .at(1));
+        }
+        if bytes[33..41] != [0; 8] {
+            return Err(Error::corruption("File uses a future feature not supported in this version").at(33));
+        }
+        let metaindex_size = u64::from(coding::u32_at(bytes, 13));
+        let metaindex_offset = footer_offset
+            .checked_sub(metaindex_size + BLOCK_TRAILER_LEN as u64)
+            .ok_or_else(|| {
+                Error::corruption(format!("metaindex of {metaindex_size} bytes in a smaller file")).at(13)
+            })?;
+        let footer = Footer {
+            format_version,
+            checksum,
+            base_context_checksum: coding::u32_at(bytes, 9),
+            metaindex: BlockHandle::new(metaindex_offset, metaindex_size),
+            index: None,
+        };
+        let mut zeroed = *bytes;
+        zeroed[5..9].fill(0);
+        let (stored, computed) = (
+            coding::u32_at(bytes, 5),
+            footer.whole_checksum(&zeroed, footer_offset),
+        );
+        if stored != computed && !matches!(checksum, ChecksumType::None) {
+            return Err(Error::corruption(format!(
+                "Footer checksum mismatch: stored {stored:#010x}, computed {computed:#010x}, type {}",
+                checksum.name()
+            ))
+            .at(5));
+        }
+        Ok(footer)
+    }
+}

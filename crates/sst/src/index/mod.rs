@@ -1,0 +1,400 @@
+//! The index of an open table, decoded: which data block may hold a key.
+//!
+//! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the other. In
+//! memory it is flat arrays over all data blocks: separators, the places of the blocks in the file, and for each block a
+//! cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
+//! searched by [eight bytes each](prefixes), behind what all of them have in common; whole separators are compared only
+//! where those are equal.
+//!
+//! | format | handled by |
+//! |---|---|
+//! | keys are user keys or internal keys | [`Index::seek`] |
+//! | values delta-coded or not, first keys | [`decode_block`] |
+//! | partitions | the caller, who adds the blocks of all of them to one [`IndexBuilder`] |
+//! | hash index | its hints are not needed |
+
+mod prefixes;
+
+use std::cmp::Ordering;
+
+use base::UserComparator;
+use base::coding::Reader;
+use base::internal_key::{self, TRAILER_LEN};
+use base::{Error, Result};
+use cache::Slot;
+
+use crate::TableProperties;
+use crate::block::entries::Entries;
+use crate::block::{Block, KeyForm, Target};
+use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, IndexType};
+
+use prefixes::Prefixes;
+
+/// Bytes of a user key in its prefix.
+const PREFIX: usize = 8;
+
+/// Separators may be this much longer than the blocks they come from, and [`KEYS_SLACK`] more: prefix compression
+/// shortens keys, but a damaged block must not make us allocate without end.
+const KEYS_FACTOR: usize = 256;
+/// See [`KEYS_FACTOR`].
+const KEYS_SLACK: usize = 1 << 20;
+
+/// How the entries of a table's index blocks are coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexCoding {
+    /// Keys are user keys; else internal keys.
+    pub user_keys: bool,
+    /// Values are deltas where they can be, and have no length.
+    pub delta: bool,
+    /// The first internal key of the block follows its handle.
+    pub first_keys: bool,
+}
+
+impl IndexCoding {
+    /// As the properties of a table say.
+    pub fn of(properties: &TableProperties) -> IndexCoding {
+        IndexCoding {
+            user_keys: properties.index_key_is_user_key,
+            delta: properties.index_value_is_delta_encoded,
+            first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey,
+        }
+    }
+
+    /// That of an index over partitions, of the index itself or of the filter: without first keys.
+    pub fn top_level(self) -> IndexCoding {
+        IndexCoding {
+            first_keys: false,
+            ..self
+        }
+    }
+}
+
+/// An entry of an index block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexEntry<'a> {
+    /// At or after every key of the block, before every key of the next.
+    pub separator: &'a [u8],
+    /// Where the block is.
+    pub handle: BlockHandle,
+    /// Its first internal key, where the index has them.
+    pub first_key: Option<&'a [u8]>,
+}
+
+/// Hands every entry of an index block to `on_entry`, in order.
+///
+/// Errors: `Corruption` with the offset within the block, and what `on_entry` returns.
+pub fn decode_block(
+    block: &Block,
+    coding: IndexCoding,
+    mut on_entry: impl FnMut(IndexEntry<'_>) -> Result<()>,
+) -> Result<()> {
+    let min_key = if coding.user_keys { 0 } else { TRAILER_LEN };
+    let mut entries = Entries::new(block);
+    let mut last = BlockHandle::default();
+    let mut take = |separator: &[u8], shared: Option<usize>, value: &mut Reader<'_>| {
+        if separator.len() < min_key {
+            return Err(Error::corruption("bad index entry: separator is no internal key"));
+        }
+        let handle = match shared {
+            Some(shared) if shared > 0 => {
+                let size = last.size.checked_add_signed(value.zigzag64("block size delta")?);
+                BlockHandle {
+                    offset: last
+                        .offset
+                        .wrapping_add(last.size)
+                        .wrapping_add(BLOCK_TRAILER_LEN as u64),
+                    size: size.ok_or_else(|| Error::corruption("bad index entry: block of negative size"))?,
+                }
+            }
+            _ => BlockHandle::decode(value)?,
+        };
+        let first_key = match coding.first_keys {
+            true => Some(value.length_prefixed("first key")?),
+            false => None,
+        };
+        last = handle;
+        on_entry(IndexEntry {
+            separator,
+            handle,
+            first_key,
+        })
+    };
+    if coding.delta {
+        while entries
+            .next_without_value_len(|key, shared, rest| take(key, Some(shared), rest))?
+            .is_some()
+        {}
+    } else {
+        while let Some(entry) = entries.next()? {
+            take(entry.key, None, &mut Reader::new(entry.value))
+                .map_err(|error| error.offset_by(entry.value_offset as u64))?;
+        }
+    }
+    Ok(())
+}
+
+/// The decoded index. See the module.
+#[derive(Debug)]
+pub struct Index {
+    /// Separators, back to back.
+    keys: Box<[u8]>,
+    /// Where each separator ends in `keys`.
+    key_ends: Box<[u32]>,
+    offsets: Box<[u64]>,
+    sizes: Box<[u32]>,
+    slots: Box<[Slot]>,
+    user_keys: bool,
+    /// What all separators begin with, where the order is bytewise; and their prefixes behind that.
+    common_len: usize,
+    prefixes: Option<Prefixes>,
+}
+
+impl Index {
+    /// Data blocks.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// True for a table without data blocks.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True if separators are user keys: then no user key is in two blocks.
+    #[inline]
+    pub fn has_user_keys(&self) -> bool {
+        self.user_keys
+    }
+
+    /// The separator behind block `i`.
+    #[inline]
+    pub fn separator(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.key_ends[i - 1] as usize };
+        &self.keys[start..self.key_ends[i] as usize]
+    }
+
+    /// Where block `i` is.
+    #[inline]
+    pub fn handle(&self, i: usize) -> BlockHandle {
+        BlockHandle::new(self.offsets[i], u64::from(self.sizes[i]))
+    }
+
+    /// Where block `i` is in the cache, if it is.
+    #[inline]
+    pub fn slot(&self, i: usize) -> &Slot {
+        &self.slots[i]
+    }
+
+    /// The first block that can hold an entry at or after the target, or the number of blocks: all entries of the blocks
+    /// before it are before the target.
+    #[inline]
+    pub(crate) fn seek(&self, target: &Target<'_>, stored_order: &UserComparator, form: &KeyForm) -> usize {
+        match &self.prefixes {
+            Some(prefixes) => self.seek_by_prefix(prefixes, target, form),
+            None => self.seek_between(0, self.len(), target, stored_order, form),
+        }
+    }
+
+    #[inline(always)]
+    fn seek_by_prefix(&self, prefixes: &Prefixes, target: &Target<'_>, form: &KeyForm) -> usize {
+        let common = &self.keys[..self.common_len];
+        let Some(rest) = target.user_key.strip_prefix(common) else {
+            return if target.user_key > common { self.len() } else { 0 };
+        };
+        let prefix = prefix_of(rest);
+        let i = prefixes.lower_bound(prefix);
+        if i == self.len() || prefixes.get(i) != prefix {
+            return i;
+        }
+        if !self.is_before(i, target, &UserComparator::Bytewise, form) {
+            return i;
+        }
+        let end = match prefix.checked_add(1) {
+            Some(above) => prefixes.lower_bound(above),
+            None => self.len(),
+        };
+        self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
+    }
+
+    /// Halving `low..high` by whole separators.
+    fn seek_between(
+        &self,
+        mut low: usize,
+        mut high: usize,
+        target: &Target<'_>,
+        stored_order: &UserComparator,
+        form: &KeyForm,
+    ) -> usize {
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.is_before(middle, target, stored_order, form) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    #[inline]
+    fn is_before(
+        &self,
+        i: usize,
+        target: &Target<'_>,
+        stored_order: &UserComparator,
+        form: &KeyForm,
+    ) -> bool {
+        separator_is_before(self.separator(i), self.user_keys, target, stored_order, form)
+    }
+
+    /// Bytes on the heap.
+    pub fn memory_usage(&self) -> usize {
+        self.keys.len()
+            + size_of_val(&*self.key_ends)
+            + size_of_val(&*self.offsets)
+            + size_of_val(&*self.sizes)
+            + size_of_val(&*self.slots)
+            + self.prefixes.as_ref().map_or(0, Prefixes::memory_usage)
+    }
+}
+
+/// True if every key up to and including `separator` is before the target.
+#[inline]
+pub(crate) fn separator_is_before(
+    separator: &[u8],
+    user_keys: bool,
+    target: &Target<'_>,
+    stored_order: &UserComparator,
+    form: &KeyForm,
+) -> bool {
+    if user_keys {
+        return stored_order.compare(separator, target.user_key) == Ordering::Less;
+    }
+    stored_order
+        .compare(internal_key::user_key(separator), target.user_key)
+        .then_with(|| {
+            target
+                .trailer
+                .cmp(&form.trailer(internal_key::trailer(separator)))
+        })
+        == Ordering::Less
+}
+
+/// The first eight bytes, zeros where there are fewer.
+#[inline(always)]
+fn prefix_of(rest: &[u8]) -> u64 {
+    match rest.first_chunk::<PREFIX>() {
+        Some(prefix) => u64::from_be_bytes(*prefix),
+        None => {
+            let mut prefix = [0; PREFIX];
+            prefix[..rest.len()].copy_from_slice(rest);
+            u64::from_be_bytes(prefix)
+        }
+    }
+}
+
+/// Collects the entries of one or more index blocks.
+#[derive(Debug)]
+pub struct IndexBuilder {
+    user_keys: bool,
+    /// Where the footer begins: no block ends beyond.
+    limit: u64,
+    keys_limit: usize,
+    keys: Vec<u8>,
+    key_ends: Vec<u32>,
+    offsets: Vec<u64>,
+    sizes: Vec<u32>,
+}
+
+impl IndexBuilder {
+    /// For a table whose blocks end before `limit`.
+    pub fn new(user_keys: bool, limit: u64) -> IndexBuilder {
+        IndexBuilder {
+            user_keys,
+            limit,
+            keys_limit: KEYS_SLACK,
+            keys: Vec::new(),
+            key_ends: Vec::new(),
+            offsets: Vec::new(),
+            sizes: Vec::new(),
+        }
+    }
+
+    /// Adds the data blocks that an index block, or a partition of an index, leads to.
+    ///
+    /// Errors: as [`decode_block`], and `Corruption` for a handle beyond the end of the file.
+    pub fn add_block(&mut self, block: &Block, coding: IndexCoding) -> Result<()> {
+        self.keys_limit = self
+            .keys_limit
+            .saturating_add(block.data().len().saturating_mul(KEYS_FACTOR))
+            .min(u32::MAX as usize);
+        decode_block(block, coding, |entry| self.push(entry.separator, entry.handle))
+    }
+
+    fn push(&mut self, separator: &[u8], handle: BlockHandle) -> Result<()> {
+        let size = match handle.end() {
+            Some(end) if end <= self.limit => u32::try_from(handle.size).ok(),
+            _ => None,
+        };
+        let size = size.ok_or_else(|| {
+            Error::corruption(format!(
+                "bad index entry: block of {} bytes at {} of a file of {}",
+                handle.size, handle.offset, self.limit
+            ))
+        })?;
+        if self.keys.len() + separator.len() > self.keys_limit {
+            return Err(Error::corruption(
+                "bad index block: separators longer than they can be",
+            ));
+        }
+        self.keys.extend_from_slice(separator);
+        self.key_ends.push(self.keys.len() as u32);
+        self.offsets.push(handle.offset);
+        self.sizes.push(size);
+        Ok(())
+    }
+
+    /// The index, with prefixes if the order of the stored user keys is bytewise.
+    pub fn build(self, stored_order: &UserComparator) -> Index {
+        let mut index = Index {
+            slots: std::iter::repeat_with(Slot::default)
+                .take(self.offsets.len())
+                .collect(),
+            keys: self.keys.into(),
+            key_ends: self.key_ends.into(),
+            offsets: self.offsets.into(),
+            sizes: self.sizes.into(),
+            user_keys: self.user_keys,
+            common_len: 0,
+            prefixes: None,
+        };
+        if stored_order.is_bytewise() {
+            let user_key = |i: usize| {
+                let separator = index.separator(i);
+                if index.user_keys {
+                    separator
+                } else {
+                    internal_key::user_key(separator)
+                }
+            };
+            let common_len = match index.len() {
+                0 => 0,
+                // Not of the first and last alone: a damaged index need not be sorted.
+                len => (0..len).fold(user_key(0).len(), |common, i| {
+                    let pairs = user_key(0)[..common].iter().zip(user_key(i));
+                    pairs.take_while(|(a, b)| a == b).count()
+                }),
+            };
+            let prefixes: Vec<u64> = (0..index.len())
+                .map(|i| prefix_of(&user_key(i)[common_len..]))
+                .collect();
+            index.prefixes = Some(Prefixes::new(&prefixes));
+            index.common_len = common_len;
+        }
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests;
