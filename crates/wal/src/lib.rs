@@ -4,7 +4,7 @@
 //! fits the rest of a block, else a first, some middle and a last one. Each physical record has a checksum, so a reader
 //! can tell where a writer died. The bytes are drawn in `docs/format/wal.md`.
 //!
-//! * [`format`]: record types and headers
+//! * [`mod@format`]: record types and headers
 //! * the [`writer`]: part of every write
 //! * the [`reader`]: recovery
 //! * [`dump`]: physical records one by one, for looking at a file

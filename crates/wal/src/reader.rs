@@ -94,6 +94,7 @@ pub struct Reader {
 
     frames: Option<FrameReader>,
     record_offset: u64,
+    record_end: u64,
     /// Whether the first record, compression type aside, was recyclable.
     recycled: Option<bool>,
     timestamp_sizes: BTreeMap<u32, u16>,
@@ -176,6 +177,7 @@ impl Reader {
             fragments_offset: 0,
             frames: None,
             record_offset: 0,
+            record_end: 0,
             recycled: None,
             timestamp_sizes: BTreeMap::new(),
             predecessor: None,
@@ -262,7 +264,7 @@ impl Reader {
 
     /// Where in the file the record read last ends.
     pub fn record_end(&self) -> u64 {
-        self.offset_of(self.position)
+        self.record_end
     }
 
     /// The file being read.
@@ -284,7 +286,10 @@ impl Reader {
                     start,
                     end,
                 } => match self.take(type_byte, start, end)? {
-                    Taken::Whole(place) => return Ok(Some(place)),
+                    Taken::Whole(place) => {
+                        self.record_end = self.offset_of(self.position);
+                        return Ok(Some(place));
+                    }
                     Taken::Part => {}
                     Taken::NoFurther => return Ok(None),
                 },

@@ -16,6 +16,10 @@ use crate::format::{
 /// The scratch buffer keeps this much between records; a batch of many megabytes must not hold its size for ever.
 const SCRATCH_KEPT: usize = 1 << 20;
 
+/// Longest fragment of a compressed record. RocksDB 7.8 takes a fragment for the one before it if both fill a block from
+/// its start; none of ours does.
+const COMPRESSED_FRAGMENT: usize = 16 << 10;
+
 /// How a log is written. The default is a MANIFEST: classic headers, no compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
@@ -128,9 +132,9 @@ impl Writer {
             self.typed(RecordType::Middle),
             self.typed(RecordType::Last),
         );
-        let mut rest = match &mut self.frames {
-            None => payload,
-            Some(frames) => frames.compress(payload)?,
+        let (mut rest, longest) = match &mut self.frames {
+            None => (payload, BLOCK_SIZE),
+            Some(frames) => (frames.compress(payload)?, COMPRESSED_FRAGMENT),
         };
         self.scratch.clear();
         let mut used = self.block_used;
@@ -141,7 +145,8 @@ impl Writer {
                 used = 0;
             }
             // With exactly a header's room this is an empty first fragment, as RocksDB writes it.
-            let (fragment, after) = rest.split_at(rest.len().min(BLOCK_SIZE - used - header_len));
+            let room = (BLOCK_SIZE - used - header_len).min(longest);
+            let (fragment, after) = rest.split_at(rest.len().min(room));
             let ty = match (begin, after.is_empty()) {
                 (true, true) => ty_of_full,
                 (true, false) => ty_of_first,
