@@ -126,6 +126,37 @@ pub trait FileSystem: Send + Sync + Debug {
     fn free_space(&self, dir: &Path) -> Result<u64>;
 }
 
+impl dyn FileSystem {
+    /// The bytes of a whole file, for small ones: CURRENT, IDENTITY, OPTIONS.
+    pub fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
+        let file = self.open_random(path, &OpenOptions::default())?;
+        let len =
+            usize::try_from(file.len()).map_err(|_| Error::not_supported("file too large").in_file(path))?;
+        let mut bytes = vec![0; len];
+        file.read_exact_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Creates a file of these bytes and syncs it, but not its name.
+    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = self.create(path, &CreateOptions::default())?;
+        file.append(bytes)?;
+        file.sync()?;
+        file.close()
+    }
+
+    /// Makes `bytes` the content of `path` such that after a crash at any moment it has either the old content or the new,
+    /// and after success the new. `temporary`, in the same directory, is written and renamed; an error may leave it there.
+    pub fn replace_file(&self, path: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
+        self.write_file(temporary, bytes)?;
+        self.rename(temporary, path)?;
+        match path.parent() {
+            Some(dir) if !dir.as_os_str().is_empty() => self.sync_dir(dir),
+            _ => self.sync_dir(Path::new(".")),
+        }
+    }
+}
+
 /// A file open for reading. Any number of threads may read at once. Renaming or removing the file does not disturb it.
 pub trait RandomAccessFile: Send + Sync + Debug {
     /// Fills `buf` from `offset` on and gives the number of bytes read, fewer than asked only where the file ends.

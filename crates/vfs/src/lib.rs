@@ -2,11 +2,23 @@
 //!
 //! * [`file_system`]: the traits, and what each call promises after process death and after power loss
 //! * [`posix`]: the disk
+//! * [`mem`]: a file system in memory that can lose its process, its power and its space
+//! * [`fault`]: over any other, failures and crashes by rule
+//! * [`op_log`]: over any other, a record of the calls as text
+//! * [`op`]: the calls by name
 
+pub mod fault;
 pub mod file_system;
+pub mod mem;
+pub mod op;
+pub mod op_log;
 pub mod posix;
 
+pub use fault::{Action, FaultFs, Rule};
 pub use file_system::{
     Access, CreateOptions, FileLock, FileSync, FileSystem, OpenOptions, RandomAccessFile, WritableFile,
 };
+pub use mem::{MemFs, UnsyncedPolicy};
+pub use op::Op;
+pub use op_log::LogFs;
 pub use posix::PosixFs;

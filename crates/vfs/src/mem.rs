@@ -1,0 +1,461 @@
+//! A file system in memory that can lose its process, its power and its space.
+
+mod file;
+mod inode;
+mod tree;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::env::{Clock, ManualClock};
+use base::{Error, ErrorKind, Result};
+use fastrand::Rng;
+use parking_lot::{Mutex, RwLock};
+
+use self::file::{Reader, Writer};
+use self::inode::{Data, Inode};
+use self::tree::{Node, Tree};
+use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
+
+/// What power loss leaves of that which was not synced. Bytes and names that were synced are always kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsyncedPolicy {
+    /// Nothing: the cruellest disk that keeps its promises.
+    Lose,
+    /// Everything the kernel had.
+    Keep,
+    /// Of each file a prefix of the unsynced bytes, torn anywhere, with zeros or the bytes of before behind it; of the
+    /// unsynced changes of names the oldest so many. Files and names know nothing of each other.
+    Random,
+    /// As `Random`, but of each file any of the 4 KiB pages, later ones without earlier ones too: what a file may look like
+    /// that was extended (or written, for [`reuse`](FileSystem::reuse)) before, and logs are.
+    RandomPages,
+}
+
+/// A file system in memory, for tests: deterministic, and fast. Clones are handles to the same one.
+///
+/// It promises what [`PosixFs`](crate::PosixFs) does and not a bit more: plain files keep up to 64 KiB to themselves
+/// before they are flushed, logs have zeros behind their data until closed, names need their directory synced.
+/// Relative paths begin at `/`.
+#[derive(Clone, Debug)]
+pub struct MemFs(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Bytes of the files that have a name.
+    used: AtomicU64,
+    budget: AtomicU64,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug)]
+struct State {
+    tree: Tree,
+    next_inode: u64,
+    /// Normalized paths.
+    locks: BTreeSet<String>,
+}
+
+/// A lock held.
+#[derive(Debug)]
+struct Lock {
+    shared: Arc<Shared>,
+    key: String,
+    path: PathBuf,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.shared.state.lock().locks.remove(&self.key);
+    }
+}
+
+impl Shared {
+    fn new(tree: Tree, next_inode: u64, budget: u64, clock: Arc<dyn Clock>) -> Shared {
+        let mut used = 0;
+        for inode in tree.files() {
+            inode.data.write().links = 0;
+        }
+        for inode in tree.files() {
+            let mut data = inode.data.write();
+            data.links += 1;
+            if data.links == 1 {
+                used += data.live.len() as u64;
+            }
+        }
+        let state = State {
+            tree,
+            next_inode,
+            locks: BTreeSet::new(),
+        };
+        Shared {
+            state: Mutex::new(state),
+            used: AtomicU64::new(used),
+            budget: AtomicU64::new(budget),
+            clock,
+        }
+    }
+
+    /// Claims the space a file needs to be `len` bytes long. False, and nothing claimed, if there is not that much.
+    fn grow(&self, data: &Data, len: usize) -> bool {
+        let more = len.saturating_sub(data.live.len()) as u64;
+        if more == 0 || data.links == 0 {
+            return true;
+        }
+        let budget = self.budget.load(Ordering::Relaxed);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                used.checked_add(more).filter(|&used| used <= budget)
+            })
+            .is_ok()
+    }
+
+    /// Claims what space is left, for a file to be at most `len` bytes long, and gives the length it may have.
+    fn grow_to_limit(&self, data: &Data, len: usize) -> usize {
+        let budget = self.budget.load(Ordering::Relaxed);
+        let left = budget.saturating_sub(self.used.load(Ordering::Relaxed));
+        let target = data
+            .live
+            .len()
+            .saturating_add(usize::try_from(left).unwrap_or(usize::MAX))
+            .min(len);
+        if self.grow(data, target) {
+            target
+        } else {
+            data.live.len().min(len)
+        }
+    }
+
+    /// Gives back the space of `bytes` bytes of a file.
+    fn release(&self, data: &Data, bytes: usize) {
+        if data.links > 0 {
+            self.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl State {
+    fn unlink(&mut self, shared: &Shared, inode: &Inode) {
+        let mut data = inode.data.write();
+        if data.links == 1 {
+            shared.release(&data, data.live.len());
+        }
+        data.links -= 1;
+    }
+}
+
+impl Default for MemFs {
+    fn default() -> MemFs {
+        MemFs::new()
+    }
+}
+
+impl MemFs {
+    /// Empty, of unlimited size, at a time that stands still.
+    pub fn new() -> MemFs {
+        MemFs::with_clock(Arc::new(ManualClock::default()))
+    }
+
+    /// Empty, of unlimited size, with the files' times from `clock`.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> MemFs {
+        MemFs(Arc::new(Shared::new(Tree::new(), 0, u64::MAX, clock)))
+    }
+
+    /// Bytes all files together may have. Less than there are already just means that the disk is full.
+    pub fn set_budget(&self, bytes: u64) {
+        self.0.budget.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes all files together have, zeros behind logs included.
+    pub fn used(&self) -> u64 {
+        self.0.used.load(Ordering::Relaxed)
+    }
+
+    /// The file system as the next process finds it when this one dies now. What the kernel has survives; what is not synced
+    /// remains so. Writers and locks of this one do not reach the new one.
+    pub fn process_death_clone(&self) -> MemFs {
+        self.cloned(|state, copies| {
+            state
+                .tree
+                .copied(&mut |inode| copies.of(inode, |inode| inode.data.read().clone()))
+        })
+    }
+
+    /// The file system after power is lost now and has come back: everything synced, and of the rest what `keep` says. The
+    /// same `rng` gives the same answer for the same history.
+    pub fn crash_clone(&self, rng: &mut Rng, keep: UnsyncedPolicy) -> MemFs {
+        self.cloned(|state, copies| {
+            let survivors = match keep {
+                UnsyncedPolicy::Lose => 0,
+                UnsyncedPolicy::Keep => state.tree.unsynced(),
+                UnsyncedPolicy::Random | UnsyncedPolicy::RandomPages => {
+                    inode::between(rng, 0, state.tree.unsynced())
+                }
+            };
+            state.tree.after_crash(survivors, &mut |inode| {
+                copies.of(inode, |inode| {
+                    let data = inode.data.read();
+                    Data::on_disk(data.crash_image(rng, keep), data.modified)
+                })
+            })
+        })
+    }
+
+    fn cloned(&self, copy: impl FnOnce(&State, &mut Copies) -> Tree) -> MemFs {
+        let state = self.0.state.lock();
+        let tree = copy(&state, &mut Copies::default());
+        let budget = self.0.budget.load(Ordering::Relaxed);
+        MemFs(Arc::new(Shared::new(
+            tree,
+            state.next_inode,
+            budget,
+            self.0.clock.clone(),
+        )))
+    }
+
+    fn reader(&self, inode: Arc<Inode>, path: &Path, options: &OpenOptions) -> Reader {
+        let (len, mapped) = {
+            let data = inode.data.read();
+            let mapped = (options.mmap && !options.direct).then(|| data.live.clone());
+            (data.live.len() as u64, mapped)
+        };
+        Reader {
+            inode,
+            len,
+            mapped,
+            path: path.to_path_buf(),
+        }
+    }
+
+    fn change<T>(
+        &self,
+        action: &str,
+        path: &Path,
+        change: impl FnOnce(&mut State) -> io::Result<T>,
+    ) -> Result<T> {
+        change(&mut self.0.state.lock()).map_err(|e| Error::io(action, path, e))
+    }
+}
+
+/// Copies of files, one each however many names a file has.
+#[derive(Default)]
+struct Copies(HashMap<u64, Arc<Inode>>);
+
+impl Copies {
+    fn of(&mut self, inode: &Arc<Inode>, data: impl FnOnce(&Inode) -> Data) -> Arc<Inode> {
+        let copy = || {
+            Arc::new(Inode {
+                id: inode.id,
+                data: RwLock::new(data(inode)),
+            })
+        };
+        self.0.entry(inode.id).or_insert_with(copy).clone()
+    }
+}
+
+impl FileSystem for MemFs {
+    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let inode = self.change("open for reading", path, |state| state.tree.file(path))?;
+        Ok(Arc::new(self.reader(inode, path, options)))
+    }
+
+    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let inode = self.change("create", path, |state| {
+            let (dir, name) = state.tree.place(path)?;
+            match state.tree.entry(dir, &name) {
+                Some(Node::Dir(_)) => Err(io::ErrorKind::IsADirectory.into()),
+                Some(Node::File(inode)) => {
+                    let inode = inode.clone();
+                    let mut data = inode.data.write();
+                    self.0.release(&data, data.live.len());
+                    data.resize(0);
+                    data.modified = self.0.clock.unix_seconds();
+                    drop(data);
+                    Ok(inode)
+                }
+                None => Ok(state.new_file(dir, name, self.0.clock.unix_seconds())),
+            }
+        })?;
+        Ok(Box::new(Writer::new(self.0.clone(), inode, path, options)))
+    }
+
+    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        self.rename(old, new)?;
+        let inode = self.change("open for writing again", new, |state| state.tree.file(new))?;
+        inode.data.write().rewind();
+        Ok(Box::new(Writer::new(self.0.clone(), inode, new, options)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.change(&format!("rename to {}", to.display()), from, |state| {
+            let (from_dir, from_name) = state.tree.place(from)?;
+            let (to_dir, to_name) = state.tree.place(to)?;
+            let node = state
+                .tree
+                .entry(from_dir, &from_name)
+                .cloned()
+                .ok_or(io::ErrorKind::NotFound)?;
+            match (&node, state.tree.entry(to_dir, &to_name).cloned()) {
+                (_, None) => {}
+                (Node::File(inode), Some(Node::File(replaced))) => {
+                    if Arc::ptr_eq(inode, &replaced) {
+                        return Ok(());
+                    }
+                    state.unlink(&self.0, &replaced);
+                }
+                (Node::File(_), Some(Node::Dir(_))) => return Err(io::ErrorKind::IsADirectory.into()),
+                (Node::Dir(_), Some(Node::File(_))) => return Err(io::ErrorKind::NotADirectory.into()),
+                (Node::Dir(dir), Some(Node::Dir(replaced))) => {
+                    if *dir == replaced {
+                        return Ok(());
+                    }
+                    if state.tree.names(replaced).next().is_some() {
+                        return Err(io::ErrorKind::DirectoryNotEmpty.into());
+                    }
+                    state.tree.forget_dir(replaced);
+                }
+            }
+            state
+                .tree
+                .commit(vec![(from_dir, from_name, None), (to_dir, to_name, Some(node))]);
+            Ok(())
+        })
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.change("remove", path, |state| {
+            let inode = state.tree.file(path)?;
+            let (dir, name) = state.tree.place(path)?;
+            state.unlink(&self.0, &inode);
+            state.tree.commit(vec![(dir, name, None)]);
+            Ok(())
+        })
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.change(&format!("link to {}", to.display()), from, |state| {
+            let inode = state.tree.file(from)?;
+            let (dir, name) = state.tree.place(to)?;
+            if state.tree.entry(dir, &name).is_some() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            inode.data.write().links += 1;
+            state.tree.commit(vec![(dir, name, Some(Node::File(inode)))]);
+            Ok(())
+        })
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
+        self.change("truncate", path, |state| {
+            let inode = state.tree.file(path)?;
+            let len = usize::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            let mut data = inode.data.write();
+            if !self.0.grow(&data, len) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.0.release(&data, data.live.len().saturating_sub(len));
+            data.resize(len);
+            data.modified = self.0.clock.unix_seconds();
+            Ok(())
+        })
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<String>> {
+        self.change("list", dir, |state| {
+            let dir = state.tree.dir(dir)?;
+            Ok(state.tree.names(dir).cloned().collect())
+        })
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> Result<()> {
+        self.change("create directory", dir, |state| state.tree.create_dir_all(dir))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.change("remove directory", path, |state| {
+            let dir = state.tree.dir(path)?;
+            let (above, name) = state.tree.place(path)?;
+            if state.tree.names(dir).next().is_some() {
+                return Err(io::ErrorKind::DirectoryNotEmpty.into());
+            }
+            state.tree.forget_dir(dir);
+            state.tree.commit(vec![(above, name, None)]);
+            Ok(())
+        })
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        self.change("fsync directory", dir, |state| {
+            let dir = state.tree.dir(dir)?;
+            state.tree.sync(dir);
+            Ok(())
+        })
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.change("look for", path, |state| match state.tree.get(path) {
+            Ok(_) => Ok(true),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound) => Ok(false),
+            Err(e) => Err(e),
+        })
+    }
+
+    fn size(&self, path: &Path) -> Result<u64> {
+        let inode = self.change("stat", path, |state| state.tree.file(path))?;
+        let len = inode.data.read().live.len();
+        Ok(len as u64)
+    }
+
+    fn modified_seconds(&self, path: &Path) -> Result<u64> {
+        let inode = self.change("stat", path, |state| state.tree.file(path))?;
+        let modified = inode.data.read().modified;
+        Ok(modified)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        let key = self.change("lock", path, |state| {
+            let key = tree::normalize(path)?;
+            if state.locks.contains(&key) {
+                return Ok(None);
+            }
+            let (dir, name) = state.tree.place(path)?;
+            match state.tree.entry(dir, &name) {
+                Some(Node::Dir(_)) => return Err(io::ErrorKind::IsADirectory.into()),
+                Some(Node::File(_)) => {}
+                None => drop(state.new_file(dir, name, self.0.clock.unix_seconds())),
+            }
+            state.locks.insert(key.clone());
+            Ok(Some(key))
+        })?;
+        let held = "Resource temporarily unavailable: held by this process";
+        let key = key.ok_or_else(|| Error::new(ErrorKind::LockHeld, held).in_file(path))?;
+        Ok(Box::new(Lock {
+            shared: self.0.clone(),
+            key,
+            path: path.to_path_buf(),
+        }))
+    }
+
+    fn free_space(&self, dir: &Path) -> Result<u64> {
+        self.change("statvfs", dir, |state| state.tree.get(dir))?;
+        Ok(self.0.budget.load(Ordering::Relaxed).saturating_sub(self.used()))
+    }
+}
+
+impl State {
+    /// An empty file under a name that is free.
+    fn new_file(&mut self, dir: tree::DirId, name: String, modified: u64) -> Arc<Inode> {
+        let inode = Arc::new(Inode {
+            id: self.next_inode,
+            data: RwLock::new(Data::created(modified)),
+        });
+        self.next_inode += 1;
+        self.tree
+            .commit(vec![(dir, name, Some(Node::File(inode.clone())))]);
+        inode
+    }
+}

@@ -1,0 +1,183 @@
+//! The bytes of a file in memory, and what of them lies on the disk that is played.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use parking_lot::RwLock;
+
+use super::UnsyncedPolicy;
+
+/// Bytes that reach a disk, or do not, together.
+const PAGE: usize = 4096;
+
+/// A file whatever its names.
+#[derive(Debug)]
+pub(super) struct Inode {
+    pub(super) id: u64,
+    pub(super) data: RwLock<Data>,
+}
+
+/// What readers see, and what power loss leaves for sure.
+///
+/// Files are written from front to back, so that a length tells what of `live` is on disk: the first `synced` bytes.
+/// Behind them the disk holds what it held before the writer came (`old`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Data {
+    /// What readers see. Shared with mappings, so that they keep what they saw.
+    pub(super) live: Arc<Vec<u8>>,
+    /// End of what the last writer wrote. Zeros or older bytes may follow.
+    pub(super) written: usize,
+    /// `live[..synced]` is on disk.
+    synced: usize,
+    /// The file's length on disk.
+    durable_len: usize,
+    /// The disk's bytes from `synced` on; zeros where it is shorter than `durable_len`.
+    old: Arc<Vec<u8>>,
+    /// What `old` becomes by the next sync.
+    old_once_synced: Option<Arc<Vec<u8>>>,
+    /// Length the file was cut to since the last sync. The disk has cut it, or still holds all of the old bytes: never new
+    /// ones before old ones.
+    cut: Option<usize>,
+    /// Seconds since 1970.
+    pub(super) modified: u64,
+    /// Live names of the file. Its bytes count as used while there is one.
+    pub(super) links: u32,
+}
+
+impl Data {
+    /// An empty file with one name, nothing of it on disk.
+    pub(super) fn created(modified: u64) -> Data {
+        Data {
+            modified,
+            links: 1,
+            ..Data::default()
+        }
+    }
+
+    /// A file whose bytes are all on disk.
+    pub(super) fn on_disk(bytes: Arc<Vec<u8>>, modified: u64) -> Data {
+        Data {
+            written: bytes.len(),
+            synced: bytes.len(),
+            durable_len: bytes.len(),
+            live: bytes,
+            modified,
+            ..Data::default()
+        }
+    }
+
+    /// What is on disk for sure.
+    fn durable_image(&self) -> Vec<u8> {
+        let mut image = self.live[..self.synced].to_vec();
+        image.extend_from_slice(self.old.get(self.synced..).unwrap_or_default());
+        image.resize(self.durable_len, 0);
+        image
+    }
+
+    /// Makes the length `len` in place, by cutting or by zeros.
+    pub(super) fn resize(&mut self, len: usize) {
+        self.old = Arc::new(self.durable_image());
+        self.old_once_synced = Some(Arc::default());
+        self.synced = 0;
+        self.cut = Some(self.cut.unwrap_or(self.live.len()).min(len));
+        Arc::make_mut(&mut self.live).resize(len, 0);
+        self.written = len;
+    }
+
+    /// A writer begins anew over the bytes there are.
+    pub(super) fn rewind(&mut self) {
+        self.old = Arc::new(self.durable_image());
+        self.old_once_synced = Some(self.live.clone());
+        self.synced = 0;
+        self.written = 0;
+    }
+
+    /// Adds zeros up to `len`, which is no change to what was written.
+    pub(super) fn extend(&mut self, len: usize) {
+        if len > self.live.len() {
+            Arc::make_mut(&mut self.live).resize(len, 0);
+        }
+    }
+
+    /// The writer's next bytes; the file is long enough.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        let end = self.written + bytes.len();
+        Arc::make_mut(&mut self.live)[self.written..end].copy_from_slice(bytes);
+        self.written = end;
+    }
+
+    /// The writer is done: what follows its bytes is cut off.
+    pub(super) fn trim(&mut self) {
+        if self.live.len() > self.written {
+            Arc::make_mut(&mut self.live).truncate(self.written);
+        }
+    }
+
+    /// Everything reaches the disk.
+    pub(super) fn sync(&mut self) {
+        self.synced = self.written;
+        self.durable_len = self.live.len();
+        self.cut = None;
+        if let Some(old) = self.old_once_synced.take() {
+            self.old = old;
+        }
+    }
+
+    /// What a power loss now leaves.
+    pub(super) fn crash_image(&self, rng: &mut Rng, policy: UnsyncedPolicy) -> Arc<Vec<u8>> {
+        match policy {
+            UnsyncedPolicy::Keep => self.live.clone(),
+            UnsyncedPolicy::Lose => Arc::new(self.durable_image()),
+            UnsyncedPolicy::Random | UnsyncedPolicy::RandomPages => Arc::new(self.random_image(rng, policy)),
+        }
+    }
+
+    fn random_image(&self, rng: &mut Rng, policy: UnsyncedPolicy) -> Vec<u8> {
+        let mut image = self.durable_image();
+        if let Some(cut) = self.cut {
+            if rng.bool() {
+                return image;
+            }
+            image.truncate(cut);
+        }
+        // The end of what survives of the new bytes.
+        let mut kept = self.synced;
+        if policy == UnsyncedPolicy::Random {
+            kept = between(rng, self.synced, self.written);
+            put(&mut image, 0, &self.live[..kept]);
+        } else {
+            let mut start = self.synced;
+            while start < self.written {
+                let end = ((start / PAGE + 1) * PAGE).min(self.written);
+                if rng.bool() {
+                    put(&mut image, start, &self.live[start..end]);
+                    kept = end;
+                }
+                start = end;
+            }
+        }
+        // Lengths move on their own: zeros may follow, or what was to be cut off may still be there.
+        let shortest = self.live.len().min(image.len()).max(kept);
+        let longest = self.live.len().max(image.len()).max(kept);
+        image.resize(between(rng, shortest, longest), 0);
+        image
+    }
+}
+
+/// Copies `bytes` into `image` at `start`, over zeros where it is too short.
+fn put(image: &mut Vec<u8>, start: usize, bytes: &[u8]) {
+    let end = start + bytes.len();
+    if image.len() < end {
+        image.resize(end, 0);
+    }
+    image[start..end].copy_from_slice(bytes);
+}
+
+/// A number from `low` to `high`, both included; the two ends, where bugs live, a third of the time each.
+pub(super) fn between(rng: &mut Rng, low: usize, high: usize) -> usize {
+    match rng.u8(..3) {
+        0 => low,
+        1 => high,
+        _ => rng.usize(low..=high),
+    }
+}
