@@ -124,11 +124,9 @@ pub trait FileSystem: Send + Sync + Debug {
 
     /// Bytes the file system that holds `dir` has free for us.
     fn free_space(&self, dir: &Path) -> Result<u64>;
-}
 
-impl dyn FileSystem {
     /// The bytes of a whole file, for small ones: CURRENT, IDENTITY, OPTIONS.
-    pub fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
+    fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let file = self.open_random(path, &OpenOptions::default())?;
         let len =
             usize::try_from(file.len()).map_err(|_| Error::not_supported("file too large").in_file(path))?;
@@ -138,7 +136,7 @@ impl dyn FileSystem {
     }
 
     /// Creates a file of these bytes and syncs it, but not its name.
-    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+    fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = self.create(path, &CreateOptions::default())?;
         file.append(bytes)?;
         file.sync()?;
@@ -147,7 +145,7 @@ impl dyn FileSystem {
 
     /// Makes `bytes` the content of `path` such that after a crash at any moment it has either the old content or the new,
     /// and after success the new. `temporary`, in the same directory, is written and renamed; an error may leave it there.
-    pub fn replace_file(&self, path: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
+    fn replace_file(&self, path: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
         self.write_file(temporary, bytes)?;
         self.rename(temporary, path)?;
         match path.parent() {

@@ -1,0 +1,8 @@
+//! Tests of the file systems through their traits.
+
+mod conformance;
+mod crash;
+mod fault;
+mod op_log;
+mod process;
+mod subjects;

@@ -1,0 +1,315 @@
+//! What only a second process can show: death by signal, locks, limits and full disks.
+//!
+//! The second process is this test binary, told by the environment to run [`child`] and there one of the roles below.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use base::ErrorKind;
+use esker_vfs::{CreateOptions, FileSystem, OpenOptions, PosixFs};
+
+use crate::subjects::{disk_dir, memory_dir};
+
+const ROLE: &str = "ESKER_VFS_TEST_ROLE";
+const DIR: &str = "ESKER_VFS_TEST_DIR";
+/// Each line for the parent begins so: the test harness prints lines of its own.
+const MARK: &str = "child: ";
+
+const LOG: CreateOptions = CreateOptions {
+    log: true,
+    direct: false,
+    preallocate: 0,
+    bytes_per_sync: 0,
+};
+
+/// Adds the test binary to `command` as its last arguments and starts it in `role`.
+fn start(mut command: Command, role: &str, dir: &Path) -> (Child, BufReader<ChildStdout>) {
+    command.args(["--exact", "process::child", "--nocapture"]);
+    let mut child = command
+        .env(ROLE, role)
+        .env(DIR, dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    (child, stdout)
+}
+
+fn myself() -> Command {
+    Command::new(std::env::current_exe().unwrap())
+}
+
+/// The next line the child says, `None` when it ends.
+fn hear(stdout: &mut BufReader<ChildStdout>) -> Option<String> {
+    let mut line = String::new();
+    while stdout.read_line(&mut line).unwrap() > 0 {
+        if let Some((_, said)) = line.split_once(MARK) {
+            return Some(said.trim_end().to_owned());
+        }
+        line.clear();
+    }
+    None
+}
+
+fn say(what: &str) {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{MARK}{what}").unwrap();
+    stdout.flush().unwrap();
+}
+
+/// Waits until the parent closes the pipe, or kills us.
+fn wait() {
+    let _end = std::io::stdin().read(&mut [0]);
+}
+
+fn record(i: u64) -> Vec<u8> {
+    let mut record = i.to_le_bytes().to_vec();
+    record.resize(100 + (i % 100) as usize, i as u8 | 1);
+    record
+}
+
+/// The records a log begins with; after the last whole one there may be a part of one, and then only zeros.
+fn records_in(bytes: &[u8]) -> u64 {
+    let mut rest = bytes;
+    for i in 0.. {
+        let expected = record(i);
+        match rest.strip_prefix(&expected[..]) {
+            Some(after) => rest = after,
+            None => {
+                let torn = rest.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+                assert!(
+                    rest[torn..].iter().all(|&byte| byte == 0),
+                    "neither record nor zeros after record {i}"
+                );
+                return i;
+            }
+        }
+    }
+    unreachable!("numbers do not end")
+}
+
+/// Not a test of its own: what the other processes do.
+#[test]
+fn child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let dir = PathBuf::from(std::env::var(DIR).unwrap());
+    let mapped = PosixFs::new();
+    let unmapped = PosixFs::without_mapped_logs();
+    match role.as_str() {
+        "append mapped" => append_until_killed(&mapped, &dir),
+        "append unmapped" => append_until_killed(&unmapped, &dir),
+        "lock" => {
+            let _lock = mapped.lock(&dir.join("LOCK")).unwrap();
+            say("locked");
+            wait();
+        }
+        "fill mapped" => fill(&mapped, &dir),
+        "fill unmapped" => fill(&unmapped, &dir),
+        other => panic!("no role {other}"),
+    }
+}
+
+fn append_until_killed(fs: &PosixFs, dir: &Path) {
+    let mut log = fs.create(&dir.join("log"), &LOG).unwrap();
+    for i in 0.. {
+        log.append(&record(i)).unwrap();
+        if i % 5000 == 4999 {
+            say(&(i + 1).to_string());
+        }
+    }
+}
+
+#[test]
+fn what_was_appended_to_a_log_survives_a_kill() {
+    for dir in [Some(disk_dir()), memory_dir()].into_iter().flatten() {
+        for role in ["append mapped", "append unmapped"] {
+            let (mut child, mut stdout) = start(myself(), role, dir.path());
+            let mut said = 0;
+            while said < 100_000 {
+                said = hear(&mut stdout)
+                    .expect("it goes on until killed")
+                    .parse()
+                    .unwrap();
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            while let Some(last) = hear(&mut stdout) {
+                said = last.parse().unwrap();
+            }
+            let fs = PosixFs::new();
+            let found = records_in(&fs.read_file(&dir.path().join("log")).unwrap());
+            assert!(found >= said, "{role}: {found} records of {said}");
+        }
+    }
+}
+
+#[test]
+fn a_lock_keeps_other_processes_out_until_they_die() {
+    let dir = disk_dir();
+    let path = dir.path().join("LOCK");
+    let (mut child, mut stdout) = start(myself(), "lock", dir.path());
+    assert_eq!(hear(&mut stdout).as_deref(), Some("locked"));
+    let fs = PosixFs::new();
+    let error = fs.lock(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockHeld);
+    assert_eq!(error.file(), Some(&*path));
+    assert!(
+        error
+            .message()
+            .ends_with(&format!("held by process {}", child.id())),
+        "{error}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(fs.lock(&path).unwrap());
+}
+
+/// Appends to a log until the disk is full, then makes room and goes on.
+fn fill(fs: &PosixFs, dir: &Path) {
+    let ballast = dir.join("ballast");
+    fs.write_file(&ballast, &vec![1; 512 << 10]).unwrap();
+    let path = dir.join("log");
+    let mut log = fs.create(&path, &LOG).unwrap();
+    let mut appended = 0;
+    let error = loop {
+        match log.append(&record(appended)) {
+            Ok(()) => appended += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert_eq!(error.file(), Some(&*path));
+    let long = log.append(&vec![7; 1 << 20]).unwrap_err();
+    assert_eq!(long.kind(), ErrorKind::NoSpace);
+    assert_eq!(
+        log.len(),
+        (0..appended).map(|i| record(i).len() as u64).sum::<u64>()
+    );
+    // Everything that fitted is there, and what is mapped can be touched and synced.
+    let mut bytes = vec![0; log.len() as usize];
+    fs.open_random(&path, &OpenOptions::default())
+        .unwrap()
+        .read_exact_at(0, &mut bytes)
+        .unwrap();
+    assert_eq!(records_in(&bytes), appended);
+    say(&format!("full {appended}"));
+
+    fs.remove(&ballast).unwrap();
+    let mut more = appended;
+    while more < appended + 100 {
+        match log.append(&record(more)) {
+            Ok(()) => more += 1,
+            // A limit on file size is not lifted by removing another file.
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::NoSpace);
+                say("still full");
+                break;
+            }
+        }
+    }
+    log.sync().unwrap();
+    log.close().unwrap();
+    assert_eq!(records_in(&fs.read_file(&path).unwrap()), more);
+    fs.remove(&path).unwrap();
+    say("done");
+}
+
+/// Runs both kinds of `fill` after the shell commands `before`, and gives what each said. `None` where `before` fails.
+fn fill_after(before: &str, namespace: bool, dir: &Path) -> Option<Vec<Vec<String>>> {
+    let mut said = Vec::new();
+    for role in ["fill mapped", "fill unmapped"] {
+        let mut command = if namespace {
+            Command::new("unshare")
+        } else {
+            Command::new("sh")
+        };
+        if namespace {
+            // Where we are not root a user namespace may make us so.
+            let root = Command::new("id")
+                .arg("-u")
+                .output()
+                .ok()?
+                .stdout
+                .starts_with(b"0");
+            command.arg(if root { "-m" } else { "-Urm" }).arg("sh");
+        }
+        command
+            .arg("-c")
+            .arg(format!("{before} || exit 77; exec \"$0\" \"$@\""))
+            .arg(std::env::current_exe().unwrap());
+        let (mut child, mut stdout) = start(command, role, dir);
+        let lines: Vec<String> = std::iter::from_fn(|| hear(&mut stdout)).collect();
+        let mut complaint = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut complaint)
+            .unwrap();
+        let status = child.wait().unwrap();
+        if lines.is_empty() && (status.code() == Some(77) || complaint.contains("unshare")) {
+            eprintln!("skipped, cannot prepare: {complaint}");
+            return None;
+        }
+        assert!(status.success(), "{role}: {status}, said {lines:?}\n{complaint}");
+        said.push(lines);
+    }
+    Some(said)
+}
+
+fn records_before_full(said: &[String]) -> u64 {
+    said[0].strip_prefix("full ").unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_full_file_system_in_memory_is_an_error() {
+    let dir = disk_dir();
+    let mount = format!("mount -t tmpfs -o size=3m none '{}'", dir.path().display());
+    let Some(said) = fill_after(&mount, true, dir.path()) else {
+        return;
+    };
+    for lines in &said {
+        assert_eq!(lines[1..], ["done"]);
+        // Records of 150 bytes on average in 2.5 MiB.
+        assert!(
+            (16_000..18_000).contains(&records_before_full(lines)),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let dir = disk_dir();
+    let image = dir.path().join("image");
+    let mounted = dir.path().join("mounted");
+    std::fs::create_dir(&mounted).unwrap();
+    let prepare = format!(
+        "truncate -s 8M '{image}' && mkfs.ext4 -q -O ^has_journal -m 0 '{image}' && mount -o loop '{image}' '{mounted}'",
+        image = image.display(),
+        mounted = mounted.display(),
+    );
+    let Some(said) = fill_after(&prepare, true, &mounted) else {
+        return;
+    };
+    for lines in &said {
+        assert_eq!(lines[1..], ["done"]);
+        assert!(records_before_full(lines) > 20_000, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_limit_on_file_size_is_an_error() {
+    let dir = disk_dir();
+    // In blocks of 512 bytes. The signal that comes with the error is what `trap` ignores, as database processes do.
+    let Some(said) = fill_after("trap '' XFSZ && ulimit -f 4096", false, dir.path()) else {
+        return;
+    };
+    for lines in &said {
+        assert_eq!(lines[1..], ["still full", "done"]);
+        assert_eq!(records_before_full(lines), records_before_full(&said[0]));
+    }
+}
