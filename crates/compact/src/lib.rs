@@ -1,1 +1,51 @@
-//! What to compact and how entries are dropped on the way. Pure: decides, never touches a disk.
+//! What to compact and how entries are dropped on the way. Pure: decides, never touches a disk, a lock or a clock.
+//!
+//! Deciding:
+//!
+//! * [`picker`]: a version, options and what runs in, a [`Plan`] out; leveled and of a key range
+//! * [`levels`], [`score`]: how large each level may be, and which are too large
+//! * [`stall`]: when writes must wait for compactions
+//! * [`options`]: the knobs
+//!
+//! Transforming:
+//!
+//! * [`cursor`]: what survives of the merged entries of a compaction's inputs
+//! * [`outputs`], [`split`]: from there to files, and where one ends
+//! * [`filter`]: what a user's code, and the engine's blob files, may do to entries on the way
+//! * [`tombstones`], [`beyond`], [`stripes`]: range tombstones, what lies below the output, what snapshots see
+#![forbid(unsafe_code)]
+
+pub mod beyond;
+pub mod cursor;
+pub mod filter;
+pub mod levels;
+pub mod options;
+mod order;
+pub mod outputs;
+pub mod picker;
+pub mod plan;
+pub mod score;
+pub mod split;
+pub mod stall;
+pub mod stripes;
+pub mod tombstones;
+
+pub use beyond::BeyondOutput;
+pub use cursor::{CompactionCursor, CompactionRules, CompactionStats};
+pub use filter::{
+    BlobHook, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, Relocation, ValueType,
+};
+pub use levels::LevelTargets;
+pub use options::{CompactionPri, LeveledOptions};
+pub use outputs::{FileBounds, OutputRange, OutputSink, write_outputs};
+pub use picker::leveled::pick_leveled;
+pub use picker::range::{
+    BottommostLevelCompaction, CompactRangeOptions, OutputLevel, RangeCompaction, RangePick, RangeRequest,
+    RangeStep, pick_range,
+};
+pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running};
+pub use plan::{CompactionReason, LevelFiles, Plan};
+pub use score::{LevelScore, Scores};
+pub use split::OutputSplitter;
+pub use stall::{StallCause, StallCondition};
+pub use tombstones::CompactionTombstones;

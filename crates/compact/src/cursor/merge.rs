@@ -1,0 +1,377 @@
+//! Merge operands: combined within their stripe, resolved where their value or the end of their history is known.
+
+use base::entity::{self, DefaultColumn};
+use base::internal_key::{self, TRAILER_LEN};
+use base::merge::MergeOperator;
+use base::{Cursor, Kind, Result, SeqNo};
+
+use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
+use crate::filter::{Decision, ValueType};
+
+/// The operands of one key in one stripe, newest first, in memory that is used again for the next key.
+#[derive(Debug, Default)]
+pub(super) struct Operands {
+    /// Each operand behind its timestamp, if the family has them.
+    bytes: Vec<u8>,
+    items: Vec<Operand>,
+    /// Shown so far.
+    shown: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operand {
+    at: usize,
+    len: usize,
+    seqno: SeqNo,
+}
+
+impl Operands {
+    /// True while uncombined operands wait to be shown.
+    #[inline]
+    pub(super) fn pending(&self) -> bool {
+        self.shown < self.items.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.items.clear();
+        self.shown = 0;
+    }
+
+    pub(super) fn bytes(&self, at: usize, len: usize) -> &[u8] {
+        &self.bytes[at..at + len]
+    }
+
+    fn push(&mut self, timestamp: &[u8], operand: &[u8], seqno: SeqNo) {
+        self.bytes.extend_from_slice(timestamp);
+        self.items.push(Operand {
+            at: self.bytes.len(),
+            len: operand.len(),
+            seqno,
+        });
+        self.bytes.extend_from_slice(operand);
+    }
+
+    fn get(&self, i: usize) -> &[u8] {
+        self.bytes(self.items[i].at, self.items[i].len)
+    }
+
+    fn oldest_first(&self) -> Vec<&[u8]> {
+        (0..self.items.len()).rev().map(|i| self.get(i)).collect()
+    }
+
+    /// Combines neighbours for as long as the operator does so. In rounds of pairs, so that appending many short
+    /// operands copies each a logarithmic number of times.
+    fn combine(&mut self, operator: &dyn MergeOperator, key: &[u8], ts_size: usize) {
+        loop {
+            let mut kept = 0;
+            let mut i = 0;
+            while i < self.items.len() {
+                let newer = self.items[i];
+                self.items[kept] = newer;
+                kept += 1;
+                i += 1;
+                if i == self.items.len() {
+                    break;
+                }
+                let older = self.items[i];
+                let combined = operator.partial_merge(
+                    key,
+                    self.bytes(older.at, older.len),
+                    self.bytes(newer.at, newer.len),
+                );
+                if let Some(combined) = combined {
+                    // It takes the place, and the time, of the newer.
+                    self.bytes.extend_from_within(newer.at - ts_size..newer.at);
+                    self.items[kept - 1] = Operand {
+                        at: self.bytes.len(),
+                        len: combined.len(),
+                        seqno: newer.seqno,
+                    };
+                    self.bytes.extend_from_slice(&combined);
+                    i += 1;
+                }
+            }
+            if kept == self.items.len() {
+                return;
+            }
+            self.items.truncate(kept);
+        }
+    }
+}
+
+/// Why no further operand belongs to those collected.
+enum Stop {
+    /// Their key ends in the inputs.
+    KeyEnds,
+    /// What follows belongs to another stripe, another time, or is not understood.
+    Unknown,
+    /// A deletion or range tombstone: they begin from nothing.
+    Deleted,
+    /// The input stands on their value.
+    Base(Kind),
+}
+
+impl<C: Cursor> CompactionCursor<C> {
+    /// Takes in the operand the input stands on and what belongs to it. True if the cursor stands on an entry to be
+    /// shown, or failed; the input then stands behind what was taken in.
+    pub(super) fn merge(&mut self, seqno: SeqNo) -> bool {
+        let Some(operator) = self.merge_operator.clone() else {
+            if self.covered(seqno) {
+                self.stats.num_record_drop_range_del += 1;
+                return self.drop_hidden();
+            }
+            self.unmerged = true;
+            return self.show(seqno, Kind::Merge, ValueAt::Input, false);
+        };
+        self.operands.clear();
+        let mut filtered = false;
+        let mut first = true;
+        let stop = loop {
+            match self.take_operand(first, &mut filtered) {
+                Taken::Operand => first = false,
+                Taken::Stop(stop) => break stop,
+                Taken::Gone => return self.error.is_some(),
+            }
+        };
+        if self.operands.items.is_empty() {
+            if filtered {
+                // What the filter took away hides nothing.
+                self.last_ceiling = NO_STRIPE;
+            }
+            return false;
+        }
+        let resolved = match stop {
+            Stop::Deleted => self.full_merge(&*operator, None),
+            Stop::Base(kind) => self.merge_into_base(&*operator, kind),
+            Stop::KeyEnds if (self.ts_size == 0 || self.below_low) && self.ends_here() => {
+                self.full_merge(&*operator, None)
+            }
+            Stop::KeyEnds | Stop::Unknown => Resolved::Not,
+        };
+        self.take_time_of(0);
+        match resolved {
+            Resolved::Failed => true,
+            Resolved::Into(kind) => {
+                let seqno = self.operands.items[0].seqno;
+                self.operands.clear();
+                self.show(seqno, kind, ValueAt::Buffer, true)
+            }
+            Resolved::Not => {
+                let user_len = self.key.len() - TRAILER_LEN;
+                self.operands
+                    .combine(&*operator, &self.key[..user_len], self.ts_size);
+                self.unmerged = true;
+                self.show_operand();
+                true
+            }
+        }
+    }
+
+    /// Shows the next operand that stays one.
+    pub(super) fn show_operand(&mut self) {
+        let at = self.operands.shown;
+        self.operands.shown += 1;
+        self.take_time_of(at);
+        let operand = self.operands.items[at];
+        self.show(
+            operand.seqno,
+            Kind::Merge,
+            ValueAt::Operand(operand.at, operand.len),
+            true,
+        );
+    }
+
+    /// Gives the current key the timestamp of operand `i`.
+    fn take_time_of(&mut self, i: usize) {
+        if self.ts_size > 0 {
+            let to = self.key.len() - TRAILER_LEN;
+            let at = self.operands.items[i].at;
+            self.key[to - self.ts_size..to].copy_from_slice(&self.operands.bytes[at - self.ts_size..at]);
+        }
+    }
+
+    /// Looks at the input's entry, and passes over it if it is one more operand.
+    fn take_operand(&mut self, first: bool, filtered: &mut bool) -> Taken {
+        if !self.input.valid() {
+            let ended = self.input.status().is_ok();
+            return Taken::Stop(if ended { Stop::KeyEnds } else { Stop::Unknown });
+        }
+        let internal = self.input.key();
+        if internal.len() < TRAILER_LEN {
+            return Taken::Stop(Stop::Unknown);
+        }
+        let user_key = internal_key::user_key(internal);
+        match self.relation(user_key) {
+            Relation::Same => {}
+            Relation::OtherKey => return Taken::Stop(Stop::KeyEnds),
+            // A reader may ask for the time between the two, unless both are older than any it may ask for.
+            Relation::OtherTimestamp if !self.below_low => return Taken::Stop(Stop::Unknown),
+            Relation::OtherTimestamp => {}
+        }
+        let trailer = internal_key::trailer(internal);
+        let seqno = trailer >> 8;
+        if seqno < self.stripes.floor() {
+            return Taken::Stop(Stop::Unknown);
+        }
+        if self.has_tombstones && (self.ts_size == 0 || self.below_low) {
+            let ceiling = self.stripes.of(seqno);
+            if self.covering.covering(user_key, ceiling) > seqno {
+                if !self.operands.items.is_empty() {
+                    return Taken::Stop(Stop::Deleted);
+                }
+                if trailer as u8 != Kind::Merge as u8 {
+                    return Taken::Stop(Stop::Unknown);
+                }
+                self.stats.num_record_drop_range_del += 1;
+                self.stats.num_record_drop_hidden += 1;
+                self.pass_operand(first);
+                return Taken::Operand;
+            }
+        }
+        let kind = match Kind::from_byte(trailer as u8) {
+            Some(Kind::Merge) => Kind::Merge,
+            Some(Kind::Deletion | Kind::SingleDeletion | Kind::DeletionWithTimestamp) => {
+                return Taken::Stop(Stop::Deleted);
+            }
+            Some(kind) if kind != Kind::RangeDeletion => return Taken::Stop(Stop::Base(kind)),
+            _ => return Taken::Stop(Stop::Unknown),
+        };
+        base::invariant!(kind == Kind::Merge);
+        let timestamp = &user_key[user_key.len().saturating_sub(self.ts_size)..];
+        let operand = self.input.value();
+        let decision = match &mut self.filter {
+            Some(filter) if seqno > self.stripes.latest() => {
+                filter.filter(self.level, user_key, ValueType::MergeOperand, operand)
+            }
+            _ => Decision::Keep,
+        };
+        match decision {
+            Decision::Keep => self.operands.push(timestamp, operand, seqno),
+            Decision::ChangeValue(operand) => self.operands.push(timestamp, &operand, seqno),
+            Decision::Remove => {
+                *filtered = true;
+                self.stats.num_record_drop_user += 1;
+            }
+            Decision::RemoveAndSkipUntil(until) => {
+                if self.skip_until(&until) {
+                    self.operands.clear();
+                    return Taken::Gone;
+                }
+                let (user_len, value) = (self.input.key().len() - TRAILER_LEN, self.input.value());
+                let timestamp = &self.input.key()[user_len - self.ts_size..user_len];
+                self.operands.push(timestamp, value, seqno);
+            }
+        }
+        self.pass_operand(first);
+        Taken::Operand
+    }
+
+    /// Passes over an operand; the first was counted by whoever found it.
+    fn pass_operand(&mut self, first: bool) {
+        if !first {
+            self.stats.num_input_records += 1;
+            self.count_raw_bytes();
+        }
+        self.input.next();
+    }
+
+    /// Merges the operands into `existing` and puts the result into `buffer`.
+    fn full_merge(&mut self, operator: &dyn MergeOperator, existing: Option<&[u8]>) -> Resolved {
+        let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+        let merged = operator.full_merge(user_key, existing, &self.operands.oldest_first());
+        self.merged(merged)
+    }
+
+    fn merged(&mut self, value: Option<Vec<u8>>) -> Resolved {
+        match value {
+            Some(value) => {
+                self.buffer = value;
+                Resolved::Into(Kind::Value)
+            }
+            None => {
+                self.stats.num_merge_failures += self.operands.items.len() as u64;
+                Resolved::Not
+            }
+        }
+    }
+
+    /// Merges the operands into the value the input stands on, which stays there to be hidden by the result.
+    fn merge_into_base(&mut self, operator: &dyn MergeOperator, kind: Kind) -> Resolved {
+        let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+        let operands = self.operands.oldest_first();
+        let value = self.input.value();
+        let merged = match kind {
+            Kind::ValuePreferredSeqno => match value.len().checked_sub(8) {
+                Some(len) => operator.full_merge(user_key, Some(&value[..len]), &operands),
+                None => return Resolved::Not,
+            },
+            Kind::BlobIndex => {
+                let Some(blobs) = &mut self.blobs else {
+                    return Resolved::Not;
+                };
+                let mut blob = Vec::new();
+                if let Err(error) = blobs.fetch(user_key, value, &mut blob) {
+                    self.fail(error);
+                    return Resolved::Failed;
+                }
+                self.stats.num_blobs_read += 1;
+                operator.full_merge(user_key, Some(&blob), &operands)
+            }
+            Kind::WideColumnEntity => match merge_into_entity(operator, user_key, value, &operands) {
+                Ok(Some(Some(entity))) => {
+                    self.buffer = entity;
+                    return Resolved::Into(Kind::WideColumnEntity);
+                }
+                Ok(Some(None)) => None,
+                Ok(None) => return Resolved::Not,
+                Err(error) => {
+                    self.fail(error);
+                    return Resolved::Failed;
+                }
+            },
+            _ => operator.full_merge(user_key, Some(value), &operands),
+        };
+        self.merged(merged)
+    }
+}
+
+/// The entity with the operands merged into its default column. `Some(None)`: the operator refuses; `None`: some of its
+/// columns lie in blob files, and the reader, who can fetch them, merges.
+fn merge_into_entity(
+    operator: &dyn MergeOperator,
+    user_key: &[u8],
+    entity: &[u8],
+    operands: &[&[u8]],
+) -> Result<Option<Option<Vec<u8>>>> {
+    let column = match entity::default_column(entity)? {
+        DefaultColumn::Value(column) => column,
+        DefaultColumn::Absent => &[],
+        DefaultColumn::Blob(_) => return Ok(None),
+    };
+    let Some(column) = operator.full_merge(user_key, Some(column), operands) else {
+        return Ok(Some(None));
+    };
+    let mut merged = Vec::new();
+    Ok(entity::with_default_column(entity, &column, &mut merged)?.then_some(Some(merged)))
+}
+
+/// What became of operands.
+enum Resolved {
+    /// One entry of this kind, whose value is in `buffer`.
+    Into(Kind),
+    /// They stay operands.
+    Not,
+    /// The cursor failed.
+    Failed,
+}
+
+/// What [`CompactionCursor::take_operand`] found.
+enum Taken {
+    /// One more operand, or one that is dropped. The input stands behind it.
+    Operand,
+    /// The last of them was taken before.
+    Stop(Stop),
+    /// The filter skipped the key; or the cursor failed.
+    Gone,
+}

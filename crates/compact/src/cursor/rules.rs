@@ -1,0 +1,557 @@
+//! Everything but the plain case: timestamps, filters, blobs, deletions, range tombstones.
+
+use std::cmp::Ordering;
+
+use base::internal_key::{self, TRAILER_LEN};
+use base::{Cursor, Error, Kind, MAX_SEQNO, SeqNo};
+
+use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
+use crate::filter::{Decision, Relocation, ValueType};
+use crate::order;
+
+impl<C: Cursor> CompactionCursor<C> {
+    /// Takes in the input's entry where keys are more than bytes or more than its kind decides. True if the cursor
+    /// stands on an entry to be shown, or failed.
+    #[inline(never)]
+    pub(super) fn advance_slowly(&mut self, trailer: u64) -> bool {
+        if self.next_start < self.starts.len() && self.show_tombstone_start(false) {
+            return true;
+        }
+        let internal = self.input.key();
+        let value = self.input.value();
+        self.stats.num_input_records += 1;
+        self.stats.total_input_raw_key_bytes += internal.len() as u64;
+        self.stats.total_input_raw_value_bytes += value.len() as u64;
+        let user_key = internal_key::user_key(internal);
+        if trailer as u8 == Kind::BlobIndex as u8
+            && let Some(blobs) = &mut self.blobs
+            && let Err(error) = blobs.enter(user_key, value)
+        {
+            self.fail(error);
+            return true;
+        }
+        let relation = self.relation(user_key);
+        if relation != Relation::Same {
+            let was_below = self.has_key && self.below_low;
+            let user_key = internal_key::user_key(self.input.key());
+            self.below_low = match &self.full_history_ts_low {
+                Some(low) => self.cmp.compare_timestamp(self.cmp.timestamp(user_key), low) == Ordering::Less,
+                None => false,
+            };
+            // Versions older than the limit are versions of one key; every other timestamp makes a key of its own.
+            if relation == Relation::OtherKey || !self.below_low || !was_below {
+                self.last_ceiling = NO_STRIPE;
+                self.unmerged = false;
+            }
+            if relation == Relation::OtherKey {
+                self.shown_user_key = false;
+            }
+            self.key.clear();
+            self.key.extend_from_slice(self.input.key());
+            self.has_key = true;
+            self.shown = false;
+            self.zeroed = false;
+        }
+        self.consider(relation != Relation::Same, trailer)
+    }
+
+    /// How `user_key` relates to that of the entry before.
+    pub(super) fn relation(&self, user_key: &[u8]) -> Relation {
+        if !self.has_key {
+            return Relation::OtherKey;
+        }
+        let current = &self.key[..self.key.len() - TRAILER_LEN];
+        if current == user_key {
+            Relation::Same
+        } else if self.cmp.compare_without_timestamp(current, user_key) != Ordering::Equal {
+            Relation::OtherKey
+        } else if self.ts_size == 0 {
+            Relation::Same
+        } else {
+            match self
+                .cmp
+                .compare_timestamp(self.cmp.timestamp(current), self.cmp.timestamp(user_key))
+            {
+                Ordering::Equal => Relation::Same,
+                _ => Relation::OtherTimestamp,
+            }
+        }
+    }
+
+    /// Decides about the input's entry, whose user key `key` holds. `first`: it is the newest version met of its key.
+    /// True if the cursor stands on an entry to be shown, or failed; else the input stands on the next to consider.
+    #[inline(never)]
+    pub(super) fn consider(&mut self, first: bool, trailer: u64) -> bool {
+        let seqno = trailer >> 8;
+        let mut kind = match Kind::from_byte(trailer as u8) {
+            Some(kind) if kind != Kind::RangeDeletion => kind,
+            _ => return self.unknown_kind(trailer),
+        };
+        let mut value = ValueAt::Input;
+        if kind.is_tombstone() {
+            self.stats.num_input_deletion_records += 1;
+        }
+        if first && self.filter.is_some() {
+            match self.apply_filter(&mut kind, &mut value) {
+                Filtered::Kept => {}
+                Filtered::Skipped => return self.error.is_some(),
+            }
+        }
+
+        let ceiling = self.stripes.of(seqno);
+        let last_ceiling = std::mem::replace(&mut self.last_ceiling, ceiling);
+        if last_ceiling != ceiling {
+            self.unmerged = false;
+        }
+        if self.clear_next {
+            // The value of the single deletion just shown. Nobody will read it.
+            self.clear_next = false;
+            return self.show(seqno, Kind::Value, ValueAt::Empty, false);
+        }
+        if kind == Kind::SingleDeletion {
+            return self.single_delete(seqno, last_ceiling);
+        }
+        if last_ceiling <= ceiling && !self.unmerged {
+            return self.drop_hidden();
+        }
+        match kind {
+            Kind::Deletion => self.delete(seqno, kind),
+            Kind::DeletionWithTimestamp if self.below_low => self.delete(seqno, kind),
+            Kind::ValuePreferredSeqno => self.prefer_seqno(seqno),
+            Kind::Merge => self.merge(seqno),
+            _ if self.covered(seqno) => self.drop_covered(),
+            _ => self.show(seqno, kind, value, false),
+        }
+    }
+
+    /// Makes the entry of the current user key the one shown, as it is to be written. Always true.
+    pub(super) fn show(&mut self, mut seqno: SeqNo, mut kind: Kind, mut value: ValueAt, ahead: bool) -> bool {
+        self.value = value;
+        self.ahead = ahead;
+        if self.blobs.is_some() && !self.place_value(&mut kind, &mut value) {
+            return true;
+        }
+        if seqno < self.zero_below && kind != Kind::Merge && !kind.is_tombstone() {
+            let at = self.key.len() - TRAILER_LEN;
+            if self.ts_size == 0 {
+                (seqno, self.zeroed) = (0, true);
+            } else if self.below_low {
+                // Time goes with the sequence number: nobody may ask for it any more.
+                self.key[at - self.ts_size..at].fill(0);
+                (seqno, self.zeroed) = (0, true);
+            }
+        }
+        if kind != Kind::Merge {
+            self.unmerged = false;
+        }
+        self.set_trailer(seqno, kind);
+        self.starts_user_key = !self.shown_user_key;
+        self.shown = true;
+        self.shown_user_key = true;
+        self.value = value;
+        true
+    }
+
+    /// True if a range tombstone of the same stripe covers the current user key's version `seqno`.
+    pub(super) fn covered(&mut self, seqno: SeqNo) -> bool {
+        if !self.has_tombstones || (self.ts_size > 0 && !self.below_low) {
+            return false;
+        }
+        let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+        self.covering.covering(user_key, self.stripes.of(seqno)) > seqno
+    }
+
+    fn drop_covered(&mut self) -> bool {
+        self.stats.num_record_drop_range_del += 1;
+        self.drop_hidden()
+    }
+
+    /// True if nothing of the current user key lies below the output.
+    pub(super) fn ends_here(&mut self) -> bool {
+        !self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN])
+    }
+
+    /// Sequence number and kind byte of the input's entry if it has the current user key, timestamps left out.
+    fn same_user_key(&self) -> Option<(SeqNo, u8)> {
+        if !self.input.valid() {
+            return None;
+        }
+        let internal = self.input.key();
+        let user_key = internal.get(..internal.len().checked_sub(TRAILER_LEN)?)?;
+        let current = &self.key[..self.key.len() - TRAILER_LEN];
+        (self.cmp.compare_without_timestamp(current, user_key) == Ordering::Equal).then(|| {
+            let trailer = internal_key::trailer(internal);
+            (trailer >> 8, trailer as u8)
+        })
+    }
+
+    /// Passes over an entry found by looking ahead, which hides nothing and is hidden.
+    fn pass_hidden(&mut self, kind: u8) -> bool {
+        self.stats.num_input_records += 1;
+        self.stats.num_record_drop_hidden += 1;
+        self.count_raw_bytes();
+        if Kind::from_byte(kind).is_some_and(Kind::is_tombstone) {
+            self.stats.num_input_deletion_records += 1;
+        }
+        if kind == Kind::BlobIndex as u8 && !self.enter_blob() {
+            return true;
+        }
+        self.skip_entry()
+    }
+
+    pub(super) fn count_raw_bytes(&mut self) {
+        self.stats.total_input_raw_key_bytes += self.input.key().len() as u64;
+        self.stats.total_input_raw_value_bytes += self.input.value().len() as u64;
+    }
+
+    /// Tells the blob hook of the input's entry. False if that failed.
+    pub(super) fn enter_blob(&mut self) -> bool {
+        let Some(blobs) = &mut self.blobs else { return true };
+        match blobs.enter(internal_key::user_key(self.input.key()), self.input.value()) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
+    }
+
+    fn delete(&mut self, seqno: SeqNo, kind: Kind) -> bool {
+        let ends_here = self.ends_here();
+        if ends_here && seqno <= self.stripes.earliest() {
+            // What it hides is in this stripe, and goes with it.
+            self.drop_deletion();
+            self.unmerged = false;
+            return self.skip_entry();
+        }
+        if !ends_here {
+            if self.covered(seqno) {
+                return self.drop_covered();
+            }
+            return self.show(seqno, kind, ValueAt::Empty, false);
+        }
+        // A snapshot may see older versions: it is needed if there are any.
+        let floor = self.stripes.floor();
+        self.input.next();
+        while let Some((older, kind)) = self.same_user_key() {
+            if older < floor {
+                break;
+            }
+            if self.pass_hidden(kind) {
+                return true;
+            }
+        }
+        if self.same_user_key().is_some() {
+            return self.show(seqno, kind, ValueAt::Empty, true);
+        }
+        self.drop_deletion();
+        false
+    }
+
+    fn drop_deletion(&mut self) {
+        self.stats.num_record_drop_obsolete += 1;
+        if !self.bottommost {
+            self.stats.num_optimized_del_drop_obsolete += 1;
+        }
+    }
+
+    /// A single deletion hides exactly one value. It must not be dropped as hidden: the value it belongs to would hide
+    /// nothing any more, and an older one come back.
+    fn single_delete(&mut self, seqno: SeqNo, last_ceiling: SeqNo) -> bool {
+        let floor = self.stripes.floor();
+        // Transactions look for the last write to a key that is newer than their snapshots.
+        let no_conflict =
+            self.shown || seqno <= self.earliest_write_conflict_snapshot || seqno <= self.stripes.earliest();
+        let droppable = self.ts_size == 0 || self.below_low;
+        self.input.next();
+        match self.same_user_key() {
+            Some((_, kind)) if self.zeroed => {
+                self.stats.num_record_drop_obsolete += 1;
+                self.pass_hidden(kind)
+            }
+            Some((older, _)) if older < floor => self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true),
+            Some((_, kind)) => match Kind::from_byte(kind) {
+                Some(Kind::SingleDeletion | Kind::Deletion | Kind::DeletionWithTimestamp) => {
+                    // The older one says it all, as if this one had not been there.
+                    self.stats.num_record_drop_obsolete += 1;
+                    self.stats.num_single_del_mismatch += 1;
+                    self.last_ceiling = last_ceiling;
+                    false
+                }
+                _ if !droppable => self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true),
+                Some(Kind::Value | Kind::BlobIndex | Kind::WideColumnEntity | Kind::ValuePreferredSeqno) => {
+                    if no_conflict {
+                        self.stats.num_record_drop_obsolete += 1;
+                        return self.pass_hidden(kind);
+                    }
+                    self.clear_next = true;
+                    self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true)
+                }
+                // Operands, against the rules. It hides them, and the value below them that it was meant for.
+                _ => {
+                    self.stats.num_single_del_mismatch += 1;
+                    self.keep_single_delete(seqno, droppable)
+                }
+            },
+            None => self.keep_single_delete(seqno, droppable),
+        }
+    }
+
+    /// No value in this stripe is its own: it stays, unless there can be none below.
+    fn keep_single_delete(&mut self, seqno: SeqNo, droppable: bool) -> bool {
+        if droppable && seqno <= self.stripes.earliest() && self.ends_here() {
+            self.stats.num_single_del_fallthru += 1;
+            self.drop_deletion();
+            return false;
+        }
+        if self.zeroed {
+            self.stats.num_record_drop_obsolete += 1;
+            return false;
+        }
+        self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true)
+    }
+
+    /// A value that would rather have another sequence number gets it where nothing older is left that could come
+    /// between: then it is a plain value.
+    fn prefer_seqno(&mut self, seqno: SeqNo) -> bool {
+        if self.covered(seqno) {
+            return self.drop_covered();
+        }
+        if seqno > self.stripes.earliest() || !self.ends_here() {
+            return self.show(seqno, Kind::ValuePreferredSeqno, ValueAt::Input, false);
+        }
+        let value = self.input.value();
+        let Some(len) = value.len().checked_sub(8) else {
+            let len = value.len();
+            self.fail(Error::corruption(format!(
+                "value of {len} bytes with a preferred sequence number"
+            )));
+            return true;
+        };
+        let preferred = base::coding::u64_at(value, len).min(seqno);
+        if self.covered(preferred) {
+            // A tombstone older than it would hide it then.
+            return self.show(seqno, Kind::ValuePreferredSeqno, ValueAt::Input, false);
+        }
+        self.stats.num_timed_put_swap_preferred_seqno += 1;
+        self.show(preferred, Kind::Value, ValueAt::InputPrefix(len), false)
+    }
+
+    #[cold]
+    fn unknown_kind(&mut self, trailer: u64) -> bool {
+        self.stats.num_input_corrupt_records += 1;
+        if !self.keep_unknown_kinds {
+            self.fail(Error::corruption(format!(
+                "internal key of unknown kind {:#04x} in a compaction",
+                trailer as u8
+            )));
+            return true;
+        }
+        // Whatever it means, neither it nor what is older may be dropped.
+        let at = self.key.len() - TRAILER_LEN;
+        self.key[at..].copy_from_slice(&trailer.to_le_bytes());
+        self.starts_user_key = !self.shown_user_key;
+        self.shown = true;
+        self.shown_user_key = true;
+        self.last_ceiling = NO_STRIPE;
+        self.zeroed = false;
+        self.value = ValueAt::Input;
+        true
+    }
+
+    /// Asks the filter about the newest version of a key.
+    fn apply_filter(&mut self, kind: &mut Kind, value: &mut ValueAt) -> Filtered {
+        let Some(filter) = &mut self.filter else {
+            return Filtered::Kept;
+        };
+        let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+        let decision = match *kind {
+            Kind::Value => filter.filter(self.level, user_key, ValueType::Value, self.input.value()),
+            Kind::WideColumnEntity => filter.filter(
+                self.level,
+                user_key,
+                ValueType::WideColumnEntity,
+                self.input.value(),
+            ),
+            Kind::BlobIndex => match filter.filter_blob_by_key(self.level, user_key) {
+                Some(decision) => decision,
+                None => {
+                    self.buffer.clear();
+                    let fetched = match &mut self.blobs {
+                        Some(blobs) => blobs.fetch(user_key, self.input.value(), &mut self.buffer),
+                        None => Err(Error::not_supported("a compaction filter needs to read a blob")),
+                    };
+                    if let Err(error) = fetched {
+                        self.fail(error);
+                        return Filtered::Skipped;
+                    }
+                    self.stats.num_blobs_read += 1;
+                    filter.filter(self.level, user_key, ValueType::Value, &self.buffer)
+                }
+            },
+            _ => return Filtered::Kept,
+        };
+        match decision {
+            Decision::Keep => {}
+            Decision::Remove => {
+                self.stats.num_record_drop_user += 1;
+                *kind = Kind::Deletion;
+                if self.ts_size > 0 {
+                    *kind = Kind::DeletionWithTimestamp;
+                }
+                *value = ValueAt::Empty;
+            }
+            Decision::ChangeValue(bytes) => {
+                self.buffer = bytes;
+                *kind = Kind::Value;
+                *value = ValueAt::Buffer;
+            }
+            Decision::RemoveAndSkipUntil(until) => {
+                if self.skip_until(&until) {
+                    return Filtered::Skipped;
+                }
+            }
+        }
+        Filtered::Kept
+    }
+
+    /// Moves the input to the first entry whose user key is at or after `until`. False if that is not ahead.
+    pub(super) fn skip_until(&mut self, until: &[u8]) -> bool {
+        let current = &self.key[..self.key.len() - TRAILER_LEN];
+        if self.cmp.compare(until, current) != Ordering::Greater {
+            return false;
+        }
+        let mut target = Vec::new();
+        internal_key::set_seek_target(&mut target, until, MAX_SEQNO);
+        self.has_key = false;
+        if self.blobs.is_none() {
+            if self.input.valid() && self.is_before(until) {
+                self.input.seek(&target);
+            }
+            return true;
+        }
+        // Every blob left behind is to be known as garbage.
+        self.input.next();
+        while self.input.valid() && self.is_before(until) {
+            if internal_key::kind_byte(self.input.key()) == Kind::BlobIndex as u8 && !self.enter_blob() {
+                return true;
+            }
+            self.input.next();
+        }
+        true
+    }
+
+    fn is_before(&self, until: &[u8]) -> bool {
+        let internal = self.input.key();
+        internal.len() >= TRAILER_LEN
+            && self.cmp.compare(internal_key::user_key(internal), until) == Ordering::Less
+    }
+
+    /// Puts the value where it belongs: into a blob file if it is large, into another one if garbage collection wants
+    /// that. False if that failed.
+    fn place_value(&mut self, kind: &mut Kind, value: &mut ValueAt) -> bool {
+        if *kind == Kind::Value {
+            if self.value().len() < self.min_blob_size {
+                return true;
+            }
+            let mut index = Vec::new();
+            let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+            let bytes = match *value {
+                ValueAt::Input => self.input.value(),
+                ValueAt::InputPrefix(len) => &self.input.value()[..len],
+                ValueAt::Buffer => &self.buffer,
+                ValueAt::Nowhere | ValueAt::Empty | ValueAt::Operand(..) => return true,
+            };
+            let Some(blobs) = &mut self.blobs else { return true };
+            let extracted = blobs.extract(user_key, bytes, &mut index).and_then(|extracted| {
+                if extracted {
+                    blobs.leave(user_key, &index)?;
+                }
+                Ok(extracted)
+            });
+            match extracted {
+                Ok(true) => {
+                    self.buffer = index;
+                    (*kind, *value) = (Kind::BlobIndex, ValueAt::Buffer);
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    self.fail(error);
+                    return false;
+                }
+            }
+        } else if *kind == Kind::BlobIndex {
+            let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+            let Some(blobs) = &mut self.blobs else { return true };
+            self.buffer.clear();
+            let index = self.input.value();
+            let moved = blobs
+                .relocate(user_key, index, &mut self.buffer)
+                .and_then(|moved| {
+                    match moved {
+                        Relocation::Keep => blobs.leave(user_key, index)?,
+                        Relocation::Moved => blobs.leave(user_key, &self.buffer)?,
+                        Relocation::Inlined => {}
+                    }
+                    Ok(moved)
+                });
+            match moved {
+                Ok(Relocation::Keep) => {}
+                Ok(Relocation::Moved) => {
+                    self.stats.num_blobs_relocated += 1;
+                    *value = ValueAt::Buffer;
+                }
+                Ok(Relocation::Inlined) => {
+                    self.stats.num_blobs_read += 1;
+                    (*kind, *value) = (Kind::Value, ValueAt::Buffer);
+                }
+                Err(error) => {
+                    self.fail(error);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Stands on the place where the next range tombstone begins, if that is not after the input's entry. True if so.
+    pub(super) fn show_tombstone_start(&mut self, at_end: bool) -> bool {
+        if self.next_start >= self.starts.len() {
+            return false;
+        }
+        let fragment = self.starts.fragment(self.next_start);
+        let due = if at_end {
+            self.end
+                .as_ref()
+                .is_none_or(|end| order::bare(&self.cmp, fragment.start, end) == Ordering::Less)
+        } else {
+            let user_key = internal_key::user_key(self.input.key());
+            order::bare(&self.cmp, fragment.start, self.cmp.strip_timestamp(user_key)) != Ordering::Greater
+        };
+        if !due {
+            return false;
+        }
+        self.key.clear();
+        self.key.extend_from_slice(fragment.start);
+        self.key.extend_from_slice(fragment.timestamp(0));
+        let trailer = internal_key::pack_trailer(fragment.seqnos[0], Kind::RangeDeletion as u8);
+        self.key.extend_from_slice(&trailer.to_le_bytes());
+        self.next_start += 1;
+        // The entry that comes next is the first of its user key: this place was shown before it.
+        self.has_key = false;
+        self.shown_user_key = false;
+        self.starts_user_key = true;
+        self.is_tombstone_start = true;
+        self.value = ValueAt::Empty;
+        self.ahead = true;
+        true
+    }
+}
+
+/// What [`CompactionCursor::apply_filter`] did.
+enum Filtered {
+    /// The entry goes its way, changed perhaps.
+    Kept,
+    /// It is gone, and the input moved on; or the filter failed.
+    Skipped,
+}

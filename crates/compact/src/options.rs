@@ -1,0 +1,184 @@
+//! The options of leveled compaction, with RocksDB's names, units and defaults.
+
+/// Which file of a level is compacted first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompactionPri {
+    /// Largest first, a file of many deletions counting for more.
+    ByCompensatedSize,
+    /// The file whose newest entry is oldest: for workloads that overwrite few hot keys.
+    OldestLargestSeqFirst,
+    /// The file whose oldest entry is oldest.
+    OldestSmallestSeqFirst,
+    /// The file that overlaps the fewest bytes of the next level for its size: least write amplification. The default.
+    #[default]
+    MinOverlappingRatio,
+}
+
+impl CompactionPri {
+    /// As it stands in an OPTIONS file.
+    pub fn name(self) -> &'static str {
+        match self {
+            CompactionPri::ByCompensatedSize => "kByCompensatedSize",
+            CompactionPri::OldestLargestSeqFirst => "kOldestLargestSeqFirst",
+            CompactionPri::OldestSmallestSeqFirst => "kOldestSmallestSeqFirst",
+            CompactionPri::MinOverlappingRatio => "kMinOverlappingRatio",
+        }
+    }
+
+    /// The priority of that name. `kRoundRobin` is not one of ours: a family that asks for it is picked from by
+    /// [`MinOverlappingRatio`](CompactionPri::MinOverlappingRatio) instead, which the caller decides.
+    pub fn from_name(name: &str) -> Option<CompactionPri> {
+        [
+            CompactionPri::ByCompensatedSize,
+            CompactionPri::OldestLargestSeqFirst,
+            CompactionPri::OldestSmallestSeqFirst,
+            CompactionPri::MinOverlappingRatio,
+        ]
+        .into_iter()
+        .find(|pri| pri.name() == name)
+    }
+}
+
+/// What leveled compaction, and the stalling of writes it may cause, are steered by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeveledOptions {
+    /// Levels, L0 included. 7.
+    pub num_levels: usize,
+    /// L0 files that make L0 eligible for compaction. 4.
+    pub level0_file_num_compaction_trigger: usize,
+    /// L0 files from which on writes are delayed; `None`: never. 20.
+    pub level0_slowdown_writes_trigger: Option<usize>,
+    /// L0 files from which on writes stop. 36.
+    pub level0_stop_writes_trigger: usize,
+    /// Bytes the base level may hold before it is compacted down. 256 MiB.
+    pub max_bytes_for_level_base: u64,
+    /// How many times larger each level may be than the one above. 10.
+    pub max_bytes_for_level_multiplier: f64,
+    /// A further factor for each level, from L0; missing ones are 1. Unused with dynamic level bytes. Empty.
+    pub max_bytes_for_level_multiplier_additional: Vec<u32>,
+    /// Level sizes follow from the size of the last level, and L0 is compacted into the first level that is needed.
+    /// True, as from RocksDB 8.4 on.
+    pub level_compaction_dynamic_level_bytes: bool,
+    /// Bytes of an output file at the base level. 64 MiB.
+    pub target_file_size_base: u64,
+    /// How many times larger the files of each level below are. 1.
+    pub target_file_size_multiplier: u64,
+    /// Bytes one compaction should not exceed; 0 stands for 25 times `target_file_size_base`. 0.
+    pub max_compaction_bytes: u64,
+    /// Estimated bytes of compaction due from which on writes are delayed; 0: never. 64 GiB.
+    pub soft_pending_compaction_bytes_limit: u64,
+    /// Estimated bytes of compaction due from which on writes stop; 0: never. 256 GiB.
+    pub hard_pending_compaction_bytes_limit: u64,
+    /// No compaction unless asked for, and no stalling because of what is due. False.
+    pub disable_auto_compactions: bool,
+    /// Which file of a level goes first. `MinOverlappingRatio`.
+    pub compaction_pri: CompactionPri,
+    /// Seconds after which data is compacted down even where no size asks for it; 0: never. 30 days.
+    pub ttl: u64,
+    /// Seconds after which a file is rewritten, so that a compaction filter sees it again; 0: never. 0.
+    pub periodic_compaction_seconds: u64,
+    /// Seconds a file at the bottom is left alone before it is rewritten for the tombstones and sequence numbers that
+    /// a released snapshot no longer needs. 0.
+    pub bottommost_file_compaction_delay: u64,
+}
+
+impl Default for LeveledOptions {
+    fn default() -> LeveledOptions {
+        LeveledOptions {
+            num_levels: 7,
+            level0_file_num_compaction_trigger: 4,
+            level0_slowdown_writes_trigger: Some(20),
+            level0_stop_writes_trigger: 36,
+            max_bytes_for_level_base: 256 << 20,
+            max_bytes_for_level_multiplier: 10.0,
+            max_bytes_for_level_multiplier_additional: Vec::new(),
+            level_compaction_dynamic_level_bytes: true,
+            target_file_size_base: 64 << 20,
+            target_file_size_multiplier: 1,
+            max_compaction_bytes: 0,
+            soft_pending_compaction_bytes_limit: 64 << 30,
+            hard_pending_compaction_bytes_limit: 256 << 30,
+            disable_auto_compactions: false,
+            compaction_pri: CompactionPri::MinOverlappingRatio,
+            ttl: 30 * 24 * 60 * 60,
+            periodic_compaction_seconds: 0,
+            bottommost_file_compaction_delay: 0,
+        }
+    }
+}
+
+impl LeveledOptions {
+    /// Bytes one compaction should not exceed, the default filled in.
+    pub fn max_compaction_bytes(&self) -> u64 {
+        match self.max_compaction_bytes {
+            0 => self.target_file_size_base.saturating_mul(25),
+            bytes => bytes,
+        }
+    }
+
+    /// Bytes an output file at `level` should have. With dynamic level bytes the multiplier counts from `base_level`.
+    pub fn target_file_size(&self, level: usize, base_level: usize) -> u64 {
+        let depth = if self.level_compaction_dynamic_level_bytes && level >= base_level {
+            level - base_level
+        } else {
+            level
+        };
+        // The first two steps have the same size: RocksDB counts L0 and L1 as one.
+        (1..depth).fold(self.target_file_size_base, |size, _| {
+            size.saturating_mul(self.target_file_size_multiplier)
+        })
+    }
+}
+
+/// `bytes * factor`, or `bytes` where that does not fit, as RocksDB multiplies level sizes.
+pub(crate) fn multiply(bytes: u64, factor: f64) -> u64 {
+    if bytes == 0 || factor <= 0.0 {
+        return 0;
+    }
+    if u64::MAX as f64 / bytes as f64 <= factor {
+        return bytes;
+    }
+    (bytes as f64 * factor) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_sizes_grow_from_the_base_level() {
+        let options = LeveledOptions {
+            target_file_size_base: 8,
+            target_file_size_multiplier: 10,
+            ..LeveledOptions::default()
+        };
+        let sizes: Vec<u64> = (3..7).map(|level| options.target_file_size(level, 3)).collect();
+        assert_eq!(sizes, [8, 8, 80, 800]);
+        let fixed = LeveledOptions {
+            level_compaction_dynamic_level_bytes: false,
+            ..options
+        };
+        let sizes: Vec<u64> = (0..4).map(|level| fixed.target_file_size(level, 1)).collect();
+        assert_eq!(sizes, [8, 8, 80, 800]);
+        assert_eq!(fixed.max_compaction_bytes(), 200);
+    }
+
+    #[test]
+    fn names_are_those_of_the_options_file() {
+        for name in [
+            "kByCompensatedSize",
+            "kOldestLargestSeqFirst",
+            "kOldestSmallestSeqFirst",
+            "kMinOverlappingRatio",
+        ] {
+            assert_eq!(CompactionPri::from_name(name).unwrap().name(), name);
+        }
+        assert_eq!(CompactionPri::from_name("kRoundRobin"), None);
+    }
+
+    #[test]
+    fn a_product_that_does_not_fit_is_the_size_itself() {
+        assert_eq!(multiply(7, 2.5), 17);
+        assert_eq!(multiply(1 << 62, 10.0), 1 << 62);
+    }
+}

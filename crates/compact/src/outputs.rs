@@ -1,0 +1,193 @@
+//! From the surviving entries to output files: points as they come, and each file's share of the range tombstones.
+
+use std::cmp::Ordering;
+
+use base::internal_key::{self, TRAILER_LEN};
+use base::{Cursor, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
+use rangedel::RangeTombstone;
+
+use crate::cursor::CompactionCursor;
+use crate::order;
+use crate::split::OutputSplitter;
+
+/// The bounds of a file, as its `FileMetadata` needs them.
+///
+/// A tombstone reaches up to the *sentinel* of its end: the end's user key with the highest sequence number, which says
+/// that the user key itself is not in the file and may be the smallest of the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileBounds {
+    /// Smallest internal key. Empty without entries.
+    pub smallest: Vec<u8>,
+    /// Largest internal key. Empty without entries.
+    pub largest: Vec<u8>,
+    /// Lowest sequence number.
+    pub smallest_seqno: SeqNo,
+    /// Highest sequence number.
+    pub largest_seqno: SeqNo,
+    /// Point entries.
+    pub num_entries: u64,
+    /// Range tombstones.
+    pub num_range_deletions: u64,
+}
+
+impl FileBounds {
+    /// True while nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.largest.is_empty()
+    }
+
+    /// Extends to a point entry, which must come in order.
+    #[inline]
+    pub fn add_point(&mut self, key: &[u8]) {
+        if self.num_entries == 0 {
+            self.smallest.extend_from_slice(key);
+        }
+        self.largest.clear();
+        self.largest.extend_from_slice(key);
+        self.num_entries += 1;
+        self.add_seqno(internal_key::seqno(key));
+    }
+
+    /// Extends to a range tombstone, in any order, once all points are in.
+    pub fn add_tombstone(&mut self, cmp: &InternalComparator, tombstone: &RangeTombstone) {
+        let start = internal_key::encode(&tombstone.start, tombstone.seqno, Kind::RangeDeletion);
+        if self.smallest.is_empty() || cmp.compare(&start, &self.smallest) == Ordering::Less {
+            self.smallest = start;
+        }
+        let mut end = tombstone.end.clone();
+        // The greatest timestamp sorts first, so that every version at the end key is behind the sentinel.
+        let bare = cmp.user().strip_timestamp(&end).len();
+        end[bare..].fill(0xff);
+        let end = internal_key::encode(&end, MAX_SEQNO, Kind::RangeDeletion);
+        if self.largest.is_empty() || cmp.compare(&end, &self.largest) == Ordering::Greater {
+            self.largest = end;
+        }
+        self.num_range_deletions += 1;
+        self.add_seqno(tombstone.seqno);
+    }
+
+    #[inline]
+    fn add_seqno(&mut self, seqno: SeqNo) {
+        if self.num_entries + self.num_range_deletions == 1 {
+            (self.smallest_seqno, self.largest_seqno) = (seqno, seqno);
+        } else {
+            self.smallest_seqno = self.smallest_seqno.min(seqno);
+            self.largest_seqno = self.largest_seqno.max(seqno);
+        }
+    }
+}
+
+/// Where the output of a compaction or flush goes: one file after the other.
+pub trait OutputSink {
+    /// Begins a file.
+    fn open(&mut self) -> Result<()>;
+
+    /// Adds an entry to the open file. Entries come in the order of internal keys.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Adds a range tombstone to the open file. They come after its entries, by start, newest first.
+    fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()>;
+
+    /// Bytes of the open file so far, estimated.
+    fn file_size(&self) -> u64;
+
+    /// Ends the open file.
+    fn close(&mut self, bounds: FileBounds) -> Result<()>;
+}
+
+/// Which part of a compaction is written: user keys without timestamp, `start` inclusive, `end` exclusive, `None`:
+/// unbounded. The cursor must stand on its first entry and have the same end
+/// ([`CompactionRules::end`](crate::CompactionRules::end)).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutputRange<'a> {
+    /// First user key.
+    pub start: Option<&'a [u8]>,
+    /// First user key beyond.
+    pub end: Option<&'a [u8]>,
+}
+
+/// Writes what `cursor` shows to `sink`, cut by `splitter`, each file with its share of the range tombstones.
+///
+/// No file is opened that would be empty. On an error a file may be left open, for its owner to abandon.
+pub fn write_outputs<C: Cursor>(
+    cursor: &mut CompactionCursor<C>,
+    range: OutputRange<'_>,
+    mut splitter: OutputSplitter,
+    sink: &mut impl OutputSink,
+) -> Result<()> {
+    let mut files = Files {
+        cmp: InternalComparator::new(cursor.comparator().clone()),
+        sink,
+        bounds: FileBounds::default(),
+        lower: range.start.map(<[u8]>::to_vec),
+        is_open: false,
+    };
+    let mut beyond = cursor.beyond();
+    // True from the first key or tombstone start that belongs to the current file.
+    let mut begun = false;
+    while cursor.valid() {
+        let size = begun.then(|| if files.is_open { files.sink.file_size() } else { 0 });
+        if splitter.should_stop_before(cursor.key(), size, cursor.starts_user_key()) {
+            let next = order::bare_user_key(cursor.comparator(), cursor.key()).to_vec();
+            files.close(cursor, &mut beyond, Some(next))?;
+        }
+        begun = true;
+        if !cursor.is_tombstone_start() {
+            if !files.is_open {
+                files.open()?;
+            }
+            files.sink.add(cursor.key(), cursor.value())?;
+            files.bounds.add_point(cursor.key());
+        }
+        cursor.next();
+    }
+    cursor.status()?;
+    files.close(cursor, &mut beyond, range.end.map(<[u8]>::to_vec))
+}
+
+struct Files<'a, S> {
+    cmp: InternalComparator,
+    sink: &'a mut S,
+    bounds: FileBounds,
+    /// Where the current file's tombstones begin: the user key, without timestamp, the last one ended before.
+    lower: Option<Vec<u8>>,
+    is_open: bool,
+}
+
+impl<S: OutputSink> Files<'_, S> {
+    fn open(&mut self) -> Result<()> {
+        self.sink.open()?;
+        self.is_open = true;
+        Ok(())
+    }
+
+    /// Ends the current file before the user key `upper`: writes the tombstones up to there and leaves the rest to the
+    /// next file. Files share no user key.
+    fn close<C: Cursor>(
+        &mut self,
+        cursor: &mut CompactionCursor<C>,
+        beyond: &mut crate::BeyondOutput,
+        upper: Option<Vec<u8>>,
+    ) -> Result<()> {
+        let lower = self.lower.take();
+        let (tombstones, rules) = cursor.tombstone_output();
+        if !tombstones.is_empty() {
+            tombstones.output(lower.as_deref(), upper.as_deref(), rules, beyond, |tombstone| {
+                if !self.is_open {
+                    self.open()?;
+                }
+                self.sink.add_range_tombstone(tombstone)?;
+                self.bounds.add_tombstone(&self.cmp, tombstone);
+                Ok(())
+            })?;
+        }
+        self.lower = upper;
+        if self.is_open {
+            self.is_open = false;
+            let bounds = std::mem::take(&mut self.bounds);
+            base::invariant!(bounds.smallest.len() >= TRAILER_LEN);
+            self.sink.close(bounds)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,463 @@
+//! Which files to compact: what all pickers share.
+//!
+//! A picker is a pure function from a version, options and the compactions that run to a [`Plan`](crate::Plan). Two
+//! rules keep compactions out of each other's way: a file is input of one compaction at most
+//! (`FileMetadata::being_compacted`), and no two write overlapping key ranges to one level ([`Running`]). And one keeps
+//! the versions of a user key in order: inputs are cut where the user key changes (a *clean cut*).
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::{SeqNo, UserComparator};
+use manifest::{FileMetadata, Version};
+
+use crate::options::LeveledOptions;
+use crate::order;
+use crate::plan::{LevelFiles, Plan};
+
+pub mod leveled;
+pub mod range;
+
+/// What the caller knows of files beyond their metadata.
+pub trait FileFacts {
+    /// True if `file` may be moved to `output_level` as it is: it was written with the compression, and lies under the
+    /// path, that a new file there would have.
+    fn can_move(&self, _file: &FileMetadata, _output_level: usize) -> bool {
+        true
+    }
+
+    /// False if rewriting `file` at the bottom would not change it, though its sequence numbers say otherwise: its merge
+    /// operands cannot be combined. Else it would be picked again and again.
+    fn worth_rewriting(&self, _file: &FileMetadata) -> bool {
+        true
+    }
+}
+
+/// Nothing but the metadata is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFacts;
+
+impl FileFacts for NoFacts {}
+
+/// What pickers decide by.
+#[derive(Clone, Copy)]
+pub struct PickContext<'a> {
+    /// The newest version.
+    pub version: &'a Version,
+    /// The options in force.
+    pub options: &'a LeveledOptions,
+    /// Compactions that run.
+    pub running: &'a Running,
+    /// The oldest snapshot; the last sequence number without one.
+    pub oldest_snapshot: SeqNo,
+    /// Seconds since 1970.
+    pub now: u64,
+    /// Of families with timestamps: history older than this may be dropped.
+    pub full_history_ts_low: Option<&'a [u8]>,
+    /// What else is known of files.
+    pub facts: &'a dyn FileFacts,
+}
+
+/// Names a running compaction within its family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(u64);
+
+/// The compactions of one column family that run, or are about to. Guarded by the caller's mutex.
+#[derive(Debug, Default)]
+pub struct Running {
+    jobs: Vec<Job>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Job {
+    id: JobId,
+    /// `None`: no compaction, but something else that adds files to a level.
+    start_level: Option<usize>,
+    output_level: usize,
+    smallest: Box<[u8]>,
+    largest: Box<[u8]>,
+    files: Vec<Arc<FileMetadata>>,
+}
+
+impl Running {
+    /// No compaction runs.
+    pub fn new() -> Running {
+        Running::default()
+    }
+
+    /// Number of compactions that run.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// True if none runs.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Takes up `plan`, picked from the state as it is now: marks its inputs as being compacted.
+    pub fn start(&mut self, plan: &Plan) -> JobId {
+        let files: Vec<_> = plan.files().map(|(_, file)| Arc::clone(file)).collect();
+        for file in &files {
+            debug_assert!(
+                !file.is_being_compacted(),
+                "file {} is in two compactions",
+                file.number
+            );
+            file.set_being_compacted(true);
+        }
+        self.add(
+            Some(plan.start_level()),
+            plan.output_level,
+            &plan.smallest_user_key,
+            &plan.largest_user_key,
+            files,
+        )
+    }
+
+    /// Reserves the user keys from `smallest` to `largest`, both inclusive, of `level` for files that come from
+    /// elsewhere, such as ingested ones.
+    pub fn reserve(&mut self, level: usize, smallest: &[u8], largest: &[u8]) -> JobId {
+        self.add(None, level, smallest, largest, Vec::new())
+    }
+
+    fn add(
+        &mut self,
+        start_level: Option<usize>,
+        output_level: usize,
+        smallest: &[u8],
+        largest: &[u8],
+        files: Vec<Arc<FileMetadata>>,
+    ) -> JobId {
+        let id = JobId(self.next_id);
+        self.next_id += 1;
+        self.jobs.push(Job {
+            id,
+            start_level,
+            output_level,
+            smallest: smallest.into(),
+            largest: largest.into(),
+            files,
+        });
+        id
+    }
+
+    /// Forgets a compaction that ended or failed, once its result is installed: its inputs may be picked again.
+    pub fn finish(&mut self, id: JobId) {
+        if let Some(at) = self.jobs.iter().position(|job| job.id == id) {
+            for file in self.jobs.swap_remove(at).files {
+                file.set_being_compacted(false);
+            }
+        }
+    }
+
+    /// True while a compaction has inputs in L0: its files overlap, so that there is one at a time.
+    pub fn level0_busy(&self) -> bool {
+        self.jobs.iter().any(|job| job.start_level == Some(0))
+    }
+
+    /// True if some compaction writes to `level` within the user keys from `smallest` to `largest`, both inclusive.
+    pub fn writes_to(&self, cmp: &UserComparator, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
+        self.jobs.iter().any(|job| {
+            job.output_level == level
+                && cmp.compare_without_timestamp(smallest, &job.largest) != Ordering::Greater
+                && cmp.compare_without_timestamp(largest, &job.smallest) != Ordering::Less
+        })
+    }
+}
+
+/// Smallest and largest internal key of some files.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    pub(crate) smallest: &'a [u8],
+    pub(crate) largest: &'a [u8],
+}
+
+/// Questions to a version that pickers ask.
+pub(crate) struct Files<'a> {
+    pub(crate) version: &'a Version,
+    pub(crate) cmp: &'a UserComparator,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn of(version: &'a Version) -> Files<'a> {
+        Files {
+            version,
+            cmp: version.cmp().user(),
+        }
+    }
+
+    pub(crate) fn level(&self, level: usize) -> &'a [Arc<FileMetadata>] {
+        self.version.files(level)
+    }
+
+    /// The bounds of `files`, of which there must be one at least.
+    pub(crate) fn bounds<'f>(&self, files: impl IntoIterator<Item = &'f Arc<FileMetadata>>) -> Bounds<'f> {
+        let order = self.version.cmp();
+        let mut files = files.into_iter();
+        let first = files.next().expect("bounds are asked of files");
+        let mut bounds = Bounds {
+            smallest: &first.smallest,
+            largest: &first.largest,
+        };
+        for file in files {
+            if order.compare(&file.smallest, bounds.smallest) == Ordering::Less {
+                bounds.smallest = &file.smallest;
+            }
+            if order.compare(&file.largest, bounds.largest) == Ordering::Greater {
+                bounds.largest = &file.largest;
+            }
+        }
+        bounds
+    }
+
+    /// Below L0: the files with room for keys within `bounds`.
+    pub(crate) fn overlapping(&self, level: usize, bounds: Bounds<'_>) -> Range<usize> {
+        if level >= self.version.num_levels() {
+            return 0..0;
+        }
+        let user = |key| Some(base::internal_key::user_key(key));
+        let mut range = self
+            .version
+            .overlapping_range(level, user(bounds.smallest), user(bounds.largest));
+        // A sentinel says that its user key is not within the bounds.
+        let files = self.level(level);
+        while !range.is_empty()
+            && order::boundaries(self.cmp, bounds.largest, &files[range.end - 1].smallest) == Ordering::Less
+        {
+            range.end -= 1;
+        }
+        range
+    }
+
+    /// Below L0: the files that lie wholly within `bounds`, as many as can be cut off cleanly.
+    pub(crate) fn within(&self, level: usize, bounds: Bounds<'_>) -> Range<usize> {
+        let files = self.level(level);
+        let mut start = files.partition_point(|file| {
+            order::boundaries(self.cmp, &file.smallest, bounds.smallest) == Ordering::Less
+        });
+        let mut end = files.partition_point(|file| {
+            order::boundaries(self.cmp, &file.largest, bounds.largest) != Ordering::Greater
+        });
+        while start < end && start > 0 && self.share_user_key(&files[start - 1], &files[start]) {
+            start += 1;
+        }
+        while start < end && end < files.len() && self.share_user_key(&files[end - 1], &files[end]) {
+            end -= 1;
+        }
+        start..end.max(start)
+    }
+
+    /// Below L0: `range` and the files that share a user key with one in it.
+    pub(crate) fn clean_cut(&self, level: usize, mut range: Range<usize>) -> Range<usize> {
+        let files = self.level(level);
+        if range.is_empty() {
+            return range;
+        }
+        while range.start > 0 && self.share_user_key(&files[range.start - 1], &files[range.start]) {
+            range.start -= 1;
+        }
+        while range.end < files.len() && self.share_user_key(&files[range.end - 1], &files[range.end]) {
+            range.end += 1;
+        }
+        range
+    }
+
+    /// True if one user key has versions in both of two adjacent files.
+    pub(crate) fn share_user_key(&self, left: &FileMetadata, right: &FileMetadata) -> bool {
+        order::boundaries(self.cmp, &left.largest, &right.smallest) == Ordering::Equal
+    }
+
+    /// In L0: the files with room for user keys from `begin` to `end`, both inclusive, and all that overlap one of them.
+    pub(crate) fn overlapping_level0(
+        &self,
+        mut begin: Option<&'a [u8]>,
+        mut end: Option<&'a [u8]>,
+    ) -> Vec<Arc<FileMetadata>> {
+        let files = self.level(0);
+        let mut chosen = vec![false; files.len()];
+        let mut grown = true;
+        while grown {
+            grown = false;
+            for (i, file) in files.iter().enumerate() {
+                let (smallest, largest) = (file.smallest_user_key(), file.largest_user_key());
+                let before = begin.is_some_and(|begin| self.compare(largest, begin) == Ordering::Less);
+                let behind = end.is_some_and(|end| self.compare(smallest, end) == Ordering::Greater);
+                if chosen[i] || before || behind {
+                    continue;
+                }
+                chosen[i] = true;
+                grown = true;
+                begin = begin.map(|begin| {
+                    if self.compare(smallest, begin) == Ordering::Less {
+                        smallest
+                    } else {
+                        begin
+                    }
+                });
+                end = end.map(|end| {
+                    if self.compare(largest, end) == Ordering::Greater {
+                        largest
+                    } else {
+                        end
+                    }
+                });
+            }
+        }
+        let chosen = chosen.into_iter().zip(files).filter(|(chosen, _)| *chosen);
+        chosen.map(|(_, file)| Arc::clone(file)).collect()
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.cmp.compare_without_timestamp(a, b)
+    }
+}
+
+/// True if some file is input of a compaction already.
+pub(crate) fn any_busy(files: &[Arc<FileMetadata>]) -> bool {
+    files.iter().any(|file| file.is_being_compacted())
+}
+
+pub(crate) fn total_bytes(files: &[Arc<FileMetadata>]) -> u64 {
+    files
+        .iter()
+        .fold(0, |sum: u64, file| sum.saturating_add(file.size))
+}
+
+/// Completes the inputs of a compaction from `level` to `output_level`: adds the files of the output level in the range
+/// of `start`, then those of `level` in the range of both that cost no more files of the output level. `None`: one of
+/// the files needed is busy.
+pub(crate) fn setup_other_inputs(
+    context: &PickContext<'_>,
+    level: usize,
+    start: Vec<Arc<FileMetadata>>,
+    output_level: usize,
+) -> Option<(Vec<Arc<FileMetadata>>, Vec<Arc<FileMetadata>>)> {
+    let files = Files::of(context.version);
+    if level == output_level {
+        return Some((start, Vec::new()));
+    }
+    let output_range = files.clean_cut(
+        output_level,
+        files.overlapping(output_level, files.bounds(&start)),
+    );
+    let output = &files.level(output_level)[output_range.clone()];
+    if any_busy(output) {
+        return None;
+    }
+    if output.is_empty() {
+        return Some((start, Vec::new()));
+    }
+    let all = files.bounds(start.iter().chain(output));
+    let limit = context
+        .options
+        .max_compaction_bytes()
+        .saturating_mul(2)
+        .saturating_sub(total_bytes(output));
+    let worth_it = |grown: &[Arc<FileMetadata>]| {
+        grown.len() > start.len() && !any_busy(grown) && total_bytes(grown) < limit
+    };
+    let grown = if level == 0 {
+        let user = |key| Some(base::internal_key::user_key(key));
+        files.overlapping_level0(user(all.smallest), user(all.largest))
+    } else {
+        files.level(level)[files.clean_cut(level, files.overlapping(level, all))].to_vec()
+    };
+    let spares_output = |grown: &[Arc<FileMetadata>]| {
+        let range = files.overlapping(output_level, files.bounds(grown));
+        files.clean_cut(output_level, range) == output_range
+    };
+    if worth_it(&grown) && spares_output(&grown) {
+        return Some((grown, output.to_vec()));
+    }
+    if level > 0 {
+        let grown = &files.level(level)[files.within(level, all)];
+        if worth_it(grown) {
+            return Some((grown.to_vec(), output.to_vec()));
+        }
+    }
+    Some((start, output.to_vec()))
+}
+
+/// The inputs of both levels, levels without files left out.
+pub(crate) fn level_inputs(
+    level: usize,
+    start: Vec<Arc<FileMetadata>>,
+    output_level: usize,
+    output: Vec<Arc<FileMetadata>>,
+) -> Vec<LevelFiles> {
+    let mut inputs = vec![LevelFiles { level, files: start }];
+    if !output.is_empty() {
+        inputs.push(LevelFiles {
+            level: output_level,
+            files: output,
+        });
+    }
+    inputs
+}
+
+/// True if a running compaction writes to `output_level` within the range of `inputs`.
+pub(crate) fn conflicts(context: &PickContext<'_>, inputs: &[LevelFiles], output_level: usize) -> bool {
+    let files = Files::of(context.version);
+    let bounds = files.bounds(inputs.iter().flat_map(|input| &input.files));
+    let user = base::internal_key::user_key;
+    context.running.writes_to(
+        files.cmp,
+        output_level,
+        user(bounds.smallest),
+        user(bounds.largest),
+    )
+}
+
+/// The files of the first level below `output_level` that has some in the range of `inputs`.
+pub(crate) fn grandparents(
+    version: &Version,
+    inputs: &[LevelFiles],
+    output_level: usize,
+) -> Vec<Arc<FileMetadata>> {
+    let files = Files::of(version);
+    let bounds = files.bounds(inputs.iter().flat_map(|input| &input.files));
+    (output_level + 1..version.num_levels())
+        .map(|level| &files.level(level)[files.overlapping(level, bounds)])
+        .find(|files| !files.is_empty())
+        .map_or(Vec::new(), <[_]>::to_vec)
+}
+
+/// Whether the inputs may be moved instead of rewritten. `level0_may_overlap`: files of L0 among them may overlap.
+pub(crate) fn is_trivial_move(
+    context: &PickContext<'_>,
+    inputs: &[LevelFiles],
+    output_level: usize,
+    level0_may_overlap: bool,
+) -> bool {
+    let [LevelFiles { level, files: moved }] = inputs else {
+        return false;
+    };
+    let files = Files::of(context.version);
+    if *level == output_level
+        || (*level == 0 && level0_may_overlap && !level0_non_overlapping(context.version))
+    {
+        return false;
+    }
+    // Where much of the next level lies under a file, its own next compaction would be very expensive.
+    let limit = context.options.max_compaction_bytes();
+    moved.iter().all(|file| {
+        let below = files.overlapping(output_level + 1, files.bounds([file]));
+        file.size
+            .saturating_add(total_bytes(&files.level(output_level + 1)[below]))
+            <= limit
+            && context.facts.can_move(file, output_level)
+    })
+}
+
+/// True if no two files of L0 overlap.
+fn level0_non_overlapping(version: &Version) -> bool {
+    let order = version.cmp();
+    let mut files: Vec<_> = version.files(0).iter().collect();
+    files.sort_by(|a, b| order.compare(&a.smallest, &b.smallest));
+    files
+        .windows(2)
+        .all(|pair| order.compare(&pair[0].largest, &pair[1].smallest) == Ordering::Less)
+}

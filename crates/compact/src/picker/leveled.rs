@@ -1,0 +1,539 @@
+//! Leveled compaction, as RocksDB does it: the most urgent level first, from it the file that costs the least.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use manifest::{FileMetadata, Version};
+
+use super::{
+    Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
+};
+use crate::options::CompactionPri;
+use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
+use crate::score::{Scores, Weights};
+
+/// Files an automatic trivial move may take along, so that the next level does not get too much at once.
+const MAX_MULTI_TRIVIAL_MOVE: usize = 4;
+
+/// Files a compaction within L0 must have to be worth it.
+const MIN_FILES_FOR_INTRA_L0: usize = 4;
+
+/// The compaction that is needed most, `None` if none is needed or all that are conflict with running ones.
+///
+/// Pure; with the result [`start`](super::Running::start)ed, the next call finds another one beside it. Cost: a pass
+/// over the metadata of all files, and a sort of those of the levels that are too large.
+pub fn pick_leveled(context: &PickContext<'_>) -> Option<Plan> {
+    if context.version.num_levels() < 2 {
+        return None;
+    }
+    Picker::new(context).pick()
+}
+
+/// What the files marked for one reason or another would be compacted for, if no level is too large.
+fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 4] {
+    let dynamic = context.options.level_compaction_dynamic_level_bytes;
+    [
+        (CompactionReason::FilesMarkedForCompaction, MarkedBy::Collector),
+        (CompactionReason::BottommostFiles, MarkedBy::Snapshot),
+        (CompactionReason::Ttl, MarkedBy::Ttl),
+        (
+            CompactionReason::PeriodicCompaction,
+            MarkedBy::Age { down: dynamic },
+        ),
+    ]
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MarkedBy {
+    Collector,
+    Snapshot,
+    Ttl,
+    Age { down: bool },
+}
+
+struct Picker<'a> {
+    context: &'a PickContext<'a>,
+    files: Files<'a>,
+    scores: Scores,
+    weights: Weights,
+}
+
+impl<'a> Picker<'a> {
+    fn new(context: &'a PickContext<'a>) -> Picker<'a> {
+        Picker {
+            context,
+            files: Files::of(context.version),
+            scores: Scores::new(context.version, context.options),
+            weights: Weights::new(context.version),
+        }
+    }
+
+    fn base_level(&self) -> usize {
+        self.scores.targets.base_level
+    }
+
+    fn pick(&self) -> Option<Plan> {
+        let mut level0_waits = false;
+        for due in &self.scores.levels {
+            if due.score < 1.0 {
+                break;
+            }
+            // L0 waits for the base level: a compaction out of that would make it wait longer.
+            if level0_waits && due.level == self.base_level() {
+                continue;
+            }
+            let plan = if due.level == 0 {
+                level0_waits = true;
+                self.pick_level0(due.score)
+                    .or_else(|| self.pick_intra_level0(due.score))
+            } else {
+                self.pick_from(due.level, due.score)
+            };
+            if plan.is_some() {
+                return plan;
+            }
+        }
+        age_reasons(self.context)
+            .into_iter()
+            .find_map(|(reason, marked)| self.pick_marked(reason, marked))
+    }
+
+    /// Out of L0: what can be moved, or all files that overlap one.
+    fn pick_level0(&self, score: f64) -> Option<Plan> {
+        let reason = CompactionReason::LevelL0FilesNum;
+        if self.context.running.level0_busy() {
+            return self.size_based_intra_level0(score);
+        }
+        if let Some(plan) = self.level0_trivial_move(score) {
+            return Some(plan);
+        }
+        if let Some(plan) = self.size_based_intra_level0(score) {
+            return Some(plan);
+        }
+        self.by_priority(0)
+            .into_iter()
+            .find_map(|at| self.from_level0(&self.files.level(0)[at], reason, score))
+    }
+
+    /// `file` and all of L0 that overlaps it, into the base level.
+    fn from_level0(&self, file: &'a Arc<FileMetadata>, reason: CompactionReason, score: f64) -> Option<Plan> {
+        if file.is_being_compacted() || self.context.running.level0_busy() {
+            return None;
+        }
+        let start = self
+            .files
+            .overlapping_level0(Some(file.smallest_user_key()), Some(file.largest_user_key()));
+        if any_busy(&start) {
+            return None;
+        }
+        self.complete(0, start, self.base_level(), reason, score)
+    }
+
+    /// Moves the oldest files of L0 down, as long as they overlap neither each other nor the base level.
+    fn level0_trivial_move(&self, score: f64) -> Option<Plan> {
+        let base = self.base_level();
+        // Into an empty level one file at least moves anyway.
+        if base == 0 || self.files.level(base).is_empty() {
+            return None;
+        }
+        let order = self.context.version.cmp();
+        let mut moved: Vec<Arc<FileMetadata>> = Vec::new();
+        for file in self.files.level(0).iter().rev() {
+            if !moved.is_empty() {
+                let bounds = self.files.bounds(&moved);
+                let apart = order.compare(&file.largest, bounds.smallest) == Ordering::Less
+                    || order.compare(&file.smallest, bounds.largest) == Ordering::Greater;
+                if !apart {
+                    break;
+                }
+            }
+            let bounds = self.files.bounds(moved.iter().chain([file]));
+            if !self.files.overlapping(base, bounds).is_empty()
+                || file.is_being_compacted()
+                || !self.context.facts.can_move(file, base)
+            {
+                break;
+            }
+            moved.push(Arc::clone(file));
+        }
+        if moved.is_empty() {
+            return None;
+        }
+        moved.sort_by(|a, b| order.compare(&a.smallest, &b.smallest));
+        let inputs = level_inputs(0, moved, base, Vec::new());
+        if conflicts(self.context, &inputs, base) {
+            return None;
+        }
+        let trivial_move = is_trivial_move(self.context, &inputs, base, false);
+        Some(self.plan(
+            inputs,
+            base,
+            trivial_move,
+            CompactionReason::LevelL0FilesNum,
+            score,
+        ))
+    }
+
+    /// While L0 cannot be compacted down: the longest run of its newest files for which each further file makes the
+    /// work per file less.
+    fn pick_intra_level0(&self, score: f64) -> Option<Plan> {
+        let files = self.files.level(0);
+        let trigger = self.context.options.level0_file_num_compaction_trigger;
+        if files.len() < trigger.saturating_add(2) || files[0].is_being_compacted() {
+            return None;
+        }
+        let mut bytes = files[0].size;
+        let mut bytes_per_file = u64::MAX;
+        let mut end = 1;
+        while let Some(file) = files.get(end) {
+            bytes = bytes.saturating_add(file.size);
+            let with_it = bytes / end as u64;
+            if file.is_being_compacted()
+                || with_it > bytes_per_file
+                || bytes > self.context.options.max_compaction_bytes()
+            {
+                break;
+            }
+            bytes_per_file = with_it;
+            end += 1;
+        }
+        (end >= MIN_FILES_FOR_INTRA_L0 && bytes_per_file < u64::MAX)
+            .then(|| self.intra_level0(&files[..end], score))
+    }
+
+    /// Where the base level is so much larger than L0 that compacting into it would rewrite it for little: within L0.
+    fn size_based_intra_level0(&self, score: f64) -> Option<Plan> {
+        let options = self.context.options;
+        let min_files = options.level0_file_num_compaction_trigger.max(2);
+        let files = self.files.level(0);
+        if self.base_level() == 0 || files.len() < min_files {
+            return None;
+        }
+        let bytes = files
+            .iter()
+            .fold(0u64, |sum, file| sum.saturating_add(self.weights.of(file)));
+        let factor = options.max_bytes_for_level_multiplier.max(10.0) * 2.0;
+        if self.context.version.level_bytes(self.base_level()) <= crate::options::multiply(bytes, factor) {
+            return None;
+        }
+        let idle = files.iter().take_while(|file| !file.is_being_compacted()).count();
+        (idle >= min_files).then(|| self.intra_level0(&files[..idle], score))
+    }
+
+    fn intra_level0(&self, files: &[Arc<FileMetadata>], score: f64) -> Plan {
+        let inputs = level_inputs(0, files.to_vec(), 0, Vec::new());
+        self.plan(inputs, 0, false, CompactionReason::LevelL0FilesNum, score)
+    }
+
+    /// Out of a level below L0 that is too large: the first file, by priority, that nothing stands in the way of.
+    fn pick_from(&self, level: usize, score: f64) -> Option<Plan> {
+        let reason = CompactionReason::LevelMaxLevelSize;
+        self.by_priority(level).into_iter().find_map(|at| {
+            let start = self.files.clean_cut(level, at..at + 1);
+            let output_level = level + 1;
+            let bounds = self.files.bounds(&self.files.level(level)[start.clone()]);
+            if start.len() == 1 && self.files.overlapping(output_level, bounds).is_empty() {
+                let extended = self.extend_trivial_move(level, start.clone());
+                if extended != start
+                    && let Some(plan) = self.from_level(level, extended, output_level, reason, score)
+                {
+                    return Some(plan);
+                }
+            }
+            self.from_level(level, start, output_level, reason, score)
+        })
+    }
+
+    /// The neighbours of one file that may be moved together with it.
+    fn extend_trivial_move(&self, level: usize, start: Range<usize>) -> Range<usize> {
+        let files = self.files.level(level);
+        let output_level = level + 1;
+        let limit = self.context.options.max_compaction_bytes();
+        let mut bytes = files[start.start].size;
+        let mut range = start;
+        let mut take = |at: usize, range: &Range<usize>| {
+            let grown = range.start.min(at)..range.end.max(at + 1);
+            let bounds = self.files.bounds(&files[grown.clone()]);
+            let more = bytes.saturating_add(files[at].size);
+            let fits = range.len() < MAX_MULTI_TRIVIAL_MOVE
+                && !files[at].is_being_compacted()
+                && self.files.overlapping(output_level, bounds).is_empty()
+                && self.files.clean_cut(level, grown.clone()) == grown
+                && more <= limit
+                && self.context.facts.can_move(&files[at], output_level);
+            if fits {
+                bytes = more;
+            }
+            fits
+        };
+        while range.end < files.len() && take(range.end, &range) {
+            range.end += 1;
+        }
+        while range.start > 0 && take(range.start - 1, &range) {
+            range.start -= 1;
+        }
+        range
+    }
+
+    /// `range` of `level` to `output_level`, if nothing it needs is busy.
+    fn from_level(
+        &self,
+        level: usize,
+        range: Range<usize>,
+        output_level: usize,
+        reason: CompactionReason,
+        score: f64,
+    ) -> Option<Plan> {
+        let start = &self.files.level(level)[range];
+        if any_busy(start) {
+            return None;
+        }
+        self.complete(level, start.to_vec(), output_level, reason, score)
+    }
+
+    /// Adds what else a compaction of `start` needs.
+    fn complete(
+        &self,
+        level: usize,
+        start: Vec<Arc<FileMetadata>>,
+        output_level: usize,
+        reason: CompactionReason,
+        score: f64,
+    ) -> Option<Plan> {
+        let (start, output) = setup_other_inputs(self.context, level, start, output_level)?;
+        let level0_may_overlap = level == 0 && start.len() > 1;
+        let inputs = level_inputs(level, start, output_level, output);
+        if output_level > 0 && conflicts(self.context, &inputs, output_level) {
+            return None;
+        }
+        let trivial_move = is_trivial_move(self.context, &inputs, output_level, level0_may_overlap);
+        Some(self.plan(inputs, output_level, trivial_move, reason, score))
+    }
+
+    /// If no level is too large: a file that is to be compacted for its own sake.
+    fn pick_marked(&self, reason: CompactionReason, marked: MarkedBy) -> Option<Plan> {
+        let version = self.context.version;
+        let last_non_empty = version.num_non_empty_levels().checked_sub(1)?;
+        (0..=last_non_empty).find_map(|level| {
+            // Where nothing lies below, a file marked by a collector or its age alone has nowhere to go.
+            let at_bottom = level == last_non_empty;
+            let (eligible, down) = match marked {
+                MarkedBy::Collector => (!at_bottom || level == 0, true),
+                MarkedBy::Snapshot => (true, false),
+                MarkedBy::Ttl => (!at_bottom, true),
+                MarkedBy::Age { down } => (true, down && !at_bottom),
+            };
+            if !eligible || (level == 0 && self.context.running.level0_busy()) {
+                return None;
+            }
+            self.files.level(level).iter().enumerate().find_map(|(at, file)| {
+                if file.is_being_compacted() || !self.is_marked(level, at, file, marked) {
+                    return None;
+                }
+                match (level, down) {
+                    (0, true) => self.from_level0(file, reason, 0.0),
+                    (0, false) => {
+                        let inputs = level_inputs(0, vec![Arc::clone(file)], 0, Vec::new());
+                        Some(self.plan(inputs, 0, false, reason, 0.0))
+                    }
+                    (_, true) => {
+                        let range = self.files.clean_cut(level, at..at + 1);
+                        self.from_level(level, range, level + 1, reason, 0.0)
+                    }
+                    (_, false) => {
+                        let range = self.files.clean_cut(level, at..at + 1);
+                        self.from_level(level, range, level, reason, 0.0)
+                    }
+                }
+            })
+        })
+    }
+
+    fn is_marked(&self, level: usize, at: usize, file: &FileMetadata, marked: MarkedBy) -> bool {
+        let context = self.context;
+        let options = context.options;
+        let older_than = |time: u64, seconds: u64| time > 0 && time < context.now.saturating_sub(seconds);
+        match marked {
+            MarkedBy::Collector => file.marked_for_compaction,
+            MarkedBy::Snapshot => {
+                let delay = options.bottommost_file_compaction_delay;
+                let created = file.file_creation_time;
+                file.largest_seqno != 0
+                    && file.largest_seqno < context.oldest_snapshot
+                    && (delay == 0 || created == 0 || created <= context.now.saturating_sub(delay))
+                    && self.history_ended(file)
+                    && is_bottommost(context.version, level, at, file)
+                    && context.facts.worth_rewriting(file)
+            }
+            MarkedBy::Ttl => options.ttl > 0 && older_than(file.oldest_ancestor_time, options.ttl),
+            MarkedBy::Age { .. } => {
+                let time = match file.file_creation_time {
+                    0 => file.oldest_ancestor_time,
+                    time => time,
+                };
+                options.periodic_compaction_seconds > 0
+                    && older_than(time, options.periodic_compaction_seconds)
+            }
+        }
+    }
+
+    /// With timestamps, only what is older than `full_history_ts_low` changes when it is rewritten.
+    fn history_ended(&self, file: &FileMetadata) -> bool {
+        if self.files.cmp.timestamp_size() == 0 || file.max_timestamp.is_empty() {
+            return true;
+        }
+        self.context
+            .full_history_ts_low
+            .is_some_and(|low| self.files.cmp.compare_timestamp(&file.max_timestamp, low) == Ordering::Less)
+    }
+
+    /// Indices of the files of `level`, the one to compact first in front.
+    fn by_priority(&self, level: usize) -> Vec<usize> {
+        let files = self.files.level(level);
+        let mut indices: Vec<usize> = (0..files.len()).collect();
+        match self.context.options.compaction_pri {
+            CompactionPri::ByCompensatedSize => {
+                indices.sort_by_key(|&at| std::cmp::Reverse(self.weights.of(&files[at])));
+            }
+            CompactionPri::OldestLargestSeqFirst => indices.sort_by_key(|&at| files[at].largest_seqno),
+            CompactionPri::OldestSmallestSeqFirst => indices.sort_by_key(|&at| files[at].smallest_seqno),
+            CompactionPri::MinOverlappingRatio => {
+                let ratios = self.overlapping_ratios(level);
+                let order = self.context.version.cmp();
+                indices.sort_by(|&a, &b| {
+                    let (left, right) = (&files[a], &files[b]);
+                    right
+                        .marked_for_compaction
+                        .cmp(&left.marked_for_compaction)
+                        .then_with(|| ratios[a].cmp(&ratios[b]))
+                        .then_with(|| order.compare(&left.smallest, &right.smallest))
+                });
+            }
+        }
+        indices
+    }
+
+    /// Of each file of `level`: 1024ths of the bytes it overlaps in the next level to its own, less for data that is
+    /// near its `ttl`.
+    fn overlapping_ratios(&self, level: usize) -> Vec<u64> {
+        let files = self.files.level(level);
+        let order = self.context.version.cmp();
+        let booster = TtlBooster::new(self.context, level);
+        // L0 has no order to walk it along the next level by, and its files go down together.
+        let next = if level == 0 {
+            &[]
+        } else {
+            self.files.level(level + 1)
+        };
+        let mut at = 0;
+        let ratio = |file: &Arc<FileMetadata>| {
+            while at < next.len() && order.compare(&next[at].largest, &file.smallest) == Ordering::Less {
+                at += 1;
+            }
+            let mut bytes = 0u64;
+            while at < next.len() && order.compare(&next[at].smallest, &file.largest) == Ordering::Less {
+                bytes = bytes.saturating_add(next[at].size);
+                if order.compare(&next[at].largest, &file.largest) == Ordering::Greater {
+                    // It reaches into the range of the next file, too.
+                    break;
+                }
+                at += 1;
+            }
+            bytes.saturating_mul(1024) / self.weights.of(file).max(1) / booster.boost(file)
+        };
+        files.iter().map(ratio).collect()
+    }
+
+    fn plan(
+        &self,
+        inputs: Vec<LevelFiles>,
+        output_level: usize,
+        trivial_move: bool,
+        reason: CompactionReason,
+        score: f64,
+    ) -> Plan {
+        let options = self.context.options;
+        let grandparents = if output_level == 0 {
+            Vec::new()
+        } else {
+            grandparents(self.context.version, &inputs, output_level)
+        };
+        Plan::new(Parts {
+            version: self.context.version,
+            inputs,
+            output_level,
+            grandparents,
+            trivial_move,
+            target_file_size: options.target_file_size(output_level, self.base_level()),
+            max_compaction_bytes: options.max_compaction_bytes(),
+            reason,
+            score,
+        })
+    }
+}
+
+/// Makes files whose data is near its `ttl` go first, so that their turn comes before it runs out: from half of it on,
+/// the lower levels earlier.
+struct TtlBooster {
+    now: u64,
+    /// `None`: nothing is boosted.
+    start: Option<u64>,
+    step: u64,
+}
+
+impl TtlBooster {
+    fn new(context: &PickContext<'_>, level: usize) -> TtlBooster {
+        let ttl = context.options.ttl;
+        let levels = context.version.num_non_empty_levels();
+        let mut booster = TtlBooster {
+            now: context.now,
+            start: None,
+            step: 1,
+        };
+        if ttl > 0 && level > 0 && level + 1 < levels {
+            let range = (ttl / 32 * 31).saturating_sub(ttl / 2) >> (levels - level - 1).min(63);
+            booster.start = Some(ttl / 2 + range);
+            booster.step = (range / 16).max(1);
+        }
+        booster
+    }
+
+    fn boost(&self, file: &FileMetadata) -> u64 {
+        let age = self.now.saturating_sub(file.oldest_ancestor_time);
+        match self.start {
+            Some(start) if file.oldest_ancestor_time > 0 && age > start => (age - start) / self.step + 1,
+            _ => 1,
+        }
+    }
+}
+
+/// Bytes of the files that have nothing older in their key range: what a family comes down to.
+pub fn bottommost_bytes(version: &Version) -> u64 {
+    let levels = 0..version.num_levels();
+    let sizes = levels.flat_map(|level| {
+        let files = version.files(level).iter().enumerate();
+        files
+            .filter(move |(at, file)| is_bottommost(version, level, *at, file))
+            .map(|(_, file)| file.size)
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// True if nothing older lies in the key range of file `at` of `level`.
+fn is_bottommost(version: &Version, level: usize, at: usize, file: &FileMetadata) -> bool {
+    if level == 0 && at + 1 != version.files(0).len() {
+        return false;
+    }
+    (level + 1..version.num_levels()).all(|below| {
+        if level == 0 {
+            version.files(below).is_empty()
+        } else {
+            !version.overlaps(
+                below,
+                Some(file.smallest_user_key()),
+                Some(file.largest_user_key()),
+            )
+        }
+    })
+}

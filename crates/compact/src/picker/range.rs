@@ -1,0 +1,461 @@
+//! Manual compaction: of a key range, level by level.
+
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, Result};
+
+use super::{
+    Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
+    total_bytes,
+};
+use crate::levels::LevelTargets;
+use crate::plan::{CompactionReason, Parts, Plan};
+
+/// Where the files of a level go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputLevel {
+    /// To this level.
+    Level(usize),
+    /// From L0, to the base level there is when the files are picked.
+    Base,
+}
+
+/// Which files of one level to compact.
+#[derive(Clone, Copy, Debug)]
+pub struct RangeRequest<'a> {
+    /// The level.
+    pub input_level: usize,
+    /// Where its files go; to the same level to rewrite them.
+    pub output: OutputLevel,
+    /// First user key, without timestamp; `None`: from the start.
+    pub begin: Option<&'a [u8]>,
+    /// Last user key, inclusive, without timestamp; `None`: to the end.
+    pub end: Option<&'a [u8]>,
+    /// Files with this number or a higher one, made since the manual compaction began, are left out.
+    pub max_file_num_to_ignore: Option<u64>,
+    /// Files may be moved instead of rewritten.
+    pub allow_trivial_move: bool,
+}
+
+/// What [`pick_range`] found.
+#[derive(Debug)]
+pub enum RangePick {
+    /// These files. `rest`: the user key, without timestamp, from which on more is to be compacted afterwards.
+    Plan {
+        /// The compaction.
+        plan: Box<Plan>,
+        /// Where the next one begins; `None`: this one covers the whole range.
+        rest: Option<Vec<u8>>,
+    },
+    /// No file is in the range.
+    Nothing,
+    /// A file that is needed is in another compaction: try again when that has ended.
+    Conflict,
+}
+
+/// The next compaction of a key range of one level, of at most `max_compaction_bytes` where that can be.
+pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> RangePick {
+    let files = Files::of(context.version);
+    let level = request.input_level;
+    let output_level = match request.output {
+        OutputLevel::Level(level) => level,
+        OutputLevel::Base => LevelTargets::new(context.version, context.options).base_level,
+    };
+    if level == 0 {
+        let begin = request.begin.map(|begin| stamped(&files, begin, 0xff));
+        let end = request.end.map(|end| stamped(&files, end, 0));
+        let start = overlapping_level0(&files, begin.as_deref(), end.as_deref());
+        if start.is_empty() {
+            return RangePick::Nothing;
+        }
+        if context.running.level0_busy() || any_busy(&start) {
+            return RangePick::Conflict;
+        }
+        return complete(context, request, start, output_level, None);
+    }
+
+    let all = files.level(level);
+    let begin = request.begin.map(|begin| stamped(&files, begin, 0xff));
+    let end = request.end.map(|end| stamped(&files, end, 0));
+    let mut range = context
+        .version
+        .overlapping_range(level, begin.as_deref(), end.as_deref());
+    if range.is_empty() {
+        return RangePick::Nothing;
+    }
+    let mut whole = true;
+    // The first file is taken in any case, so that there is progress.
+    let mut bytes = all[range.start].size;
+    for at in range.start + 1..range.end {
+        bytes = bytes.saturating_add(all[at].size);
+        let output = if output_level == level {
+            0
+        } else {
+            let below = files.overlapping(output_level, files.bounds(&all[range.start..=at]));
+            total_bytes(&files.level(output_level)[below])
+        };
+        if bytes.saturating_add(output) > context.options.max_compaction_bytes() {
+            range.end = at;
+            whole = false;
+            break;
+        }
+    }
+    if let Some(first_new) = request.max_file_num_to_ignore {
+        let is_old = |at: &usize| all[*at].number < first_new;
+        let Some(start) = range.clone().find(is_old) else {
+            // What is left of the range, if anything, comes next.
+            return if whole {
+                RangePick::Nothing
+            } else {
+                let rest = RangeRequest {
+                    begin: Some(files.cmp.strip_timestamp(all[range.end].smallest_user_key())),
+                    ..*request
+                };
+                pick_range(context, &rest)
+            };
+        };
+        let end = (start..range.end).find(|at| !is_old(at)).unwrap_or(range.end);
+        whole &= !(end..range.end).any(|at| is_old(&at));
+        range = start..end;
+    }
+    let range = files.clean_cut(level, range);
+    let rest = all
+        .get(range.end)
+        .filter(|_| !whole)
+        .map(|next| files.cmp.strip_timestamp(next.smallest_user_key()).to_vec());
+    if any_busy(&all[range.clone()]) {
+        return RangePick::Conflict;
+    }
+    complete(context, request, all[range].to_vec(), output_level, rest)
+}
+
+fn overlapping_level0(
+    files: &Files<'_>,
+    begin: Option<&[u8]>,
+    end: Option<&[u8]>,
+) -> Vec<Arc<manifest::FileMetadata>> {
+    // The first that overlap the range; then all that overlap them.
+    let first = files.version.overlapping(0, begin, end);
+    if first.is_empty() {
+        return first;
+    }
+    let chosen: Vec<_> = files
+        .level(0)
+        .iter()
+        .filter(|file| first.iter().any(|f| Arc::ptr_eq(f, file)))
+        .collect();
+    let bounds = files.bounds(chosen);
+    let user = |key| Some(base::internal_key::user_key(key));
+    files.overlapping_level0(user(bounds.smallest), user(bounds.largest))
+}
+
+/// A user key with a timestamp of `byte`s, which is left out of account where the family has timestamps.
+fn stamped(files: &Files<'_>, key: &[u8], byte: u8) -> Vec<u8> {
+    let mut stamped = key.to_vec();
+    stamped.resize(key.len() + files.cmp.timestamp_size(), byte);
+    stamped
+}
+
+fn complete(
+    context: &PickContext<'_>,
+    request: &RangeRequest<'_>,
+    start: Vec<Arc<manifest::FileMetadata>>,
+    output_level: usize,
+    rest: Option<Vec<u8>>,
+) -> RangePick {
+    let level = request.input_level;
+    let Some((start, output)) = setup_other_inputs(context, level, start, output_level) else {
+        return RangePick::Conflict;
+    };
+    let inputs = level_inputs(level, start, output_level, output);
+    if conflicts(context, &inputs, output_level) {
+        return RangePick::Conflict;
+    }
+    let trivial_move = request.allow_trivial_move && is_trivial_move(context, &inputs, output_level, true);
+    let base_level = LevelTargets::new(context.version, context.options).base_level;
+    let plan = Plan::new(Parts {
+        version: context.version,
+        grandparents: grandparents(context.version, &inputs, output_level),
+        inputs,
+        output_level,
+        trivial_move,
+        target_file_size: context.options.target_file_size(output_level, base_level),
+        max_compaction_bytes: context.options.max_compaction_bytes(),
+        reason: CompactionReason::ManualCompaction,
+        score: 0.0,
+    });
+    RangePick::Plan {
+        plan: Box::new(plan),
+        rest,
+    }
+}
+
+/// Whether a manual compaction also rewrites the files that are at the bottom already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BottommostLevelCompaction {
+    /// No.
+    Skip,
+    /// If the family has a compaction filter. The default.
+    #[default]
+    IfHaveCompactionFilter,
+    /// All of them, those it has just written included.
+    Force,
+    /// All it has not written itself.
+    ForceOptimized,
+}
+
+/// What a user may say about a manual compaction. The names and defaults are RocksDB's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactRangeOptions {
+    /// The files end up in `target_level`, if it and the levels between are empty. False.
+    pub change_level: bool,
+    /// The level for `change_level`; `None`: the highest that holds them. `None`.
+    pub target_level: Option<usize>,
+    /// Whether what is at the bottom already is rewritten. `IfHaveCompactionFilter`.
+    pub bottommost_level_compaction: BottommostLevelCompaction,
+}
+
+/// What a [`RangeCompaction`] wants next.
+#[derive(Debug)]
+pub enum RangeStep {
+    /// Run this, then ask again with the version that came of it.
+    Compact(Box<Plan>),
+    /// Another compaction is in the way: ask again when one has ended.
+    Wait,
+    /// All is done.
+    Done,
+}
+
+/// A manual compaction of a key range, step by step: from the first level with files in it down to the last, then, if
+/// asked for, the last level itself, and last the move to another level.
+///
+/// It does nothing itself. If a step fails, the whole fails.
+#[derive(Debug)]
+pub struct RangeCompaction {
+    options: CompactRangeOptions,
+    begin: Option<Vec<u8>>,
+    end: Option<Vec<u8>>,
+    has_filter: bool,
+    /// The number the next file would have had when it began.
+    next_file_number: u64,
+    phase: Phase,
+    /// Where the current level is to be continued; the outer `None`: from `begin`.
+    at: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Start,
+    /// Files of this level go one level down.
+    Down(usize),
+    /// Files of this level are rewritten.
+    Bottom(usize),
+    /// Files of this level are moved.
+    Refit(usize),
+    Done,
+}
+
+impl RangeCompaction {
+    /// Of the user keys from `begin` to `end`, both inclusive and without timestamps, `None`: unbounded. `has_filter`: the
+    /// family has a compaction filter. `next_file_number`: that of the next new file.
+    pub fn new(
+        options: CompactRangeOptions,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+        has_filter: bool,
+        next_file_number: u64,
+    ) -> RangeCompaction {
+        RangeCompaction {
+            options,
+            begin: begin.map(<[u8]>::to_vec),
+            end: end.map(<[u8]>::to_vec),
+            has_filter,
+            next_file_number,
+            phase: Phase::Start,
+            at: None,
+        }
+    }
+
+    /// What to do next. The plan it returned before must have been run and [`finish`](super::Running::finish)ed.
+    pub fn step(&mut self, context: &PickContext<'_>) -> Result<RangeStep> {
+        loop {
+            match self.phase {
+                Phase::Start => {
+                    let files = Files::of(context.version);
+                    let begin = self.begin.as_ref().map(|begin| stamped(&files, begin, 0xff));
+                    let end = self.end.as_ref().map(|end| stamped(&files, end, 0));
+                    let overlaps =
+                        |level: &usize| context.version.overlaps(*level, begin.as_deref(), end.as_deref());
+                    let first = (0..context.version.num_levels()).find(overlaps);
+                    self.phase = match first {
+                        Some(level) => self.below(context, level),
+                        None => Phase::Done,
+                    };
+                }
+                Phase::Down(level) => {
+                    let base = LevelTargets::new(context.version, context.options).base_level;
+                    let output_level = if level == 0 { base } else { level + 1 };
+                    let picked = self.pick(context, level, OutputLevel::Level(output_level), None);
+                    if let Some(step) = self.took(picked, self.below(context, output_level)) {
+                        return Ok(step);
+                    }
+                }
+                Phase::Bottom(level) => {
+                    let first_new = match self.options.bottommost_level_compaction {
+                        BottommostLevelCompaction::Force => None,
+                        _ => Some(self.next_file_number),
+                    };
+                    let picked = self.pick(context, level, OutputLevel::Level(level), first_new);
+                    if let Some(step) = self.took(picked, self.refit_or_done(level)) {
+                        return Ok(step);
+                    }
+                }
+                Phase::Refit(level) => {
+                    let step = refit(context, level, self.options.target_level)?;
+                    if !matches!(step, RangeStep::Wait) {
+                        self.phase = Phase::Done;
+                    }
+                    return Ok(step);
+                }
+                Phase::Done => return Ok(RangeStep::Done),
+            }
+        }
+    }
+
+    fn pick(
+        &self,
+        context: &PickContext<'_>,
+        input_level: usize,
+        output: OutputLevel,
+        max_file_num_to_ignore: Option<u64>,
+    ) -> RangePick {
+        pick_range(
+            context,
+            &RangeRequest {
+                input_level,
+                output,
+                begin: self.at.as_deref().or(self.begin.as_deref()),
+                end: self.end.as_deref(),
+                max_file_num_to_ignore,
+                // A filter is to see every entry.
+                allow_trivial_move: !self.has_filter && output != OutputLevel::Level(input_level),
+            },
+        )
+    }
+
+    /// Takes up what was picked in the current phase, which `next` follows when nothing is left.
+    fn took(&mut self, picked: RangePick, next: Phase) -> Option<RangeStep> {
+        match picked {
+            RangePick::Plan { plan, rest } => {
+                if rest.is_none() {
+                    self.phase = next;
+                }
+                self.at = rest;
+                Some(RangeStep::Compact(plan))
+            }
+            RangePick::Conflict => Some(RangeStep::Wait),
+            RangePick::Nothing => {
+                self.phase = next;
+                self.at = None;
+                None
+            }
+        }
+    }
+
+    /// What follows once the files of the range are in `level` or below.
+    fn below(&self, context: &PickContext<'_>, level: usize) -> Phase {
+        let version = context.version;
+        // With fixed sizes, what lies below the last level with files would only be moved further and further.
+        let levels = if context.options.level_compaction_dynamic_level_bytes {
+            version.num_levels()
+        } else {
+            version.num_non_empty_levels()
+        };
+        if level == 0 && version.num_levels() > 1 {
+            return Phase::Down(0);
+        }
+        if level > 0 && level + 1 < levels {
+            return Phase::Down(level);
+        }
+        let rewrites = match self.options.bottommost_level_compaction {
+            BottommostLevelCompaction::Skip => false,
+            BottommostLevelCompaction::IfHaveCompactionFilter => self.has_filter,
+            BottommostLevelCompaction::Force | BottommostLevelCompaction::ForceOptimized => true,
+        };
+        if rewrites {
+            Phase::Bottom(level)
+        } else {
+            self.refit_or_done(level)
+        }
+    }
+
+    fn refit_or_done(&self, level: usize) -> Phase {
+        if self.options.change_level {
+            Phase::Refit(level)
+        } else {
+            Phase::Done
+        }
+    }
+}
+
+/// Moves all files of `level` to `target_level` (`None`: to the highest empty level that may hold as much).
+fn refit(context: &PickContext<'_>, level: usize, target_level: Option<usize>) -> Result<RangeStep> {
+    let version = context.version;
+    let files = version.files(level);
+    if files.is_empty() {
+        return Ok(RangeStep::Done);
+    }
+    let targets = LevelTargets::new(version, context.options);
+    let to = match target_level {
+        Some(to) if to >= version.num_levels() => {
+            return Err(Error::invalid_argument("Target level exceeds number of levels"));
+        }
+        Some(to) => to,
+        None => {
+            let holds = |&to: &usize| {
+                version.files(to).is_empty() && targets.max_bytes[to] >= version.level_bytes(level)
+            };
+            (1..level).rev().take_while(holds).last().unwrap_or(level)
+        }
+    };
+    if to == level {
+        return Ok(RangeStep::Done);
+    }
+    if level == 0 {
+        return Err(Error::not_supported(
+            "Cannot change from level 0 to other levels.",
+        ));
+    }
+    if to == 0 && files.len() > 1 {
+        return Err(Error::new(
+            ErrorKind::Aborted,
+            "Moving more than 1 file from non-L0 to L0 is not allowed as it does not bring any benefit to read nor \
+             write throughput.",
+        ));
+    }
+    let mut between = if to > level {
+        level + 1..=to
+    } else {
+        to..=level - 1
+    };
+    if between.clone().any(|between| !version.files(between).is_empty()) {
+        return Err(Error::not_supported(
+            "Levels between source and target are not empty for a move.",
+        ));
+    }
+    let inputs = level_inputs(level, files.to_vec(), to, Vec::new());
+    if any_busy(files) || between.any(|between| conflicts(context, &inputs, between)) {
+        return Ok(RangeStep::Wait);
+    }
+    Ok(RangeStep::Compact(Box::new(Plan::new(Parts {
+        version,
+        inputs,
+        output_level: to,
+        grandparents: Vec::new(),
+        trivial_move: true,
+        target_file_size: context.options.target_file_size(to, targets.base_level),
+        max_compaction_bytes: u64::MAX,
+        reason: CompactionReason::RefitLevel,
+        score: 0.0,
+    }))))
+}

@@ -1,0 +1,296 @@
+//! One compaction, decided but not begun.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use base::UserComparator;
+use base::internal_key;
+use manifest::{FileMetadata, Version};
+
+use crate::beyond::BeyondOutput;
+use crate::order;
+
+/// Why something is compacted. The names are RocksDB's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompactionReason {
+    /// L0 has too many files, or too many bytes.
+    LevelL0FilesNum,
+    /// A level is larger than it may be.
+    LevelMaxLevelSize,
+    /// A user asked for it.
+    ManualCompaction,
+    /// A file is marked: a collector of table properties, or a user, asked for it.
+    FilesMarkedForCompaction,
+    /// A snapshot was released, and a file at the bottom holds what only it could see.
+    BottommostFiles,
+    /// A file's data is older than `ttl`.
+    Ttl,
+    /// A file is older than `periodic_compaction_seconds`.
+    PeriodicCompaction,
+    /// Files change their level at the end of a manual compaction.
+    RefitLevel,
+}
+
+impl fmt::Display for CompactionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Files of one level, in the order they have there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelFiles {
+    /// The level.
+    pub level: usize,
+    /// Of L0 the newest first, else by key.
+    pub files: Vec<Arc<FileMetadata>>,
+}
+
+impl LevelFiles {
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files
+            .iter()
+            .fold(0, |sum: u64, file| sum.saturating_add(file.size))
+    }
+}
+
+/// One compaction, decided but not begun. Hand it to [`Running::start`](crate::Running::start) before anything else is picked.
+///
+/// It displays as `L0 [000012 000015] + L4 [000007] -> L4, reason LevelL0FilesNum, 12.3 MB`, with `, trivial move` or
+/// `, bottommost` behind it where that is so.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is compacted: one level, or a level and the output level, by ascending level; no level without files.
+    pub inputs: Vec<LevelFiles>,
+    /// Where the output goes.
+    pub output_level: usize,
+    /// The files of the first level below the output that overlap it: the output is cut with regard to them.
+    pub grandparents: Vec<Arc<FileMetadata>>,
+    /// Nothing is to be rewritten: the files of the only input level are moved to the output level as they are.
+    pub trivial_move: bool,
+    /// Nothing older than the inputs lies in their key range: deletions and sequence numbers may go.
+    pub bottommost: bool,
+    /// Every file of the version takes part.
+    pub is_full_compaction: bool,
+    /// Bytes an output file should have.
+    pub target_file_size: u64,
+    /// Bytes from which on an output file is closed in any case.
+    pub max_output_file_size: u64,
+    /// Bytes an output file and the grandparents it overlaps should not exceed together.
+    pub max_compaction_bytes: u64,
+    /// Why.
+    pub reason: CompactionReason,
+    /// How urgent the level was; 0 where no level's size is the reason.
+    pub score: f64,
+    /// Smallest user key of the inputs, as it stands in a file's bounds.
+    pub smallest_user_key: Box<[u8]>,
+    /// Largest user key of the inputs.
+    pub largest_user_key: Box<[u8]>,
+    cmp: UserComparator,
+    beyond: BeyondOutput,
+}
+
+/// What a plan is made of; the rest follows from the version.
+pub(crate) struct Parts<'a> {
+    pub(crate) version: &'a Version,
+    pub(crate) inputs: Vec<LevelFiles>,
+    pub(crate) output_level: usize,
+    pub(crate) grandparents: Vec<Arc<FileMetadata>>,
+    pub(crate) trivial_move: bool,
+    pub(crate) target_file_size: u64,
+    pub(crate) max_compaction_bytes: u64,
+    pub(crate) reason: CompactionReason,
+    pub(crate) score: f64,
+}
+
+impl Plan {
+    pub(crate) fn new(parts: Parts<'_>) -> Plan {
+        let version = parts.version;
+        let cmp = version.cmp().user().clone();
+        let (smallest, largest) = user_key_range(&cmp, &parts.inputs);
+        let output_level = parts.output_level;
+        // Moving files back up, or down, does not look at entries.
+        let bottommost = parts.reason != CompactionReason::RefitLevel
+            && is_bottommost(version, &parts.inputs, output_level, smallest, largest);
+        let beyond = if bottommost {
+            BeyondOutput::nothing(cmp.clone())
+        } else if output_level == 0 {
+            BeyondOutput::anything(cmp.clone())
+        } else {
+            let runs = (output_level + 1..version.num_levels()).map(|level| {
+                let range = version.overlapping_range(level, Some(smallest), Some(largest));
+                let key = |internal: &[u8]| order::bare_user_key(&cmp, internal).into();
+                let files = version.files(level)[range].iter();
+                files
+                    .map(|file| (key(&file.smallest), key(&file.largest)))
+                    .collect()
+            });
+            BeyondOutput::new(cmp.clone(), runs.collect())
+        };
+        let num_inputs: usize = parts.inputs.iter().map(|input| input.files.len()).sum();
+        let aligned = !bottommost && !parts.grandparents.is_empty();
+        Plan {
+            output_level,
+            trivial_move: parts.trivial_move,
+            bottommost,
+            is_full_compaction: num_inputs == version.num_files(),
+            target_file_size: parts.target_file_size,
+            // Above the bottom a file may grow further until a grandparent's boundary comes.
+            max_output_file_size: parts.target_file_size.saturating_mul(if aligned { 2 } else { 1 }),
+            max_compaction_bytes: parts.max_compaction_bytes,
+            reason: parts.reason,
+            score: parts.score,
+            smallest_user_key: smallest.into(),
+            largest_user_key: largest.into(),
+            grandparents: parts.grandparents,
+            inputs: parts.inputs,
+            cmp,
+            beyond,
+        }
+    }
+
+    /// The topmost input level.
+    pub fn start_level(&self) -> usize {
+        self.inputs[0].level
+    }
+
+    /// Bytes of all inputs.
+    pub fn input_bytes(&self) -> u64 {
+        self.inputs
+            .iter()
+            .fold(0, |sum: u64, input| sum.saturating_add(input.bytes()))
+    }
+
+    /// All inputs with their levels.
+    pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<FileMetadata>)> {
+        self.inputs
+            .iter()
+            .flat_map(|input| input.files.iter().map(|file| (input.level, file)))
+    }
+
+    /// Number of input files.
+    pub fn num_input_files(&self) -> usize {
+        self.inputs.iter().map(|input| input.files.len()).sum()
+    }
+
+    /// What lies below the output, for [`CompactionRules`](crate::CompactionRules).
+    pub fn beyond(&self) -> BeyondOutput {
+        self.beyond.clone()
+    }
+
+    /// The bounds, internal keys both, that the tombstones of file `file` of `inputs[input]` are to be cut to.
+    ///
+    /// Those of the file; or, where older releases let the versions of one user key span files, those of all the files
+    /// so connected: between them a tombstone's coverage has no gap.
+    pub fn tombstone_bounds(&self, input: usize, file: usize) -> (&[u8], &[u8]) {
+        let LevelFiles { level, files } = &self.inputs[input];
+        let connected = |left: usize| {
+            *level > 0
+                && order::boundaries(&self.cmp, &files[left].largest, &files[left + 1].smallest)
+                    == Ordering::Equal
+        };
+        let (mut first, mut last) = (file, file);
+        while first > 0 && connected(first - 1) {
+            first -= 1;
+        }
+        while last + 1 < files.len() && connected(last) {
+            last += 1;
+        }
+        (&files[first].smallest, &files[last].largest)
+    }
+}
+
+/// The smallest and the largest user key of the inputs.
+fn user_key_range<'a>(cmp: &UserComparator, inputs: &'a [LevelFiles]) -> (&'a [u8], &'a [u8]) {
+    let files = || inputs.iter().flat_map(|input| &input.files);
+    let smallest = files()
+        .map(|file| file.smallest_user_key())
+        .min_by(|a, b| cmp.compare(a, b));
+    let largest = files()
+        .map(|file| internal_key::user_key(&file.largest))
+        .max_by(|a, b| cmp.compare(a, b));
+    (smallest.unwrap_or_default(), largest.unwrap_or_default())
+}
+
+/// True if nothing older than the inputs lies in their key range. In L0, for simplicity: nothing older at all.
+fn is_bottommost(
+    version: &Version,
+    inputs: &[LevelFiles],
+    output_level: usize,
+    smallest: &[u8],
+    largest: &[u8],
+) -> bool {
+    if output_level == 0 {
+        let oldest = version.files(0).last().map(|file| file.number);
+        let oldest_input = inputs
+            .first()
+            .and_then(|input| input.files.last())
+            .map(|file| file.number);
+        return oldest == oldest_input
+            && (1..version.num_levels()).all(|level| version.files(level).is_empty());
+    }
+    (output_level + 1..version.num_levels())
+        .all(|level| !version.overlaps(level, Some(smallest), Some(largest)))
+}
+
+/// Bytes for people: a number and `B`, `KB`, `MB`, `GB` or `TB`, each 1024 of the one before.
+pub(crate) struct HumanBytes(pub(crate) u64);
+
+impl fmt::Display for HumanBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let mut size = self.0 as f64 / 1024.0;
+        let mut units = ["KB", "MB", "GB"].iter();
+        let unit = loop {
+            match units.next() {
+                Some(unit) if size < 1000.0 => break unit,
+                Some(_) => size /= 1024.0,
+                None => break &"TB",
+            }
+        };
+        write!(f, "{size:.1} {unit}")
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, input) in self.inputs.iter().enumerate() {
+            let plus = if i > 0 { " + " } else { "" };
+            write!(f, "{plus}L{} [", input.level)?;
+            for (i, file) in input.files.iter().enumerate() {
+                let blank = if i > 0 { " " } else { "" };
+                write!(f, "{blank}{:06}", file.number)?;
+            }
+            f.write_str("]")?;
+        }
+        let size = HumanBytes(self.input_bytes());
+        write!(f, " -> L{}, reason {}, {size}", self.output_level, self.reason)?;
+        if self.trivial_move {
+            f.write_str(", trivial move")?;
+        } else if self.bottommost {
+            f.write_str(", bottommost")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_readable() {
+        let shown: Vec<String> = [0, 1023, 1024, 12_897_485, 1023 << 20, u64::MAX]
+            .iter()
+            .map(|&bytes| HumanBytes(bytes).to_string())
+            .collect();
+        assert_eq!(
+            shown,
+            ["0 B", "1023 B", "1.0 KB", "12.3 MB", "1.0 GB", "16777216.0 TB"]
+        );
+    }
+}

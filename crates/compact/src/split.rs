@@ -1,0 +1,173 @@
+//! When to close an output file and begin the next, by RocksDB's rules.
+//!
+//! A file ends when it is large enough, and before that where this spares later compactions: at the boundaries of the
+//! *grandparents*, the files of the next level that its own next compaction will have to rewrite. A file should not
+//! overlap too many bytes of them, nor span one it has no key in, and prefers to end where one of them does. All versions
+//! of a user key stay in one file.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::UserComparator;
+use manifest::FileMetadata;
+
+use crate::order;
+use crate::plan::Plan;
+
+/// Decides where the output of one compaction is cut. Shown every key before it is written, in order.
+#[derive(Debug)]
+pub struct OutputSplitter {
+    cmp: UserComparator,
+    /// 0: nothing is ever cut.
+    output_level: usize,
+    grandparents: Vec<Arc<FileMetadata>>,
+    target_file_size: u64,
+    max_output_file_size: u64,
+    max_compaction_bytes: u64,
+
+    /// The grandparent the last key lies in, or the one behind the gap it lies in.
+    at: usize,
+    in_gap: bool,
+    /// Some key was shown.
+    started: bool,
+    /// Bytes of the grandparents the current file reaches into.
+    overlapped_bytes: u64,
+    /// Grandparent boundaries within the current file.
+    boundaries: u64,
+}
+
+impl OutputSplitter {
+    /// For the output of `plan`.
+    pub fn new(cmp: UserComparator, plan: &Plan) -> OutputSplitter {
+        OutputSplitter {
+            cmp,
+            output_level: plan.output_level,
+            grandparents: plan.grandparents.clone(),
+            target_file_size: plan.target_file_size,
+            max_output_file_size: plan.max_output_file_size,
+            max_compaction_bytes: plan.max_compaction_bytes,
+            at: 0,
+            in_gap: true,
+            started: false,
+            overlapped_bytes: 0,
+            boundaries: 0,
+        }
+    }
+
+    /// One file takes everything: for flushes.
+    pub fn never(cmp: UserComparator) -> OutputSplitter {
+        OutputSplitter {
+            cmp,
+            output_level: 0,
+            grandparents: Vec::new(),
+            target_file_size: u64::MAX,
+            max_output_file_size: u64::MAX,
+            max_compaction_bytes: u64::MAX,
+            at: 0,
+            in_gap: true,
+            started: false,
+            overlapped_bytes: 0,
+            boundaries: 0,
+        }
+    }
+
+    /// Takes note of the next key, and says whether the current file, of `file_size` bytes so far, is to end before it;
+    /// then it does. `file_size` is `None` where no file is open. `starts_user_key`: see
+    /// [`CompactionCursor::starts_user_key`](crate::CompactionCursor::starts_user_key).
+    #[inline]
+    pub fn should_stop_before(&mut self, key: &[u8], file_size: Option<u64>, starts_user_key: bool) -> bool {
+        if self.output_level == 0 || !starts_user_key {
+            return false;
+        }
+        let before = self.overlapped_bytes;
+        let crossed = if self.grandparents.is_empty() {
+            0
+        } else {
+            self.advance(key)
+        };
+        let Some(file_size) = file_size else { return false };
+        let stop = file_size >= self.max_output_file_size
+            || (crossed > 0 && self.is_good_end(crossed, self.overlapped_bytes - before, file_size));
+        if stop {
+            self.boundaries = 0;
+            self.overlapped_bytes = self.bytes_under(key);
+        }
+        stop
+    }
+
+    /// Whether to end a file where `crossed` boundaries of grandparents, of `new_bytes` bytes, lie before the next key.
+    fn is_good_end(&self, crossed: u64, new_bytes: u64, file_size: u64) -> bool {
+        // Its next compaction would be too large.
+        if self.overlapped_bytes.saturating_add(file_size) > self.max_compaction_bytes {
+            return true;
+        }
+        // A grandparent of some size has no key of this file's: without the cut it would be rewritten for nothing.
+        let whole_file_in_between = if self.in_gap { 2 } else { 3 };
+        if crossed >= whole_file_in_between && new_bytes > self.target_file_size / 8 {
+            return true;
+        }
+        // Large enough to end at a boundary. The more of them it has passed, the likelier another comes before the
+        // target is reached: from half of the target to nine tenths.
+        let percent = 50 + (self.boundaries * 5).min(40);
+        file_size >= self.target_file_size.div_ceil(100) * percent
+    }
+
+    /// Moves to the grandparent that `key` lies in, or the gap; returns the boundaries crossed on the way.
+    fn advance(&mut self, key: &[u8]) -> u64 {
+        let cmp = &self.cmp;
+        let mut crossed = 0;
+        while let Some(file) = self.grandparents.get(self.at) {
+            if self.in_gap {
+                if order::boundaries(cmp, key, &file.smallest) == Ordering::Less {
+                    break;
+                }
+                if self.started {
+                    crossed += 1;
+                    self.overlapped_bytes += file.size;
+                    self.boundaries += 1;
+                }
+                self.in_gap = false;
+            } else {
+                let within = match order::boundaries(cmp, key, &file.largest) {
+                    Ordering::Less => true,
+                    Ordering::Greater => false,
+                    // Of several files with this key, the last.
+                    Ordering::Equal => self
+                        .grandparents
+                        .get(self.at + 1)
+                        .is_none_or(|next| order::boundaries(cmp, key, &next.smallest) == Ordering::Less),
+                };
+                if within {
+                    break;
+                }
+                if self.started {
+                    crossed += 1;
+                    self.boundaries += 1;
+                }
+                self.in_gap = true;
+                self.at += 1;
+            }
+        }
+        if !self.started {
+            self.started = true;
+            self.overlapped_bytes = self.bytes_under(key);
+        }
+        crossed
+    }
+
+    /// Bytes of the grandparents that have `key` in their range.
+    fn bytes_under(&self, key: &[u8]) -> u64 {
+        if self.in_gap {
+            return 0;
+        }
+        let holds =
+            |file: &&Arc<FileMetadata>| order::boundaries(&self.cmp, key, &file.largest) == Ordering::Equal;
+        let before = self.grandparents[..self.at].iter().rev().take_while(holds);
+        self.grandparents
+            .get(self.at)
+            .into_iter()
+            .chain(before)
+            .map(|file| file.size)
+            .sum()
+    }
+}

@@ -1,0 +1,330 @@
+//! When writes must be slowed or stopped so that flushes and compactions keep up, by RocksDB's rules.
+
+use std::fmt;
+
+use crate::options::LeveledOptions;
+
+/// What writes wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StallCause {
+    /// Too many memtables wait to be flushed.
+    MemtableLimit,
+    /// L0 has too many files.
+    L0FileCountLimit,
+    /// Too many bytes wait to be compacted.
+    PendingCompactionBytes,
+}
+
+/// Whether writes may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StallCondition {
+    /// At full speed.
+    Normal,
+    /// At [`DelayedWriteRate`].
+    Delayed {
+        /// Why.
+        cause: StallCause,
+    },
+    /// Not at all.
+    Stopped {
+        /// Why.
+        cause: StallCause,
+    },
+}
+
+impl fmt::Display for StallCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StallCondition::Normal => f.write_str("normal"),
+            StallCondition::Delayed { cause } => write!(f, "delayed ({cause})"),
+            StallCondition::Stopped { cause } => write!(f, "stopped ({cause})"),
+        }
+    }
+}
+
+impl fmt::Display for StallCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StallCause::MemtableLimit => "memtable-limit",
+            StallCause::L0FileCountLimit => "l0-file-count-limit",
+            StallCause::PendingCompactionBytes => "pending-compaction-bytes",
+        })
+    }
+}
+
+/// How many memtables a family may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBufferLimits {
+    /// Memtables, the one written to included. 2.
+    pub max_write_buffer_number: usize,
+    /// Immutable memtables a flush waits for. 1.
+    pub min_write_buffer_number_to_merge: usize,
+}
+
+impl Default for WriteBufferLimits {
+    fn default() -> WriteBufferLimits {
+        WriteBufferLimits {
+            max_write_buffer_number: 2,
+            min_write_buffer_number_to_merge: 1,
+        }
+    }
+}
+
+/// The state of one column family that decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StallInputs {
+    /// Immutable memtables not flushed.
+    pub unflushed_memtables: usize,
+    /// Files in L0.
+    pub l0_files: usize,
+    /// [`Scores::pending_compaction_bytes`](crate::score::Scores::pending_compaction_bytes).
+    pub pending_compaction_bytes: u64,
+}
+
+/// Whether writes to the family may go on. Stops come before delays; among them memtables, then L0, then bytes due.
+pub fn condition(
+    inputs: StallInputs,
+    options: &LeveledOptions,
+    buffers: WriteBufferLimits,
+) -> StallCondition {
+    let compacts = !options.disable_auto_compactions;
+    let over = |limit: u64| compacts && limit > 0 && inputs.pending_compaction_bytes >= limit;
+    let stopped = |cause| StallCondition::Stopped { cause };
+    let delayed = |cause| StallCondition::Delayed { cause };
+    if inputs.unflushed_memtables >= buffers.max_write_buffer_number {
+        stopped(StallCause::MemtableLimit)
+    } else if compacts && inputs.l0_files >= options.level0_stop_writes_trigger {
+        stopped(StallCause::L0FileCountLimit)
+    } else if over(options.hard_pending_compaction_bytes_limit) {
+        stopped(StallCause::PendingCompactionBytes)
+    } else if buffers.max_write_buffer_number > 3
+        && inputs.unflushed_memtables >= buffers.max_write_buffer_number - 1
+        && inputs.unflushed_memtables > buffers.min_write_buffer_number_to_merge
+    {
+        delayed(StallCause::MemtableLimit)
+    } else if compacts
+        && options
+            .level0_slowdown_writes_trigger
+            .is_some_and(|trigger| inputs.l0_files >= trigger)
+    {
+        delayed(StallCause::L0FileCountLimit)
+    } else if over(options.soft_pending_compaction_bytes_limit) {
+        delayed(StallCause::PendingCompactionBytes)
+    } else {
+        StallCondition::Normal
+    }
+}
+
+/// True when a delayed family is so near to a stop that its rate must fall faster.
+pub fn near_stop(inputs: StallInputs, options: &LeveledOptions, cause: StallCause) -> bool {
+    match cause {
+        StallCause::MemtableLimit => false,
+        StallCause::L0FileCountLimit => inputs.l0_files + 2 >= options.level0_stop_writes_trigger,
+        StallCause::PendingCompactionBytes => {
+            let soft = options.soft_pending_compaction_bytes_limit;
+            let hard = options.hard_pending_compaction_bytes_limit;
+            hard > soft && inputs.pending_compaction_bytes.saturating_sub(soft) > (hard - soft) / 4 * 3
+        }
+    }
+}
+
+/// The rate of delayed writes: follows the bytes of compaction due, falling while they grow and rising as they shrink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedWriteRate {
+    max: u64,
+    rate: u64,
+    last_due: u64,
+}
+
+/// The rate is never brought below this, in bytes a second, unless the user's own limit is lower.
+const MIN_WRITE_RATE: u64 = 16 << 10;
+const SLOWER: f64 = 0.8;
+const NEAR_STOP: f64 = 0.6;
+const RECOVERED: f64 = 1.4;
+
+impl DelayedWriteRate {
+    /// Starts at `delayed_write_rate`, in bytes a second, which it never exceeds.
+    pub fn new(delayed_write_rate: u64) -> DelayedWriteRate {
+        DelayedWriteRate {
+            max: delayed_write_rate,
+            rate: delayed_write_rate,
+            last_due: 0,
+        }
+    }
+
+    /// Bytes a second that delayed writes may take now.
+    pub fn bytes_per_second(&self) -> u64 {
+        self.rate
+    }
+
+    /// Adjusts to a new state of the family. `was_delayed`: writes were delayed or stopped before it; `near_stop`:
+    /// they were stopped, or [`near_stop`] holds.
+    pub fn update(&mut self, pending_compaction_bytes: u64, was_delayed: bool, near_stop: bool) {
+        if was_delayed && self.max > MIN_WRITE_RATE {
+            let scaled = |factor: f64| (self.rate as f64 * factor) as u64;
+            if near_stop {
+                self.rate = scaled(NEAR_STOP).max(MIN_WRITE_RATE);
+            } else if self.last_due > pending_compaction_bytes {
+                self.rate = scaled(1.0 / SLOWER).min(self.max);
+            } else if self.last_due > 0 {
+                self.rate = scaled(SLOWER).max(MIN_WRITE_RATE);
+            }
+        }
+        self.last_due = pending_compaction_bytes;
+    }
+
+    /// The family is normal again: the next delay begins somewhat faster than this one ended.
+    pub fn recovered(&mut self) {
+        self.rate = ((self.rate as f64 * RECOVERED) as u64).min(self.max);
+        self.last_due = 0;
+    }
+}
+
+/// True when compactions should take more threads than one although writes are not delayed yet: the same signs of
+/// falling behind as RocksDB's. `bottommost_bytes`: size of the files with nothing below them.
+pub fn wants_more_compactions(
+    inputs: StallInputs,
+    options: &LeveledOptions,
+    bottommost_bytes: u64,
+    files_marked: usize,
+) -> bool {
+    let trigger = options.level0_file_num_compaction_trigger;
+    let slowdown = options.level0_slowdown_writes_trigger.unwrap_or(trigger);
+    let quarter_way = trigger + slowdown.saturating_sub(trigger) / 4;
+    if inputs.l0_files >= quarter_way.min(trigger * 2) {
+        return true;
+    }
+    let soft = options.soft_pending_compaction_bytes_limit;
+    let due = if bottommost_bytes == 0 {
+        soft / 4
+    } else {
+        // A small family must not take the others' threads: at least a full compaction of L0 must be due.
+        let behind = (bottommost_bytes / 8).max(options.max_bytes_for_level_base.saturating_mul(2));
+        behind.min(soft / 4)
+    };
+    soft == 0 || inputs.pending_compaction_bytes >= due || files_marked >= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(unflushed_memtables: usize, l0_files: usize, gib_due: u64) -> String {
+        let inputs = StallInputs {
+            unflushed_memtables,
+            l0_files,
+            pending_compaction_bytes: gib_due << 30,
+        };
+        let buffers = WriteBufferLimits {
+            max_write_buffer_number: 4,
+            min_write_buffer_number_to_merge: 1,
+        };
+        condition(inputs, &LeveledOptions::default(), buffers).to_string()
+    }
+
+    #[test]
+    fn each_limit_has_its_condition_and_stops_come_first() {
+        assert_eq!(at(2, 19, 63), "normal");
+        assert_eq!(at(3, 0, 0), "delayed (memtable-limit)");
+        assert_eq!(at(4, 0, 0), "stopped (memtable-limit)");
+        assert_eq!(at(0, 20, 0), "delayed (l0-file-count-limit)");
+        assert_eq!(at(0, 36, 0), "stopped (l0-file-count-limit)");
+        assert_eq!(at(0, 0, 64), "delayed (pending-compaction-bytes)");
+        assert_eq!(at(0, 0, 256), "stopped (pending-compaction-bytes)");
+        assert_eq!(at(3, 36, 256), "stopped (l0-file-count-limit)");
+        assert_eq!(at(4, 36, 256), "stopped (memtable-limit)");
+    }
+
+    #[test]
+    fn without_automatic_compactions_only_memtables_stall() {
+        let options = LeveledOptions {
+            disable_auto_compactions: true,
+            ..LeveledOptions::default()
+        };
+        let inputs = StallInputs {
+            unflushed_memtables: 1,
+            l0_files: 1000,
+            pending_compaction_bytes: u64::MAX,
+        };
+        assert_eq!(
+            condition(inputs, &options, WriteBufferLimits::default()),
+            StallCondition::Normal
+        );
+    }
+
+    #[test]
+    fn two_memtables_are_not_delayed_before_they_stop() {
+        let inputs = |unflushed_memtables| StallInputs {
+            unflushed_memtables,
+            ..StallInputs::default()
+        };
+        let of = |n| {
+            condition(
+                inputs(n),
+                &LeveledOptions::default(),
+                WriteBufferLimits::default(),
+            )
+        };
+        assert_eq!(of(1), StallCondition::Normal);
+        assert_eq!(
+            of(2),
+            StallCondition::Stopped {
+                cause: StallCause::MemtableLimit
+            }
+        );
+    }
+
+    #[test]
+    fn the_rate_falls_while_debt_grows_and_rises_as_it_shrinks() {
+        let mut rate = DelayedWriteRate::new(1 << 20);
+        rate.update(100, false, false);
+        assert_eq!(rate.bytes_per_second(), 1 << 20);
+        rate.update(100, true, false);
+        assert_eq!(rate.bytes_per_second(), 838_860);
+        rate.update(90, true, false);
+        assert_eq!(rate.bytes_per_second(), (1 << 20) - 1);
+        for _ in 0..50 {
+            rate.update(200, true, true);
+        }
+        assert_eq!(rate.bytes_per_second(), 16 << 10);
+        rate.recovered();
+        assert_eq!(rate.bytes_per_second(), 22_937);
+    }
+
+    #[test]
+    fn near_stop_is_the_last_quarter_or_two_files() {
+        let options = LeveledOptions::default();
+        let inputs = |l0_files, gib: u64| StallInputs {
+            unflushed_memtables: 0,
+            l0_files,
+            pending_compaction_bytes: gib << 30,
+        };
+        assert!(!near_stop(inputs(33, 0), &options, StallCause::L0FileCountLimit));
+        assert!(near_stop(inputs(34, 0), &options, StallCause::L0FileCountLimit));
+        assert!(!near_stop(
+            inputs(0, 208),
+            &options,
+            StallCause::PendingCompactionBytes
+        ));
+        assert!(near_stop(
+            inputs(0, 209),
+            &options,
+            StallCause::PendingCompactionBytes
+        ));
+    }
+
+    #[test]
+    fn more_compactions_run_before_writes_are_delayed() {
+        let options = LeveledOptions::default();
+        let inputs = |l0_files, mib: u64| StallInputs {
+            unflushed_memtables: 0,
+            l0_files,
+            pending_compaction_bytes: mib << 20,
+        };
+        assert!(!wants_more_compactions(inputs(7, 0), &options, 0, 0));
+        assert!(wants_more_compactions(inputs(8, 0), &options, 0, 0));
+        assert!(!wants_more_compactions(inputs(0, 511), &options, 1 << 30, 0));
+        assert!(wants_more_compactions(inputs(0, 512), &options, 1 << 30, 0));
+        assert!(wants_more_compactions(inputs(0, 0), &options, 1 << 30, 2));
+    }
+}

@@ -1,0 +1,157 @@
+//! The range tombstones of a compaction: what they hide of its input, and which of them its output still needs.
+//!
+//! A tombstone hides an older entry if no snapshot lies between the two. In the output a fragment keeps, of all
+//! tombstones between two snapshots, the newest; and none at all that every snapshot sees and that has nothing left to
+//! hide below the output level.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Result, SeqNo, UserComparator};
+use rangedel::{Fragment, FragmentedTombstones, RangeTombstone, TombstoneCursor};
+
+use crate::beyond::BeyondOutput;
+use crate::cursor::TombstoneRules;
+use crate::order;
+
+/// The range tombstones of all inputs of one compaction, fragmented together. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CompactionTombstones {
+    cmp: UserComparator,
+    all: Arc<FragmentedTombstones>,
+}
+
+impl CompactionTombstones {
+    /// No tombstones, in the order `cmp`.
+    pub fn none(cmp: UserComparator) -> CompactionTombstones {
+        CompactionTombstones {
+            cmp,
+            all: FragmentedTombstones::empty(),
+        }
+    }
+
+    /// The tombstones of `sets`, each cut to the bounds its file has in the version
+    /// ([`Plan::tombstone_bounds`](crate::Plan::tombstone_bounds)).
+    pub fn new(cmp: UserComparator, sets: &[&FragmentedTombstones]) -> CompactionTombstones {
+        let all = Arc::new(FragmentedTombstones::merge(&cmp, sets));
+        CompactionTombstones { cmp, all }
+    }
+
+    /// True without tombstones.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The fragments, in order.
+    pub fn fragments(&self) -> &Arc<FragmentedTombstones> {
+        &self.all
+    }
+
+    /// Whether history up to `timestamp` may be dropped: it always may without timestamps.
+    fn droppable(&self, timestamp: &[u8], full_history_ts_low: Option<&[u8]>) -> bool {
+        timestamp.is_empty()
+            || full_history_ts_low
+                .is_some_and(|low| self.cmp.compare_timestamp(timestamp, low) == Ordering::Less)
+    }
+
+    /// A cursor that finds the tombstones under which an entry may be dropped.
+    pub(crate) fn cursor(&self, full_history_ts_low: Option<&[u8]>) -> TombstoneCursor {
+        let hiding = if self.cmp.timestamp_size() == 0 {
+            Arc::clone(&self.all)
+        } else {
+            // Under a tombstone not older than the limit a reader may still look at the entry's own time.
+            let old = self.all.iter().flat_map(|fragment| {
+                (0..fragment.seqnos.len())
+                    .filter(move |&i| self.droppable(fragment.timestamp(i), full_history_ts_low))
+                    .map(move |i| tombstone(&fragment, fragment.start, fragment.end, i))
+            });
+            Arc::new(FragmentedTombstones::build(old, &self.cmp))
+        };
+        TombstoneCursor::new(self.cmp.clone(), [hiding])
+    }
+
+    /// Hands the tombstones that belong into an output file of the user keys from `lower` (`None`: the first) up to
+    /// `upper`, exclusive (`None`: behind the last), both without timestamp, to `emit`: by start, newest first, cut to
+    /// that range. Lower bounds must not descend from call to call with the same `beyond`.
+    pub(crate) fn output(
+        &self,
+        lower: Option<&[u8]>,
+        upper: Option<&[u8]>,
+        rules: TombstoneRules<'_>,
+        beyond: &mut BeyondOutput,
+        mut emit: impl FnMut(&RangeTombstone) -> Result<()>,
+    ) -> Result<()> {
+        let cmp = &self.cmp;
+        let droppable = |timestamp: &[u8]| self.droppable(timestamp, rules.full_history_ts_low);
+        let first = match lower {
+            Some(lower) => partition(self.all.len(), |i| {
+                order::bare(cmp, self.all.fragment(i).end, lower) != Ordering::Greater
+            }),
+            None => 0,
+        };
+        for i in first..self.all.len() {
+            let fragment = self.all.fragment(i);
+            let start = match lower {
+                Some(lower) if order::bare(cmp, fragment.start, lower) == Ordering::Less => lower,
+                _ => fragment.start,
+            };
+            let end = match upper {
+                Some(upper) if order::bare(cmp, start, upper) != Ordering::Less => break,
+                Some(upper) if order::bare(cmp, fragment.end, upper) == Ordering::Greater => upper,
+                _ => fragment.end,
+            };
+            // Asked once a fragment, and only if something could be dropped for it.
+            let mut needed = None;
+            let mut kept: Option<(usize, SeqNo)> = None;
+            for (n, &seqno) in fragment.seqnos.iter().enumerate() {
+                let timestamp = fragment.timestamp(n);
+                let ceiling = rules.stripes.of(seqno);
+                let repeats = kept.is_some_and(|(newer, at)| {
+                    let newer = fragment.timestamp(newer);
+                    at == ceiling
+                        && droppable(newer)
+                        && droppable(timestamp)
+                        && self.not_older(newer, timestamp)
+                });
+                let obsolete = droppable(timestamp)
+                    && seqno <= rules.stripes.earliest()
+                    && !*needed.get_or_insert_with(|| beyond.may_overlap(start, end));
+                if repeats || obsolete {
+                    *rules.dropped += 1;
+                    continue;
+                }
+                kept = Some((n, ceiling));
+                emit(&tombstone(&fragment, start, end, n))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn not_older(&self, newer: &[u8], older: &[u8]) -> bool {
+        newer.is_empty() || self.cmp.compare_timestamp(newer, older) != Ordering::Less
+    }
+}
+
+/// Tombstone `i` of `fragment` over `start..end`, as files hold it.
+fn tombstone(fragment: &Fragment<'_>, start: &[u8], end: &[u8], i: usize) -> RangeTombstone {
+    let timestamp = fragment.timestamp(i);
+    RangeTombstone {
+        start: [start, timestamp].concat(),
+        end: [end, timestamp].concat(),
+        seqno: fragment.seqnos[i],
+    }
+}
+
+/// Index of the first of `len` items for which `before` does not hold.
+pub(crate) fn partition(len: usize, mut before: impl FnMut(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
