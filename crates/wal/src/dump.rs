@@ -173,3 +173,126 @@ impl Iterator for PhysicalRecords {
         next
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WriterOptions;
+    use crate::format::{HEADER_LEN, RECYCLABLE_HEADER_LEN, put_record};
+    use crate::test_files::{Bytes, writer};
+
+    fn dump(bytes: &[u8]) -> Vec<PhysicalRecord> {
+        PhysicalRecords::new(Bytes::new(bytes))
+            .map(Result::unwrap)
+            .collect()
+    }
+
+    fn summary(records: &[PhysicalRecord]) -> Vec<(u64, u8, u64, RecordState)> {
+        records
+            .iter()
+            .map(|record| (record.offset, record.type_byte, record.payload_len, record.state))
+            .collect()
+    }
+
+    #[test]
+    fn every_fragment_is_shown_with_its_place() {
+        let (mut writer, sink) = writer(WriterOptions {
+            log_number: 9,
+            recyclable: true,
+            ..WriterOptions::default()
+        });
+        writer.add_record(b"abc").unwrap();
+        writer.add_record(&vec![1; 40_000]).unwrap();
+        let records = dump(&sink.bytes());
+        let first = (BLOCK_SIZE - 3 - 2 * RECYCLABLE_HEADER_LEN) as u64;
+        assert_eq!(
+            summary(&records),
+            [
+                (0, 5, 3, RecordState::Good),
+                (14, 6, first, RecordState::Good),
+                (BLOCK_SIZE as u64, 8, 40_000 - first, RecordState::Good),
+            ]
+        );
+        assert!(records.iter().all(|record| record.log_number == Some(9)));
+        assert_eq!(records[0].record_type(), Some(RecordType::RecyclableFull));
+    }
+
+    #[test]
+    fn damage_is_shown_and_passed() {
+        let mut bytes = Vec::new();
+        put_record(&mut bytes, RecordType::Full, 0, b"first");
+        put_record(&mut bytes, RecordType::Full, 0, b"second");
+        let second = HEADER_LEN + 5;
+        bytes[second + HEADER_LEN] ^= 1;
+        let third = bytes.len();
+        put_record(&mut bytes, RecordType::Full, 0, b"third");
+        bytes[third + 5] = 0xff;
+        bytes.resize(BLOCK_SIZE, 7);
+        put_record(&mut bytes, RecordType::Full, 0, b"fourth");
+        bytes.extend_from_slice(&[1, 2, 3]);
+        let records = dump(&bytes);
+        assert!(matches!(
+            records[1].state,
+            RecordState::BadChecksum { stored, computed } if stored != computed
+        ));
+        assert_eq!(records[1].offset, second as u64);
+        assert_eq!(
+            (records[2].offset, records[2].state),
+            (third as u64, RecordState::Truncated)
+        );
+        assert_eq!(
+            summary(&records[3..]),
+            [
+                (BLOCK_SIZE as u64, 1, 6, RecordState::Good),
+                (BLOCK_SIZE as u64 + 13, 0, 3, RecordState::Truncated),
+            ]
+        );
+    }
+
+    #[test]
+    fn blocks_of_fill_are_shown_as_one() {
+        let mut bytes = Vec::new();
+        put_record(&mut bytes, RecordType::Full, 0, b"first");
+        bytes.resize(3 * BLOCK_SIZE, 0);
+        put_record(&mut bytes, RecordType::Full, 0, b"second");
+        bytes.resize(bytes.len() + 100, 0);
+        let end = 3 * BLOCK_SIZE as u64;
+        assert_eq!(
+            summary(&dump(&bytes)),
+            [
+                (0, 1, 5, RecordState::Good),
+                (12, 0, end - 12, RecordState::ZeroFill),
+                (end, 1, 6, RecordState::Good),
+                (end + 13, 0, 100, RecordState::ZeroFill),
+            ]
+        );
+        assert!(dump(&[]).is_empty());
+    }
+
+    #[test]
+    fn garbage_never_panics_and_ends() {
+        let mut rng = testkit::rng();
+        for _ in 0..100 {
+            let mut bytes = vec![0; rng.usize(0..70_000)];
+            for byte in &mut bytes {
+                *byte = rng.u8(0..12);
+            }
+            assert!(dump(&bytes).len() <= bytes.len() / HEADER_LEN + 1);
+        }
+    }
+
+    #[test]
+    fn a_failing_read_ends_the_walk() {
+        let mut bytes = Vec::new();
+        put_record(&mut bytes, RecordType::Full, 0, &[0; 32_000]);
+        bytes.resize(2 * BLOCK_SIZE, 1);
+        let mut records = PhysicalRecords::new(Arc::new(Bytes {
+            bytes,
+            fails_from: BLOCK_SIZE as u64,
+        }));
+        assert!(records.next().unwrap().is_ok());
+        let last = records.by_ref().last().unwrap();
+        assert!(last.is_err());
+        assert!(records.next().is_none());
+    }
+}

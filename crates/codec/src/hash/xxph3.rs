@@ -35,6 +35,8 @@ static SECRET: [u8; 192] = [
     0x45, 0xcb, 0x3a, 0x8f, 0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e,
 ];
 
+/// Bytes whitened and folded at a time.
+const STEP: usize = 16;
 /// Bytes a stripe takes off long input.
 const STRIPE: usize = 64;
 /// Stripes between two stirrings of the lanes.
@@ -63,13 +65,10 @@ fn avalanche(hash: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The 16 bytes at `at`, whitened by the secret at `key`.
+/// A step of input, whitened by the secret at `key`.
 #[inline(always)]
-fn mix(data: &[u8], at: usize, key: usize) -> u64 {
-    fold(
-        u64_at(data, at) ^ secret(key),
-        u64_at(data, at + 8) ^ secret(key + 8),
-    )
+fn mix(step: &[u8; STEP], key: usize) -> u64 {
+    fold(u64_at(step, 0) ^ secret(key), u64_at(step, 8) ^ secret(key + 8))
 }
 
 /// XXPH3 of 64 bits with seed 0: what keys are hashed with in the filters of format version 5 and later. 2-3 ns for
@@ -110,39 +109,37 @@ pub fn xxph3_64(data: &[u8]) -> u64 {
 
 #[inline]
 fn of_17_to_128(data: &[u8]) -> u64 {
-    let len = data.len();
-    let mut sum = (len as u64).wrapping_mul(P64_1);
-    let mut pair = |depth: usize| {
-        let (front, back) = (16 * depth, len - 16 * (depth + 1));
-        sum = sum
-            .wrapping_add(mix(data, front, 32 * depth))
-            .wrapping_add(mix(data, back, 32 * depth + 16));
+    let (fronts, _) = data.as_chunks::<STEP>();
+    let (_, backs) = data.as_rchunks::<STEP>();
+    let pair = |depth: usize| {
+        mix(&fronts[depth], 32 * depth).wrapping_add(mix(&backs[backs.len() - 1 - depth], 32 * depth + 16))
     };
-    if len > 32 {
-        if len > 64 {
-            if len > 96 {
-                pair(3);
+    let mut sum = (data.len() as u64).wrapping_mul(P64_1).wrapping_add(pair(0));
+    if data.len() > 32 {
+        sum = sum.wrapping_add(pair(1));
+        if data.len() > 64 {
+            sum = sum.wrapping_add(pair(2));
+            if data.len() > 96 {
+                sum = sum.wrapping_add(pair(3));
             }
-            pair(2);
         }
-        pair(1);
     }
-    pair(0);
     avalanche(sum)
 }
 
 #[inline(never)]
 fn of_129_to_240(data: &[u8]) -> u64 {
-    let len = data.len();
-    let mut sum = (len as u64).wrapping_mul(P64_1);
-    for i in 0..8 {
-        sum = sum.wrapping_add(mix(data, 16 * i, 16 * i));
+    let (steps, _) = data.as_chunks::<STEP>();
+    let (_, backs) = data.as_rchunks::<STEP>();
+    let mut sum = (data.len() as u64).wrapping_mul(P64_1);
+    for (i, step) in steps[..8].iter().enumerate() {
+        sum = sum.wrapping_add(mix(step, 16 * i));
     }
     sum = avalanche(sum);
-    for i in 8..len / 16 {
-        sum = sum.wrapping_add(mix(data, 16 * i, 16 * (i - 8) + 3));
+    for (i, step) in steps[8..].iter().enumerate() {
+        sum = sum.wrapping_add(mix(step, 16 * i + 3));
     }
-    avalanche(sum.wrapping_add(mix(data, len - 16, 119)))
+    avalanche(sum.wrapping_add(mix(&backs[backs.len() - 1], 119)))
 }
 
 /// Feeds the stripe at the front of `data` to the lanes. Unlike in the published XXH3, each lane adds its own input.
