@@ -14,10 +14,19 @@ pub struct BeyondOutput {
     runs: Option<Vec<Run>>,
 }
 
+/// The user keys a file may hold, without timestamps, both inclusive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// First user key.
+    pub smallest: Box<[u8]>,
+    /// Last user key.
+    pub largest: Box<[u8]>,
+}
+
 #[derive(Debug)]
 struct Run {
-    /// Smallest and largest user key of each file, without timestamps.
-    files: Vec<(Box<[u8]>, Box<[u8]>)>,
+    /// By key, without overlaps.
+    files: Vec<KeyRange>,
     /// First file that does not end before the last key asked for.
     at: usize,
 }
@@ -33,9 +42,8 @@ impl BeyondOutput {
         BeyondOutput::new(cmp, Vec::new())
     }
 
-    /// Files of the given smallest and largest user keys (without timestamps, both inclusive) are below: sorted runs,
-    /// each in order and without overlaps.
-    pub fn new(cmp: UserComparator, runs: Vec<Vec<(Box<[u8]>, Box<[u8]>)>>) -> BeyondOutput {
+    /// Files of the given ranges are below: sorted runs, each in order and without overlaps.
+    pub fn new(cmp: UserComparator, runs: Vec<Vec<KeyRange>>) -> BeyondOutput {
         let runs = runs.into_iter().map(|files| Run { files, at: 0 }).collect();
         BeyondOutput {
             cmp,
@@ -50,7 +58,7 @@ impl BeyondOutput {
         let Some(runs) = &mut self.runs else { return true };
         runs.iter_mut().any(|run| {
             run.advance(cmp, key)
-                .is_some_and(|(smallest, _)| order::bare(cmp, smallest, key) != Ordering::Greater)
+                .is_some_and(|file| order::bare(cmp, &file.smallest, key) != Ordering::Greater)
         })
     }
 
@@ -61,15 +69,15 @@ impl BeyondOutput {
         let Some(runs) = &mut self.runs else { return true };
         runs.iter_mut().any(|run| {
             run.advance(cmp, start)
-                .is_some_and(|(smallest, _)| order::bare(cmp, smallest, end) == Ordering::Less)
+                .is_some_and(|file| order::bare(cmp, &file.smallest, end) == Ordering::Less)
         })
     }
 }
 
 impl Run {
-    fn advance(&mut self, cmp: &UserComparator, key: &[u8]) -> Option<&(Box<[u8]>, Box<[u8]>)> {
+    fn advance(&mut self, cmp: &UserComparator, key: &[u8]) -> Option<&KeyRange> {
         while let Some(file) = self.files.get(self.at) {
-            if order::bare(cmp, &file.1, key) != Ordering::Less {
+            if order::bare(cmp, &file.largest, key) != Ordering::Less {
                 break;
             }
             self.at += 1;
@@ -100,9 +108,11 @@ mod tests {
 
     fn below(runs: &[&[(&str, &str)]]) -> BeyondOutput {
         let boxed = |text: &str| text.as_bytes().to_vec().into_boxed_slice();
-        let runs = runs
-            .iter()
-            .map(|run| run.iter().map(|(a, b)| (boxed(a), boxed(b))).collect());
+        let range = |(smallest, largest): &(&str, &str)| KeyRange {
+            smallest: boxed(smallest),
+            largest: boxed(largest),
+        };
+        let runs = runs.iter().map(|run| run.iter().map(range).collect());
         BeyondOutput::new(UserComparator::Bytewise, runs.collect())
     }
 

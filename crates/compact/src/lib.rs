@@ -30,7 +30,7 @@ pub mod stall;
 pub mod stripes;
 pub mod tombstones;
 
-pub use beyond::BeyondOutput;
+pub use beyond::{BeyondOutput, KeyRange};
 pub use cursor::{CompactionCursor, CompactionRules, CompactionStats};
 pub use filter::{
     BlobHook, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, Relocation, ValueType,

@@ -334,10 +334,10 @@ pub(crate) fn setup_other_inputs(
     level: usize,
     start: Vec<Arc<FileMetadata>>,
     output_level: usize,
-) -> Option<(Vec<Arc<FileMetadata>>, Vec<Arc<FileMetadata>>)> {
+) -> Option<Vec<LevelFiles>> {
     let files = Files::of(context.version);
     if level == output_level {
-        return Some((start, Vec::new()));
+        return Some(level_inputs(level, start, output_level, &[]));
     }
     let output_range = files.clean_cut(
         output_level,
@@ -348,7 +348,7 @@ pub(crate) fn setup_other_inputs(
         return None;
     }
     if output.is_empty() {
-        return Some((start, Vec::new()));
+        return Some(level_inputs(level, start, output_level, &[]));
     }
     let all = files.bounds(start.iter().chain(output));
     let limit = context
@@ -370,15 +370,15 @@ pub(crate) fn setup_other_inputs(
         files.clean_cut(output_level, range) == output_range
     };
     if worth_it(&grown) && spares_output(&grown) {
-        return Some((grown, output.to_vec()));
+        return Some(level_inputs(level, grown, output_level, output));
     }
     if level > 0 {
         let grown = &files.level(level)[files.within(level, all)];
         if worth_it(grown) {
-            return Some((grown.to_vec(), output.to_vec()));
+            return Some(level_inputs(level, grown.to_vec(), output_level, output));
         }
     }
-    Some((start, output.to_vec()))
+    Some(level_inputs(level, start, output_level, output))
 }
 
 /// The inputs of both levels, levels without files left out.
@@ -386,13 +386,13 @@ pub(crate) fn level_inputs(
     level: usize,
     start: Vec<Arc<FileMetadata>>,
     output_level: usize,
-    output: Vec<Arc<FileMetadata>>,
+    output: &[Arc<FileMetadata>],
 ) -> Vec<LevelFiles> {
     let mut inputs = vec![LevelFiles { level, files: start }];
     if !output.is_empty() {
         inputs.push(LevelFiles {
             level: output_level,
-            files: output,
+            files: output.to_vec(),
         });
     }
     inputs

@@ -8,7 +8,7 @@ use base::UserComparator;
 use base::internal_key;
 use manifest::{FileMetadata, Version};
 
-use crate::beyond::BeyondOutput;
+use crate::beyond::{BeyondOutput, KeyRange};
 use crate::order;
 
 /// Why something is compacted. The names are RocksDB's.
@@ -123,9 +123,11 @@ impl Plan {
                 let range = version.overlapping_range(level, Some(smallest), Some(largest));
                 let key = |internal: &[u8]| order::bare_user_key(&cmp, internal).into();
                 let files = version.files(level)[range].iter();
-                files
-                    .map(|file| (key(&file.smallest), key(&file.largest)))
-                    .collect()
+                let range = |file: &Arc<FileMetadata>| KeyRange {
+                    smallest: key(&file.smallest),
+                    largest: key(&file.largest),
+                };
+                files.map(range).collect()
             });
             BeyondOutput::new(cmp.clone(), runs.collect())
         };

@@ -113,11 +113,16 @@ impl<'a> Picker<'a> {
         }
         self.by_priority(0)
             .into_iter()
-            .find_map(|at| self.from_level0(&self.files.level(0)[at], reason, score))
+            .find_map(|at| self.compact_level0(&self.files.level(0)[at], reason, score))
     }
 
     /// `file` and all of L0 that overlaps it, into the base level.
-    fn from_level0(&self, file: &'a Arc<FileMetadata>, reason: CompactionReason, score: f64) -> Option<Plan> {
+    fn compact_level0(
+        &self,
+        file: &'a Arc<FileMetadata>,
+        reason: CompactionReason,
+        score: f64,
+    ) -> Option<Plan> {
         if file.is_being_compacted() || self.context.running.level0_busy() {
             return None;
         }
@@ -161,7 +166,7 @@ impl<'a> Picker<'a> {
             return None;
         }
         moved.sort_by(|a, b| order.compare(&a.smallest, &b.smallest));
-        let inputs = level_inputs(0, moved, base, Vec::new());
+        let inputs = level_inputs(0, moved, base, &[]);
         if conflicts(self.context, &inputs, base) {
             return None;
         }
@@ -222,7 +227,7 @@ impl<'a> Picker<'a> {
     }
 
     fn intra_level0(&self, files: &[Arc<FileMetadata>], score: f64) -> Plan {
-        let inputs = level_inputs(0, files.to_vec(), 0, Vec::new());
+        let inputs = level_inputs(0, files.to_vec(), 0, &[]);
         self.plan(inputs, 0, false, CompactionReason::LevelL0FilesNum, score)
     }
 
@@ -236,12 +241,12 @@ impl<'a> Picker<'a> {
             if start.len() == 1 && self.files.overlapping(output_level, bounds).is_empty() {
                 let extended = self.extend_trivial_move(level, start.clone());
                 if extended != start
-                    && let Some(plan) = self.from_level(level, extended, output_level, reason, score)
+                    && let Some(plan) = self.compact_level(level, extended, output_level, reason, score)
                 {
                     return Some(plan);
                 }
             }
-            self.from_level(level, start, output_level, reason, score)
+            self.compact_level(level, start, output_level, reason, score)
         })
     }
 
@@ -277,7 +282,7 @@ impl<'a> Picker<'a> {
     }
 
     /// `range` of `level` to `output_level`, if nothing it needs is busy.
-    fn from_level(
+    fn compact_level(
         &self,
         level: usize,
         range: Range<usize>,
@@ -301,9 +306,8 @@ impl<'a> Picker<'a> {
         reason: CompactionReason,
         score: f64,
     ) -> Option<Plan> {
-        let (start, output) = setup_other_inputs(self.context, level, start, output_level)?;
-        let level0_may_overlap = level == 0 && start.len() > 1;
-        let inputs = level_inputs(level, start, output_level, output);
+        let inputs = setup_other_inputs(self.context, level, start, output_level)?;
+        let level0_may_overlap = level == 0 && inputs[0].files.len() > 1;
         if output_level > 0 && conflicts(self.context, &inputs, output_level) {
             return None;
         }
@@ -332,18 +336,18 @@ impl<'a> Picker<'a> {
                     return None;
                 }
                 match (level, down) {
-                    (0, true) => self.from_level0(file, reason, 0.0),
+                    (0, true) => self.compact_level0(file, reason, 0.0),
                     (0, false) => {
-                        let inputs = level_inputs(0, vec![Arc::clone(file)], 0, Vec::new());
+                        let inputs = level_inputs(0, vec![Arc::clone(file)], 0, &[]);
                         Some(self.plan(inputs, 0, false, reason, 0.0))
                     }
                     (_, true) => {
                         let range = self.files.clean_cut(level, at..at + 1);
-                        self.from_level(level, range, level + 1, reason, 0.0)
+                        self.compact_level(level, range, level + 1, reason, 0.0)
                     }
                     (_, false) => {
                         let range = self.files.clean_cut(level, at..at + 1);
-                        self.from_level(level, range, level, reason, 0.0)
+                        self.compact_level(level, range, level, reason, 0.0)
                     }
                 }
             })

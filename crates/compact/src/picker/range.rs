@@ -164,10 +164,9 @@ fn complete(
     rest: Option<Vec<u8>>,
 ) -> RangePick {
     let level = request.input_level;
-    let Some((start, output)) = setup_other_inputs(context, level, start, output_level) else {
+    let Some(inputs) = setup_other_inputs(context, level, start, output_level) else {
         return RangePick::Conflict;
     };
-    let inputs = level_inputs(level, start, output_level, output);
     if conflicts(context, &inputs, output_level) {
         return RangePick::Conflict;
     }
@@ -443,7 +442,7 @@ fn refit(context: &PickContext<'_>, level: usize, target_level: Option<usize>) -
             "Levels between source and target are not empty for a move.",
         ));
     }
-    let inputs = level_inputs(level, files.to_vec(), to, Vec::new());
+    let inputs = level_inputs(level, files.to_vec(), to, &[]);
     if any_busy(files) || between.any(|between| conflicts(context, &inputs, between)) {
         return Ok(RangeStep::Wait);
     }
