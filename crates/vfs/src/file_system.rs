@@ -55,7 +55,7 @@ pub struct OpenOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreateOptions {
     /// Each append is the kernel's when it returns, at the cost of a copy and (nearly always) no system call. The file is
-    /// extended ahead, so zeros (after [`FileSystem::reuse`]: old bytes) follow the data until
+    /// extended ahead, so zeros (after [`FileSystem::reuse`] also old bytes) follow the data until
     /// [`close`](WritableFile::close). Default false. Wins over `direct`.
     pub log: bool,
     /// Past the page cache (`O_DIRECT`). Default false. `NotSupported` where the file system cannot.
@@ -80,8 +80,8 @@ pub trait FileSystem: Send + Sync + Debug {
     fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>>;
 
     /// Renames `old` to `new` and opens it for writing over its old bytes from the front: the disk space is there
-    /// already, so a sync has no metadata to write. Old bytes follow the new until [`close`](WritableFile::close).
-    /// `direct` is ignored.
+    /// already, so a sync has no metadata to write. Until [`close`](WritableFile::close) the new bytes are followed by old
+    /// ones, of a log perhaps with zeros between. `direct` is ignored.
     fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>>;
 
     /// Renames a file or a directory, atomically replacing a file at `to`.
@@ -199,8 +199,8 @@ pub trait RandomAccessFile: Send + Sync + Debug {
 /// A file being written from front to back by one owner.
 ///
 /// After an error of `append`, `flush` or `sync` the bytes past the last sync are unknown, and all that is left is to
-/// drop or remove the file; with one exception: an `append` to a log that fails with `NoSpace` has changed nothing, and
-/// may be tried again. A failed sync in particular must not be repeated in the hope of a better answer: the kernel may
+/// drop or remove the file; with one exception: an `append` to a log that fails with `NoSpace` leaves its length as it was
+/// and may be tried again (until then a part of the data may follow what was appended). A failed sync in particular must not be repeated in the hope of a better answer: the kernel may
 /// have dropped the bytes.
 ///
 /// Dropping without [`close`](WritableFile::close) is what process death is: bytes in our buffer are lost, and a log

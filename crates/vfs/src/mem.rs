@@ -299,6 +299,9 @@ impl FileSystem for MemFs {
                 .entry(from_dir, &from_name)
                 .cloned()
                 .ok_or(io::ErrorKind::NotFound)?;
+            if matches!(node, Node::Dir(_)) && tree::is_below(to, from)? {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
             match (&node, state.tree.entry(to_dir, &to_name).cloned()) {
                 (_, None) => {}
                 (Node::File(inode), Some(Node::File(replaced))) => {

@@ -66,6 +66,12 @@ pub(super) fn normalize(path: &Path) -> io::Result<String> {
     Ok(parts(path)?.join("/"))
 }
 
+/// True if `path` leads through `dir`.
+pub(super) fn is_below(path: &Path, dir: &Path) -> io::Result<bool> {
+    let (path, dir) = (parts(path)?, parts(dir)?);
+    Ok(path.len() > dir.len() && path.starts_with(&dir))
+}
+
 impl Tree {
     pub(super) fn new() -> Tree {
         let empty = Dirs::from([(ROOT, Entries::new())]);

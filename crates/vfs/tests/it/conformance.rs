@@ -326,6 +326,7 @@ fn names_can_be_changed() {
         fs.rename(&path("c"), &path("sub/c")).unwrap();
         fs.rename(&path("sub"), &path("bus")).unwrap();
         assert_eq!(fs.read_file(&path("bus/c")).unwrap(), b"b");
+        assert!(fs.rename(&path("bus"), &path("bus/sub/bus")).is_err());
 
         fs.link(&path("d"), &path("e")).unwrap();
         assert_eq!(fs.link(&path("d"), &path("e")).unwrap_err().kind(), ErrorKind::Io);

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod crash;
+mod disk;
 mod fault;
 mod op_log;
 mod process;
