@@ -134,6 +134,14 @@ impl CompressionType {
         )
     }
 
+    /// Most bytes a block may have, before or after. LZ4 counts them in 31 bits; the others' lengths are 32-bit varints.
+    fn longest(self) -> usize {
+        match self {
+            CompressionType::Lz4 | CompressionType::Lz4Hc => 0x7e00_0000,
+            _ => u32::MAX as usize,
+        }
+    }
+
     /// True where this engine can write and read it.
     pub fn is_supported(self) -> bool {
         self != CompressionType::Xpress
@@ -155,7 +163,8 @@ pub struct CompressionOptions {
     pub max_dict_bytes: u32,
     /// ZSTD: bytes of samples a dictionary is trained from; 0 (the default): samples are the dictionary as they are.
     pub zstd_max_train_bytes: u32,
-    /// The compressed form is kept if it is no larger than this many bytes for each 1,024. Default 896.
+    /// The compressed form is kept if it is no larger than this many bytes for each 1,024; above 1,023 counts as that.
+    /// Default 896.
     pub max_compressed_bytes_per_kb: i32,
 }
 
@@ -166,8 +175,8 @@ impl CompressionOptions {
     /// True if `compressed_len` bytes are enough of a gain over `raw_len` to be stored in their place.
     #[inline]
     pub fn keeps(&self, raw_len: usize, compressed_len: usize) -> bool {
-        let most = raw_len as u64 * u64::from(self.max_compressed_bytes_per_kb.max(0) as u32) / 1024;
-        compressed_len as u64 <= most
+        let per_kb = self.max_compressed_bytes_per_kb.clamp(0, 1023) as u64;
+        compressed_len as u64 <= raw_len as u64 * per_kb / 1024
     }
 
     fn level_or(&self, default: i32) -> i32 {

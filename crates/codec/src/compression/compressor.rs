@@ -17,8 +17,6 @@ const ZLIB_LEVEL: i32 = 6;
 const LZ4_HC_LEVEL: i32 = lz4_hc::CLEVEL_DEFAULT;
 /// ZSTD's own default.
 const ZSTD_LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
-/// LZ4 takes blocks below 2 GiB, and lengths are 32-bit varints everywhere; nothing RocksDB calls a block comes near.
-const LARGEST_BLOCK: usize = 0x7e00_0000;
 
 /// Compresses blocks one after the other, each for itself, in one way.
 pub struct Compressor {
@@ -134,8 +132,8 @@ impl Compressor {
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let ty = self.ty;
-        if raw.len() > LARGEST_BLOCK {
-            return Err(failed(ty, format_args!("block of {} bytes", raw.len())));
+        if raw.len() > ty.longest() {
+            return Err(failed(ty, format_args!("{} bytes at once", raw.len())));
         }
         match &mut self.body {
             Body::None => {

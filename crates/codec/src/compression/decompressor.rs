@@ -97,10 +97,13 @@ impl Decompressor {
         let (claimed, prefix) = varint32(stored).ok_or_else(|| bad(ty, "truncated length"))?;
         let body = &stored[prefix..];
         let len = claimed as usize;
+        if len.max(body.len()) > ty.longest() {
+            return Err(excessive(ty, claimed, body.len()));
+        }
         match ty {
             CompressionType::Lz4 | CompressionType::Lz4Hc => {
                 check_ratio(ty, claimed, body.len(), LZ4_RATIO)?;
-                out.resize(len, 0);
+                prepare(out, len);
                 let written = match &self.dictionary {
                     None => lz4::decompress(body, out),
                     Some(dictionary) => lz4::decompress_with_dict(body, out, dictionary),
@@ -117,7 +120,7 @@ impl Decompressor {
             }
             CompressionType::Zlib => {
                 check_ratio(ty, claimed, body.len(), ZLIB_RATIO)?;
-                out.resize(len, 0);
+                prepare(out, len);
                 let written = INFLATE
                     .with_borrow_mut(|state| inflate(state, self.dictionary.as_deref(), body, out))
                     .map_err(|what| bad(ty, what))?;
@@ -151,6 +154,15 @@ impl Decompressor {
     }
 }
 
+/// Makes `out` that long, whatever is in it: only growth is zeroed, and nothing old is moved.
+#[inline]
+fn prepare(out: &mut Vec<u8>, len: usize) {
+    if out.capacity() < len {
+        out.clear();
+    }
+    out.resize(len, 0);
+}
+
 #[inline]
 fn check_ratio(ty: CompressionType, claimed: u32, stored: usize, ratio: u64) -> Result<()> {
     if u64::from(claimed) > stored as u64 * ratio {
@@ -171,7 +183,7 @@ fn snappy(stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let ty = CompressionType::Snappy;
     let (claimed, prefix) = varint32(stored).ok_or_else(|| bad(ty, "truncated length"))?;
     check_ratio(ty, claimed, stored.len() - prefix, SNAPPY_RATIO)?;
-    out.resize(claimed as usize, 0);
+    prepare(out, claimed as usize);
     let written = snap::raw::Decoder::new()
         .decompress(stored, out)
         .map_err(|error| bad(ty, error))?;

@@ -141,6 +141,11 @@ fn the_compressed_form_is_kept_up_to_seven_eighths() {
     assert!(!options.keeps(4096, 3585));
     assert!(options.keeps(0, 0));
     assert!(!options.keeps(1, 1));
+    let always = CompressionOptions {
+        max_compressed_bytes_per_kb: 5000,
+        ..CompressionOptions::default()
+    };
+    assert!(always.keeps(4096, 4092) && !always.keeps(4096, 4096));
     let never = CompressionOptions {
         max_compressed_bytes_per_kb: -5,
         ..CompressionOptions::default()
