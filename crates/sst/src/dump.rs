@@ -1,1 +1,128 @@
-//! dump.
+//! A table for people: what the inspector prints.
+
+use std::sync::Arc;
+
+use base::Result;
+
+use crate::block::entries::Entries;
+use crate::block::{Block, BlockCursor, BlockPin};
+use crate::fetch::BlockKind;
+use crate::format::{BlockHandle, Footer, IndexType, meta};
+use crate::index::{self, IndexCoding};
+use crate::reader::Table;
+
+/// The footer.
+pub fn footer(table: &Table) -> Footer {
+    table.footer
+}
+
+/// The names in the metaindex and where they lead, in order.
+pub fn metaindex(table: &Table) -> &[(Vec<u8>, BlockHandle)] {
+    &table.metaindex
+}
+
+/// The entries of the properties block as they stand there.
+///
+/// Errors: those of reading the block.
+pub fn properties(table: &Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let found = table
+        .metaindex
+        .iter()
+        .find(|entry| entry.0 == meta::PROPERTIES.as_bytes());
+    let Some((_, handle)) = found else {
+        return Ok(Vec::new());
+    };
+    let block = table.fetcher.block(*handle, BlockKind::Meta, false)?;
+    let mut entries = Entries::new(&block);
+    let mut properties = Vec::new();
+    while let Some(entry) = entries
+        .next()
+        .map_err(|error| table.fetcher.in_block(error, *handle))?
+    {
+        properties.push((entry.key.to_vec(), entry.value.to_vec()));
+    }
+    Ok(properties)
+}
+
+/// An entry of the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexLine {
+    /// Which partition it stands in; 0 in an index without partitions.
+    pub partition: usize,
+    /// As stored: a user key or an internal key, as the properties say.
+    pub separator: Vec<u8>,
+    /// Where the data block is.
+    pub handle: BlockHandle,
+    /// The block's first internal key, where the index has it.
+    pub first_key: Option<Vec<u8>>,
+}
+
+/// Every entry of the index as it stands in the file.
+///
+/// Errors: those of reading the blocks.
+pub fn index(table: &Table) -> Result<Vec<IndexLine>> {
+    let coding = IndexCoding::of(table.properties());
+    let partitions = match table.properties().index_type {
+        IndexType::TwoLevel => table.partitions(table.index_handle)?,
+        _ => vec![table.index_handle],
+    };
+    let mut lines = Vec::new();
+    for (partition, handle) in partitions.into_iter().enumerate() {
+        let block = table.fetcher.block(handle, BlockKind::Meta, true)?;
+        index::decode_block(&block, coding, |entry| {
+            lines.push(IndexLine {
+                partition,
+                separator: entry.separator.to_vec(),
+                handle: entry.handle,
+                first_key: entry.first_key.map(<[u8]>::to_vec),
+            });
+            Ok(())
+        })
+        .map_err(|error| table.fetcher.in_block(error, handle))?;
+    }
+    Ok(lines)
+}
+
+/// How a data block is made up, and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockDump {
+    /// Bytes as stored, without the trailer.
+    pub stored_size: u64,
+    /// The type byte of its trailer: how it is compressed.
+    pub compression_type: u8,
+    /// Bytes uncompressed.
+    pub size: usize,
+    /// Restart points.
+    pub num_restarts: usize,
+    /// Internal keys as they are read, and values.
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The data block at `handle`.
+///
+/// Errors: those of reading it.
+pub fn data_block(table: &Table, handle: BlockHandle) -> Result<BlockDump> {
+    let in_block = |error| table.fetcher.in_block(error, handle);
+    let (_, trailer) = table.fetcher.stored(handle)?;
+    let (contents, size) = table.fetcher.contents(handle, BlockKind::Data, true)?;
+    let block = Block::parse_prefix(contents.into_boxed_slice(), size).map_err(in_block)?;
+    let mut dump = BlockDump {
+        stored_size: handle.size,
+        compression_type: trailer[0],
+        size,
+        num_restarts: block.num_restarts(),
+        entries: Vec::new(),
+    };
+    let mut cursor = BlockCursor::new(table.form);
+    cursor.set_block(BlockPin::Owned(Arc::new(block)));
+    cursor.seek_to_first();
+    while cursor.valid() {
+        dump.entries
+            .push((cursor.key().to_vec(), cursor.value().to_vec()));
+        cursor.next();
+    }
+    match cursor.take_error() {
+        Some(error) => Err(in_block(error)),
+        None => Ok(dump),
+    }
+}

@@ -184,7 +184,7 @@ impl BlockFetcher {
 
     /// The contents of a block, uncompressed, in memory of their own; what is behind the returned length is not part of
     /// them.
-    fn contents(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<(Vec<u8>, usize)> {
+    pub fn contents(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<(Vec<u8>, usize)> {
         let len = self.stored_len(handle)?;
         if let Some(stored) = self.in_memory(handle, len) {
             let (contents, byte) = self.check(handle, stored, verify)?;

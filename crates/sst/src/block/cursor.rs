@@ -420,7 +420,7 @@ impl BlockCursor {
 /// Makes the stored key of entry `i`. False, and nothing done, if that takes the entries before it.
 #[inline(always)]
 fn set_key(
-    index: &EntryIndex,
+    index: EntryIndex<'_>,
     i: usize,
     entry: &Entry,
     entries: &[u8],
@@ -454,7 +454,7 @@ enum ByIndex {
 }
 
 #[inline(always)]
-fn by_index(index: &EntryIndex, entries: &[u8], target: &Target<'_>, form: &KeyForm) -> ByIndex {
+fn by_index(index: EntryIndex<'_>, entries: &[u8], target: &Target<'_>, form: &KeyForm) -> ByIndex {
     let (mut i, mut tie) = index.search(target.user_key);
     while tie {
         let at = index.offset(i);

@@ -30,11 +30,12 @@ const COUNT_LIMIT: usize = 64;
 /// Entries between restarts where a block does not tell; for the estimate only.
 const USUAL_RESTART_INTERVAL: usize = 16;
 
-/// See the module.
-pub(crate) struct EntryIndex {
-    bytes: Box<[u8]>,
-    len: u16,
-    common_len: u16,
+/// See the module. A view of bytes that a block owns.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryIndex<'a> {
+    bytes: &'a [u8],
+    len: usize,
+    common_len: usize,
 }
 
 /// What one pass over the entries remembers of each.
@@ -50,22 +51,31 @@ thread_local! {
     static SEEN: RefCell<Vec<Seen>> = const { RefCell::new(Vec::new()) };
 }
 
-impl EntryIndex {
+impl<'a> EntryIndex<'a> {
+    /// The bytes and counts of an index, as [`build`](EntryIndex::build) gave them.
+    #[inline(always)]
+    pub fn new(bytes: &'a [u8], counts: u32) -> EntryIndex<'a> {
+        EntryIndex {
+            bytes,
+            len: (counts >> 16) as usize,
+            common_len: (counts & 0xffff) as usize,
+        }
+    }
+
     /// Of a block whose entries end at `entries_end`. `None` if it is empty, too large, or damaged.
-    #[cold]
-    #[inline(never)]
-    pub fn build(data: &[u8], entries_end: usize) -> Option<EntryIndex> {
+    pub fn build(data: &[u8], entries_end: usize) -> Option<(Box<[u8]>, u32)> {
         if entries_end == 0 || entries_end >= MAX_ENTRIES_LEN {
             return None;
         }
         SEEN.with_borrow_mut(|seen| {
             seen.clear();
             let common_len = survey(&data[..entries_end], seen)?;
-            Some(EntryIndex::fill(data, seen, common_len))
+            let bytes = EntryIndex::fill(data, seen, common_len);
+            Some((bytes, (seen.len() as u32) << 16 | common_len as u32))
         })
     }
 
-    fn fill(data: &[u8], seen: &[Seen], common_len: usize) -> EntryIndex {
+    fn fill(data: &[u8], seen: &[Seen], common_len: usize) -> Box<[u8]> {
         let mut bytes = vec![0; seen.len() * (WORD + 2) + common_len].into_boxed_slice();
         let (words, rest) = bytes.split_at_mut(seen.len() * WORD);
         let (offsets, common) = rest.split_at_mut(seen.len() * 2);
@@ -89,11 +99,7 @@ impl EntryIndex {
             word.copy_from_slice(&(window & mask).to_ne_bytes());
             offset.copy_from_slice(&entry.at.to_ne_bytes());
         }
-        EntryIndex {
-            bytes,
-            len: seen.len() as u16,
-            common_len: common_len as u16,
-        }
+        bytes
     }
 
     /// Bytes an index may take for a block of this shape, without looking at it.
@@ -107,37 +113,37 @@ impl EntryIndex {
 
     /// Entries in the block, at least 1.
     #[inline(always)]
-    pub fn len(&self) -> usize {
-        usize::from(self.len)
+    pub fn len(self) -> usize {
+        self.len
     }
 
     /// What all user keys of the block begin with.
     #[inline(always)]
-    pub fn common(&self) -> &[u8] {
+    pub fn common(self) -> &'a [u8] {
         &self.bytes[self.len() * (WORD + 2)..]
     }
 
     #[inline(always)]
-    fn words(&self) -> &[u8] {
+    fn words(self) -> &'a [u8] {
         &self.bytes[..self.len() * WORD]
     }
 
     /// The word of an entry.
     #[inline(always)]
-    fn word(&self, i: usize) -> u32 {
+    fn word(self, i: usize) -> u32 {
         let bytes = &self.bytes[i * WORD..][..WORD];
         u32::from_ne_bytes(bytes.try_into().expect("a slice of four"))
     }
 
     /// Where an entry begins.
     #[inline(always)]
-    pub fn offset(&self, i: usize) -> usize {
+    pub fn offset(self, i: usize) -> usize {
         let bytes = &self.bytes[self.len() * WORD + i * 2..][..2];
         usize::from(u16::from_ne_bytes(bytes.try_into().expect("a slice of two")))
     }
 
     /// Which entry begins at `offset`, one that does.
-    pub fn ordinal(&self, offset: usize) -> usize {
+    pub fn ordinal(self, offset: usize) -> usize {
         let (mut low, mut high) = (0, self.len());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -153,7 +159,7 @@ impl EntryIndex {
     /// For a bytewise order: the number of entries whose words say that they are before `user_key`, and whether the
     /// words of the entry after those cannot tell it from `user_key`.
     #[inline(always)]
-    pub fn search(&self, user_key: &[u8]) -> (usize, bool) {
+    pub fn search(self, user_key: &[u8]) -> (usize, bool) {
         let common = self.common();
         let Some(rest) = user_key.strip_prefix(common) else {
             let all_before = user_key > common;
@@ -167,7 +173,7 @@ impl EntryIndex {
     /// After entry `i`, which [`search`](EntryIndex::search) or this could not tell from the key: as `search`, of the
     /// entry that follows.
     #[inline(always)]
-    pub fn next_tie(&self, i: usize) -> (usize, bool) {
+    pub fn next_tie(self, i: usize) -> (usize, bool) {
         let next = i + 1;
         (next, next < self.len() && self.word(next) == self.word(i))
     }
@@ -175,7 +181,7 @@ impl EntryIndex {
     /// For a bytewise order: the user key of entry `i`, whose word is that of `user_key`, compared with it. `None` if
     /// only the entries before it know.
     #[inline(always)]
-    pub fn compare(&self, entry: &Entry, entries: &[u8], user_key: &[u8]) -> Option<Ordering> {
+    pub fn compare(self, entry: &Entry, entries: &[u8], user_key: &[u8]) -> Option<Ordering> {
         if !self.knows_shared(entry) {
             return None;
         }
@@ -188,7 +194,7 @@ impl EntryIndex {
 
     /// Appends the bytes that entry `i` takes over from the key before it. Requires [`EntryIndex::knows_shared`].
     #[inline(always)]
-    pub fn push_shared(&self, i: usize, entry: &Entry, out: &mut Vec<u8>) {
+    pub fn push_shared(self, i: usize, entry: &Entry, out: &mut Vec<u8>) {
         let common = self.common();
         if entry.shared <= common.len() {
             out.extend_from_slice(&common[..entry.shared]);
@@ -201,8 +207,8 @@ impl EntryIndex {
     /// True if what `entry` shares is part of the common prefix and its word. Shared bytes that reach into a trailer are
     /// not: words end with the user key.
     #[inline(always)]
-    pub fn knows_shared(&self, entry: &Entry) -> bool {
-        entry.shared <= usize::from(self.common_len) + WORD && entry.shared + TRAILER_LEN <= entry.key_len()
+    pub fn knows_shared(self, entry: &Entry) -> bool {
+        entry.shared <= self.common_len + WORD && entry.shared + TRAILER_LEN <= entry.key_len()
     }
 }
 

@@ -80,7 +80,7 @@ fn last_eight(bytes: &[u8]) -> Option<[u8; TRAILER_LEN]> {
 
 /// By the entry index: looks at no entry but those whose words are the target's.
 #[inline(always)]
-fn first_by_index(entries: &[u8], index: &EntryIndex, lookup: &Lookup<'_>) -> Result<First> {
+fn first_by_index(entries: &[u8], index: EntryIndex<'_>, lookup: &Lookup<'_>) -> Result<First> {
     let target = lookup.target.user_key;
     let (mut i, mut tie) = index.search(target);
     while tie {

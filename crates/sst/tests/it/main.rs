@@ -1,0 +1,7 @@
+//! Whole tables: those RocksDB wrote, those we write, and damaged ones.
+
+extern crate esker_sst as sst;
+
+mod common;
+mod damage;
+mod fixtures;
