@@ -52,7 +52,11 @@ impl BlockBuilder {
     /// it knows nothing of the bytes that keys share.
     #[inline]
     pub fn size_after(&self, key_len: usize, value_len: usize) -> usize {
-        let restart = if self.counter >= self.restart_interval { 4 } else { 0 };
+        let restart = if self.counter >= self.restart_interval {
+            4
+        } else {
+            0
+        };
         let lengths = base::coding::varint_len(key_len as u64) + base::coding::varint_len(value_len as u64);
         // Four bytes for the shared length: RocksDB's figure, and where blocks end depends on it.
         self.size() + key_len + value_len + restart + 4 + lengths
@@ -87,8 +91,7 @@ impl BlockBuilder {
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> usize {
         let (shared, common) = self.start_entry(key);
         let rest = &key[shared..];
-        self.buffer
-            .reserve(3 * MAX_VARINT32 + rest.len() + value.len());
+        self.buffer.reserve(3 * MAX_VARINT32 + rest.len() + value.len());
         if shared | rest.len() | value.len() < 0x80 {
             self.buffer
                 .extend_from_slice(&[shared as u8, rest.len() as u8, value.len() as u8]);
@@ -113,16 +116,16 @@ impl BlockBuilder {
             .extend_from_slice(if shared == 0 { full } else { delta });
     }
 
-    /// Ends the block and gives its contents. What follows is [`reset`](BlockBuilder::reset); the buffer is lent so that a
-    /// trailer can be put behind the contents.
-    pub fn finish(&mut self) -> &mut Vec<u8> {
+    /// Ends the block and gives its contents and its last key. What follows is [`reset`](BlockBuilder::reset); the buffer
+    /// is lent so that a trailer can be put behind the contents, or be kept.
+    pub fn finish(&mut self) -> (&mut Vec<u8>, &[u8]) {
         self.buffer.reserve(4 * self.restarts.len() + 4);
         for restart in &self.restarts {
             self.buffer.extend_from_slice(&restart.to_le_bytes());
         }
         self.buffer
             .extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
-        &mut self.buffer
+        (&mut self.buffer, &self.last_key)
     }
 
     /// Begins the next block. The last key stays known.
@@ -153,12 +156,32 @@ pub fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vectors::{unhex, vectors};
+
+    #[test]
+    fn a_data_block_is_rocksdbs_to_the_byte() {
+        let blocks = vectors("data_block");
+        let mut rebuilt = 0;
+        for vector in &blocks {
+            let flags = &vector["flags"];
+            if flags["hash"] == true || flags["sep"] == true {
+                continue;
+            }
+            let mut builder = BlockBuilder::new(16);
+            for entry in vector["entries"].as_array().unwrap() {
+                builder.add(&unhex(&entry["internal_key_hex"]), &unhex(&entry["value_hex"]));
+            }
+            assert_eq!(*builder.finish().0, unhex(&vector["block_hex"]));
+            rebuilt += 1;
+        }
+        assert!(rebuilt > 0);
+    }
 
     #[test]
     fn an_empty_block_has_one_restart_point() {
         let mut builder = BlockBuilder::new(16);
         assert_eq!(builder.size(), 8);
-        assert_eq!(*builder.finish(), [0, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(*builder.finish().0, [0, 0, 0, 0, 1, 0, 0, 0]);
     }
 
     #[test]
@@ -169,7 +192,7 @@ mod tests {
             .into();
         assert_eq!(common, [0, 3, 2, 0]);
         let size = builder.size();
-        let contents = builder.finish().clone();
+        let contents = builder.finish().0.clone();
         assert_eq!(contents.len(), size);
         let mut expected = b"\x00\x04\x01aaabv\x03\x01\x01cv\x00\x03\x01aabv\x00\x01\x01bv".to_vec();
         for word in [0u32, 13, 2] {
@@ -185,7 +208,7 @@ mod tests {
             "the last key of the block before is still known"
         );
         assert_eq!(
-            builder.finish()[..6],
+            builder.finish().0[..6],
             *b"\x00\x02\xc8\x01bc",
             "and is not shared with"
         );

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use base::prefix::PrefixExtractor;
-use codec::hash::{BLOOM_SEED, hash32, xxph3_64};
+use codec::hash::{hash32, xxph3_64};
 
-use super::{bloom, legacy_bloom};
+use super::{LEGACY_SEED, bloom, legacy_bloom};
 use crate::format::FV_NEW_FILTERS;
 
 /// How large a Bloom filter to write.
@@ -90,7 +90,11 @@ impl FilterBuilder {
     }
 
     fn add_prefix(&mut self, key: &[u8]) {
-        if let Some(prefix) = self.prefix_extractor.as_ref().and_then(|extractor| extractor.prefix(key)) {
+        if let Some(prefix) = self
+            .prefix_extractor
+            .as_ref()
+            .and_then(|extractor| extractor.prefix(key))
+        {
             let hash = self.hashes.hash(prefix);
             if self.last_prefix.replace(hash) != Some(hash) {
                 self.hashes.push(hash);
@@ -128,7 +132,7 @@ impl Hashes {
     fn hash(&self, key: &[u8]) -> u64 {
         match self {
             Hashes::Xxph3(_) => xxph3_64(key),
-            Hashes::Hash32(_) => u64::from(hash32(key, BLOOM_SEED)),
+            Hashes::Hash32(_) => u64::from(hash32(key, LEGACY_SEED)),
         }
     }
 

@@ -33,6 +33,8 @@ use ribbon::Ribbon;
 
 /// Bytes at the end of a filter that say what it is.
 pub const METADATA_LEN: usize = 5;
+/// Seed of Hash32 over the keys of a legacy filter.
+pub const LEGACY_SEED: u32 = codec::hash::BLOOM_SEED;
 
 /// Marker of the Bloom filters of format version 5.
 const MARKER_BLOOM: i8 = -1;
@@ -73,9 +75,14 @@ impl FilterReader {
                 1.. => LegacyBloom::new(data, metadata).map_or(Body::AlwaysTrue, Body::LegacyBloom),
                 MARKER_BLOOM => match bloom::probes(metadata) {
                     None => Body::AlwaysTrue,
-                    Some(probes) => Body::FastLocalBloom(FastLocalBloom::new(data, probes).ok_or_else(|| {
-                        Error::corruption(format!("Bloom filter of {} bytes, not whole lines", data.len()))
-                    })?),
+                    Some(probes) => {
+                        Body::FastLocalBloom(FastLocalBloom::new(data, probes).ok_or_else(|| {
+                            Error::corruption(format!(
+                                "Bloom filter of {} bytes, not whole lines",
+                                data.len()
+                            ))
+                        })?)
+                    }
                 },
                 MARKER_RIBBON => Ribbon::new(data, metadata).map_or(Body::AlwaysTrue, Body::Ribbon),
                 _ => Body::AlwaysTrue,
@@ -87,7 +94,7 @@ impl FilterReader {
     /// False if nothing with this hash was added.
     ///
     /// `hash` is XXPH3-64 of the key or prefix. `legacy_hash` is called only for filters of format versions below 5, and
-    /// gives Hash32 of the same with seed [`codec::hash::BLOOM_SEED`].
+    /// gives Hash32 of the same with seed [`LEGACY_SEED`].
     #[inline]
     pub fn may_match(&self, hash: u64, legacy_hash: impl FnOnce() -> u32) -> bool {
         match &self.body {

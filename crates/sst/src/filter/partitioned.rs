@@ -65,6 +65,10 @@ impl PartitionedFilter {
         self.keys.len()
             + size_of_val(&*self.ends)
             + size_of_val(&*self.partitions)
-            + self.partitions.iter().map(FilterReader::memory_usage).sum::<usize>()
+            + self
+                .partitions
+                .iter()
+                .map(FilterReader::memory_usage)
+                .sum::<usize>()
     }
 }

@@ -92,12 +92,14 @@ impl Ribbon {
         let parity = |bits: u128| bits.count_ones() & 1;
         // Without slots to skip the row ends with its block, and the last block has none after it.
         if place.skip == 0 {
-            return (0..).zip(first).all(|(i, segment)| parity(segment & row) == result >> i & 1);
+            return (0..)
+                .zip(first)
+                .all(|(i, segment)| parity(segment & row) == result >> i & 1);
         }
         let (low, high) = (row << place.skip, row >> (128 - place.skip));
-        (0..).zip(first.iter().zip(next)).all(|(i, (segment, next))| {
-            parity((segment & low) ^ (next & high)) == result >> i & 1
-        })
+        (0..)
+            .zip(first.iter().zip(next))
+            .all(|(i, (segment, next))| parity((segment & low) ^ (next & high)) == result >> i & 1)
     }
 
     /// Starts to load the first segment of this hash.

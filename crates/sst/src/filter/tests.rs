@@ -2,60 +2,26 @@ use std::sync::Arc;
 
 use base::prefix;
 use codec::checksum::crc32c;
-use codec::hash::{BLOOM_SEED, hash32, xxph3_64};
+use codec::hash::{hash32, xxph3_64};
 use serde_json::Value;
 
 use super::*;
-
-/// The vectors under `name`, made by RocksDB.
-fn vectors(name: &str) -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/format_vectors.json");
-    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    all[name].as_array().unwrap().clone()
-}
+use crate::vectors::{unbase64, unhex, vectors};
 
 fn filter_vector(src: &str, kind: &str, with: &str) -> Value {
     vectors("filter")
         .into_iter()
         .find(|vector| {
-            vector["src"] == src && vector["kind"].as_str().unwrap().starts_with(kind) && vector.get(with).is_some()
+            vector["src"] == src
+                && vector["kind"].as_str().unwrap().starts_with(kind)
+                && vector.get(with).is_some()
         })
         .unwrap()
 }
 
-fn unhex(text: &Value) -> Vec<u8> {
-    let text = text.as_str().unwrap();
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
-}
-
-fn unbase64(text: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    let (mut bits, mut pending) = (0u32, 0);
-    for byte in text.as_str().unwrap().bytes() {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => break,
-        };
-        bits = bits << 6 | u32::from(six);
-        pending += 6;
-        if pending >= 8 {
-            pending -= 8;
-            out.push((bits >> pending) as u8);
-        }
-    }
-    out
-}
-
 fn matches(filter: &FilterReader, key: &[u8]) -> bool {
     filter.prefetch(xxph3_64(key));
-    filter.may_match(xxph3_64(key), || hash32(key, BLOOM_SEED))
+    filter.may_match(xxph3_64(key), || hash32(key, LEGACY_SEED))
 }
 
 fn built(policy: f64, format_version: u32, keys: &[Vec<u8>]) -> Vec<u8> {
@@ -133,7 +99,11 @@ fn ribbon_filter_of_rocksdb_is_read() {
 fn number_of_probes_is_rocksdbs() {
     for vector in vectors("bloom_num_probes") {
         let millibits = vector["millibits_per_key"].as_u64().unwrap() as u32;
-        assert_eq!(u64::from(bloom::num_probes(millibits)), vector["num_probes"], "{millibits}");
+        assert_eq!(
+            u64::from(bloom::num_probes(millibits)),
+            vector["num_probes"],
+            "{millibits}"
+        );
     }
 }
 
@@ -161,7 +131,8 @@ fn bits_per_key_are_rounded_as_rocksdb_rounds_them() {
 fn prefixes_are_added_once_each() {
     let policy = BloomPolicy { bits_per_key: 20.0 };
     for (whole_key_filtering, added) in [(true, 6), (false, 2)] {
-        let mut builder = FilterBuilder::new(policy, 5, whole_key_filtering, prefix::builtin("fixed:3")).unwrap();
+        let mut builder =
+            FilterBuilder::new(policy, 5, whole_key_filtering, prefix::builtin("fixed:3")).unwrap();
         assert!(builder.finish().is_none());
         // One key is its own prefix, one is outside the extractor's domain.
         for key in ["aaa", "aaa1", "aaa2", "bbb1", "cc"] {
@@ -205,7 +176,11 @@ fn what_is_not_understood_matches_everything() {
         assert!(!matches(&FilterReader::new(empty).unwrap(), b"key"));
     }
     assert!(matches(&FilterReader::new([0; 6]).unwrap(), b"key"));
-    assert!(FilterReader::new([0, 0xff, 0, 6, 0, 0]).unwrap_err().is_corruption());
+    assert!(
+        FilterReader::new([0, 0xff, 0, 6, 0, 0])
+            .unwrap_err()
+            .is_corruption()
+    );
 }
 
 #[test]
@@ -222,7 +197,7 @@ fn damaged_filters_answer_without_panic() {
         }
         if let Ok(filter) = FilterReader::new(contents) {
             for _ in 0..20 {
-                let hash = *rng.pick(&[0, u64::MAX, 1 << 63, rng.seed()]) ^ rng.u64(..) % 3;
+                let hash = *rng.pick(&[0, u64::MAX, 1 << 63, rng.seed()]) ^ (rng.u64(..) % 3);
                 filter.prefetch(hash);
                 filter.may_match(hash, || hash as u32);
             }
@@ -234,7 +209,10 @@ fn damaged_filters_answer_without_panic() {
 fn a_key_is_asked_of_the_partition_that_may_have_it() {
     let partition = |last: &str, keys: [&str; 2]| {
         let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
-        Ok((last.as_bytes().to_vec(), FilterReader::new(built(50.0, 5, &keys))?))
+        Ok((
+            last.as_bytes().to_vec(),
+            FilterReader::new(built(50.0, 5, &keys))?,
+        ))
     };
     let filter = PartitionedFilter::new([
         partition("b", ["a", "b"]),

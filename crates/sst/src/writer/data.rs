@@ -1,0 +1,197 @@
+//! The data section of a table: blocks on their way to the file, and the index over them.
+//!
+//! With a compression dictionary the first blocks wait in memory until there is enough to make the dictionary of. Their
+//! separators are in the index by then, and their handles follow when they are written.
+
+use base::{InternalComparator, Result};
+use codec::compression::train_dictionary;
+use codec::{CompressionOptions, CompressionType, Compressor};
+
+use super::index::IndexBuilder;
+use super::options::TableWriterOptions;
+use super::sink::{BlockSink, Stored};
+
+/// Blocks are held until they have this many times the bytes of the samples, so that samples come from all over them.
+const HELD_PER_SAMPLE: usize = 64;
+/// Bytes of blocks held, at least, where the table has as many. RocksDB holds them all.
+const MIN_HELD: usize = 4 << 20;
+/// Bytes of blocks held, at most.
+const MAX_HELD: usize = 64 << 20;
+/// Samples are taken at steps of this prime modulo the number of blocks: all of them, in an order that is far from
+/// sorted. RocksDB's number.
+const SAMPLE_STEP: u64 = 545_055_921_143;
+
+/// Blocks that wait for the dictionary.
+struct Held {
+    blocks: Vec<Vec<u8>>,
+    bytes: usize,
+    limit: usize,
+}
+
+pub(super) struct DataSection {
+    pub sink: BlockSink,
+    pub index: IndexBuilder,
+    compression: CompressionType,
+    compression_opts: CompressionOptions,
+    /// `None` while blocks are held, and where nothing is compressed.
+    compressor: Option<Compressor>,
+    held: Option<Held>,
+    /// Empty without one.
+    pub dictionary: Vec<u8>,
+    /// What data blocks are aligned to.
+    alignment: Option<u64>,
+    pub num_blocks: u64,
+    pub num_rejected: u64,
+    pub num_bypassed: u64,
+}
+
+/// Bytes of samples a dictionary is made of.
+fn sample_bytes(options: &CompressionOptions) -> usize {
+    match options.zstd_max_train_bytes {
+        0 => options.max_dict_bytes as usize,
+        train_bytes => train_bytes as usize,
+    }
+}
+
+impl DataSection {
+    pub fn new(sink: BlockSink, options: &TableWriterOptions) -> Result<DataSection> {
+        let compression = options.compression;
+        let opts = &options.compression_opts;
+        let held = (opts.max_dict_bytes > 0 && compression.uses_dictionary()).then(|| Held {
+            blocks: Vec::new(),
+            bytes: 0,
+            limit: sample_bytes(opts)
+                .saturating_mul(HELD_PER_SAMPLE)
+                .clamp(MIN_HELD, MAX_HELD),
+        });
+        let compressor = match compression {
+            CompressionType::None => None,
+            _ if held.is_some() => None,
+            _ => Some(Compressor::new(compression, opts, None)?),
+        };
+        Ok(DataSection {
+            sink,
+            index: IndexBuilder::new(
+                options.format_version,
+                options.index_block_restart_interval,
+                !options.block_align,
+            ),
+            compression,
+            compression_opts: opts.clone(),
+            compressor,
+            held,
+            dictionary: Vec::new(),
+            alignment: options.block_align.then(|| (options.block_size as u64).min(4096)),
+            num_blocks: 0,
+            num_rejected: 0,
+            num_bypassed: 0,
+        })
+    }
+
+    /// Bytes of blocks and index so far, those held not yet compressed.
+    #[inline]
+    pub fn estimated_size(&self) -> u64 {
+        let held = self.held.as_ref().map_or(0, |held| held.bytes);
+        self.sink.offset() + (held + self.index.estimated_size()) as u64
+    }
+
+    /// Takes over a block, which is in `contents` and lent to be worked in. `last` is its last key and `next` the first key
+    /// of the block after it, if there is one.
+    pub fn add_block(
+        &mut self,
+        cmp: &InternalComparator,
+        contents: &mut Vec<u8>,
+        last: &[u8],
+        next: Option<&[u8]>,
+    ) -> Result<()> {
+        self.index.add_separator(cmp, last, next);
+        let Some(held) = &mut self.held else {
+            return self.write_block(contents);
+        };
+        held.bytes += contents.len();
+        held.blocks.push(std::mem::take(contents));
+        if held.bytes >= held.limit {
+            self.release()?;
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self, contents: &mut Vec<u8>) -> Result<()> {
+        let (handle, stored) = self.sink.write(contents, self.compressor.as_mut())?;
+        if let Some(alignment) = self.alignment {
+            self.sink.pad(alignment)?;
+        }
+        self.index.add_handle(handle);
+        self.num_blocks += 1;
+        match stored {
+            Stored::Compressed => {}
+            Stored::Rejected => self.num_rejected += 1,
+            Stored::Raw => self.num_bypassed += 1,
+        }
+        Ok(())
+    }
+
+    /// Makes the dictionary of the blocks held, if there are any, and writes them.
+    fn release(&mut self) -> Result<()> {
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
+        self.dictionary = held.dictionary(self.compression, &self.compression_opts);
+        self.compressor = Some(Compressor::new(
+            self.compression,
+            &self.compression_opts,
+            Some(&self.dictionary),
+        )?);
+        for mut block in held.blocks {
+            self.write_block(&mut block)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is held: there are no more data blocks.
+    pub fn finish(&mut self) -> Result<()> {
+        self.release()
+    }
+
+    /// The compressor of index blocks, which never use the dictionary. `None` where nothing is compressed.
+    pub fn into_sink_and_index_compressor(self) -> Result<(BlockSink, Option<Compressor>)> {
+        let compressor = if self.dictionary.is_empty() {
+            self.compressor
+        } else {
+            Some(Compressor::new(self.compression, &self.compression_opts, None)?)
+        };
+        Ok((self.sink, compressor))
+    }
+}
+
+impl Held {
+    /// A dictionary trained from samples, or the samples themselves. Empty if there is too little to train from.
+    fn dictionary(&self, compression: CompressionType, options: &CompressionOptions) -> Vec<u8> {
+        let (samples, lens) = self.samples(sample_bytes(options));
+        let is_zstd = matches!(compression, CompressionType::Zstd | CompressionType::ZstdNotFinal);
+        if is_zstd && options.zstd_max_train_bytes > 0 {
+            // Samples too few or too much alike are no failure of the table: it goes without a dictionary.
+            train_dictionary(&samples, &lens, options.max_dict_bytes as usize).unwrap_or_default()
+        } else {
+            samples
+        }
+    }
+
+    /// `max` bytes of samples, laid end to end, and their lengths.
+    fn samples(&self, max: usize) -> (Vec<u8>, Vec<usize>) {
+        let (mut samples, mut lens) = (Vec::new(), Vec::new());
+        let num_blocks = self.blocks.len();
+        let mut at = num_blocks / 2;
+        for _ in 0..num_blocks {
+            let block = &self.blocks[at];
+            let len = block.len().min(max - samples.len());
+            if len == 0 {
+                break;
+            }
+            samples.extend_from_slice(&block[..len]);
+            lens.push(len);
+            at = (at + (SAMPLE_STEP % num_blocks as u64) as usize) % num_blocks;
+        }
+        (samples, lens)
+    }
+}

@@ -1,0 +1,275 @@
+//! What comes after the data blocks: filter, index, dictionary, range deletions, properties, metaindex, footer.
+
+use std::cmp::Ordering;
+
+use base::internal_key;
+use base::{InternalComparator, Kind, MAX_SEQNO, Result, UserComparator};
+use codec::hash::xxh3_64;
+use codec::{CompressionOptions, CompressionType};
+use rangedel::{FragmentedTombstones, RangeTombstone};
+
+use super::options::{TableSummary, TableWriterOptions};
+use super::sink::BlockSink;
+use super::{SeqNo, TableWriter};
+use crate::block::builder::BlockBuilder;
+use crate::format::{
+    BLOCK_TRAILER_LEN, BlockHandle, FV_COMPRESSION_MANAGER, FV_CONTEXT_CHECKSUMS, Footer, IndexType, meta,
+};
+use crate::properties::{NONE, TableProperties};
+
+/// Name of RocksDB's policy for Bloom filters.
+const FILTER_POLICY: &str = "bloomfilter";
+/// The compression manager whose types are those of [`CompressionType`].
+const COMPRESSION_MANAGER: &str = "BuiltinV2";
+/// `rocksdb.external_sst_file.version` of a file with room for a global sequence number.
+const EXTERNAL_VERSION: u32 = 2;
+
+/// A number that no other file has: from format version 6 it is mixed into every checksum. 0 below.
+pub(super) fn base_context_checksum(options: &TableWriterOptions) -> u32 {
+    if options.format_version < FV_CONTEXT_CHECKSUMS {
+        return 0;
+    }
+    let identity = [
+        options.db_id.as_bytes(),
+        options.session_id.as_bytes(),
+        &options.file_number.to_le_bytes(),
+    ]
+    .concat();
+    // 0 would say that there is no context.
+    (xxh3_64(&identity) as u32).max(1)
+}
+
+/// The smallest and the largest of what a table holds.
+struct Bounds {
+    smallest: Vec<u8>,
+    largest: Vec<u8>,
+    smallest_seqno: SeqNo,
+    largest_seqno: SeqNo,
+}
+
+impl Bounds {
+    /// Widens the bounds to hold `tombstone`.
+    fn add(&mut self, cmp: &InternalComparator, tombstone: &RangeTombstone) {
+        let start = internal_key::encode(&tombstone.start, tombstone.seqno, Kind::RangeDeletion);
+        // Every version of the end key sorts after this: the end itself is not covered.
+        let mut end_key = tombstone.end.clone();
+        let timestamp = end_key.len() - cmp.user().timestamp_size();
+        end_key[timestamp..].fill(0xff);
+        let end = internal_key::encode(&end_key, MAX_SEQNO, Kind::RangeDeletion);
+        if self.smallest.is_empty() || cmp.compare(&start, &self.smallest) == Ordering::Less {
+            self.smallest = start;
+        }
+        if self.largest.is_empty() || cmp.compare(&end, &self.largest) == Ordering::Greater {
+            self.largest = end;
+        }
+        self.smallest_seqno = self.smallest_seqno.min(tombstone.seqno);
+        self.largest_seqno = self.largest_seqno.max(tombstone.seqno);
+    }
+}
+
+/// Ends a table whose data blocks are written.
+pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
+    let TableWriter {
+        options,
+        data,
+        block,
+        filter,
+        range_tombstones,
+        mut properties,
+        first_key,
+        smallest_seqno,
+        largest_seqno,
+        timestamps,
+        ..
+    } = writer;
+    let cmp = &options.cmp;
+    let data_size = data.sink.offset();
+    let mut bounds = Bounds {
+        smallest: first_key,
+        largest: block.last_key().to_vec(),
+        smallest_seqno,
+        largest_seqno,
+    };
+    let index = data.index.finish();
+    let dictionary = data.dictionary.clone();
+    properties.num_data_blocks = data.num_blocks;
+    properties.num_data_blocks_compression_rejected = Some(data.num_rejected);
+    properties.num_data_blocks_compression_bypassed = Some(data.num_bypassed);
+    let (mut sink, mut index_compressor) = data.into_sink_and_index_compressor()?;
+    let mut metaindex = Vec::new();
+
+    if let Some(filter) = filter
+        && let Some(mut contents) = filter.finish()
+    {
+        properties.num_filter_entries = filter.num_added() as u64;
+        properties.filter_size = contents.len() as u64;
+        metaindex.push((meta::FULL_FILTER, sink.write(&mut contents, None)?.0));
+    }
+
+    let mut contents = index.contents;
+    properties.index_size = (contents.len() + BLOCK_TRAILER_LEN) as u64;
+    let compressor = index_compressor
+        .as_mut()
+        .filter(|_| options.enable_index_compression);
+    let (index_handle, _) = sink.write(&mut contents, compressor)?;
+    if options.format_version >= FV_CONTEXT_CHECKSUMS {
+        metaindex.push((meta::INDEX, index_handle));
+    }
+
+    if !dictionary.is_empty() {
+        let mut contents = dictionary;
+        metaindex.push((meta::COMPRESSION_DICT, sink.write(&mut contents, None)?.0));
+    }
+
+    let tombstones = FragmentedTombstones::build(range_tombstones, cmp.user());
+    if !tombstones.is_empty() {
+        let handle = write_range_deletions(&mut sink, &tombstones, |tombstone| {
+            properties.num_entries += 1;
+            properties.num_deletions += 1;
+            properties.num_range_deletions += 1;
+            properties.raw_key_size += (tombstone.start.len() + internal_key::TRAILER_LEN) as u64;
+            properties.raw_value_size += tombstone.end.len() as u64;
+            bounds.add(cmp, tombstone);
+        })?;
+        metaindex.push((meta::RANGE_DEL, handle));
+    }
+    if properties.num_entries == 0 {
+        bounds.smallest_seqno = 0;
+    }
+
+    properties.data_size = data_size;
+    properties.tail_start_offset = Some(data_size);
+    properties.index_type = IndexType::BinarySearch;
+    properties.index_key_is_user_key = index.key_is_user_key;
+    properties.index_value_is_delta_encoded = index.value_is_delta_encoded;
+    properties.key_smallest_seqno = Some(bounds.smallest_seqno);
+    properties.key_largest_seqno = Some(bounds.largest_seqno);
+    if let Some((min, max)) = timestamps {
+        (properties.timestamp_min, properties.timestamp_max) = (min, max);
+    }
+    properties.compression = compression_property(&options, &sink);
+    describe(&mut properties, &options);
+    let handle = write_properties(&mut sink, &properties)?;
+    metaindex.push((meta::PROPERTIES, handle));
+
+    let metaindex = write_metaindex(&mut sink, metaindex)?;
+    let footer = Footer {
+        format_version: options.format_version,
+        checksum: options.checksum,
+        base_context_checksum: base_context_checksum(&options),
+        metaindex,
+        index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index_handle),
+    };
+    let footer = footer.encode(sink.offset());
+    let file_size = sink.finish(&footer)?;
+    Ok(TableSummary {
+        file_size,
+        properties,
+        smallest: bounds.smallest,
+        largest: bounds.largest,
+        smallest_seqno: bounds.smallest_seqno,
+        largest_seqno: bounds.largest_seqno,
+    })
+}
+
+/// The properties that come from the options.
+fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
+    let name = |name: Option<&str>| name.unwrap_or(NONE).as_bytes().to_vec();
+    let extractor = options.prefix_extractor.as_deref();
+    properties.whole_key_filtering = Some(options.whole_key_filtering);
+    properties.prefix_filtering = Some(extractor.is_some());
+    properties.prefix_extractor_name = name(extractor.map(|extractor| extractor.name()));
+    properties.filter_policy = match options.filter {
+        Some(policy) if policy.millibits_per_key() > 0 => FILTER_POLICY.into(),
+        _ => Vec::new(),
+    };
+    properties.column_family_id = options.cf_id.into();
+    properties.column_family_name = options.cf_name.clone();
+    properties.comparator = UserComparator::name(options.cmp.user()).into();
+    properties.merge_operator = name(options.merge_operator.as_deref());
+    properties.property_collectors = b"[]".to_vec();
+    properties.compression_options = compression_options_text(&options.compression_opts, options.compression);
+    properties.db_id = options.db_id.clone().into();
+    properties.db_session_id = options.session_id.clone().into();
+    properties.db_host_id = options.host_id.clone().into();
+    properties.orig_file_number = options.file_number;
+    properties.creation_time = options.creation_time;
+    properties.oldest_key_time = options.oldest_key_time;
+    properties.newest_key_time = (options.newest_key_time > 0).then_some(options.newest_key_time);
+    properties.file_creation_time = options.file_creation_time;
+    properties.format_version = options.format_version.into();
+    properties.data_block_restart_interval = Some(options.block_restart_interval as u64);
+    properties.index_block_restart_interval = Some(options.index_block_restart_interval as u64);
+    if options.external {
+        properties.external_sst_file_version = Some(EXTERNAL_VERSION);
+        properties.external_sst_file_global_seqno = Some(0);
+    }
+    properties.user_collected = options.user_properties.clone();
+}
+
+/// Which compression types a reader must know: below format version 7 one name, from it on a list.
+fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u8> {
+    if options.format_version < FV_COMPRESSION_MANAGER {
+        // Named even where no block was worth compressing, as RocksDB does.
+        return options.compression.property_name().into();
+    }
+    let manager = match options.compression {
+        CompressionType::None => "",
+        _ => COMPRESSION_MANAGER,
+    };
+    let types: String = sink.types_used().map(|ty| format!("{:02X}", ty as u8)).collect();
+    format!("{manager};{types};").into()
+}
+
+/// RocksDB's text of how the compressor was set. For people; no reader takes it apart.
+fn compression_options_text(options: &CompressionOptions, compression: CompressionType) -> Vec<u8> {
+    format!(
+        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled=0; \
+         max_dict_buffer_bytes=0; use_zstd_dict_trainer=1; max_compressed_bytes_per_kb={}; checksum=0; _type={}; ",
+        options.window_bits,
+        options.level,
+        options.strategy,
+        options.max_dict_bytes,
+        options.zstd_max_train_bytes,
+        options.max_compressed_bytes_per_kb,
+        compression as u8,
+    )
+    .into()
+}
+
+fn write_range_deletions(
+    sink: &mut BlockSink,
+    tombstones: &FragmentedTombstones,
+    mut count: impl FnMut(&RangeTombstone),
+) -> Result<BlockHandle> {
+    let mut block = BlockBuilder::new(1);
+    let mut key = Vec::new();
+    for tombstone in tombstones.tombstones() {
+        key.clear();
+        internal_key::append(&mut key, &tombstone.start, tombstone.seqno, Kind::RangeDeletion);
+        block.add(&key, &tombstone.end);
+        count(&tombstone);
+    }
+    Ok(sink.write(block.finish().0, None)?.0)
+}
+
+fn write_properties(sink: &mut BlockSink, properties: &TableProperties) -> Result<BlockHandle> {
+    // One restart point for the whole block, so that names share their prefixes.
+    let mut block = BlockBuilder::new(usize::MAX);
+    for (name, value) in properties.entries() {
+        block.add(&name, &value);
+    }
+    Ok(sink.write(block.finish().0, None)?.0)
+}
+
+fn write_metaindex(sink: &mut BlockSink, mut entries: Vec<(&str, BlockHandle)>) -> Result<BlockHandle> {
+    entries.sort_by_key(|entry| entry.0);
+    let mut block = BlockBuilder::new(1);
+    let mut value = Vec::new();
+    for (name, handle) in entries {
+        value.clear();
+        handle.encode(&mut value);
+        block.add(name.as_bytes(), &value);
+    }
+    Ok(sink.write(block.finish().0, None)?.0)
+}

@@ -1,0 +1,262 @@
+//! Writes tables.
+//!
+//! Entries go into the data block being built ([`BlockBuilder`](crate::block::builder::BlockBuilder)). A block is closed
+//! when the entry after it arrives, and not before, for two reasons: whether it is full depends on the size of that
+//! entry, and its separator in the index is made of that entry's key. Between its last key "the quick brown fox" and the
+//! next key "the who" the separator is "the r". So the index entry of a block is put off until then: what it is made of
+//! waits in the block builder, as the last key, and nowhere else.
+//!
+//! Files are laid out as RocksDB lays them out:
+//!
+//! ```text
+//! data block* ‖ filter ‖ index ‖ compression dictionary ‖ range deletions ‖ properties ‖ metaindex ‖ footer
+//! ```
+
+mod data;
+mod index;
+mod meta;
+mod options;
+mod sink;
+
+pub use options::{TableSummary, TableWriterOptions};
+
+use std::cmp::Ordering;
+
+use base::internal_key::{TRAILER_LEN, trailer, user_key};
+use base::{Error, Kind, Result, SeqNo, invariant};
+use rangedel::RangeTombstone;
+use vfs::WritableFile;
+
+use crate::block::builder::BlockBuilder;
+use crate::filter::FilterBuilder;
+use crate::properties::TableProperties;
+use data::DataSection;
+use sink::BlockSink;
+
+/// Largest key or value: lengths are 32-bit varints, and so are the offsets within a block.
+const MAX_LEN: usize = u32::MAX as usize / 2;
+
+/// Writes one table, in order of its keys.
+///
+/// After an error the file is of no use: drop or [`abandon`](TableWriter::abandon) the writer and remove it.
+pub struct TableWriter {
+    options: TableWriterOptions,
+    data: DataSection,
+    block: BlockBuilder,
+    /// While the block is no larger it cannot be full.
+    never_full_up_to: usize,
+    filter: Option<FilterBuilder>,
+    timestamp_size: usize,
+    range_tombstones: Vec<RangeTombstone>,
+    /// Counts as they stand.
+    properties: TableProperties,
+    first_key: Vec<u8>,
+    smallest_seqno: SeqNo,
+    largest_seqno: SeqNo,
+    /// Oldest and newest timestamp, in families that have them.
+    timestamps: Option<(Vec<u8>, Vec<u8>)>,
+    failed: bool,
+}
+
+impl TableWriter {
+    /// Writes to `file`, which must be empty.
+    ///
+    /// Errors: `InvalidArgument` for options that contradict each other, `NotSupported` for a compression type that is
+    /// not written.
+    pub fn new(file: Box<dyn WritableFile>, options: TableWriterOptions) -> Result<TableWriter> {
+        options.check()?;
+        let sink = BlockSink::new(
+            file,
+            options.checksum,
+            meta::base_context_checksum(&options),
+            options.compression_opts.clone(),
+        );
+        let block = BlockBuilder::new(options.block_restart_interval);
+        // An empty block is never closed, however small blocks are to be.
+        let never_full_up_to = if options.block_align {
+            block.size()
+        } else {
+            options.early_end().max(block.size())
+        };
+        Ok(TableWriter {
+            data: DataSection::new(sink, &options)?,
+            never_full_up_to,
+            block,
+            filter: options.filter.and_then(|policy| {
+                FilterBuilder::new(
+                    policy,
+                    options.format_version,
+                    options.whole_key_filtering,
+                    options.prefix_extractor.clone(),
+                )
+            }),
+            timestamp_size: options.cmp.user().timestamp_size(),
+            range_tombstones: Vec::new(),
+            properties: TableProperties::default(),
+            first_key: Vec::new(),
+            smallest_seqno: SeqNo::MAX,
+            largest_seqno: 0,
+            timestamps: None,
+            failed: false,
+            options,
+        })
+    }
+
+    /// Adds an entry, which sorts after all before it.
+    ///
+    /// Errors: `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
+    /// 2 GiB and more; and those of the file.
+    #[inline]
+    pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        let suffix = TRAILER_LEN + self.timestamp_size;
+        if internal_key.len() < suffix || internal_key.len() > MAX_LEN || value.len() > MAX_LEN {
+            return Err(bad_entry(internal_key, value));
+        }
+        let trailer = trailer(internal_key);
+        const DELETIONS: [u8; 3] = [
+            Kind::Deletion as u8,
+            Kind::SingleDeletion as u8,
+            Kind::DeletionWithTimestamp as u8,
+        ];
+        let kind = trailer as u8;
+        if kind == Kind::RangeDeletion as u8 {
+            return Err(bad_entry(internal_key, value));
+        }
+        invariant!(
+            self.properties.num_entries == 0
+                || self.options.cmp.compare(self.block.last_key(), internal_key) == Ordering::Less,
+            "keys out of order: {:02x?} after {internal_key:02x?}",
+            self.block.last_key()
+        );
+        if self.block.size() > self.never_full_up_to && self.block_is_full(internal_key, value) {
+            self.close_block(Some(internal_key))?;
+        }
+        let last_len = self.block.last_key().len();
+        let common = self.block.add(internal_key, value);
+        let key_len = internal_key.len() - suffix;
+        // Versions of one key differ only behind the key. The first entry of all has a last key of no bytes at all.
+        if let Some(filter) = &mut self.filter
+            && (common < key_len || last_len != internal_key.len())
+        {
+            filter.add(&internal_key[..key_len]);
+        }
+        self.properties.num_entries += 1;
+        self.properties.raw_key_size += internal_key.len() as u64;
+        self.properties.raw_value_size += value.len() as u64;
+        self.properties.num_deletions += u64::from(DELETIONS.contains(&kind));
+        self.properties.num_merge_operands += u64::from(kind == Kind::Merge as u8);
+        let seqno = trailer >> 8;
+        self.smallest_seqno = self.smallest_seqno.min(seqno);
+        self.largest_seqno = self.largest_seqno.max(seqno);
+        if self.properties.num_entries == 1 {
+            self.first_key.extend_from_slice(internal_key);
+        }
+        if self.timestamp_size > 0 {
+            self.note_timestamp(user_key(internal_key));
+        }
+        Ok(())
+    }
+
+    /// Adds a range tombstone: versions below `seqno` of the keys from `start` to before `end`, user keys with their
+    /// timestamps, are gone. Tombstones may come in any order and overlap; they are fragmented at the end. One that covers
+    /// nothing is dropped.
+    pub fn add_range_tombstone(&mut self, start: &[u8], end: &[u8], seqno: SeqNo) -> Result<()> {
+        if start.len().min(end.len()) < self.timestamp_size || start.len().max(end.len()) > MAX_LEN {
+            return Err(bad_entry(start, end));
+        }
+        self.range_tombstones.push(RangeTombstone {
+            start: start.to_vec(),
+            end: end.to_vec(),
+            seqno,
+        });
+        Ok(())
+    }
+
+    /// Bytes the file would take, about, if it were finished now.
+    pub fn file_size(&self) -> u64 {
+        let filter = self.filter.as_ref().map_or(0, FilterBuilder::estimated_size);
+        let block = if self.block.is_empty() {
+            0
+        } else {
+            self.block.size()
+        };
+        self.data.estimated_size() + (block + filter) as u64
+    }
+
+    /// Entries added, and range tombstones as they were added.
+    pub fn num_entries(&self) -> u64 {
+        self.properties.num_entries + self.range_tombstones.len() as u64
+    }
+
+    /// Writes the rest of the file, syncs and closes it.
+    ///
+    /// Errors: those of the file, and `Aborted` if an earlier call failed.
+    pub fn finish(mut self) -> Result<TableSummary> {
+        if self.failed {
+            return Err(Error::new(
+                base::ErrorKind::Aborted,
+                "the table could not be written before it was finished",
+            ));
+        }
+        if !self.block.is_empty() {
+            self.close_block(None)?;
+        }
+        self.data.finish()?;
+        meta::finish(self)
+    }
+
+    /// Closes the file as it is, to be removed.
+    pub fn abandon(self) {
+        drop(self);
+    }
+
+    /// RocksDB's rule, so that blocks end where its blocks end.
+    #[inline]
+    fn block_is_full(&self, key: &[u8], value: &[u8]) -> bool {
+        let size_after = self.block.size_after(key.len(), value.len());
+        if self.options.block_align {
+            let with_trailer = size_after + crate::format::BLOCK_TRAILER_LEN;
+            return with_trailer > self.options.block_size;
+        }
+        self.block.size() >= self.options.block_size || size_after > self.options.block_size
+    }
+
+    /// Hands the block over. `next` is the key that comes after it.
+    #[inline(never)]
+    fn close_block(&mut self, next: Option<&[u8]>) -> Result<()> {
+        let (contents, last) = self.block.finish();
+        let written = self.data.add_block(&self.options.cmp, contents, last, next);
+        self.block.reset();
+        self.failed |= written.is_err();
+        written
+    }
+
+    #[inline(never)]
+    fn note_timestamp(&mut self, user_key: &[u8]) {
+        let cmp = self.options.cmp.user();
+        let timestamp = cmp.timestamp(user_key);
+        let Some((min, max)) = &mut self.timestamps else {
+            self.timestamps = Some((timestamp.to_vec(), timestamp.to_vec()));
+            return;
+        };
+        if cmp.compare_timestamp(timestamp, min) == Ordering::Less {
+            min.copy_from_slice(timestamp);
+        }
+        if cmp.compare_timestamp(timestamp, max) == Ordering::Greater {
+            max.copy_from_slice(timestamp);
+        }
+    }
+}
+
+#[cold]
+fn bad_entry(key: &[u8], value: &[u8]) -> Error {
+    Error::invalid_argument(format!(
+        "not an entry of a table: key of {} bytes ending in {:02x?}, value of {} bytes",
+        key.len(),
+        &key[key.len().saturating_sub(TRAILER_LEN)..],
+        value.len()
+    ))
+}
+
+#[cfg(test)]
+mod tests;

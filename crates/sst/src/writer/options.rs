@@ -1,0 +1,161 @@
+//! How a table is written, and what is said about it when it is done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::prefix::PrefixExtractor;
+use base::{Error, InternalComparator, Result, SeqNo};
+use codec::{ChecksumType, CompressionOptions, CompressionType};
+
+use crate::filter::BloomPolicy;
+use crate::format::{MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
+use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
+
+/// How to write a table. Names, units and defaults are RocksDB's, where not said otherwise.
+#[derive(Clone)]
+pub struct TableWriterOptions {
+    /// Order of the keys.
+    pub cmp: InternalComparator,
+    /// Which readers can read the file: 5 (the default) RocksDB 6.6 and later, 6 from 8.6, 7 from 10.4; 2 to 4 older
+    /// ones.
+    pub format_version: u32,
+    /// Of every block. Default XXH3, which RocksDB reads from 6.27 on.
+    pub checksum: ChecksumType,
+    /// Of data blocks, and of the index if [`enable_index_compression`](TableWriterOptions::enable_index_compression).
+    /// Default LZ4 (RocksDB: Snappy up to 11.4).
+    pub compression: CompressionType,
+    /// How hard to compress. With `max_dict_bytes` above 0 data blocks are held in memory until there is enough to make
+    /// a dictionary of.
+    pub compression_opts: CompressionOptions,
+    /// Compress the index too. Default true.
+    pub enable_index_compression: bool,
+    /// Bytes of a data block before compression. Default 4096.
+    pub block_size: usize,
+    /// A block is closed early, this many percent of its size short, where the next entry would not fit. Default 10.
+    pub block_size_deviation: u32,
+    /// Entries between restart points of data blocks. Default 16.
+    pub block_restart_interval: usize,
+    /// Entries between restart points of the index. Default 1.
+    pub index_block_restart_interval: usize,
+    /// Start every data block at a multiple of `block_size` or of 4096, whichever is less. Only without compression, and
+    /// with a block size that is a power of two. Default false.
+    pub block_align: bool,
+    /// The filter. Default none.
+    pub filter: Option<BloomPolicy>,
+    /// Add whole keys to the filter. Default true.
+    pub whole_key_filtering: bool,
+    /// Add the prefixes it gives to the filter. Default none.
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    /// Id of the column family; unknown by default, as in files made to be ingested.
+    pub cf_id: u32,
+    /// Name of the column family.
+    pub cf_name: Vec<u8>,
+    /// Name of the merge operator, if there is one.
+    pub merge_operator: Option<String>,
+    /// Identity of the database.
+    pub db_id: String,
+    /// Identity of the session: 20 characters.
+    pub session_id: String,
+    /// Name of the machine.
+    pub host_id: String,
+    /// Number of the file. With the identities above it makes the file's unique id.
+    pub file_number: u64,
+    /// Unix seconds at which the oldest of the data was first written to a table; 0 if not known.
+    pub creation_time: u64,
+    /// Unix seconds at which the oldest key was written; 0 if not known.
+    pub oldest_key_time: u64,
+    /// Unix seconds at which the newest key was written; 0 if not known.
+    pub newest_key_time: u64,
+    /// Unix seconds of now; 0 if not known.
+    pub file_creation_time: u64,
+    /// The file will be ingested: it has room for a global sequence number. Its keys must have sequence number 0.
+    pub external: bool,
+    /// Further properties, by name.
+    pub user_properties: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl TableWriterOptions {
+    /// The defaults, for keys ordered by `cmp`.
+    pub fn new(cmp: InternalComparator) -> TableWriterOptions {
+        TableWriterOptions {
+            cmp,
+            format_version: 5,
+            checksum: ChecksumType::Xxh3,
+            compression: CompressionType::Lz4,
+            compression_opts: CompressionOptions::default(),
+            enable_index_compression: true,
+            block_size: 4096,
+            block_size_deviation: 10,
+            block_restart_interval: 16,
+            index_block_restart_interval: 1,
+            block_align: false,
+            filter: None,
+            whole_key_filtering: true,
+            prefix_extractor: None,
+            cf_id: UNKNOWN_COLUMN_FAMILY as u32,
+            cf_name: Vec::new(),
+            merge_operator: None,
+            db_id: String::new(),
+            session_id: String::new(),
+            host_id: String::new(),
+            file_number: 0,
+            creation_time: 0,
+            oldest_key_time: 0,
+            newest_key_time: 0,
+            file_creation_time: 0,
+            external: false,
+            user_properties: BTreeMap::new(),
+        }
+    }
+
+    /// Blocks up to this size are never closed, whatever comes next.
+    pub(super) fn early_end(&self) -> usize {
+        // RocksDB takes a deviation of the whole block for none.
+        let percent = 100 - self.block_size_deviation as usize % 100;
+        (self.block_size * percent)
+            .div_ceil(100)
+            .min(self.block_size.saturating_sub(1))
+    }
+
+    /// `InvalidArgument` for what cannot be written.
+    pub(super) fn check(&self) -> Result<()> {
+        let invalid = |message: &str| Err(Error::invalid_argument(message));
+        if !(MIN_FORMAT_VERSION..=MAX_FORMAT_VERSION).contains(&self.format_version) {
+            return Err(Error::invalid_argument(format!(
+                "format_version {} is not written, only {MIN_FORMAT_VERSION} to {MAX_FORMAT_VERSION}",
+                self.format_version
+            )));
+        }
+        if self.block_size > u32::MAX as usize / 2 {
+            return invalid("block_size of 2 GiB or more");
+        }
+        if self.block_size_deviation > 100 {
+            return invalid("block_size_deviation above 100 percent");
+        }
+        if self.block_align && self.compression != CompressionType::None {
+            return invalid("Enable block_align, but compression enabled");
+        }
+        if self.block_align && !self.block_size.is_power_of_two() {
+            return invalid("Block alignment requested but block size is not a power of 2");
+        }
+        Ok(())
+    }
+}
+
+/// What was written, as the MANIFEST records it.
+#[derive(Clone, Debug)]
+pub struct TableSummary {
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// The properties that stand in it.
+    pub properties: TableProperties,
+    /// Smallest internal key, range tombstones included; empty if the table holds nothing.
+    pub smallest: Vec<u8>,
+    /// Largest internal key, range tombstones included; empty if the table holds nothing. Where a tombstone reaches
+    /// furthest it is the sentinel of its end: the highest sequence number, kind RangeDeletion, itself not covered.
+    pub largest: Vec<u8>,
+    /// Lowest sequence number; 0 if the table holds nothing.
+    pub smallest_seqno: SeqNo,
+    /// Highest sequence number; 0 if the table holds nothing.
+    pub largest_seqno: SeqNo,
+}

@@ -1,0 +1,177 @@
+//! Tables of RocksDB written again: what we make of their entries is what RocksDB made of them.
+
+use super::*;
+use crate::dump;
+use crate::fetch::BlockKind;
+use crate::format::IndexType;
+use crate::vectors::{unbase64, vectors};
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rocksdb-11.9");
+
+/// The options a table was written with, as far as it tells, but without compression and filter.
+fn options_of(table: &Table) -> TableWriterOptions {
+    let properties = table.properties();
+    TableWriterOptions {
+        format_version: table.format_version(),
+        compression: CompressionType::None,
+        filter: None,
+        block_restart_interval: properties.data_block_restart_interval.unwrap_or(16) as usize,
+        index_block_restart_interval: properties.index_block_restart_interval.unwrap_or(1) as usize,
+        merge_operator: match &properties.merge_operator[..] {
+            b"nullptr" => None,
+            name => Some(String::from_utf8_lossy(name).into_owned()),
+        },
+        ..TableWriterOptions::new(table.comparator().clone())
+    }
+}
+
+fn rewrite(table: &Arc<Table>, options: TableWriterOptions) -> (Scratch, TableSummary) {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer(options);
+    for (key, value) in scan(table) {
+        writer.add(&key, &value).unwrap();
+    }
+    for tombstone in table.range_tombstones().tombstones() {
+        writer
+            .add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)
+            .unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    (scratch, summary)
+}
+
+/// Contents of the data blocks, uncompressed.
+fn data_blocks(table: &Table) -> Vec<Vec<u8>> {
+    dump::index(table)
+        .unwrap()
+        .iter()
+        .map(|line| {
+            let (mut contents, len) = table
+                .fetcher
+                .contents(line.handle, BlockKind::Data, true)
+                .unwrap();
+            contents.truncate(len);
+            contents
+        })
+        .collect()
+}
+
+#[test]
+fn fixtures_written_again_have_the_same_blocks_and_counts() {
+    let mut plain = 0;
+    let mut tables = 0;
+    for entry in std::fs::read_dir(FIXTURES).unwrap() {
+        let dir = entry.unwrap().path();
+        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
+        // Keys read from ingested files carry the global sequence number, and do not stand so in the file.
+        if !dir.is_dir() || name == "ingested_global_seqno" {
+            continue;
+        }
+        for entry in std::fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "sst") {
+                continue;
+            }
+            let file = PosixFs::new()
+                .open_random(&path, &OpenOptions::default())
+                .unwrap();
+            let bytewise_table = Table::open(file, TableReadOptions::new(bytewise())).unwrap();
+            let comparator = String::from_utf8(bytewise_table.properties().comparator.clone()).unwrap();
+            let cmp = InternalComparator::new(UserComparator::builtin(&comparator).unwrap());
+            let table = open(&path, TableReadOptions::new(cmp.clone()));
+            let theirs = table.properties();
+            let place = path.display();
+
+            let (scratch, summary) = rewrite(
+                &table,
+                TableWriterOptions {
+                    block_size: 1024,
+                    ..options_of(&table)
+                },
+            );
+            let ours = &summary.properties;
+            let points = |properties: &TableProperties| {
+                [
+                    properties.num_entries - properties.num_range_deletions,
+                    properties.num_deletions - properties.num_range_deletions,
+                    properties.num_merge_operands,
+                ]
+            };
+            assert_eq!(points(ours), points(theirs), "{place}");
+            // RocksDB leaves fragments cut where tombstones ended that are gone; we join them again.
+            assert!(ours.num_range_deletions <= theirs.num_range_deletions, "{place}");
+            if ours.num_range_deletions == theirs.num_range_deletions {
+                assert_eq!(ours.raw_key_size, theirs.raw_key_size, "{place}");
+                assert_eq!(ours.raw_value_size, theirs.raw_value_size, "{place}");
+            }
+            assert_eq!(ours.key_smallest_seqno, theirs.key_smallest_seqno, "{place}");
+            assert_eq!(ours.key_largest_seqno, theirs.key_largest_seqno, "{place}");
+            assert_eq!(ours.timestamp_min, theirs.timestamp_min, "{place}");
+            assert_eq!(ours.timestamp_max, theirs.timestamp_max, "{place}");
+            assert_eq!(ours.comparator, theirs.comparator, "{place}");
+            let again = scratch.open(cmp);
+            assert_eq!(scan(&again), scan(&table), "{place}");
+            verify(&again);
+            tables += 1;
+
+            // Blocks with hash indexes have another size, and so end elsewhere.
+            if theirs.index_type == IndexType::BinarySearch
+                && theirs.separate_key_value_in_data_block == 0
+                && !name.contains("hash")
+            {
+                assert!(data_blocks(&again) == data_blocks(&table), "{place}");
+                assert_eq!(
+                    ours.index_key_is_user_key, theirs.index_key_is_user_key,
+                    "{place}"
+                );
+                assert_eq!(
+                    ours.index_value_is_delta_encoded, theirs.index_value_is_delta_encoded,
+                    "{place}"
+                );
+                plain += 1;
+            }
+        }
+    }
+    assert!(tables > 100 && plain > 80, "{plain} of {tables}");
+}
+
+#[test]
+fn whole_tables_of_rocksdb_are_written_to_the_byte() {
+    for vector in vectors("whole_file") {
+        let desc = vector["desc"].as_str().unwrap();
+        if vector["src"] != "7.8.3" || !desc.contains("SST") || desc.contains("ingested") {
+            continue;
+        }
+        let bytes = unbase64(&vector["b64"]);
+        let scratch = Scratch::new();
+        std::fs::write(scratch.path(), &bytes).unwrap();
+        let theirs = scratch.open(bytewise());
+        let (again, summary) = rewrite(
+            &theirs,
+            TableWriterOptions {
+                compression: CompressionType::Snappy,
+                ..options_of(&theirs)
+            },
+        );
+        // The properties of 7.8.3 are fewer; all before them is the same.
+        let written = std::fs::read(again.path()).unwrap();
+        let properties_at = |table: &Table| {
+            let entries = dump::metaindex(table);
+            let name = crate::format::meta::PROPERTIES.as_bytes();
+            entries.iter().find(|entry| entry.0 == name).unwrap().1.offset as usize
+        };
+        let at = properties_at(&theirs);
+        assert_eq!(properties_at(&again.open(bytewise())), at, "{desc}");
+        assert_eq!(written[..at], bytes[..at], "{desc}");
+
+        let (ours, theirs) = (&summary.properties, theirs.properties());
+        assert_eq!(ours.data_size, theirs.data_size, "{desc}");
+        assert_eq!(ours.index_size, theirs.index_size, "{desc}");
+        assert_eq!(ours.num_data_blocks, theirs.num_data_blocks, "{desc}");
+        assert_eq!(ours.num_entries, theirs.num_entries, "{desc}");
+        assert_eq!(ours.compression, theirs.compression, "{desc}");
+        assert_eq!(ours.merge_operator, theirs.merge_operator, "{desc}");
+        assert_eq!(ours.prefix_extractor_name, theirs.prefix_extractor_name, "{desc}");
+        assert_eq!(ours.property_collectors, theirs.property_collectors, "{desc}");
+    }
+}
