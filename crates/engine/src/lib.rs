@@ -1,1 +1,59 @@
 //! An embedded LSM-tree storage engine that opens and writes RocksDB databases: same files, no C++.
+//!
+//! ```
+//! use esker::{Db, Options, ReadOptions};
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("db");
+//! let options = Options { create_if_missing: true, ..Default::default() };
+//! let db = Db::open(&options, &path).unwrap();
+//! db.put(b"key", b"value").unwrap();
+//! assert_eq!(db.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+//!
+//! let snapshot = db.snapshot();
+//! db.delete(b"key").unwrap();
+//! let as_it_was = ReadOptions { snapshot: Some(snapshot), ..Default::default() };
+//! assert!(db.get_opt(&as_it_was, &db.default_column_family(), b"key").unwrap().is_some());
+//! assert!(db.get(b"key").unwrap().is_none());
+//! ```
+//!
+//! Names, option names and units are RocksDB's. The formats of the files stand in `docs/format`, the ways of the data in
+//! `docs/flow`, the map of the code in `ARCHITECTURE.md`.
+#![forbid(unsafe_code)]
+
+mod db;
+mod events;
+mod jobs;
+mod options;
+mod read;
+mod stats;
+mod version_set;
+mod write;
+
+pub use base::comparator::{Comparator, UserComparator};
+pub use base::env::{Clock, ManualClock, SystemClock};
+pub use base::merge::MergeOperator;
+pub use base::prefix::PrefixExtractor;
+pub use base::{Error, ErrorKind, Result, SeqNo};
+pub use cache::{Cache, CacheOptions};
+pub use codec::checksum::ChecksumType;
+pub use codec::compression::{CompressionOptions, CompressionType};
+pub use compact::stall::{StallCause, StallCondition};
+pub use compact::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
+pub use sst::BlockCache;
+pub use wal::RecoveryMode;
+
+pub use db::Db;
+pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+pub use db::property::LiveFile;
+pub use db::snapshot::Snapshot;
+pub use events::{Event, EventListener};
+pub use options::file::OptionsFile;
+pub use options::{
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionStyle, FilterPolicy,
+    FlushOptions, Options, ReadOptions, WriteOptions, table as option_table,
+};
+pub use read::db_iterator::DbIterator;
+pub use read::value::PinnedValue;
+pub use stats::{Stats, Ticker};
+pub use write::batch::{Operation, Operations, WriteBatch};

@@ -118,6 +118,14 @@ impl Version {
         }
     }
 
+    /// The same files in `num_levels` levels, or in as many as have files if those are more. At most [`MAX_LEVELS`].
+    pub fn with_num_levels(&self, num_levels: usize) -> Version {
+        let mut version = self.clone();
+        let num_levels = num_levels.clamp(self.num_non_empty_levels().max(1), MAX_LEVELS);
+        version.levels.resize_with(num_levels, Arc::default);
+        version
+    }
+
     pub(crate) fn from_parts(
         cmp: InternalComparator,
         levels: Vec<Arc<Level>>,

@@ -1,0 +1,49 @@
+//! Closing: background work ends, rows no WAL holds are flushed, files are closed, the lock goes last.
+
+use base::Result;
+
+use super::{Db, DbInner};
+use crate::options::FlushOptions;
+
+impl Db {
+    /// Closes the database for all its handles and says whether that went well: flushes rows no WAL holds (unless asked not
+    /// to), waits for background jobs, closes files. Dropping the last handle does the same and tells nobody.
+    /// Iterators and pinned values stay readable; everything else fails from now on.
+    pub fn close(&self) -> Result<()> {
+        self.inner().close()
+    }
+}
+
+impl DbInner {
+    pub(crate) fn close(&self) -> Result<()> {
+        if self.state.lock().closing {
+            return Ok(());
+        }
+        let unlogged = self.writer.lock().unlogged;
+        let flushed = if unlogged && !self.read_only && !self.options.avoid_flush_during_shutdown {
+            let state = self.state.lock();
+            let families: Vec<_> = state.families.values().map(|family| family.family.clone()).collect();
+            drop(state);
+            self.flush(&FlushOptions::default(), &families)
+        } else {
+            Ok(())
+        };
+        {
+            let mut state = self.state.lock();
+            state.closing = true;
+            self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.work.notify_all();
+            self.changed.notify_all();
+        }
+        self.obsolete.close();
+        for thread in self.threads.lock().drain(..) {
+            // A panic in a background thread has printed itself; there is nobody to hand it to.
+            let _ = thread.join();
+        }
+        let closed_wal = self.writer.lock().wal.take().map_or(Ok(()), |mut wal| wal.close());
+        let closed_manifest = self.versions.close();
+        drop(self.lock.lock().take());
+        flushed.and(closed_wal).and(closed_manifest)
+    }
+}

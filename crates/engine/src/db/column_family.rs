@@ -1,0 +1,69 @@
+//! Column families: one keyspace each, with options and files of its own, sharing the WAL.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use base::prefix::PrefixExtractor;
+use base::{Error, ErrorKind, InternalComparator, Result};
+
+use crate::options::ColumnFamilyOptions;
+use crate::read::super_version::SuperVersion;
+use crate::read::table_cache::TableCache;
+use crate::read::value::ValueResolver;
+
+/// The family every database has.
+pub const DEFAULT_COLUMN_FAMILY: &str = "default";
+
+/// What does not change about a family while the database is open, and the super version that does.
+pub(crate) struct Family {
+    pub id: u32,
+    pub name: String,
+    pub dir: PathBuf,
+    pub options: ColumnFamilyOptions,
+    pub cmp: InternalComparator,
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub values: ValueResolver,
+    pub tables: Arc<TableCache>,
+    pub super_version: ArcSwap<SuperVersion>,
+    pub dropped: AtomicBool,
+}
+
+impl Family {
+    /// `ColumnFamilyDropped` once the family was dropped: its handles still read, but write no more.
+    pub fn check_writable(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::ColumnFamilyDropped, self.name.clone()));
+        }
+        Ok(())
+    }
+}
+
+/// A handle on a column family. Cheap to clone; keeps what it needs to read alive by itself, also after the family was dropped.
+#[derive(Clone)]
+pub struct ColumnFamily(pub(crate) Arc<Family>);
+
+impl ColumnFamily {
+    /// The id that lies in WAL and MANIFEST; 0 is `default`. Never given twice in one database.
+    pub fn id(&self) -> u32 {
+        self.0.id
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &ColumnFamilyOptions {
+        &self.0.options
+    }
+}
+
+impl fmt::Debug for ColumnFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ColumnFamily({} {:?})", self.id(), self.name())
+    }
+}

@@ -1,0 +1,261 @@
+//! Creating and dropping column families of an open database.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use base::merge::{self, MergeOperator};
+use base::prefix;
+use base::{Error, InternalComparator, Result};
+use compact::stall::StallCondition;
+use manifest::{Version, VersionEdit};
+use memtable::{Memtable, MemtableOptions};
+use sst::BlockCache;
+
+use super::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use super::state::{FamilyState, Memory};
+use super::{Db, DbInner};
+use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::options::file::StoredFamily;
+use crate::options::{ColumnFamilyOptions, Options};
+use crate::read::blob_cache::BlobCache;
+use crate::read::super_version::SuperVersion;
+use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
+use crate::read::value::{Merger, ValueResolver};
+
+impl Db {
+    /// The column family of that name, if there is one.
+    pub fn column_family(&self, name: &str) -> Option<ColumnFamily> {
+        self.inner().family_by_name(name).map(ColumnFamily)
+    }
+
+    /// The family every database has.
+    pub fn default_column_family(&self) -> ColumnFamily {
+        ColumnFamily(self.inner().default_family.clone())
+    }
+
+    /// All column families, by id.
+    pub fn column_families(&self) -> Vec<ColumnFamily> {
+        let state = self.inner().state.lock();
+        state.families.values().map(|family| ColumnFamily(family.family.clone())).collect()
+    }
+
+    /// Creates a column family. `InvalidArgument` if there is one of that name.
+    pub fn create_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
+        self.inner().create_column_family(name, options)
+    }
+
+    /// Drops a column family: its handles read on, its files go when nobody reads them any more.
+    /// `InvalidArgument` for the default family.
+    pub fn drop_column_family(&self, family: &ColumnFamily) -> Result<()> {
+        self.inner().drop_column_family(&family.0)
+    }
+}
+
+/// What every family of a database shares.
+pub(crate) struct Shared<'a> {
+    pub options: &'a Options,
+    pub dir: &'a Path,
+    pub block_cache: &'a Arc<BlockCache>,
+    pub open_limit: &'a Arc<OpenLimit>,
+    pub obsolete: &'a Arc<ObsoleteFiles>,
+}
+
+/// Puts a family together from its options and, for what they leave open, from the OPTIONS file.
+pub(crate) fn assemble(
+    shared: &Shared<'_>,
+    id: u32,
+    name: &str,
+    options: &ColumnFamilyOptions,
+    stored: Option<&StoredFamily>,
+    version: &Arc<Version>,
+) -> Arc<Family> {
+    let cmp = version.cmp().clone();
+    let stored_extractor = || stored.and_then(|stored| prefix::builtin(stored.prefix_extractor.as_deref()?));
+    let prefix_extractor = options.prefix_extractor.clone().or_else(stored_extractor);
+    let merger = match (&options.merge_operator, stored.and_then(|stored| stored.merge_operator.as_deref())) {
+        (Some(operator), _) => Merger::Operator(operator.clone()),
+        (None, Some(text)) => stored_merger(text),
+        (None, None) => Merger::Unknown(String::new()),
+    };
+    let block_cache = match (&options.table.block_cache, options.table.no_block_cache) {
+        (_, true) => None,
+        (Some(own), false) => Some(own.clone()),
+        (None, false) => Some(shared.block_cache.clone()),
+    };
+    let fs = &shared.options.fs;
+    let tables = TableCache::new(
+        fs.clone(),
+        shared.dir.to_path_buf(),
+        TableCacheOptions {
+            cmp: cmp.clone(),
+            prefix_extractor: prefix_extractor.clone(),
+            block_cache,
+            direct: shared.options.use_direct_reads,
+            mmap: shared.options.allow_mmap_reads,
+        },
+        shared.open_limit.clone(),
+        shared.obsolete.clone(),
+    );
+    let super_version =
+        SuperVersion { mem: new_memtable(&cmp), immutable: Vec::new(), version: version.clone() };
+    Arc::new(Family {
+        id,
+        name: name.to_owned(),
+        dir: shared.dir.to_path_buf(),
+        options: options.clone(),
+        prefix_extractor,
+        values: ValueResolver {
+            merger,
+            blobs: Arc::new(BlobCache::new(fs.clone(), shared.dir.to_path_buf())),
+        },
+        tables: Arc::new(tables),
+        super_version: ArcSwap::from_pointee(super_version),
+        dropped: AtomicBool::new(false),
+        cmp,
+    })
+}
+
+/// The operator an OPTIONS file names: `StringAppendOperator`, or `{id=StringAppendOperator;delimiter=,;}`.
+fn stored_merger(text: &str) -> Merger {
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let Some(inner) = inner else {
+        return match merge::builtin(text) {
+            Some(operator) => Merger::Operator(operator),
+            None => Merger::Unknown(if text == "nullptr" { String::new() } else { text.to_owned() }),
+        };
+    };
+    let field = |name: &str| {
+        inner.split(';').find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('=')).unwrap_or_default()
+    };
+    let id = field("id");
+    if id == "StringAppendOperator" || id == "StringAppendTESTOperator" {
+        return Merger::Operator(Arc::new(merge::StringAppend::new(field("delimiter"))) as Arc<dyn MergeOperator>);
+    }
+    stored_merger(id)
+}
+
+/// An empty memtable for a family of that order.
+pub(crate) fn new_memtable(cmp: &InternalComparator) -> Arc<Memtable> {
+    Arc::new(Memtable::new(cmp.clone(), MemtableOptions::default()))
+}
+
+/// A family's state as it is opened: no rows in memory.
+pub(crate) fn fresh_state(family: Arc<Family>, version: Arc<Version>, log_number: u64, first_wal: u64) -> FamilyState {
+    let table = family.super_version.load().mem.clone();
+    let mut state = FamilyState {
+        family,
+        version,
+        mem: Memory { table, first_wal },
+        immutable: VecDeque::new(),
+        flush_requested: false,
+        log_number,
+        persist_user_defined_timestamps: true,
+        full_history_ts_low: Box::default(),
+        stall: StallCondition::Normal,
+        pending_compaction_bytes: 0,
+        compaction_score: 0.0,
+        compaction_due: false,
+        running: Default::default(),
+        flushing: false,
+    };
+    state.update_stall();
+    state
+}
+
+impl DbInner {
+    pub(crate) fn new_memtable(&self, family: &Family) -> Arc<Memtable> {
+        new_memtable(&family.cmp)
+    }
+
+    pub(crate) fn shared(&self) -> Shared<'_> {
+        Shared {
+            options: &self.options,
+            dir: &self.dir,
+            block_cache: &self.block_cache,
+            open_limit: &self.open_limit,
+            obsolete: &self.obsolete,
+        }
+    }
+
+    fn create_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        let family = self.add_column_family(name, options)?;
+        self.write_options_file()?;
+        Ok(ColumnFamily(family))
+    }
+
+    /// Creates a family without telling the OPTIONS file.
+    pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
+        crate::db::open::check_family_options(name, options)?;
+        // With the write queue's lock no other family comes or goes, and no WAL begins.
+        let writer = self.writer.lock();
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        if self.family_by_name(name).is_some() {
+            return Err(Error::invalid_argument(format!("Column family already exists: {name}")));
+        }
+        let id = state.max_family + 1;
+        let cmp = InternalComparator::new(options.comparator.clone());
+        let version = Arc::new(Version::empty(cmp, options.num_levels as usize));
+        let family = assemble(&self.shared(), id, name, options, None, &version);
+        let wal = state.current_wal();
+        let edit = VersionEdit {
+            column_family: id,
+            column_family_add: Some(name.to_owned()),
+            comparator: Some(family.cmp.user().name().to_owned()),
+            persist_user_defined_timestamps: Some(true),
+            log_number: Some(wal),
+            ..VersionEdit::default()
+        };
+        state.max_family = id;
+        self.log_edit(&mut state, edit)?;
+        state.families.insert(id, fresh_state(family.clone(), version, wal, wal));
+        self.reindex(&state);
+        drop(state);
+        drop(writer);
+        Ok(family)
+    }
+
+    fn drop_column_family(&self, family: &Arc<Family>) -> Result<()> {
+        if family.id == 0 || family.name == DEFAULT_COLUMN_FAMILY {
+            return Err(Error::invalid_argument("Can't drop default column family"));
+        }
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        let writer = self.writer.lock();
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        family.check_writable()?;
+        let edit =
+            VersionEdit { column_family: family.id, column_family_drop: true, ..VersionEdit::default() };
+        self.log_edit(&mut state, edit)?;
+        family.dropped.store(true, Ordering::Release);
+        if let Some(gone) = state.families.remove(&family.id) {
+            gone.version.all_files().for_each(|(_, file)| family.tables.mark_obsolete(file));
+            let blobs = gone.version.blob_files().values();
+            blobs.for_each(|blob| family.values.blobs.mark_obsolete(blob, &self.obsolete));
+        }
+        self.reindex(&state);
+        self.drop_unneeded_wals(&mut state);
+        self.changed.notify_all();
+        drop(state);
+        drop(writer);
+        self.write_options_file()
+    }
+
+    /// Makes lookups by id and name find what `state` holds.
+    pub(crate) fn reindex(&self, state: &super::state::DbState) {
+        let mut index = super::FamilyIndex::default();
+        for family in state.families.values() {
+            index.by_id.insert(family.family.id, family.family.clone());
+            index.by_name.insert(family.family.name.clone(), family.family.clone());
+        }
+        self.index.store(Arc::new(index));
+    }
+}

@@ -1,0 +1,118 @@
+//! What users ask of background work: flush now, compact a range, wait until nothing is left to do.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use parking_lot::MutexGuard;
+
+use super::column_family::{ColumnFamily, Family};
+use super::state::DbState;
+use super::{Db, DbInner};
+use crate::options::{CompactRangeOptions, FlushOptions, WriteOptions};
+
+impl Db {
+    /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
+    pub fn flush(&self, options: &FlushOptions) -> Result<()> {
+        self.inner().flush(options, &[self.inner().default_family.clone()])
+    }
+
+    /// Writes the memtables of `families` to tables, so that no WAL is needed for them.
+    pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
+        let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();
+        self.inner().flush(options, &families)
+    }
+
+    /// Compacts the keys of `family` from `begin` to `end`, both inclusive, `None` for the first and the last: flushes,
+    /// then merges level by level down to the last that holds such keys. Returns when that is done.
+    pub fn compact_range(
+        &self,
+        family: &ColumnFamily,
+        options: &CompactRangeOptions,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        self.inner().compact_range(&family.0, options, begin, end)
+    }
+
+    /// Returns when no flush and no compaction is at work or due.
+    pub fn wait_for_compact(&self) -> Result<()> {
+        self.inner().wait_for_compact()
+    }
+}
+
+impl DbInner {
+    pub(crate) fn flush(&self, options: &FlushOptions, families: &[Arc<Family>]) -> Result<()> {
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        let ids: Vec<u32> = families.iter().map(|family| family.id).collect();
+        {
+            let mut writer = self.writer.lock();
+            self.make_room(&mut writer, &WriteOptions::default())?;
+            self.wait_for_immutable_room(&ids)?;
+            self.switch_memtables(&mut writer, &ids)?;
+        }
+        let mut state = self.state.lock();
+        // What is to be flushed is what is immutable now; memtables switched later are somebody else's business.
+        let mut pending = Vec::new();
+        for &id in &ids {
+            if let Some(family) = state.families.get_mut(&id)
+                && let Some(newest) = family.immutable.back()
+            {
+                pending.push((id, newest.memory.table.clone()));
+                family.flush_requested = true;
+            }
+        }
+        self.work.notify_all();
+        if !options.wait {
+            return Ok(());
+        }
+        self.wait_until(&mut state, |state| {
+            pending.iter().all(|(id, newest)| {
+                state.families.get(id).is_none_or(|family| {
+                    !family.immutable.iter().any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
+                })
+            })
+        })
+    }
+
+    /// Waits, with the write queue's lock, until each of the families can take one more immutable memtable.
+    fn wait_for_immutable_room(&self, families: &[u32]) -> Result<()> {
+        let mut state = self.state.lock();
+        self.wait_until(&mut state, |state| {
+            let mut concerned = families.iter().filter_map(|id| state.families.get(id));
+            concerned.all(|family| family.mem.table.is_empty() || family.has_room_for_immutable())
+        })
+    }
+
+    /// Waits until `done`, as long as background work can still get there.
+    fn wait_until(&self, state: &mut MutexGuard<'_, DbState>, done: impl Fn(&DbState) -> bool) -> Result<()> {
+        while !done(state) {
+            state.check_writable()?;
+            self.work.notify_all();
+            self.changed.wait(state);
+        }
+        Ok(())
+    }
+
+    fn compact_range(
+        &self,
+        family: &Arc<Family>,
+        options: &CompactRangeOptions,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        family.check_writable()?;
+        self.flush(&FlushOptions::default(), std::slice::from_ref(family))?;
+        self.compact_range_steps(family, options, begin, end)
+    }
+
+    pub(crate) fn wait_for_compact(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        self.wait_until(&mut state, |state| {
+            let idle = state.running_flushes == 0 && state.running_compactions == 0;
+            idle && state.families.values().all(|family| !family.wants_flush() && !self.wants_compaction(state, family))
+        })
+    }
+
+}

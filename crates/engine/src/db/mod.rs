@@ -1,0 +1,265 @@
+//! The database: the handle users hold, and what it holds.
+
+pub(crate) mod close;
+pub mod column_family;
+pub(crate) mod families;
+pub(crate) mod get;
+pub(crate) mod maintain;
+pub(crate) mod open;
+pub(crate) mod property;
+pub(crate) mod recover;
+pub(crate) mod scan;
+pub(crate) mod snapshot;
+pub(crate) mod state;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread::JoinHandle;
+
+use arc_swap::ArcSwap;
+use base::{Error, Result, SeqNo};
+use parking_lot::{Condvar, Mutex};
+use sst::BlockCache;
+use vfs::FileLock;
+
+use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use crate::db::snapshot::{Snapshot, SnapshotList};
+use crate::db::state::DbState;
+use crate::events::Event;
+use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::options::{Options, WriteOptions};
+use crate::read::table_cache::OpenLimit;
+use crate::stats::{Stats, Ticker};
+use crate::version_set::VersionSet;
+use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};
+use crate::write::pipeline::{Commit, SyncGroup, WalTail, Writer};
+
+/// What all handles on a database share. Fields that change say who guards them; the order of the locks stands in
+/// `ARCHITECTURE.md`.
+pub(crate) struct DbInner {
+    /// Where the database lies.
+    pub dir: PathBuf,
+    /// Where its WALs lie.
+    pub wal_dir: PathBuf,
+    /// The options it was opened with.
+    pub options: Options,
+    /// What the database mutex guards.
+    pub state: Mutex<DbState>,
+    /// Background threads wait here, with the database mutex, for something to do.
+    pub work: Condvar,
+    /// Everybody else waits here, with the database mutex, for a job to end.
+    pub changed: Condvar,
+    /// The write queue.
+    pub writer: Mutex<Writer>,
+    /// How far the WALs have come.
+    pub wal_tail: WalTail,
+    /// What syncs of the WAL share. Taken before the write queue's lock, never after it.
+    pub sync_group: Mutex<SyncGroup>,
+    /// Sequence number of the last row readers see. Written under the write queue's lock.
+    pub published: AtomicU64,
+    /// Writers look at this before each write: set when something must be seen to first.
+    pub attention: AtomicBool,
+    /// Bytes of WALs before the one written to.
+    pub older_wal_bytes: AtomicU64,
+    /// Bytes of WAL beyond which memtables are flushed so that the oldest can go.
+    pub max_total_wal_size: u64,
+    /// Snapshots alive.
+    pub snapshots: Arc<SnapshotList>,
+    /// Writes the MANIFEST, numbers files.
+    pub versions: VersionSet,
+    /// Deletes files.
+    pub obsolete: Arc<ObsoleteFiles>,
+    /// Families alive, for who has an id or a name.
+    pub index: ArcSwap<FamilyIndex>,
+    /// The default family, which is never dropped.
+    pub default_family: Arc<Family>,
+    /// Counters.
+    pub stats: Arc<Stats>,
+    /// `max_open_files`.
+    pub open_limit: Arc<OpenLimit>,
+    /// The cache of families that were not given one.
+    pub block_cache: Arc<BlockCache>,
+    /// The database's id, written into tables.
+    pub db_id: String,
+    /// This session's id, written into tables.
+    pub session_id: String,
+    /// Set to make compactions stop where they are.
+    pub cancelled: Arc<AtomicBool>,
+    /// True if nothing may be written.
+    pub read_only: bool,
+    /// Background threads.
+    pub threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held while the database is open for writing.
+    pub lock: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+/// Families by id and by name.
+#[derive(Default, Clone)]
+pub(crate) struct FamilyIndex {
+    pub by_id: HashMap<u32, Arc<Family>>,
+    pub by_name: HashMap<String, Arc<Family>>,
+}
+
+/// An open database. Cheap to clone; all clones are the same database, which closes when the last one is dropped.
+///
+/// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may outlive it.
+#[derive(Clone)]
+pub struct Db(pub(crate) Arc<Handle>);
+
+/// Closes the database when dropped. Background threads hold [`DbInner`] alone, so they do not keep it open.
+pub(crate) struct Handle {
+    pub inner: Arc<DbInner>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Who wants to know whether closing failed calls `close`.
+        let _ = self.inner.close();
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Db({})", self.path().display())
+    }
+}
+
+impl Db {
+    #[inline]
+    pub(crate) fn inner(&self) -> &DbInner {
+        &self.0.inner
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.inner().dir
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &Options {
+        &self.inner().options
+    }
+
+    /// The counters since it was opened; see [`Options::statistics`].
+    pub fn statistics(&self) -> &Stats {
+        &self.inner().stats
+    }
+
+    /// Sequence number of the last write.
+    pub fn latest_sequence_number(&self) -> SeqNo {
+        self.inner().published.load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    /// Keeps the database as it is now readable for as long as the snapshot is held.
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner().snapshots.take(&self.inner().published)
+    }
+
+    /// Sets `key` to `value` in the default family.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.single(&WriteOptions::default(), &self.inner().default_family, key, SingleKind::Put(value))
+    }
+
+    /// Sets `key` to `value`.
+    pub fn put_opt(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        self.single(options, &family.0, key, SingleKind::Put(value))
+    }
+
+    /// Deletes `key` of the default family, whether or not it exists.
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.single(&WriteOptions::default(), &self.inner().default_family, key, SingleKind::Delete)
+    }
+
+    /// Deletes `key`, whether or not it exists.
+    pub fn delete_opt(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.single(options, &family.0, key, SingleKind::Delete)
+    }
+
+    /// Deletes `key`, which must have been put exactly once since it last did not exist; compactions then drop both
+    /// together. On keys that were merged, or put twice, what is read afterwards is not defined.
+    pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.single(options, &family.0, key, SingleKind::SingleDelete)
+    }
+
+    /// Adds `operand` to what `key` holds, by the family's merge operator, when it is next read or compacted.
+    pub fn merge(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.single(options, &family.0, key, SingleKind::Merge(operand))
+    }
+
+    /// Deletes every key from `begin` up to `end`, exclusive. Costs one write, whatever it covers.
+    /// `InvalidArgument` if `end` comes before `begin`.
+    pub fn delete_range(&self, options: &WriteOptions, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.single(options, &family.0, begin, SingleKind::DeleteRange(end))
+    }
+
+    /// Applies a batch, all of it or nothing, over all the families it names.
+    pub fn write(&self, options: &WriteOptions, mut batch: WriteBatch) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let inner = self.inner();
+        inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
+        inner.stats.count(Ticker::BytesWritten, batch.data_size() as u64);
+        inner.commit(options, Commit::Batch(&mut batch)).map(drop)
+    }
+
+    #[inline]
+    fn single(&self, options: &WriteOptions, family: &Arc<Family>, key: &[u8], what: SingleKind<'_>) -> Result<()> {
+        let inner = self.inner();
+        if !inner.owns(family) {
+            return Err(Error::invalid_argument("the column family is one of another database"));
+        }
+        inner.stats.count(Ticker::KeysWritten, 1);
+        inner.commit(options, Commit::Single(family, SingleOperation { family: family.id, key, what })).map(drop)
+    }
+
+    /// Makes everything written so far durable, as [`WriteOptions::sync`] does for one write.
+    pub fn sync_wal(&self) -> Result<()> {
+        let inner = self.inner();
+        inner.sync_wal(inner.wal_tail.records.load(std::sync::atomic::Ordering::Acquire))
+    }
+}
+
+impl DbInner {
+    /// True if `family` is of this database: a family's obsolete files are queued where its database deletes them.
+    #[inline]
+    pub(crate) fn owns(&self, family: &Family) -> bool {
+        family.tables.belongs_to(&self.obsolete)
+    }
+
+    #[inline]
+    pub(crate) fn family_by_id(&self, id: u32) -> Option<Arc<Family>> {
+        if id == 0 {
+            return Some(self.default_family.clone());
+        }
+        self.index.load().by_id.get(&id).cloned()
+    }
+
+    pub(crate) fn family_by_name(&self, name: &str) -> Option<Arc<Family>> {
+        if name == DEFAULT_COLUMN_FAMILY {
+            return Some(self.default_family.clone());
+        }
+        self.index.load().by_name.get(name).cloned()
+    }
+
+    /// Tells the listeners. Called with no lock held.
+    pub(crate) fn notify(&self, event: &Event) {
+        self.options.listeners.iter().for_each(|listener| listener.on_event(event));
+    }
+
+    /// Takes no more writes, because `action` failed. The first failure stays the reason.
+    pub(crate) fn latch(&self, action: &'static str, error: Error) {
+        {
+            let mut state = self.state.lock();
+            if state.background_error.is_none() {
+                state.background_error = Some(error.clone().context(action));
+            }
+            self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.changed.notify_all();
+        }
+        self.notify(&Event::BackgroundError { action, error });
+    }
+}

@@ -1,0 +1,424 @@
+//! Opening, creating and destroying databases.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use arc_swap::ArcSwap;
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Result, UserComparator, env};
+use cache::{Cache, CacheOptions};
+use manifest::{ManifestState, Replay, VersionEdit};
+use parking_lot::{Condvar, Mutex};
+use sst::BlockCache;
+use vfs::{FileLock, FileSystem, OpenOptions};
+
+use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use super::families::{Shared, assemble, fresh_state};
+use super::snapshot::SnapshotList;
+use super::state::{DbState, Recorded};
+use super::{Db, DbInner, FamilyIndex, Handle};
+use crate::events::Event;
+use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::options::file::OptionsFile;
+use crate::options::table::OptionTable;
+use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
+use crate::read::table_cache::OpenLimit;
+use crate::stats::Stats;
+use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
+use crate::write::pipeline::{SyncGroup, WalTail, Writer};
+
+/// Bytes of the block cache a database has unless it is given one.
+const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
+
+/// Number of the MANIFEST a new database begins with.
+const FIRST_MANIFEST: u64 = 1;
+
+impl Db {
+    /// Opens the database in `path`, RocksDB's or ours, all its column families included, and recovers what its WALs
+    /// hold. Creates it if there is none and [`Options::create_if_missing`] says so.
+    ///
+    /// `LockHeld` with holder and path if it is open elsewhere; `Corruption` with file and offset where its files are
+    /// damaged; `InvalidArgument` if it does not exist, or an option or comparator does not fit.
+    pub fn open(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
+        open(options, path.as_ref(), false)
+    }
+
+    /// Opens the database in `path` as it is now, for reading only: nothing in the directory changes, no lock is taken, and
+    /// what others write afterwards is not seen.
+    pub fn open_read_only(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
+        open(options, path.as_ref(), true)
+    }
+
+    /// The names of the column families of the database in `path`, which is not opened.
+    pub fn list_column_families(options: &Options, path: impl AsRef<Path>) -> Result<Vec<String>> {
+        let (_, state) = read_manifest(options, path.as_ref())?;
+        Ok(state.families.into_values().map(|family| family.name).collect())
+    }
+
+    /// Deletes the database in `path`: its files, and the directories if nothing else is in them. `LockHeld` if it is open.
+    /// Nothing happens if there is none.
+    pub fn destroy(options: &Options, path: impl AsRef<Path>) -> Result<()> {
+        let (fs, dir) = (&*options.fs, path.as_ref());
+        if !fs.exists(dir)? {
+            return Ok(());
+        }
+        let lock = fs.lock(&filename::lock(dir))?;
+        let wal_dir = options.wal_directory(dir);
+        for directory in [&*wal_dir, dir] {
+            let names = match fs.list(directory) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                other => other?,
+            };
+            for name in names {
+                match filename::parse(&name) {
+                    Some(FileKind::Lock) | None => {}
+                    Some(FileKind::Wal(_)) => fs.remove(&directory.join(&name))?,
+                    // In the directory of the WALs other files are somebody else's.
+                    Some(_) if directory == dir => fs.remove(&directory.join(&name))?,
+                    Some(_) => {}
+                }
+            }
+        }
+        drop(lock);
+        fs.remove(&filename::lock(dir))?;
+        for directory in [&*wal_dir, dir] {
+            if fs.exists(directory)? && fs.list(directory)?.is_empty() {
+                fs.remove_dir(directory)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `InvalidArgument` for options that cannot be, or that are not built.
+pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) -> Result<()> {
+    let check = || {
+        options.check()?;
+        options.table.check()?;
+        if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
+            return Err(Error::not_supported("merges in families with timestamps"));
+        }
+        let compressions = options.compression_per_level.iter().chain(&options.bottommost_compression);
+        for compression in compressions.chain([&options.compression]) {
+            codec::compression::Compressor::new(*compression, &options.compression_opts, None)?;
+        }
+        Ok(())
+    };
+    check().map_err(|error: Error| error.context(&format!("options of column family {name}")))
+}
+
+fn check_options(options: &Options) -> Result<()> {
+    options.check()?;
+    check_family_options(DEFAULT_COLUMN_FAMILY, &options.column_family)?;
+    options.column_families.iter().try_for_each(|(name, family)| check_family_options(name, family))?;
+    use codec::compression::CompressionType;
+    if !matches!(options.wal_compression, CompressionType::None | CompressionType::Zstd) {
+        return Err(Error::not_supported("wal_compression other than kNoCompression and kZSTD"));
+    }
+    Ok(())
+}
+
+fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
+    check_options(options)?;
+    let fs = &*options.fs;
+    let current = filename::current(dir);
+    let mut lock = None;
+    if !read_only {
+        if options.create_if_missing {
+            fs.create_dir_all(dir)?;
+            fs.create_dir_all(&options.wal_directory(dir))?;
+        } else if !fs.exists(dir)? {
+            return Err(Error::invalid_argument("does not exist (create_if_missing is false)").in_file(dir));
+        }
+        lock = Some(fs.lock(&filename::lock(dir))?);
+    }
+    let exists = fs.exists(&current)?;
+    if exists && options.error_if_exists {
+        return Err(Error::invalid_argument("exists (error_if_exists is true)").in_file(dir));
+    }
+    if !exists {
+        if read_only || !options.create_if_missing {
+            return Err(Error::invalid_argument("does not exist (create_if_missing is false)").in_file(&current));
+        }
+        create(options, dir)?;
+    }
+    let (manifest_number, recorded) = read_manifest(options, dir)?;
+    let db = Db(Arc::new(Handle { inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded)?) }));
+    let inner = &db.0.inner;
+    if read_only {
+        inner.recover_read_only()?;
+    } else {
+        inner.recover(manifest_number)?;
+        inner.create_missing_families()?;
+        inner.write_options_file()?;
+        inner.start_threads();
+    }
+    Ok(db)
+}
+
+/// Writes the files of an empty database. CURRENT comes last: until it is there, there is no database.
+fn create(options: &Options, dir: &Path) -> Result<()> {
+    let fs = &*options.fs;
+    let wal_dir = options.wal_directory(dir);
+    if fs.list(&wal_dir)?.iter().any(|name| matches!(filename::parse(name), Some(FileKind::Wal(_)))) {
+        return Err(Error::corruption(
+            "While creating a new Db, wal_dir contains existing log file: a database was here, and its CURRENT is gone",
+        )
+        .in_file(&wal_dir));
+    }
+    let db_id = new_db_id();
+    write_identity(fs, dir, &db_id)?;
+    let edit = VersionEdit {
+        db_id: Some(db_id),
+        comparator: Some(options.column_family.comparator.name().to_owned()),
+        persist_user_defined_timestamps: Some(true),
+        log_number: Some(0),
+        next_file_number: Some(FIRST_MANIFEST + 1),
+        last_sequence: Some(0),
+        ..VersionEdit::default()
+    };
+    let mut record = Vec::new();
+    edit.encode(&mut record);
+    let file = fs.create(&filename::manifest(dir, FIRST_MANIFEST), &Default::default())?;
+    let mut log = wal::Writer::new(file, Default::default())?;
+    log.add_record(&record)?;
+    log.sync()?;
+    log.close()?;
+    set_current(fs, dir, FIRST_MANIFEST)
+}
+
+pub(crate) fn write_identity(fs: &dyn FileSystem, dir: &Path, db_id: &str) -> Result<()> {
+    replace_file(fs, dir, &filename::temp(dir, 0), &filename::identity(dir), db_id.as_bytes())
+}
+
+/// What IDENTITY says, if there is one.
+pub(crate) fn read_identity(fs: &dyn FileSystem, dir: &Path) -> Result<Option<String>> {
+    let path = filename::identity(dir);
+    if !fs.exists(&path)? {
+        return Ok(None);
+    }
+    let file = fs.open_random(&path, &OpenOptions::default())?;
+    let mut text = vec![0; file.len().min(4096) as usize];
+    file.read_exact_at(0, &mut text)?;
+    Ok(Some(String::from_utf8_lossy(&text).trim_end().to_owned()).filter(|id| !id.is_empty()))
+}
+
+/// A database id in the form of a random UUID.
+fn new_db_id() -> String {
+    let mut rng = env::Rng::with_seed(env::fresh_seed());
+    let mut bytes = rng.u128(..).to_be_bytes();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// The identity of a session: 20 characters of base 36.
+fn new_session_id() -> String {
+    let mut rng = env::Rng::with_seed(env::fresh_seed());
+    (0..20).map(|_| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rng.usize(..36)])).collect()
+}
+
+/// The MANIFEST that CURRENT names: its number and what it says.
+pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, ManifestState)> {
+    let fs = &*options.fs;
+    let current = filename::current(dir);
+    let file = fs.open_random(&current, &OpenOptions::default())?;
+    let mut text = vec![0; file.len().min(4096) as usize];
+    file.read_exact_at(0, &mut text)?;
+    let name = parse_current(&text).map_err(|error| error.in_file(&current))?;
+    let Some(FileKind::Manifest(number)) = filename::parse(&name) else {
+        return Err(Error::corruption("CURRENT does not name a MANIFEST").in_file(&current));
+    };
+    let path = dir.join(&name);
+    let file = fs.open_random(&path, &OpenOptions::default()).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::corruption("CURRENT file points to a non-existent file").in_file(&path),
+        _ => error,
+    })?;
+    let mut reader = wal::Reader::for_manifest(file);
+    let mut replay = Replay::new();
+    while let Some(record) = reader.read_record()? {
+        let applied = replay.apply_record(record);
+        applied.map_err(|error| error.offset_by(reader.record_offset()).in_file(&path))?;
+    }
+    let state = replay
+        .finish(&mut |family, recorded| comparator_for(options, family, recorded))
+        .map_err(|error| error.in_file(&path))?;
+    Ok((number, state))
+}
+
+/// The file name in CURRENT, by RocksDB's rules.
+fn parse_current(text: &[u8]) -> Result<String> {
+    let text = std::str::from_utf8(text).map_err(|_| Error::corruption("CURRENT file is not text"))?;
+    let name = text
+        .strip_suffix('\n')
+        .ok_or_else(|| Error::corruption("CURRENT file does not end with newline"))?;
+    let name = name.strip_prefix('/').unwrap_or(name);
+    let digits = name.strip_prefix("MANIFEST-").filter(|digits| !digits.is_empty());
+    match digits {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(name.to_owned()),
+        _ => Err(Error::corruption("CURRENT file corrupted")),
+    }
+}
+
+/// The order a family is opened with: the built-in one it was written with, or the one the options supply under its name.
+fn comparator_for(options: &Options, family: &str, recorded: Option<&str>) -> Result<UserComparator> {
+    let named = options.column_families.get(family).or((family == DEFAULT_COLUMN_FAMILY).then_some(&options.column_family));
+    let given = &options.family(family).comparator;
+    match recorded {
+        None => Ok(given.clone()),
+        Some(recorded) if recorded == given.name() => Ok(given.clone()),
+        // Bytewise is what options say when nobody said anything, so a built-in order of the file's stands.
+        Some(recorded) if named.is_none_or(|named| named.comparator == UserComparator::Bytewise) => {
+            UserComparator::builtin(recorded).ok_or_else(|| mismatch(family, recorded, given))
+        }
+        Some(recorded) => Err(mismatch(family, recorded, given)),
+    }
+}
+
+fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
+    Error::invalid_argument(format!(
+        "column family {family}: comparator {} does not match existing comparator {recorded}",
+        given.name()
+    ))
+}
+
+fn assemble_db(
+    options: &Options,
+    dir: &Path,
+    read_only: bool,
+    lock: Option<Box<dyn FileLock>>,
+    recorded: ManifestState,
+) -> Result<DbInner> {
+    let fs = options.fs.clone();
+    let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), dir.to_path_buf(), options.listeners.clone()));
+    let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
+    let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions { capacity: DEFAULT_BLOCK_CACHE, ..CacheOptions::default() });
+    // Components the options leave open are those the database was last opened with.
+    let stored = OptionsFile::newest(&*fs, dir).unwrap_or_else(|error| {
+        notify(options, &Event::UnknownOption { section: "file".to_owned(), name: error.to_string() });
+        None
+    });
+    if let Some((_, stored)) = &stored {
+        for (section, name) in stored.unknown() {
+            notify(options, &Event::UnknownOption { section, name });
+        }
+    }
+    let shared = Shared { options, dir, block_cache: &block_cache, open_limit: &open_limit, obsolete: &obsolete };
+    let mut state = DbState {
+        families: BTreeMap::new(),
+        max_family: recorded.max_column_family,
+        recorded: Recorded { db_id: recorded.db_id.clone(), unknown_fields: recorded.unknown_fields.clone() },
+        wals: VecDeque::new(),
+        background_error: None,
+        manifest_busy: false,
+        running_flushes: 0,
+        running_compactions: 0,
+        closing: false,
+    };
+    let mut default_family: Option<Arc<Family>> = None;
+    for (id, family) in recorded.families {
+        let family_options = options.family(&family.name);
+        let stored = stored.as_ref().map(|(_, stored)| stored.stored(&family.name));
+        let levels = family_options.num_levels as usize;
+        if family.version.num_non_empty_levels() > levels {
+            return Err(Error::invalid_argument(format!(
+                "column family {} has files in {} levels, more than num_levels {levels}",
+                family.name,
+                family.version.num_non_empty_levels()
+            )));
+        }
+        let version = Arc::new(family.version.with_num_levels(levels));
+        let assembled = assemble(&shared, id, &family.name, family_options, stored.as_ref(), &version);
+        if id == 0 {
+            default_family = Some(assembled.clone());
+        }
+        let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
+        own.persist_user_defined_timestamps = family.persist_user_defined_timestamps;
+        own.full_history_ts_low = family.full_history_ts_low;
+        state.families.insert(id, own);
+    }
+    let default_family = default_family.ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(dir))?;
+    let max_total_wal_size = match options.max_total_wal_size {
+        0 => {
+            let of = |family: &super::state::FamilyState| {
+                let options = &family.family.options;
+                options.write_buffer_size.saturating_mul(options.max_write_buffer_number as u64)
+            };
+            state.families.values().map(of).fold(0, u64::saturating_add).saturating_mul(4)
+        }
+        limit => limit,
+    };
+    let db_id = match recorded.db_id {
+        Some(db_id) => db_id,
+        None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
+    };
+    let inner = DbInner {
+        dir: dir.to_path_buf(),
+        wal_dir: options.wal_directory(dir),
+        versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
+        options: options.clone(),
+        work: Condvar::new(),
+        changed: Condvar::new(),
+        writer: Mutex::new(Writer::new(recorded.last_sequence)),
+        wal_tail: WalTail::default(),
+        sync_group: Mutex::new(SyncGroup::default()),
+        published: AtomicU64::new(recorded.last_sequence),
+        attention: AtomicBool::new(false),
+        older_wal_bytes: AtomicU64::new(0),
+        max_total_wal_size,
+        snapshots: Arc::new(SnapshotList::default()),
+        obsolete,
+        index: ArcSwap::from_pointee(FamilyIndex { by_id: HashMap::new(), by_name: HashMap::new() }),
+        default_family,
+        stats: Arc::new(Stats::new(options.statistics)),
+        open_limit,
+        block_cache,
+        read_only,
+        cancelled: Arc::default(),
+        db_id,
+        session_id: new_session_id(),
+        threads: Mutex::new(Vec::new()),
+        lock: Mutex::new(lock),
+        state: Mutex::new(state),
+    };
+    inner.reindex(&inner.state.lock());
+    Ok(inner)
+}
+
+fn notify(options: &Options, event: &Event) {
+    options.listeners.iter().for_each(|listener| listener.on_event(event));
+}
+
+impl DbInner {
+    /// Creates the families the options name and the database lacks, if the options say so.
+    fn create_missing_families(&self) -> Result<()> {
+        let missing = self.options.column_families.iter().filter(|(name, _)| self.family_by_name(name).is_none());
+        for (name, options) in missing {
+            if !self.options.create_missing_column_families {
+                return Err(Error::invalid_argument(format!("Column family not found: {name}")));
+            }
+            self.add_column_family(name, options)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the MANIFEST of this session, with everything recovered.
+    pub(crate) fn begin_session_manifest(&self) -> Result<()> {
+        let state = self.state.lock();
+        let last_sequence = self.published.load(std::sync::atomic::Ordering::Acquire);
+        let mut snapshot = manifest_state(&state, last_sequence);
+        drop(state);
+        self.versions.begin_manifest(|next_file_number| {
+            snapshot.next_file_number = next_file_number;
+            snapshot
+        })
+    }
+}
+
+/// Whether compactions of a family run by themselves.
+pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
+    !options.disable_auto_compactions && options.compaction_style == CompactionStyle::Level
+}

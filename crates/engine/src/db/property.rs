@@ -1,0 +1,288 @@
+//! What can be asked of an open database: properties under RocksDB's names, sizes of ranges, live files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
+use base::{Result, SeqNo, filename};
+use compact::stall::StallCondition;
+use manifest::{FileMetadata, Version};
+
+use super::column_family::{ColumnFamily, Family};
+use super::state::FamilyState;
+use super::{Db, DbInner};
+use crate::stats::Ticker;
+
+/// A table file in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveFile {
+    /// Column family.
+    pub column_family: String,
+    /// Its level.
+    pub level: usize,
+    /// File number.
+    pub number: u64,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// Smallest user key.
+    pub smallest_key: Vec<u8>,
+    /// Largest user key; the end of a range deletion is not itself in the file.
+    pub largest_key: Vec<u8>,
+    /// Lowest sequence number.
+    pub smallest_seqno: SeqNo,
+    /// Highest sequence number.
+    pub largest_seqno: SeqNo,
+    /// Entries, deletions included; 0 if the file is not open.
+    pub num_entries: u64,
+    /// Deletions; 0 if the file is not open.
+    pub num_deletions: u64,
+    /// True while a compaction reads it.
+    pub being_compacted: bool,
+}
+
+impl Db {
+    /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
+    ///
+    /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
+    /// `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`, and the numbers that
+    /// [`property_int`](Db::property_int) gives.
+    pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
+        let inner = self.inner();
+        if let Some(number) = inner.property_int(&family.0, name) {
+            return Some(number.to_string());
+        }
+        let version = family.0.super_version.load().version.clone();
+        if let Some(level) = name.strip_prefix("rocksdb.num-files-at-level") {
+            let level: usize = level.parse().ok()?;
+            return (level < version.num_levels()).then(|| version.files(level).len().to_string());
+        }
+        match name {
+            "rocksdb.levelstats" => Some(level_stats(&version)),
+            "rocksdb.sstables" => Some(sstables(&version)),
+            "rocksdb.stats" => Some(format!("{}{}", inner.family_stats(&family.0, &version), inner.db_stats())),
+            "rocksdb.cfstats" | "rocksdb.cfstats-no-file-histogram" => Some(inner.family_stats(&family.0, &version)),
+            "rocksdb.dbstats" => Some(inner.db_stats()),
+            "rocksdb.options-statistics" => Some(inner.stats.text()),
+            _ => None,
+        }
+    }
+
+    /// A property that is a number.
+    pub fn property_int(&self, family: &ColumnFamily, name: &str) -> Option<u64> {
+        self.inner().property_int(&family.0, name)
+    }
+
+    /// Bytes of tables that hold each of the key ranges `[begin, end)`, estimated from the tables' indexes.
+    /// Memtables are not counted.
+    pub fn approximate_sizes(&self, family: &ColumnFamily, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
+        let version = family.0.super_version.load().version.clone();
+        ranges.iter().map(|(begin, end)| approximate_size(&family.0, &version, begin, end)).collect()
+    }
+
+    /// The table files in use, of all families.
+    pub fn live_files(&self) -> Vec<LiveFile> {
+        let state = self.inner().state.lock();
+        let families: Vec<(Arc<Family>, Arc<Version>)> =
+            state.families.values().map(|family| (family.family.clone(), family.version.clone())).collect();
+        drop(state);
+        let of_family = |(family, version): &(Arc<Family>, Arc<Version>)| {
+            let files = version.all_files();
+            files.map(|(level, file)| live_file(family, level, file)).collect::<Vec<_>>()
+        };
+        families.iter().flat_map(of_family).collect()
+    }
+}
+
+fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
+    let stats = file.stats.get().copied().unwrap_or_default();
+    LiveFile {
+        column_family: family.name.clone(),
+        level,
+        number: file.number,
+        path: filename::table(&family.dir, file.number),
+        size: file.size,
+        smallest_key: file.smallest_user_key().to_vec(),
+        largest_key: file.largest_user_key().to_vec(),
+        smallest_seqno: file.smallest_seqno,
+        largest_seqno: file.largest_seqno,
+        num_entries: stats.num_entries,
+        num_deletions: stats.num_deletions,
+        being_compacted: file.being_compacted.load(Ordering::Relaxed),
+    }
+}
+
+fn level_stats(version: &Version) -> String {
+    let mut out = String::from("Level Files Size(MB)\n--------------------\n");
+    for level in 0..version.num_levels() {
+        let megabytes = version.level_bytes(level) as f64 / 1048576.0;
+        out.push_str(&format!("{level:3} {:8} {megabytes:8.0}\n", version.files(level).len()));
+    }
+    out
+}
+
+fn sstables(version: &Version) -> String {
+    let mut out = String::new();
+    for level in 0..version.num_levels() {
+        out.push_str(&format!("--- level {level} ---\n"));
+        for file in version.files(level) {
+            out.push_str(&format!(
+                " {}:{}[{} .. {}][{} .. {}]\n",
+                file.number,
+                file.size,
+                file.smallest_seqno,
+                file.largest_seqno,
+                file.smallest_user_key().escape_ascii(),
+                file.largest_user_key().escape_ascii()
+            ));
+        }
+    }
+    out
+}
+
+fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]) -> Result<u64> {
+    let user = family.cmp.user();
+    if user.compare_without_timestamp(begin, end).is_ge() {
+        return Ok(0);
+    }
+    let target = |key: &[u8]| {
+        let mut target = key.to_vec();
+        target.resize(key.len() + user.timestamp_size(), 0xff);
+        target.extend_from_slice(&pack_trailer(MAX_SEQNO, KIND_FOR_SEEK).to_le_bytes());
+        target
+    };
+    let (from, to) = (target(begin), target(end));
+    let mut total = 0;
+    for level in 0..version.num_levels() {
+        for file in version.overlapping(level, Some(begin), Some(end)) {
+            let inside = family.cmp.compare(&file.smallest, &from).is_ge() && family.cmp.compare(&file.largest, &to).is_lt();
+            total += if inside {
+                file.size
+            } else {
+                family.tables.with_table(&file, |table| {
+                    Ok(table.approximate_offset_of(&to)?.saturating_sub(table.approximate_offset_of(&from)?))
+                })?
+            };
+        }
+    }
+    Ok(total)
+}
+
+impl DbInner {
+    fn property_int(&self, family: &Arc<Family>, name: &str) -> Option<u64> {
+        let name = name.strip_prefix("rocksdb.")?;
+        let state = self.state.lock();
+        let memtables = |family: &FamilyState| {
+            let immutable = family.immutable.iter().map(|immutable| immutable.memory.table.memory_usage() as u64);
+            family.mem.table.memory_usage() as u64 + immutable.sum::<u64>()
+        };
+        let own = state.families.get(&family.id);
+        Some(match name {
+            "num-immutable-mem-table" => own?.immutable.len() as u64,
+            "mem-table-flush-pending" => u64::from(own?.wants_flush()),
+            "compaction-pending" => u64::from(self.wants_compaction(&state, own?)),
+            "num-running-flushes" => state.running_flushes as u64,
+            "num-running-compactions" => state.running_compactions as u64,
+            "background-errors" => u64::from(state.background_error.is_some()),
+            "cur-size-active-mem-table" => own?.mem.table.memory_usage() as u64,
+            "cur-size-all-mem-tables" | "size-all-mem-tables" => memtables(own?),
+            "num-entries-active-mem-table" => own?.mem.table.num_entries() as u64,
+            "num-entries-imm-mem-tables" => {
+                own?.immutable.iter().map(|immutable| immutable.memory.table.num_entries() as u64).sum()
+            }
+            "num-deletes-active-mem-table" => own?.mem.table.num_deletes() as u64,
+            "num-deletes-imm-mem-tables" => {
+                own?.immutable.iter().map(|immutable| immutable.memory.table.num_deletes() as u64).sum()
+            }
+            "estimate-num-keys" => {
+                drop(state);
+                return Some(self.estimate_num_keys(family));
+            }
+            "estimate-table-readers-mem" => {
+                let version = own?.version.clone();
+                drop(state);
+                return Some(version.all_files().map(|(_, file)| family.tables.memory_usage(file)).sum());
+            }
+            "num-snapshots" => self.snapshots.len() as u64,
+            "oldest-snapshot-sequence" => self.snapshots.oldest().unwrap_or(0),
+            "estimate-live-data-size" | "total-sst-files-size" | "live-sst-files-size" => own?.version.total_bytes(),
+            "estimate-pending-compaction-bytes" => own?.pending_compaction_bytes,
+            "min-log-number-to-keep" => state.oldest_needed_wal(),
+            "base-level" => compact::levels::LevelTargets::new(&own?.version, &family.options.leveled()).base_level as u64,
+            "num-blob-files" => own?.version.blob_files().len() as u64,
+            "total-blob-file-size" | "live-blob-file-size" => {
+                own?.version.blob_files().values().map(|blob| blob.total_blob_bytes()).sum()
+            }
+            "is-write-stopped" => u64::from(matches!(state.stall(), StallCondition::Stopped { .. })),
+            "actual-delayed-write-rate" => match state.stall() {
+                StallCondition::Delayed { .. } => self.options.delayed_write_rate,
+                _ => 0,
+            },
+            "block-cache-capacity" => family.tables.block_cache()?.capacity() as u64,
+            "block-cache-usage" => family.tables.block_cache()?.usage() as u64,
+            "block-cache-pinned-usage" => family.tables.block_cache()?.pinned_usage() as u64,
+            _ => return None,
+        })
+    }
+
+    /// Entries in memtables and tables, less twice the deletions: each has hidden, at a guess, one entry and itself.
+    fn estimate_num_keys(&self, family: &Family) -> u64 {
+        let super_version = family.super_version.load();
+        let (mut entries, mut deletions) = (0u64, 0u64);
+        for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
+            entries += mem.num_entries() as u64;
+            deletions += mem.num_deletes() as u64;
+        }
+        for (_, file) in super_version.version.all_files() {
+            // A table that cannot be opened has no keys to estimate; whoever reads it is told.
+            let _ = family.tables.with_table(file, |table| {
+                entries += table.properties().num_entries;
+                deletions += table.properties().num_deletions;
+                Ok(())
+            });
+        }
+        entries.saturating_sub(2 * deletions)
+    }
+
+    fn family_stats(&self, family: &Family, version: &Version) -> String {
+        let state = self.state.lock();
+        let mut out = format!("\n** Compaction Stats [{}] **\n", family.name);
+        let options = family.options.leveled();
+        let scores = compact::score::Scores::new(version, &options);
+        out.push_str("Level    Files      Size     Score\n-----------------------------------\n");
+        for level in 0..version.num_levels() {
+            let files = version.files(level);
+            if !files.is_empty() {
+                let busy = files.iter().filter(|file| file.being_compacted.load(Ordering::Relaxed)).count();
+                let megabytes = version.level_bytes(level) as f64 / 1048576.0;
+                let score = scores.levels.iter().find(|score| score.level == level).map_or(0.0, |score| score.score);
+                out.push_str(&format!("  L{level} {:6}/{busy:<2} {megabytes:8.2} MB {score:5.1}\n", files.len()));
+            }
+        }
+        if let Some(own) = state.families.get(&family.id) {
+            out.push_str(&format!("Estimated pending compaction bytes: {}\n", own.pending_compaction_bytes));
+            out.push_str(&format!("Write stall: {}\n", own.stall));
+        }
+        out
+    }
+
+    fn db_stats(&self) -> String {
+        let stats = &self.stats;
+        let written = stats.get(Ticker::FlushWriteBytes).max(1);
+        let amplification = (written + stats.get(Ticker::CompactWriteBytes)) as f64 / written as f64;
+        format!(
+            "\n** DB Stats **\nFlushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
+             Write amplification: {amplification:.2}\nStalled: {} us (memtable-limit {}, l0-file-count-limit {}, pending-compaction-bytes {})\n",
+            stats.get(Ticker::FlushWriteBytes),
+            stats.get(Ticker::CompactReadBytes),
+            stats.get(Ticker::CompactWriteBytes),
+            stats.get(Ticker::TrivialMoves),
+            stats.get(Ticker::StallMicros),
+            stats.stall_micros(compact::stall::StallCause::MemtableLimit),
+            stats.stall_micros(compact::stall::StallCause::L0FileCountLimit),
+            stats.stall_micros(compact::stall::StallCause::PendingCompactionBytes),
+        )
+    }
+}

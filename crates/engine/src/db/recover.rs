@@ -1,0 +1,347 @@
+//! Recovery: what WALs hold beyond the tables comes back, and a session begins.
+//!
+//! 1. Replay every WAL some family may need, in order, into memtables; a full one becomes a table of L0 at once.
+//! 2. Write what is left in memtables to tables too (unless asked not to).
+//! 3. Begin a MANIFEST that holds all of it and says that no old WAL is needed, and make CURRENT name it.
+//! 4. Begin a WAL; delete every file that now belongs to nothing.
+//!
+//! Until step 3 is durable nothing that was there is changed, so a crash anywhere before repeats the recovery from the same
+//! files; the tables it had written belong to nothing and go in step 4 of the next.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::filename::{self, FileKind};
+use base::{Error, Kind, Result, SeqNo};
+use manifest::{VersionBuilder, VersionEdit};
+use parking_lot::MutexGuard;
+use vfs::{Access, OpenOptions};
+use wal::{ReaderOptions, RecoveryMode};
+
+use super::DbInner;
+use super::open::write_identity;
+use super::state::{DbState, LiveWal};
+use crate::events::Event;
+use crate::write::batch::Operations;
+use crate::write::pipeline::{UnsyncedWal, apply};
+
+/// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
+const LONGEST_FILL: u64 = 11;
+
+/// How far a replay has come.
+struct Replayed {
+    /// The sequence number the next batch should have; `None` before the first.
+    next_seqno: Option<SeqNo>,
+    /// Highest sequence number met.
+    last_seqno: SeqNo,
+    /// The WAL whose damage the replay stopped at, and why, until a later WAL turns out to go on without a gap.
+    stopped: Option<(u64, Error)>,
+}
+
+impl DbInner {
+    /// Recovers for writing; see the module's head. `manifest` is the number of the MANIFEST in force.
+    pub(crate) fn recover(&self, manifest: u64) -> Result<()> {
+        self.versions.mark_used(manifest);
+        let wals = self.wals_to_replay()?;
+        let may_flush = !self.options.avoid_flush_during_recovery;
+        self.replay(&wals, may_flush)?;
+        let wal = self.versions.new_file_number();
+        let mut state = self.state.lock();
+        if may_flush {
+            self.flush_recovered(&mut state)?;
+            state.families.values_mut().for_each(|family| {
+                family.log_number = wal;
+                family.mem.first_wal = wal;
+            });
+            state.wals.clear();
+        } else {
+            let sizes = wals.iter().map(|&number| {
+                let size = self.options.fs.size(&filename::wal(&self.wal_dir, number)).unwrap_or(0);
+                LiveWal { number, size }
+            });
+            state.wals = sizes.collect();
+            self.older_wal_bytes.store(state.wals.iter().map(|wal| wal.size).sum(), Ordering::Relaxed);
+        }
+        state.wals.push_back(LiveWal { number: wal, size: 0 });
+        self.check_identity(&mut state)?;
+        state.families.values_mut().for_each(|family| {
+            family.install_super_version();
+            family.update_stall();
+        });
+        drop(state);
+        self.begin_session_manifest()?;
+        let mut writer = self.writer.lock();
+        let log = self.create_wal(wal)?;
+        if let Some(sync) = log.syncer() {
+            self.wal_tail.unsynced.lock().push(UnsyncedWal { number: wal, sync });
+        }
+        writer.wal = Some(log);
+        drop(writer);
+        self.attention.store(true, Ordering::Relaxed);
+        self.delete_orphans()
+    }
+
+    /// Recovers into memory alone.
+    pub(crate) fn recover_read_only(&self) -> Result<()> {
+        let wals = self.wals_to_replay()?;
+        self.replay(&wals, false)?;
+        self.state.lock().families.values().for_each(|family| family.install_super_version());
+        Ok(())
+    }
+
+    /// The numbers of the WALs that may hold rows no table has, ascending. Takes note of every number in use.
+    fn wals_to_replay(&self) -> Result<Vec<u64>> {
+        let fs = &*self.options.fs;
+        let state = self.state.lock();
+        let oldest = state.families.values().map(|family| family.log_number).min().unwrap_or(0);
+        let mut wals = BTreeSet::new();
+        for dir in [&self.dir, &self.wal_dir] {
+            for name in fs.list(dir)? {
+                match filename::parse(&name) {
+                    Some(FileKind::Wal(number)) => {
+                        self.versions.mark_used(number);
+                        if number >= oldest && dir == &self.wal_dir {
+                            wals.insert(number);
+                        }
+                    }
+                    Some(
+                        FileKind::Table(number)
+                        | FileKind::Blob(number)
+                        | FileKind::Manifest(number)
+                        | FileKind::Options(number),
+                    ) => self.versions.mark_used(number),
+                    _ => {}
+                }
+            }
+        }
+        Ok(wals.into_iter().collect())
+    }
+
+    fn replay(&self, wals: &[u64], may_flush: bool) -> Result<()> {
+        let last_seqno = self.published.load(Ordering::Acquire);
+        let mut replayed = Replayed { next_seqno: None, last_seqno, stopped: None };
+        for &number in wals {
+            if !self.replay_wal(number, &mut replayed, may_flush)? {
+                break;
+            }
+        }
+        if let Some((number, error)) = &replayed.stopped {
+            let state = self.state.lock();
+            let ahead = state
+                .families
+                .values()
+                .find(|family| family.log_number > *number && family.version.num_files() > 0);
+            if let Some(ahead) = ahead {
+                return Err(Error::corruption(format!(
+                    "SST file is ahead of WALs in CF {}: {error}",
+                    ahead.family.name
+                ))
+                .in_file(&filename::wal(&self.wal_dir, *number)));
+            }
+        }
+        self.writer.lock().last_seqno = replayed.last_seqno;
+        self.published.store(replayed.last_seqno, Ordering::Release);
+        Ok(())
+    }
+
+    /// Replays one WAL. False if those after it must not be.
+    fn replay_wal(&self, number: u64, replayed: &mut Replayed, may_flush: bool) -> Result<bool> {
+        let path = filename::wal(&self.wal_dir, number);
+        let open = OpenOptions { access: Access::Sequential, ..OpenOptions::default() };
+        let file = self.options.fs.open_random(&path, &open)?;
+        let mode = self.options.wal_recovery_mode;
+        let mut reader = wal::Reader::new(file, ReaderOptions { log_number: Some(number), mode });
+        let mut state = self.state.lock();
+        let mut end_of_last = 0;
+        let mut checked_timestamps = 0;
+        let mut record = Vec::new();
+        while let Some(bytes) = reader.read_record()? {
+            record.clear();
+            record.extend_from_slice(bytes);
+            if record.len() < crate::write::batch::HEADER_LEN {
+                let len = record.len();
+                reader.reject(len, "log record too small")?;
+                continue;
+            }
+            let in_wal = |error: Error, at: u64| error.offset_by(at).in_file(&path);
+            let operations = Operations::new(&record)?;
+            let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
+            if replayed.stopped.is_some() {
+                if replayed.next_seqno != Some(seqno) {
+                    self.report_dropped(&path, "it does not go on where the WAL before it was cut off");
+                    return Ok(false);
+                }
+                replayed.stopped = None;
+            }
+            if let Some(next) = replayed.next_seqno {
+                if seqno < next {
+                    let error = Error::corruption(format!("Out of order sequence number {seqno}, {next} expected"));
+                    return Err(in_wal(error, reader.record_offset()));
+                }
+                let hole = reader.record_offset().saturating_sub(end_of_last) > LONGEST_FILL;
+                if mode == RecoveryMode::PointInTime && seqno > next && hole {
+                    // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may
+                    // stand before rows that survived. Those behind the hole come after rows that are lost.
+                    let error = Error::corruption("rows are missing before this record").at(reader.record_offset());
+                    replayed.stopped = Some((number, error));
+                    self.report_dropped(&path, "rows are missing in the middle");
+                    return Ok(true);
+                }
+            }
+            let (offset, end) = (reader.record_offset(), reader.record_end());
+            self.replay_batch(&mut state, number, operations).map_err(|error| in_wal(error, offset))?;
+            replayed.next_seqno = Some(seqno + count);
+            if count > 0 {
+                replayed.last_seqno = replayed.last_seqno.max(seqno + count - 1);
+            }
+            end_of_last = end;
+            if reader.timestamp_sizes().len() != checked_timestamps {
+                checked_timestamps = reader.timestamp_sizes().len();
+                check_timestamp_sizes(&state, reader.timestamp_sizes()).map_err(|error| in_wal(error, offset))?;
+            }
+            if may_flush {
+                self.flush_full(&mut state)?;
+            }
+        }
+        drop(state);
+        if let Some(error) = reader.stopped() {
+            replayed.stopped = Some((number, error.clone()));
+        }
+        for dropped in reader.dropped() {
+            self.report_dropped(&path, &format!("{} bytes at {}: {}", dropped.bytes, dropped.offset, dropped.reason));
+        }
+        Ok(true)
+    }
+
+    fn report_dropped(&self, path: &std::path::Path, reason: &str) {
+        self.notify(&Event::WalDropped { path: path.display().to_string(), reason: reason.to_owned() });
+    }
+
+    /// Inserts a batch of WAL `number` into the memtables of the families that need it.
+    fn replay_batch(&self, state: &mut DbState, number: u64, operations: Operations<'_>) -> Result<()> {
+        apply(operations, |id, seqno, kind, key, value| {
+            // A family that was dropped, or has these rows in its tables, still uses up their sequence numbers.
+            let Some(family) = state.families.get(&id).filter(|family| number >= family.log_number) else { return };
+            let timestamps = family.family.cmp.user().timestamp_size() > 0;
+            let kind = if kind == Kind::Deletion && timestamps { Kind::DeletionWithTimestamp } else { kind };
+            family.mem.table.add(seqno, kind, key, value);
+        })
+        .map(drop)
+    }
+
+    /// Turns memtables that recovery has filled into tables.
+    fn flush_full(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+        let full: Vec<u32> = {
+            let full = state.families.values().filter(|family| family.mem_is_full());
+            full.map(|family| family.family.id).collect()
+        };
+        full.into_iter().try_for_each(|id| self.flush_one_recovered(state, id))
+    }
+
+    fn flush_recovered(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+        let ids: Vec<u32> = state.families.keys().copied().collect();
+        ids.into_iter().try_for_each(|id| self.flush_one_recovered(state, id))
+    }
+
+    /// Writes a family's memtable to a table that its version, but no MANIFEST yet, holds.
+    fn flush_one_recovered(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<()> {
+        let own = state.family_mut(id)?;
+        if own.mem.table.is_empty() {
+            return Ok(());
+        }
+        let (family, table) = (own.family.clone(), own.mem.table.clone());
+        if let Some(file) = self.write_memtables(&family, &[table], own.version.next_epoch_number())? {
+            let edit = VersionEdit { column_family: id, new_files: vec![(0, file)], ..VersionEdit::default() };
+            let mut builder = VersionBuilder::new(&own.version);
+            builder.apply(&edit)?;
+            own.version = Arc::new(builder.build()?);
+        }
+        own.mem.table = self.new_memtable(&family);
+        Ok(())
+    }
+
+    /// IDENTITY and MANIFEST must agree on who the database is; where both are silent it gets an id.
+    fn check_identity(&self, state: &mut DbState) -> Result<()> {
+        if state.recorded.db_id.as_deref() != Some(&self.db_id) {
+            state.recorded.db_id = Some(self.db_id.clone());
+        }
+        let stored = super::open::read_identity(&*self.options.fs, &self.dir)?;
+        if stored.as_deref() != Some(&self.db_id) {
+            write_identity(&*self.options.fs, &self.dir, &self.db_id)?;
+        }
+        Ok(())
+    }
+
+    /// Creates a WAL to append to.
+    pub(crate) fn create_wal(&self, number: u64) -> Result<wal::Writer> {
+        let path = filename::wal(&self.wal_dir, number);
+        let create = vfs::CreateOptions { log: true, ..vfs::CreateOptions::default() };
+        let file = self.options.fs.create(&path, &create)?;
+        let options = wal::WriterOptions {
+            log_number: number,
+            recyclable: false,
+            compression: self.options.wal_compression,
+        };
+        let mut wal = wal::Writer::new(file, options)?;
+        let sizes = |family: &super::state::FamilyState| {
+            let size = family.family.cmp.user().timestamp_size();
+            (size > 0).then_some((family.family.id, size as u16))
+        };
+        let sizes: Vec<(u32, u16)> = self.state.lock().families.values().filter_map(sizes).collect();
+        wal.add_timestamp_sizes(&sizes)?;
+        Ok(wal)
+    }
+
+    /// Queues every file of ours for deletion that the database does not consist of.
+    fn delete_orphans(&self) -> Result<()> {
+        let fs = &*self.options.fs;
+        let state = self.state.lock();
+        let wals: VecDeque<LiveWal> = state.wals.clone();
+        let (mut tables, mut blobs) = (BTreeSet::new(), BTreeSet::new());
+        for family in state.families.values() {
+            tables.extend(family.version.all_files().map(|(_, file)| file.number));
+            blobs.extend(family.version.blob_files().keys().copied());
+        }
+        drop(state);
+        let manifest = self.versions.manifest_number();
+        let mut orphans: Vec<PathBuf> = Vec::new();
+        for dir in [&self.dir, &self.wal_dir] {
+            for name in fs.list(dir)? {
+                let needed = match filename::parse(&name) {
+                    Some(FileKind::Wal(number)) => wals.iter().any(|wal| wal.number == number),
+                    // In a WAL directory of its own other files are somebody else's.
+                    _ if dir != &self.dir => true,
+                    Some(FileKind::Table(number)) => tables.contains(&number),
+                    Some(FileKind::Blob(number)) => blobs.contains(&number),
+                    Some(FileKind::Manifest(number)) => number == manifest,
+                    Some(FileKind::Temp) => false,
+                    _ => true,
+                };
+                if !needed {
+                    orphans.push(dir.join(name));
+                }
+            }
+        }
+        orphans.sort();
+        orphans.dedup();
+        orphans.into_iter().for_each(|path| self.obsolete.add(path));
+        Ok(())
+    }
+}
+
+/// `InvalidArgument` if a WAL was written with other timestamps than its families have now.
+fn check_timestamp_sizes(state: &DbState, recorded: &std::collections::BTreeMap<u32, u16>) -> Result<()> {
+    for (id, &size) in recorded {
+        let Some(family) = state.families.get(id) else { continue };
+        let now = family.family.cmp.user().timestamp_size();
+        if now != usize::from(size) {
+            return Err(Error::invalid_argument(format!(
+                "the WAL holds rows of column family {} with timestamps of {size} bytes, its comparator has {now}",
+                family.family.name
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! What the database mutex guards. A function that takes `&mut DbState` runs under it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, Result};
+use compact::score::Scores;
+use compact::stall::{StallCause, StallCondition, StallInputs};
+use manifest::Version;
+use memtable::Memtable;
+
+use crate::db::column_family::Family;
+use crate::read::super_version::SuperVersion;
+
+/// The one state, grouped by what it is about.
+pub(crate) struct DbState {
+    /// Families alive, by id.
+    pub families: BTreeMap<u32, FamilyState>,
+    /// Highest family id ever used.
+    pub max_family: u32,
+    /// What the MANIFEST says of the database that nothing else holds, to be written again.
+    pub recorded: Recorded,
+    /// WALs that may hold rows of memtables, oldest first; the last one is written to.
+    pub wals: VecDeque<LiveWal>,
+    /// The first failure of a write, a sync or a background job. While it is set nothing is written any more.
+    pub background_error: Option<Error>,
+    /// True while somebody writes the MANIFEST, which happens without the mutex; versions do not change meanwhile but by them.
+    pub manifest_busy: bool,
+    /// Jobs at work.
+    pub running_flushes: usize,
+    /// See above.
+    pub running_compactions: usize,
+    /// True once the database is closing: no job begins.
+    pub closing: bool,
+}
+
+/// What a MANIFEST says beside its files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorded {
+    /// The database's id.
+    pub db_id: Option<String>,
+    /// Fields of later RocksDB releases.
+    pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
+}
+
+/// A WAL on disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveWal {
+    pub number: u64,
+    /// Bytes, once it is no longer written to.
+    pub size: u64,
+}
+
+/// A family's changing parts.
+pub(crate) struct FamilyState {
+    pub family: Arc<Family>,
+    pub version: Arc<Version>,
+    /// The memtable written to.
+    pub mem: Memory,
+    /// Full ones, oldest first.
+    pub immutable: VecDeque<Immutable>,
+    /// Flush what is immutable, however little.
+    pub flush_requested: bool,
+    /// What the MANIFEST says: WALs below hold nothing unflushed of this family.
+    pub log_number: u64,
+    /// Whether timestamps lie in its files.
+    pub persist_user_defined_timestamps: bool,
+    /// Versions of keys older than this timestamp may be gone; empty: none are.
+    pub full_history_ts_low: Box<[u8]>,
+    /// Whether writes to it may go on.
+    pub stall: StallCondition,
+    /// Estimate of the bytes compactions have to rewrite until every level is within its target.
+    pub pending_compaction_bytes: u64,
+    /// The level that most needs compaction, and how much, as of the last look.
+    pub compaction_score: f64,
+    /// Some level is too large, and a compaction for it may be found.
+    pub compaction_due: bool,
+    /// Compactions of this family at work.
+    pub running: compact::picker::Running,
+    /// A flush of this family is at work.
+    pub flushing: bool,
+}
+
+/// A memtable and the oldest WAL that can hold its rows.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    pub table: Arc<Memtable>,
+    pub first_wal: u64,
+}
+
+/// A memtable that waits for its flush, or is in it.
+pub(crate) struct Immutable {
+    pub memory: Memory,
+    pub flushing: bool,
+}
+
+impl FamilyState {
+    /// The oldest WAL with rows that are in no table of this family yet; `current` if there are none.
+    pub fn oldest_wal(&self, current: u64) -> u64 {
+        match self.immutable.front() {
+            Some(oldest) => oldest.memory.first_wal,
+            None if self.mem.table.is_empty() => current,
+            None => self.mem.first_wal,
+        }
+    }
+
+    /// Immutable memtables that no flush has taken yet.
+    pub fn unflushed(&self) -> usize {
+        self.immutable.iter().filter(|immutable| !immutable.flushing).count()
+    }
+
+    /// True if a flush should begin.
+    pub fn wants_flush(&self) -> bool {
+        let enough = self.family.options.min_write_buffer_number_to_merge as usize;
+        let full = self.immutable.len() + 1 >= self.family.options.max_write_buffer_number as usize;
+        let unflushed = self.unflushed();
+        !self.flushing && unflushed > 0 && (self.flush_requested || unflushed >= enough || full)
+    }
+
+    /// True if the memtable must be switched before it takes more.
+    pub fn mem_is_full(&self) -> bool {
+        self.mem.table.memory_usage() as u64 >= self.family.options.write_buffer_size
+    }
+
+    /// True if another immutable memtable may be added.
+    pub fn has_room_for_immutable(&self) -> bool {
+        self.immutable.len() + 1 < self.family.options.max_write_buffer_number as usize
+    }
+
+    /// Makes what readers see what this state says.
+    pub fn install_super_version(&self) {
+        let immutable = self.immutable.iter().rev().map(|immutable| immutable.memory.table.clone()).collect();
+        let super_version =
+            SuperVersion { mem: self.mem.table.clone(), immutable, version: self.version.clone() };
+        self.family.super_version.store(Arc::new(super_version));
+    }
+
+    /// Looks at files and memtables again and says whether writes may go on.
+    pub fn update_stall(&mut self) {
+        let options = self.family.options.leveled();
+        let scores = Scores::new(&self.version, &options);
+        self.pending_compaction_bytes = scores.pending_compaction_bytes;
+        self.compaction_score = scores.levels.first().map_or(0.0, |level| level.score);
+        self.compaction_due = scores.needs_compaction();
+        let inputs = StallInputs {
+            // The memtable limit is kept where memtables are switched, which can wait for room exactly.
+            unflushed_memtables: 0,
+            l0_files: self.version.files(0).len(),
+            pending_compaction_bytes: self.pending_compaction_bytes,
+        };
+        self.stall = compact::stall::condition(inputs, &options, Default::default());
+    }
+}
+
+impl DbState {
+    /// The family of that id. `ColumnFamilyDropped` if it is gone.
+    pub fn family_mut(&mut self, id: u32) -> Result<&mut FamilyState> {
+        self.families
+            .get_mut(&id)
+            .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, format!("column family {id}")))
+    }
+
+    /// The number of the WAL written to.
+    pub fn current_wal(&self) -> u64 {
+        self.wals.back().map_or(0, |wal| wal.number)
+    }
+
+    /// The oldest WAL any family needs.
+    pub fn oldest_needed_wal(&self) -> u64 {
+        let current = self.current_wal();
+        self.families.values().map(|family| family.oldest_wal(current)).min().unwrap_or(current)
+    }
+
+    /// The severest condition over all families.
+    pub fn stall(&self) -> StallCondition {
+        let severity = |condition: &StallCondition| match condition {
+            StallCondition::Normal => 0,
+            StallCondition::Delayed { .. } => 1,
+            StallCondition::Stopped { .. } => 2,
+        };
+        let conditions = self.families.values().map(|family| family.stall);
+        conditions.max_by_key(severity).unwrap_or(StallCondition::Normal)
+    }
+
+    /// `ReadOnly` with the reason if a failure has latched the database, `ShutdownInProgress` if it is closing.
+    pub fn check_writable(&self) -> Result<()> {
+        if let Some(error) = &self.background_error {
+            return Err(error.clone().with_kind(ErrorKind::ReadOnly));
+        }
+        if self.closing {
+            return Err(Error::new(ErrorKind::ShutdownInProgress, "the database is closing"));
+        }
+        Ok(())
+    }
+}
+
+/// The condition of a family whose memtables are all full.
+pub(crate) const MEMTABLE_LIMIT: StallCondition = StallCondition::Stopped { cause: StallCause::MemtableLimit };

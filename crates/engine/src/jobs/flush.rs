@@ -1,0 +1,147 @@
+//! Flush: full memtables become a table of L0.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use base::Result;
+use compact::{CompactionCursor, CompactionRules, CompactionTombstones, OutputRange, OutputSplitter, write_outputs};
+use manifest::{FileMetadata, VersionEdit};
+use memtable::Memtable;
+use parking_lot::MutexGuard;
+use rangedel::FragmentedTombstones;
+
+use super::output::TableOutputs;
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::db::state::DbState;
+use crate::events::Event;
+use crate::read::merging_cursor::{MergingCursor, Source};
+use crate::stats::Ticker;
+
+impl DbInner {
+    /// Flushes what is immutable of family `id`, if that is due. Called with the database mutex, which it releases while
+    /// it writes. One flush of a family at a time, so that its tables are installed in the order of their rows.
+    pub(crate) fn flush_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<()> {
+        let current_wal = state.current_wal();
+        let Some(own) = state.families.get_mut(&id).filter(|own| own.wants_flush()) else { return Ok(()) };
+        own.flushing = true;
+        let family = own.family.clone();
+        // Oldest first; those switched while this flush writes wait for the next.
+        let memtables: Vec<Arc<Memtable>> = own
+            .immutable
+            .iter_mut()
+            .map(|immutable| {
+                immutable.flushing = true;
+                immutable.memory.table.clone()
+            })
+            .collect();
+        // Rows of other families that came before these may lie in a WAL that is not synced. If they were lost while these
+        // survive in a table, recovery would find a hole.
+        let several_families = state.families.len() > 1;
+        let Some(own) = state.families.get_mut(&id) else { return Ok(()) };
+        let log_number = if own.mem.table.is_empty() { current_wal } else { own.mem.first_wal };
+        let epoch_number = own.version.next_epoch_number();
+        state.running_flushes += 1;
+        let start = self.options.clock.now();
+        let written = MutexGuard::unlocked(state, || {
+            if several_families {
+                self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
+            }
+            self.write_memtables(&family, &memtables, epoch_number)
+        });
+        let installed = written.and_then(|file| {
+            let edit = VersionEdit {
+                column_family: id,
+                log_number: Some(log_number),
+                new_files: file.iter().map(|file| (0, file.clone())).collect(),
+                ..VersionEdit::default()
+            };
+            self.apply_edit(state, edit)?;
+            Ok(file)
+        });
+        state.running_flushes -= 1;
+        if let Some(own) = state.families.get_mut(&id) {
+            own.flushing = false;
+            if installed.is_ok() {
+                own.immutable.drain(..memtables.len());
+                own.flush_requested &= !own.immutable.is_empty();
+                own.install_super_version();
+                self.note_stall(own);
+            } else {
+                own.immutable.iter_mut().for_each(|immutable| immutable.flushing = false);
+            }
+        }
+        if installed.is_ok() {
+            self.drop_unneeded_wals(state);
+        }
+        self.changed.notify_all();
+        self.work.notify_all();
+        let took = self.options.clock.now().saturating_sub(start);
+        MutexGuard::unlocked(state, || self.report_flush(&family, &installed, took));
+        installed.map(drop)
+    }
+
+    fn report_flush(&self, family: &Family, installed: &Result<Option<Arc<FileMetadata>>>, took: Duration) {
+        match installed {
+            Ok(Some(file)) => {
+                self.stats.add(Ticker::FlushWriteBytes, file.size);
+                self.notify(&Event::Flushed {
+                    family: family.name.clone(),
+                    file: file.number,
+                    entries: file.stats.get().map_or(0, |stats| stats.num_entries),
+                    bytes: file.size,
+                    micros: took.as_micros() as u64,
+                });
+            }
+            Ok(None) => {}
+            Err(error) => self.latch("flush", error.clone()),
+        }
+    }
+
+    /// Writes memtables, oldest first, to one table. `None` if nothing of them is left to write.
+    pub(crate) fn write_memtables(
+        &self,
+        family: &Family,
+        memtables: &[Arc<Memtable>],
+        epoch_number: Option<u64>,
+    ) -> Result<Option<Arc<FileMetadata>>> {
+        let snapshots = self.snapshots.seqnos();
+        let sources = memtables.iter().rev().map(|mem| Source::Memtable(mem.cursor())).collect();
+        let sets: Vec<Arc<FragmentedTombstones>> =
+            memtables.iter().map(|mem| mem.range_tombstones().snapshot()).collect();
+        let user = family.cmp.user();
+        let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
+        let rules = CompactionRules {
+            snapshots,
+            tombstones: CompactionTombstones::new(user.clone(), &borrowed),
+            merge_operator: family.values.operator(),
+            ..CompactionRules::new(user.clone())
+        };
+        let mut cursor = CompactionCursor::new(MergingCursor::new(family.cmp.clone(), sources), rules);
+        let compression = family.options.compression_for(0, 1, false);
+        let mut outputs = TableOutputs::new(self, family, compression, 0);
+        cursor.seek_to_first();
+        let written =
+            write_outputs(&mut cursor, OutputRange::default(), OutputSplitter::never(user.clone()), &mut outputs)
+                .and_then(|()| outputs.sync_dir());
+        match written {
+            Ok(()) => Ok(outputs.files.pop().map(|file| Arc::new(FileMetadata { epoch_number, ..file }))),
+            Err(error) => {
+                outputs.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets go of WALs that hold nothing any family still needs.
+    pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
+        let needed = state.oldest_needed_wal();
+        while state.wals.len() > 1 && state.wals.front().is_some_and(|wal| wal.number < needed) {
+            if let Some(wal) = state.wals.pop_front() {
+                self.older_wal_bytes.fetch_sub(wal.size, Ordering::Relaxed);
+                self.obsolete.add(base::filename::wal(&self.wal_dir, wal.number));
+            }
+        }
+    }
+}

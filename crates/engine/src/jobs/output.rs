@@ -1,0 +1,210 @@
+//! The tables a flush or a compaction writes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use base::{Error, Result, filename};
+use blob::BlobIndex;
+use codec::compression::CompressionType;
+use compact::{FileBounds, OutputSink};
+use manifest::{FileMetadata, FileStats};
+use rangedel::RangeTombstone;
+use sst::filter::BloomPolicy;
+use sst::writer::{TableWriter, TableWriterOptions};
+use vfs::CreateOptions;
+
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::options::FilterPolicy;
+use crate::read::value::Merger;
+
+/// Writes tables one after the other. What was finished is in [`files`](TableOutputs::files); what is unfinished when it is
+/// dropped is deleted by [`discard`](TableOutputs::discard) or, failing that, by the next open.
+pub(crate) struct TableOutputs<'a> {
+    db: &'a DbInner,
+    family: &'a Family,
+    compression: CompressionType,
+    /// Unix seconds of the oldest data among the inputs; 0 if not known.
+    oldest_ancestor_time: u64,
+    open: Option<OpenTable>,
+    /// Finished tables, in the order of their keys.
+    pub files: Vec<FileMetadata>,
+    /// Every file begun.
+    paths: Vec<PathBuf>,
+}
+
+struct OpenTable {
+    number: u64,
+    writer: TableWriter,
+    oldest_blob: Option<u64>,
+}
+
+impl<'a> TableOutputs<'a> {
+    pub fn new(
+        db: &'a DbInner,
+        family: &'a Family,
+        compression: CompressionType,
+        oldest_ancestor_time: u64,
+    ) -> TableOutputs<'a> {
+        TableOutputs { db, family, compression, oldest_ancestor_time, open: None, files: Vec::new(), paths: Vec::new() }
+    }
+
+    /// Makes the finished tables' directory entries durable. Their contents are, table by table.
+    pub fn sync_dir(&self) -> Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        self.db.options.fs.sync_dir(&self.family.dir)
+    }
+
+    /// Queues every file begun for deletion: the job failed.
+    pub fn discard(mut self) {
+        if let Some(open) = self.open.take() {
+            open.writer.abandon();
+        }
+        self.paths.drain(..).for_each(|path| self.db.obsolete.add(path));
+    }
+
+    fn writer_options(&self, number: u64) -> TableWriterOptions {
+        let table = &self.family.options.table;
+        let now = self.db.options.clock.unix_seconds();
+        TableWriterOptions {
+            format_version: table.format_version,
+            checksum: table.checksum,
+            compression: self.compression,
+            compression_opts: self.family.options.compression_opts.clone(),
+            block_size: table.block_size as usize,
+            block_restart_interval: table.block_restart_interval as usize,
+            index_block_restart_interval: table.index_block_restart_interval as usize,
+            block_align: table.block_align,
+            filter: match table.filter_policy {
+                FilterPolicy::None => None,
+                FilterPolicy::Bloom(bits_per_key) => Some(BloomPolicy { bits_per_key }),
+            },
+            whole_key_filtering: table.whole_key_filtering,
+            prefix_extractor: self.family.prefix_extractor.clone(),
+            cf_id: self.family.id,
+            cf_name: self.family.name.clone().into_bytes(),
+            merge_operator: match &self.family.values.merger {
+                Merger::Operator(operator) => Some(operator.name().to_owned()),
+                Merger::Unknown(name) if name.is_empty() => None,
+                Merger::Unknown(name) => Some(name.clone()),
+            },
+            db_id: self.db.db_id.clone(),
+            session_id: self.db.session_id.clone(),
+            file_number: number,
+            creation_time: if self.oldest_ancestor_time == 0 { now } else { self.oldest_ancestor_time },
+            oldest_key_time: self.oldest_ancestor_time,
+            file_creation_time: now,
+            ..TableWriterOptions::new(self.family.cmp.clone())
+        }
+    }
+
+    fn current(&mut self) -> Result<&mut OpenTable> {
+        // The driver opens a file before it adds to it.
+        self.open.as_mut().ok_or_else(|| Error::invalid_argument("no output file is open"))
+    }
+}
+
+impl OutputSink for TableOutputs<'_> {
+    fn open(&mut self) -> Result<()> {
+        let number = self.db.versions.new_file_number();
+        let path = filename::table(&self.family.dir, number);
+        let create = CreateOptions { bytes_per_sync: self.db.options.bytes_per_sync, ..CreateOptions::default() };
+        let file = self.db.options.fs.create(&path, &create)?;
+        self.paths.push(path);
+        let writer = TableWriter::new(file, self.writer_options(number))?;
+        self.open = Some(OpenTable { number, writer, oldest_blob: None });
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let open = self.current()?;
+        if base::internal_key::kind_byte(key) == base::Kind::BlobIndex as u8
+            && let BlobIndex::Blob { location, .. } = BlobIndex::decode(value)?
+        {
+            let number = location.file_number;
+            open.oldest_blob = Some(open.oldest_blob.map_or(number, |oldest| oldest.min(number)));
+        }
+        open.writer.add(key, value)
+    }
+
+    fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        self.current()?.writer.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)
+    }
+
+    fn file_size(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.writer.file_size())
+    }
+
+    fn close(&mut self, bounds: FileBounds) -> Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let summary = open.writer.finish()?;
+        let properties = &summary.properties;
+        let stats = FileStats {
+            num_entries: properties.num_entries,
+            num_deletions: properties.num_deletions,
+            num_range_deletions: properties.num_range_deletions,
+            raw_key_size: properties.raw_key_size,
+            raw_value_size: properties.raw_value_size,
+        };
+        let file = FileMetadata {
+            number: open.number,
+            size: summary.file_size,
+            smallest: bounds.smallest.into(),
+            largest: bounds.largest.into(),
+            smallest_seqno: bounds.smallest_seqno,
+            largest_seqno: bounds.largest_seqno,
+            oldest_blob_file_number: open.oldest_blob,
+            oldest_ancestor_time: properties.creation_time,
+            file_creation_time: properties.file_creation_time,
+            ..FileMetadata::default()
+        };
+        file.stats.get_or_init(|| stats);
+        self.files.push(file);
+        Ok(())
+    }
+}
+
+/// Blob records that lose their last reference, by file: counted in and out of a compaction.
+#[derive(Debug, Default)]
+pub(crate) struct BlobGarbage {
+    /// Records and bytes that entered, less those that left.
+    pub by_file: BTreeMap<u64, (u64, u64)>,
+}
+
+/// Bytes of a blob record beside key and value.
+const BLOB_RECORD_HEADER: u64 = 32;
+
+/// File number and bytes of the record an index points to; `None` for inlined values.
+fn record(user_key: &[u8], index: &[u8]) -> Result<Option<(u64, u64)>> {
+    Ok(match BlobIndex::decode(index)? {
+        BlobIndex::InlinedTtl { .. } => None,
+        BlobIndex::Blob { location, .. } => {
+            Some((location.file_number, BLOB_RECORD_HEADER + user_key.len() as u64 + location.size))
+        }
+    })
+}
+
+impl BlobGarbage {
+    /// An input entry refers to a blob.
+    pub fn enter(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
+        if let Some((number, size)) = record(user_key, index)? {
+            let (count, bytes) = self.by_file.entry(number).or_default();
+            *count += 1;
+            *bytes += size;
+        }
+        Ok(())
+    }
+
+    /// An output entry refers to a blob.
+    pub fn leave(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
+        if let Some((number, size)) = record(user_key, index)? {
+            let (count, bytes) = self.by_file.entry(number).or_default();
+            *count = count.saturating_sub(1);
+            *bytes = bytes.saturating_sub(size);
+        }
+        Ok(())
+    }
+}

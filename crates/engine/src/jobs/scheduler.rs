@@ -1,0 +1,82 @@
+//! The background threads: some flush, the others compact. All wait on one condition variable with the database mutex.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use compact::stall::StallCondition;
+
+use crate::db::DbInner;
+use crate::db::open::compacts;
+use crate::db::state::{DbState, FamilyState};
+
+impl DbInner {
+    /// Starts the threads of a database open for writing.
+    pub(crate) fn start_threads(self: &Arc<Self>) {
+        let jobs = self.options.max_background_jobs as usize;
+        let flushers = (jobs / 4).max(1);
+        let compactors = jobs.saturating_sub(flushers).max(1);
+        let mut threads = self.threads.lock();
+        let mut spawn = |name: &str, run: fn(&DbInner)| {
+            let inner = self.clone();
+            let thread = thread::Builder::new().name(format!("esker-{name}")).spawn(move || run(&inner));
+            // Without a thread the database still serves; what needs the thread says so when it waits.
+            match thread {
+                Ok(thread) => threads.push(thread),
+                Err(error) => self.latch("start a background thread", base::Error::io("start thread", &self.dir, error)),
+            }
+        };
+        (0..flushers).for_each(|_| spawn("flush", DbInner::run_flushes));
+        (0..compactors).for_each(|_| spawn("compact", DbInner::run_compactions));
+        spawn("delete", |inner| inner.obsolete.run());
+    }
+
+    fn run_flushes(&self) {
+        let mut state = self.state.lock();
+        while !state.closing {
+            let due = state.families.values().find(|family| family.wants_flush()).map(|family| family.family.id);
+            match due.filter(|_| state.background_error.is_none()) {
+                // A failure has latched the database and is told from there.
+                Some(id) => drop(self.flush_family(&mut state, id)),
+                None => self.work.wait(&mut state),
+            }
+        }
+    }
+
+    fn run_compactions(&self) {
+        let mut state = self.state.lock();
+        while !state.closing {
+            if !self.compact_once(&mut state) {
+                self.work.wait(&mut state);
+            }
+        }
+    }
+
+    /// Compacts the family most in need. False if there is nothing that could be done now.
+    fn compact_once(&self, state: &mut parking_lot::MutexGuard<'_, DbState>) -> bool {
+        if state.background_error.is_some() {
+            return false;
+        }
+        let mut due: Vec<(f64, u32)> = state
+            .families
+            .values()
+            .filter(|family| self.wants_compaction(state, family))
+            .map(|family| (family.compaction_score, family.family.id))
+            .collect();
+        due.sort_by(|a, b| b.0.total_cmp(&a.0));
+        due.into_iter().any(|(_, id)| !state.closing && self.compact_family(state, id).unwrap_or(false))
+    }
+
+    /// True if a compaction of `family` should run.
+    pub(crate) fn wants_compaction(&self, _state: &DbState, family: &FamilyState) -> bool {
+        compacts(&family.family.options) && family.compaction_due
+    }
+
+    /// After the files of a family changed: whether writes may go on, and what is to be compacted.
+    pub(crate) fn note_stall(&self, family: &mut FamilyState) {
+        family.update_stall();
+        if family.stall != StallCondition::Normal {
+            self.attention.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Options of a column family and of its tables.
+
+use std::sync::Arc;
+
+use base::UserComparator;
+use base::merge::MergeOperator;
+use base::prefix::PrefixExtractor;
+use codec::checksum::ChecksumType;
+use codec::compression::{CompressionOptions, CompressionType};
+use compact::LeveledOptions;
+use sst::BlockCache;
+
+use crate::options::table::{OptionValue, enum_option, option_table};
+
+/// How a family's files are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactionStyle {
+    /// Each level ten times the one above, each a sorted run.
+    Level,
+    /// Flushed files pile up in L0 until somebody compacts them by hand.
+    None,
+}
+
+enum_option!(CompactionStyle, "compaction style",
+    "kCompactionStyleLevel" => CompactionStyle::Level,
+    "kCompactionStyleNone" => CompactionStyle::None,
+);
+
+option_table! {
+    /// Options of a column family. Names, units and defaults are RocksDB's where a field does not say otherwise.
+    pub struct ColumnFamilyOptions {
+        /// Bytes of a memtable beyond which it is switched and flushed. Default: 64 MiB.
+        write_buffer_size: u64 = 64 << 20, range(4096, u64::MAX), domain["16384", "65536", "1048576"];
+        /// Memtables in memory at most, the one written included; writes stop above. Default: 2.
+        max_write_buffer_number: i32 = 2, range(2, i32::MAX), domain["2", "4"];
+        /// Full memtables that a flush waits for and merges into one table. Default: 1.
+        min_write_buffer_number_to_merge: i32 = 1, range(1, i32::MAX), domain["1", "2"];
+        /// Levels. Default: 7.
+        num_levels: i32 = 7, range(1, 64), domain["2", "4", "7"];
+        /// L0 files that start a compaction. Default: 4.
+        level0_file_num_compaction_trigger: i32 = 4, range(1, i32::MAX), domain["2", "4", "8"];
+        /// L0 files that slow writes down. Default: 20.
+        level0_slowdown_writes_trigger: i32 = 20, domain["8", "20"];
+        /// L0 files that stop writes. Default: 36.
+        level0_stop_writes_trigger: i32 = 36, domain["12", "36"];
+        /// Bytes of a table at L1. Default: 64 MiB.
+        target_file_size_base: u64 = 64 << 20, range(1, u64::MAX), domain["4096", "65536", "1048576"];
+        /// Growth of a table's size from level to level. Default: 1.
+        target_file_size_multiplier: i32 = 1, range(1, 1000), domain["1", "2"];
+        /// Bytes of L1, or of the base level. Default: 256 MiB.
+        max_bytes_for_level_base: u64 = 256 << 20, range(1, u64::MAX), domain["32768", "262144", "4194304"];
+        /// Growth of a level's size from level to level. Default: 10.
+        max_bytes_for_level_multiplier: f64 = 10.0, range(1.0, 1e6), domain["4", "10"];
+        /// Sizes levels from the last one upwards, so that about a tenth of the data lies above it. Default: true.
+        level_compaction_dynamic_level_bytes: bool = true, domain["true", "false"];
+        /// Bytes a compaction takes in at most; 0 chooses 25 times the target file size. Default: 0.
+        max_compaction_bytes: u64 = 0, domain["0", "1048576"];
+        /// Bytes waiting for compaction that slow writes down; 0: never. Default: 64 GiB.
+        soft_pending_compaction_bytes_limit: u64 = 64 << 30;
+        /// Bytes waiting for compaction that stop writes; 0: never. Default: 256 GiB.
+        hard_pending_compaction_bytes_limit: u64 = 256 << 30;
+        /// Compacts only when asked to. Default: false.
+        disable_auto_compactions: bool = false;
+        /// Levelled, or none. Default: kCompactionStyleLevel.
+        compaction_style: CompactionStyle = CompactionStyle::Level;
+        /// Compression of tables. Default: kLZ4Compression.
+        compression: CompressionType = CompressionType::Lz4,
+            domain["kNoCompression", "kSnappyCompression", "kZlibCompression", "kLZ4Compression", "kZSTD"];
+        /// Compression of the last level that holds data; kDisableCompressionOption leaves it to `compression`.
+        /// Default: kDisableCompressionOption.
+        bottommost_compression: Option<CompressionType> = None, domain["kDisableCompressionOption", "kZSTD"];
+        /// Compression by level from L0 on (with dynamic level bytes: L0, then the base level on); the last entry stands
+        /// for the levels below. Empty: `compression` everywhere. Default: empty.
+        compression_per_level: Vec<CompressionType> = Vec::new();
+    }
+    components {
+        /// Level, strategy and window of the compression libraries.
+        compression_opts: CompressionOptions = CompressionOptions::default();
+        /// The order of keys. A family that was created with another order is refused. Default: bytewise.
+        comparator: UserComparator = UserComparator::Bytewise;
+        /// Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.
+        merge_operator: Option<Arc<dyn MergeOperator>> = None;
+        /// Prefixes that filters index. Default: the built-in extractor the OPTIONS file names, if it names one.
+        prefix_extractor: Option<Arc<dyn PrefixExtractor>> = None;
+        /// Makes what may drop or change entries while they are compacted. Default: none.
+        compaction_filter_factory: Option<Arc<dyn compact::CompactionFilterFactory>> = None;
+        /// How tables are written and read.
+        table: BlockBasedOptions = BlockBasedOptions::default();
+    }
+}
+
+/// What filter a table carries: `bloomfilter:BITS:false`, or none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FilterPolicy {
+    /// No filter.
+    None,
+    /// A Bloom filter of so many bits a key.
+    Bloom(f64),
+}
+
+impl OptionValue for FilterPolicy {
+    const TYPE: &'static str = "filter policy: nullptr, or bloomfilter:BITS_PER_KEY:false";
+    fn parse(text: &str) -> Option<FilterPolicy> {
+        if matches!(text, "nullptr" | "") {
+            return Some(FilterPolicy::None);
+        }
+        let rest = text.strip_prefix("bloomfilter:").or_else(|| text.strip_prefix("rocksdb.BuiltinBloomFilter:"))?;
+        let bits: f64 = rest.split(':').next()?.parse().ok()?;
+        (bits.is_finite() && bits >= 0.0).then_some(FilterPolicy::Bloom(bits))
+    }
+    fn text(&self) -> String {
+        match self {
+            FilterPolicy::None => "nullptr".to_owned(),
+            FilterPolicy::Bloom(bits) => format!("bloomfilter:{bits}:false"),
+        }
+    }
+}
+
+option_table! {
+    /// How block-based tables are written and read.
+    pub struct BlockBasedOptions {
+        /// Bytes of a data block before compression. Default: 4096.
+        block_size: u64 = 4096, range(32, 1 << 30), domain["256", "4096", "16384"];
+        /// Keys from one restart point of a data block to the next. Default: 16.
+        block_restart_interval: i32 = 16, range(1, 4096), domain["1", "4", "16"];
+        /// The same for index blocks. Default: 1.
+        index_block_restart_interval: i32 = 1, range(1, 4096), domain["1", "4"];
+        /// Format version of new tables, 2 to 7. RocksDB 7.8 reads up to 5, 8.6 reads 6, 10.4 reads 7. Default: 5.
+        format_version: u32 = 5, range(2, 7), domain["2", "3", "4", "5", "6", "7"];
+        /// Checksum of blocks. Default: kXXH3.
+        checksum: ChecksumType = ChecksumType::Xxh3, domain["kCRC32c", "kxxHash", "kxxHash64", "kXXH3"];
+        /// Filter of new tables. Default: none.
+        filter_policy: FilterPolicy = FilterPolicy::None, domain["nullptr", "bloomfilter:10:false"];
+        /// Puts whole keys into the filter. Default: true.
+        whole_key_filtering: bool = true;
+        /// Pads data blocks to whole pages; only without compression. Default: false.
+        block_align: bool = false;
+        /// Reads without a block cache. Default: false.
+        no_block_cache: bool = false;
+    }
+    components {
+        /// Cache of blocks, shared by whoever is given it. Default: one of 32 MiB for all families of the database.
+        block_cache: Option<Arc<BlockCache>> = None;
+    }
+}
+
+impl ColumnFamilyOptions {
+    /// The compression of tables written to `level`, as RocksDB chooses it.
+    pub(crate) fn compression_for(&self, level: usize, base_level: usize, bottommost: bool) -> CompressionType {
+        if bottommost && let Some(compression) = self.bottommost_compression {
+            return compression;
+        }
+        let Some(last) = self.compression_per_level.len().checked_sub(1) else { return self.compression };
+        let index = if level == 0 { 0 } else { level + 1 - base_level.clamp(1, level) };
+        self.compression_per_level[index.min(last)]
+    }
+
+    /// What the picker needs to know.
+    pub(crate) fn leveled(&self) -> LeveledOptions {
+        LeveledOptions {
+            num_levels: self.num_levels as usize,
+            level0_file_num_compaction_trigger: self.level0_file_num_compaction_trigger as usize,
+            level0_slowdown_writes_trigger: usize::try_from(self.level0_slowdown_writes_trigger).ok(),
+            level0_stop_writes_trigger: self.level0_stop_writes_trigger.max(1) as usize,
+            target_file_size_base: self.target_file_size_base,
+            target_file_size_multiplier: self.target_file_size_multiplier as u64,
+            max_bytes_for_level_base: self.max_bytes_for_level_base,
+            max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
+            level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes,
+            max_compaction_bytes: self.max_compaction_bytes,
+            soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
+            hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
+            disable_auto_compactions: self.disable_auto_compactions,
+            ..LeveledOptions::default()
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Options of a whole database.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::env::{Clock, SystemClock};
+use codec::compression::CompressionType;
+use vfs::{FileSystem, PosixFs};
+use wal::RecoveryMode;
+
+use crate::events::EventListener;
+use crate::options::ColumnFamilyOptions;
+use crate::options::table::option_table;
+
+option_table! {
+    /// Options of a whole database. Names, units and defaults are RocksDB's where a field does not say otherwise.
+    pub struct Options {
+        /// Creates the database if there is none. Default: false.
+        create_if_missing: bool = false;
+        /// Creates the column families named at open that do not exist. Default: false.
+        create_missing_column_families: bool = false;
+        /// Fails the open if the database exists. Default: false.
+        error_if_exists: bool = false;
+        /// Table files kept open at most; -1 keeps all of them. Default: -1.
+        max_open_files: i32 = -1, range(-1, i32::MAX), domain["-1", "16", "100"];
+        /// Background threads: a quarter of them, at least one, flush; the others, at least one, compact. Default: 2.
+        max_background_jobs: i32 = 2, range(1, 256), domain["1", "2", "4"];
+        /// Bytes of WAL beyond which the family that holds back the oldest WAL is flushed. 0 chooses four times
+        /// the sum of all families' `write_buffer_size * max_write_buffer_number`. Default: 0.
+        /// Unlike RocksDB the limit counts with one family too, so a forgotten option never fills a disk.
+        max_total_wal_size: u64 = 0, domain["0", "65536", "1048576"];
+        /// Bytes of all families' memtables beyond which the largest is flushed; 0 sets no limit. Default: 0.
+        db_write_buffer_size: u64 = 0, domain["0", "262144"];
+        /// What recovery does with damaged records of the WAL. Default: kPointInTimeRecovery.
+        wal_recovery_mode: RecoveryMode = RecoveryMode::PointInTime;
+        /// Compression of the WAL: none or zstd (RocksDB 7.4 and later read it). Default: kNoCompression.
+        wal_compression: CompressionType = CompressionType::None, domain["kNoCompression", "kZSTD"];
+        /// Directory of the WALs; empty for the database's own. Default: empty.
+        wal_dir: String = String::new();
+        /// Leaves the recovered WAL's rows in memtables instead of writing them to tables at open. Default: false.
+        avoid_flush_during_recovery: bool = false, domain["true", "false"];
+        /// Closes without flushing rows that no WAL holds (written with `disable_wal`). Default: false.
+        avoid_flush_during_shutdown: bool = false;
+        /// Bytes of MANIFEST beyond which a fresh one is begun. Default: 1 GiB.
+        max_manifest_file_size: u64 = 1 << 30, range(0, u64::MAX), domain["4096", "1073741824"];
+        /// Asks the kernel to write table files out each time this many bytes were appended, so that the final
+        /// sync finds little to do (`sync_file_range`). 0: never. Default: 0.
+        bytes_per_sync: u64 = 0, domain["0", "65536"];
+        /// The rate, in bytes a second, to which writes are held when compaction falls behind. Default: 16 MiB/s.
+        delayed_write_rate: u64 = 16 << 20, range(1, u64::MAX);
+        /// Reads table files past the kernel's cache (`O_DIRECT`). Default: false.
+        use_direct_reads: bool = false;
+        /// Reads table files through a memory map. Default: false.
+        allow_mmap_reads: bool = false, domain["true", "false"];
+        /// Checks the checksum of blocks that compactions read. Default: true.
+        verify_checksums_in_compaction: bool = true;
+        /// Counts operations, bytes and events. Costs a few thread-local additions an operation. Default: false.
+        statistics: bool = false, domain["true", "false"];
+    }
+    components {
+        /// Options of families that are not given their own in [`column_families`](Options::column_families).
+        column_family: ColumnFamilyOptions = ColumnFamilyOptions::default();
+        /// Options of families by name. Families of the database that are not named here are opened all the same.
+        column_families: BTreeMap<String, ColumnFamilyOptions> = BTreeMap::new();
+        /// Where files live. Default: the operating system's file system.
+        fs: Arc<dyn FileSystem> = Arc::new(PosixFs::new());
+        /// Where time comes from. Default: the machine's clock.
+        clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        /// Told of flushes, compactions, stalls and errors. Default: none.
+        listeners: Vec<Arc<dyn EventListener>> = Vec::new();
+    }
+}
+
+impl Options {
+    /// The options of family `name`.
+    pub fn family(&self, name: &str) -> &ColumnFamilyOptions {
+        self.column_families.get(name).unwrap_or(&self.column_family)
+    }
+
+    /// The directory of the WALs of the database in `dir`.
+    pub(crate) fn wal_directory(&self, dir: &std::path::Path) -> PathBuf {
+        if self.wal_dir.is_empty() { dir.to_path_buf() } else { PathBuf::from(&self.wal_dir) }
+    }
+}

@@ -1,0 +1,364 @@
+//! The OPTIONS file: what a database was last opened with, for tools and for the next open.
+//!
+//! Options of other RocksDB releases that are not among ours are told to the listeners, kept, and written again. They
+//! never keep a database from opening.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base::filename::{self, FileKind};
+use base::{Error, Result};
+use vfs::{FileSystem, OpenOptions};
+
+use super::table::OptionTable;
+use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
+use crate::db::DbInner;
+use crate::db::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use crate::read::value::Merger;
+use crate::version_set::replace_file;
+
+/// What an OPTIONS file of ours says it is, where no other release's file stands behind it: the oldest whose options we write.
+const ROCKSDB_VERSION: &str = "7.8.3";
+
+/// Options that no RocksDB has.
+const NOT_ROCKSDBS: &[&str] = &["verify_checksums_in_compaction", "statistics"];
+
+/// Entries that stand for components or are written from elsewhere, and so are in no option table.
+const COMPONENTS: &[&str] = &["comparator", "merge_operator", "prefix_extractor", "table_factory"];
+
+/// A parsed OPTIONS file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptionsFile {
+    sections: Vec<Section>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Section {
+    /// `DBOptions`, `CFOptions`, ...
+    title: String,
+    /// The name in quotes.
+    argument: Option<String>,
+    /// Names and values as they stand in the file: only string options escape characters, and none of ours can hold any.
+    entries: Vec<(String, String)>,
+}
+
+/// What the OPTIONS file says of a family's components.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StoredFamily {
+    pub merge_operator: Option<String>,
+    pub prefix_extractor: Option<String>,
+}
+
+impl OptionsFile {
+    /// Parses the text of an OPTIONS file. `Corruption` if the two sections every file has are missing, `InvalidArgument` for a
+    /// line that is neither a section nor `name=value`; both with the line's offset.
+    pub fn parse(text: &str) -> Result<OptionsFile> {
+        let mut sections: Vec<Section> = Vec::new();
+        let mut offset = 0;
+        for line in text.split_inclusive('\n') {
+            let at = offset as u64;
+            offset += line.len();
+            let line = without_comment(line).trim();
+            if line.is_empty() {
+                continue;
+            }
+            if let Some(header) = line.strip_prefix('[') {
+                let header = header
+                    .strip_suffix(']')
+                    .ok_or_else(|| Error::invalid_argument("A section header without its ]").at(at))?;
+                let (title, argument) = match header.split_once('"') {
+                    Some((title, rest)) => {
+                        let argument = rest.strip_suffix('"').unwrap_or(rest);
+                        (title.trim(), Some(unescape(argument)))
+                    }
+                    None => (header.trim(), None),
+                };
+                sections.push(Section { title: title.to_owned(), argument, entries: Vec::new() });
+                continue;
+            }
+            let (name, value) = line
+                .split_once('=')
+                .ok_or_else(|| Error::invalid_argument("A statement without =").at(at))?;
+            let section =
+                sections.last_mut().ok_or_else(|| Error::invalid_argument("A statement before any section").at(at))?;
+            section.entries.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+        let file = OptionsFile { sections };
+        if file.section("DBOptions", None).is_none() {
+            return Err(Error::corruption("A RocksDB Option file must have a single DBOptions section"));
+        }
+        if file.section("CFOptions", Some(DEFAULT_COLUMN_FAMILY)).is_none() {
+            return Err(Error::corruption("A RocksDB Option file must have a CFOptions section of the default family"));
+        }
+        Ok(file)
+    }
+
+    /// The newest OPTIONS file in `dir` and its path, or `None` if there is none.
+    pub fn newest(fs: &dyn FileSystem, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
+        let numbers = fs.list(dir)?.into_iter().filter_map(|name| match filename::parse(&name) {
+            Some(FileKind::Options(number)) => Some((number, name)),
+            _ => None,
+        });
+        let Some((_, name)) = numbers.max() else { return Ok(None) };
+        let path = dir.join(name);
+        let file = fs.open_random(&path, &OpenOptions::default())?;
+        let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(usize::MAX)];
+        file.read_exact_at(0, &mut bytes)?;
+        let parsed = OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.in_file(&path))?;
+        Ok(Some((path, parsed)))
+    }
+
+    fn section(&self, title: &str, argument: Option<&str>) -> Option<&Section> {
+        self.sections.iter().find(|section| section.title == title && section.argument.as_deref() == argument)
+    }
+
+    fn table_section(&self, family: &str) -> Option<&Section> {
+        self.section("TableOptions/BlockBasedTable", Some(family))
+    }
+
+    /// The families it has sections for.
+    pub fn families(&self) -> impl Iterator<Item = &str> {
+        let families = self.sections.iter().filter(|section| section.title == "CFOptions");
+        families.filter_map(|section| section.argument.as_deref())
+    }
+
+    /// What it says of the components of `family`.
+    pub(crate) fn stored(&self, family: &str) -> StoredFamily {
+        let section = self.section("CFOptions", Some(family));
+        let value = |name| section.and_then(|section| section.get(name)).map(str::to_owned);
+        StoredFamily {
+            merge_operator: value("merge_operator").map(|text| unescape(&text)),
+            prefix_extractor: value("prefix_extractor"),
+        }
+    }
+
+    /// The options it holds, those it does not name at their defaults. Options that are not ours, or have values we do not
+    /// know, are left out and returned by section and name.
+    pub fn options(&self) -> (Options, Vec<(String, String)>) {
+        let mut unknown = Vec::new();
+        let mut options = Options::default();
+        if let Some(section) = self.section("DBOptions", None) {
+            section.fill(&mut options, &mut unknown);
+        }
+        for name in self.families() {
+            let mut family = ColumnFamilyOptions::default();
+            if let Some(section) = self.section("CFOptions", Some(name)) {
+                section.fill(&mut family, &mut unknown);
+                let comparator = section.get("comparator").and_then(base::UserComparator::builtin);
+                family.comparator = comparator.unwrap_or(family.comparator);
+            }
+            if let Some(section) = self.table_section(name) {
+                section.fill(&mut family.table, &mut unknown);
+            }
+            if name == DEFAULT_COLUMN_FAMILY {
+                options.column_family = family;
+            } else {
+                options.column_families.insert(name.to_owned(), family);
+            }
+        }
+        (options, unknown)
+    }
+
+    /// Options in it that are not ours, by section and name.
+    pub fn unknown(&self) -> Vec<(String, String)> {
+        self.options().1
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> String {
+        let mut out = String::from("# This is a RocksDB option file.\n");
+        for section in &self.sections {
+            match &section.argument {
+                Some(argument) => out.push_str(&format!("\n[{} \"{}\"]\n", section.title, escape(argument))),
+                None => out.push_str(&format!("\n[{}]\n", section.title)),
+            }
+            for (name, value) in &section.entries {
+                out.push_str(&format!("  {name}={value}\n"));
+            }
+        }
+        out
+    }
+}
+
+impl Section {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.entries.iter().find(|(entry, _)| entry == name).map(|(_, value)| &value[..])
+    }
+
+    fn fill<S: OptionTable>(&self, options: &mut S, unknown: &mut Vec<(String, String)>) {
+        for (name, value) in &self.entries {
+            let known = S::row(name).is_some_and(|row| (row.set)(options, value).is_some());
+            if !known && !COMPONENTS.contains(&&name[..]) {
+                let title = match &self.argument {
+                    Some(argument) => format!("{} \"{argument}\"", self.title),
+                    None => self.title.clone(),
+                };
+                unknown.push((title, name.clone()));
+            }
+        }
+    }
+
+    /// A section of our options, followed by those of `before` that are not ours.
+    fn of<S: OptionTable>(title: &str, argument: Option<&str>, options: &S, components: &[(&str, String)], before: Option<&Section>) -> Section {
+        let ours = S::rows().iter().filter(|row| !NOT_ROCKSDBS.contains(&row.name));
+        let mut entries: Vec<(String, String)> = ours
+            .map(|row| (row.name.to_owned(), (row.get)(options)))
+            .filter(|(name, value)| !(name == "wal_dir" && value.is_empty()))
+            .collect();
+        entries.extend(components.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        for (name, value) in before.iter().flat_map(|section| &section.entries) {
+            if !entries.iter().any(|(ours, _)| ours == name) {
+                entries.push((name.clone(), value.clone()));
+            }
+        }
+        Section { title: title.to_owned(), argument: argument.map(str::to_owned), entries }
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    let mut escaped = false;
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b'\\' => escaped = !escaped,
+            b'#' if !escaped => return &line[..at],
+            _ => escaped = false,
+        }
+    }
+    line
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => match chars.next() {
+                Some('r') => out.push('\r'),
+                Some('n') => out.push('\n'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\\' | '#' | ':' => out.extend(['\\', char]),
+            '\r' => out.push_str("\\r"),
+            '\n' => out.push_str("\\n"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The OPTIONS file of a database opened with `options`; `before` is the one it had.
+fn describe(options: &Options, families: &[std::sync::Arc<Family>], before: Option<&OptionsFile>) -> OptionsFile {
+    let of = |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
+    let version = of("Version", None).cloned().unwrap_or_else(|| Section {
+        title: "Version".to_owned(),
+        argument: None,
+        entries: vec![
+            ("rocksdb_version".to_owned(), ROCKSDB_VERSION.to_owned()),
+            ("options_file_version".to_owned(), "1.1".to_owned()),
+        ],
+    });
+    let mut sections = vec![version, Section::of("DBOptions", None, options, &[], of("DBOptions", None))];
+    for family in families {
+        let name = Some(&family.name[..]);
+        let merge_operator = match &family.values.merger {
+            Merger::Operator(operator) => {
+                // The file's own words may hold the operator's settings, as in `{id=StringAppendOperator;delimiter=,;}`.
+                let stored = of("CFOptions", name).and_then(|section| section.get("merge_operator"));
+                let kept = stored.filter(|stored| stored.contains(operator.name()));
+                kept.map_or_else(|| operator.name().to_owned(), str::to_owned)
+            }
+            Merger::Unknown(name) if name.is_empty() => "nullptr".to_owned(),
+            Merger::Unknown(name) => name.clone(),
+        };
+        let components = [
+            ("comparator", family.cmp.user().name().to_owned()),
+            ("merge_operator", merge_operator),
+            ("prefix_extractor", family.prefix_extractor.as_ref().map_or("nullptr".to_owned(), |e| e.name().to_owned())),
+            ("table_factory", "BlockBasedTable".to_owned()),
+        ];
+        sections.push(Section::of("CFOptions", name, &family.options, &components, of("CFOptions", name)));
+        let title = "TableOptions/BlockBasedTable";
+        sections.push(Section::of::<BlockBasedOptions>(title, name, &family.options.table, &[], of(title, name)));
+    }
+    OptionsFile { sections }
+}
+
+impl DbInner {
+    /// Writes a new OPTIONS file and deletes all but the two newest.
+    pub(crate) fn write_options_file(&self) -> Result<()> {
+        let fs = &*self.options.fs;
+        // A file we cannot read is no reason not to write one.
+        let before = OptionsFile::newest(fs, &self.dir).ok().flatten().map(|(_, file)| file);
+        let families: Vec<_> = self.state.lock().families.values().map(|family| family.family.clone()).collect();
+        let text = describe(&self.options, &families, before.as_ref()).text();
+        let path = filename::options(&self.dir, self.versions.new_file_number());
+        replace_file(fs, &self.dir, &path.with_extension("dbtmp"), &path, text.as_bytes())?;
+        let mut numbers: BTreeMap<u64, String> = BTreeMap::new();
+        for name in fs.list(&self.dir)? {
+            if let Some(FileKind::Options(number)) = filename::parse(&name) {
+                numbers.insert(number, name);
+            }
+        }
+        for name in numbers.values().rev().skip(2) {
+            self.obsolete.add(self.dir.join(name));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEWER: &str = r#"
+# a comment
+[Version]
+  rocksdb_version=11.9.0
+  options_file_version=1.1
+[DBOptions]
+  max_open_files=100
+  an_option_of_tomorrow={a=b;c=d;}   # trailing words
+[CFOptions "default"]
+  write_buffer_size=1048576
+  merge_operator={id=StringAppendOperator;delimiter=\:;}
+  compression=kZSTD
+[TableOptions/BlockBasedTable "default"]
+  block_size=8192
+[CFOptions "odd\#name"]
+"#;
+
+    #[test]
+    fn files_of_newer_releases_are_read_and_what_is_unknown_is_kept() {
+        let file = OptionsFile::parse(NEWER).unwrap();
+        let (options, unknown) = file.options();
+        assert_eq!(options.max_open_files, 100);
+        assert_eq!(options.column_family.write_buffer_size, 1 << 20);
+        assert_eq!(options.column_family.table.block_size, 8192);
+        assert_eq!(unknown, [("DBOptions".to_owned(), "an_option_of_tomorrow".to_owned())]);
+        assert_eq!(file.families().collect::<Vec<_>>(), ["default", "odd#name"]);
+        assert_eq!(file.stored("default").merge_operator.unwrap(), "{id=StringAppendOperator;delimiter=:;}");
+        let written = OptionsFile::parse(&file.text()).unwrap();
+        assert_eq!(written, file);
+        assert!(file.text().contains("an_option_of_tomorrow={a=b;c=d;}"));
+    }
+
+    #[test]
+    fn what_is_no_options_file_is_an_error() {
+        assert!(OptionsFile::parse("").unwrap_err().is_corruption());
+        assert!(OptionsFile::parse("[DBOptions]\n").unwrap_err().is_corruption());
+        assert_eq!(OptionsFile::parse("[DBOptions]\nno equals sign\n").unwrap_err().offset(), Some(12));
+        assert!(OptionsFile::parse("a=b\n").is_err());
+        assert!(OptionsFile::parse("[DBOptions]\n[CFOptions \"default\"]\n").is_ok());
+    }
+}

@@ -1,0 +1,12 @@
+//! What can be set: for a database, a column family, its tables, one read, one write.
+
+pub(crate) mod cf;
+pub(crate) mod db;
+pub(crate) mod file;
+pub(crate) mod operation;
+pub mod table;
+
+pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPolicy};
+pub use db::Options;
+pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
+pub use operation::{FlushOptions, ReadOptions, WriteOptions};

@@ -1,0 +1,66 @@
+//! Options of one operation.
+
+use crate::db::snapshot::Snapshot;
+
+/// How a read is done.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Reads the database as it was at this snapshot. Default: as it is now.
+    pub snapshot: Option<Snapshot>,
+    /// Iterators see no key below this one. Default: none.
+    pub iterate_lower_bound: Option<Vec<u8>>,
+    /// Iterators see no key at or above this one. Default: none.
+    pub iterate_upper_bound: Option<Vec<u8>>,
+    /// Checks the checksum of every block read from disk. Default: true.
+    pub verify_checksums: bool,
+    /// Keeps blocks read from disk in the block cache. Default: true.
+    pub fill_cache: bool,
+    /// Iterators end where the prefix of the key sought ends; needs a prefix extractor. Default: false.
+    pub prefix_same_as_start: bool,
+    /// In families with timestamps: reads as of this timestamp. Required there.
+    pub timestamp: Option<Vec<u8>>,
+    /// Bytes an iterator reads ahead; 0 reads ahead by itself once it sees sequential access. Default: 0.
+    pub readahead_size: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions {
+            snapshot: None,
+            iterate_lower_bound: None,
+            iterate_upper_bound: None,
+            verify_checksums: true,
+            fill_cache: true,
+            prefix_same_as_start: false,
+            timestamp: None,
+            readahead_size: 0,
+        }
+    }
+}
+
+/// How a write is done.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Returns only when the WAL lies on the disk (one `fdatasync` for all writes that wait for it). Without it a
+    /// write survives the death of the process, but not of the machine. Default: false.
+    pub sync: bool,
+    /// Writes no WAL: the row is lost unless a flush comes first. Default: false.
+    pub disable_wal: bool,
+    /// Fails with `Incomplete` instead of waiting while writes are stalled. Default: false.
+    pub no_slowdown: bool,
+    /// Skips operations on column families that do not exist instead of failing. Default: false.
+    pub ignore_missing_column_families: bool,
+}
+
+/// How a flush is done.
+#[derive(Clone, Debug)]
+pub struct FlushOptions {
+    /// Returns when the tables are in place. Default: true.
+    pub wait: bool,
+}
+
+impl Default for FlushOptions {
+    fn default() -> FlushOptions {
+        FlushOptions { wait: true }
+    }
+}

@@ -1,0 +1,284 @@
+//! Each option is declared once, as a row: name, type, default, range, whether it may change while the database runs,
+//! a line of documentation, and values random tests draw from. The struct, its default, the OPTIONS file, the flags of the
+//! tools and `options.md` all come from that row.
+
+use base::{Error, Result};
+use codec::checksum::ChecksumType;
+use codec::compression::CompressionType;
+use wal::RecoveryMode;
+
+/// A type an option can have: it has one text form, RocksDB's.
+pub trait OptionValue: Sized {
+    /// What the documentation calls it.
+    const TYPE: &'static str;
+
+    /// From the text of an OPTIONS file or a flag.
+    fn parse(text: &str) -> Option<Self>;
+
+    /// To that text.
+    fn text(&self) -> String;
+
+    /// As a number, where a range can apply.
+    fn number(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// One option, of the options struct `S`.
+pub struct OptionRow<S> {
+    /// RocksDB's name.
+    pub name: &'static str,
+    /// The type, for people.
+    pub type_name: &'static str,
+    /// What it does, its unit and its default.
+    pub doc: &'static str,
+    /// True if it may change while the database runs.
+    pub mutable: bool,
+    /// Least and greatest value allowed.
+    pub range: Option<(f64, f64)>,
+    /// Values that random tests draw from, as text.
+    pub domain: &'static [&'static str],
+    /// Its value as text.
+    pub get: fn(&S) -> String,
+    /// Sets it from text; `None` if the text is no value of its type.
+    pub set: fn(&mut S, &str) -> Option<()>,
+    /// Its value as a number, where it is one.
+    pub number: fn(&S) -> Option<f64>,
+}
+
+/// A struct made of option rows.
+pub trait OptionTable: Sized + 'static {
+    /// Every row, in the order declared.
+    fn rows() -> &'static [OptionRow<Self>];
+
+    /// The row of that name.
+    fn row(name: &str) -> Option<&'static OptionRow<Self>> {
+        Self::rows().iter().find(|row| row.name == name)
+    }
+
+    /// Sets option `name` from `text`. `InvalidArgument` if there is no such option, or the text is not of its type or range.
+    fn set(&mut self, name: &str, text: &str) -> Result<()> {
+        let row = Self::row(name).ok_or_else(|| Error::invalid_argument(format!("unknown option {name}")))?;
+        (row.set)(self, text)
+            .ok_or_else(|| Error::invalid_argument(format!("{name}={text}: not a {}", row.type_name)))?;
+        row.check(self)
+    }
+
+    /// Checks every option's range.
+    fn check(&self) -> Result<()> {
+        Self::rows().iter().try_for_each(|row| row.check(self))
+    }
+}
+
+impl<S> OptionRow<S> {
+    fn check(&self, options: &S) -> Result<()> {
+        let (Some((low, high)), Some(value)) = (self.range, (self.number)(options)) else { return Ok(()) };
+        if (low..=high).contains(&value) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!("{}={} is outside {low}..={high}", self.name, (self.get)(options))))
+    }
+}
+
+/// Declares an options struct from its rows. A row reads
+/// `name: Type = default, [mutable,] [range(low, high),] [domain["a", "b"],];` under its doc comment;
+/// `components` are fields that are objects rather than settings and never stand in a file.
+macro_rules! option_table {
+    (
+        $(#[$struct_meta:meta])*
+        pub struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident: $type:ty = $default:expr
+                    $(, mutable = $mutable:literal)?
+                    $(, range($low:expr, $high:expr))?
+                    $(, domain[$($value:literal),+])?
+                ;
+            )+
+        }
+        components {
+            $(
+                $(#[$component_meta:meta])+
+                $component:ident: $component_type:ty = $component_default:expr;
+            )*
+        }
+    ) => {
+        $(#[$struct_meta])*
+        #[derive(Clone)]
+        pub struct $name {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+            $( $(#[$component_meta])+ pub $component: $component_type, )*
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $( $field: $default, )+ $( $component: $component_default, )* }
+            }
+        }
+
+        impl $crate::options::table::OptionTable for $name {
+            fn rows() -> &'static [$crate::options::table::OptionRow<$name>] {
+                use $crate::options::table::{OptionRow, OptionValue};
+                static ROWS: &[OptionRow<$name>] = &[
+                    $( OptionRow {
+                        name: stringify!($field),
+                        type_name: <$type as OptionValue>::TYPE,
+                        doc: concat!($($doc, "\n"),+),
+                        mutable: false $( || $mutable )?,
+                        range: $crate::options::table::option_table!(@range $($low, $high)?),
+                        domain: &[ $( $($value),+ )? ],
+                        get: |options| options.$field.text(),
+                        set: |options, text| {
+                            options.$field = OptionValue::parse(text)?;
+                            Some(())
+                        },
+                        number: |options| options.$field.number(),
+                    }, )+
+                ];
+                ROWS
+            }
+        }
+    };
+    (@range) => { None };
+    (@range $low:expr, $high:expr) => { Some(($low as f64, $high as f64)) };
+}
+pub(crate) use option_table;
+
+impl OptionValue for bool {
+    const TYPE: &'static str = "boolean";
+    fn parse(text: &str) -> Option<bool> {
+        match text {
+            "true" | "1" => Some(true),
+            "false" | "0" => Some(false),
+            _ => None,
+        }
+    }
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// An integer with an optional binary suffix, as RocksDB's options and flags take it: `64M`, `1k`.
+fn parse_scaled(text: &str) -> Option<i128> {
+    let (digits, shift) = match text.as_bytes().last()?.to_ascii_lowercase() {
+        b'k' => (&text[..text.len() - 1], 10),
+        b'm' => (&text[..text.len() - 1], 20),
+        b'g' => (&text[..text.len() - 1], 30),
+        b't' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.trim().parse::<i64>().ok().map(|number| i128::from(number) << shift).or_else(|| {
+        digits.trim().parse::<u64>().ok().map(|number| i128::from(number) << shift)
+    })
+}
+
+macro_rules! integer_option {
+    ($($type:ty),+) => { $(
+        impl OptionValue for $type {
+            const TYPE: &'static str = "integer";
+            fn parse(text: &str) -> Option<$type> {
+                <$type>::try_from(parse_scaled(text)?).ok()
+            }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+            fn number(&self) -> Option<f64> {
+                Some(*self as f64)
+            }
+        }
+    )+ };
+}
+integer_option!(i32, u32, i64, u64, usize);
+
+impl OptionValue for f64 {
+    const TYPE: &'static str = "number";
+    fn parse(text: &str) -> Option<f64> {
+        text.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+    fn text(&self) -> String {
+        self.to_string()
+    }
+    fn number(&self) -> Option<f64> {
+        Some(*self)
+    }
+}
+
+impl OptionValue for String {
+    const TYPE: &'static str = "string";
+    fn parse(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl OptionValue for CompressionType {
+    const TYPE: &'static str = "compression type";
+    fn parse(text: &str) -> Option<CompressionType> {
+        CompressionType::from_options_name(text)
+    }
+    fn text(&self) -> String {
+        self.options_name().to_owned()
+    }
+}
+
+impl OptionValue for Option<CompressionType> {
+    const TYPE: &'static str = "compression type, or kDisableCompressionOption for none of its own";
+    fn parse(text: &str) -> Option<Option<CompressionType>> {
+        match text {
+            "kDisableCompressionOption" | "disable" => Some(None),
+            _ => CompressionType::from_options_name(text).map(Some),
+        }
+    }
+    fn text(&self) -> String {
+        self.map_or("kDisableCompressionOption".to_owned(), |compression| compression.text())
+    }
+}
+
+impl OptionValue for Vec<CompressionType> {
+    const TYPE: &'static str = "compression types, separated by colons";
+    fn parse(text: &str) -> Option<Vec<CompressionType>> {
+        text.split(':').filter(|part| !part.is_empty()).map(CompressionType::from_options_name).collect()
+    }
+    fn text(&self) -> String {
+        self.iter().map(OptionValue::text).collect::<Vec<_>>().join(":")
+    }
+}
+
+impl OptionValue for ChecksumType {
+    const TYPE: &'static str = "checksum type";
+    fn parse(text: &str) -> Option<ChecksumType> {
+        ChecksumType::parse(text)
+    }
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+/// Declares how an enum of ours is written in OPTIONS files.
+macro_rules! enum_option {
+    ($type:ty, $what:literal, $($text:literal => $value:expr),+ $(,)?) => {
+        impl OptionValue for $type {
+            const TYPE: &'static str = $what;
+            fn parse(text: &str) -> Option<$type> {
+                match text {
+                    $( $text => Some($value), )+
+                    _ => None,
+                }
+            }
+            fn text(&self) -> String {
+                $( if *self == $value { return $text.to_owned(); } )+
+                String::new()
+            }
+        }
+    };
+}
+pub(crate) use enum_option;
+
+enum_option!(RecoveryMode, "recovery mode",
+    "kTolerateCorruptedTailRecords" => RecoveryMode::TolerateCorruptedTailRecords,
+    "kAbsoluteConsistency" => RecoveryMode::AbsoluteConsistency,
+    "kPointInTimeRecovery" => RecoveryMode::PointInTime,
+    "kSkipAnyCorruptedRecords" => RecoveryMode::SkipAnyCorruptedRecords,
+);

@@ -1,0 +1,82 @@
+//! Open blob files of a column family.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Result, filename};
+use blob::{BlobFile, BlobIndex, BlobLocation};
+use manifest::BlobFileMetadata;
+use parking_lot::RwLock;
+use vfs::{Access, FileSystem, OpenOptions};
+
+use crate::jobs::obsolete_files::ObsoleteFiles;
+
+/// Opens blob files when first asked and keeps them open until they are dropped from the family.
+pub(crate) struct BlobCache {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    open: RwLock<HashMap<u64, Arc<BlobFile>>>,
+}
+
+impl BlobCache {
+    /// Of blob files in `dir`.
+    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf) -> BlobCache {
+        BlobCache { fs, dir, open: RwLock::default() }
+    }
+
+    /// The value `index` points to, its checksum checked. `user_key` is that of the entry that holds the index.
+    pub fn get(&self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
+        match index {
+            BlobIndex::InlinedTtl { value, .. } => Ok(value.to_vec()),
+            BlobIndex::Blob { location, .. } => self.get_at(user_key, location),
+        }
+    }
+
+    /// The value that lies at `location`.
+    pub fn get_at(&self, user_key: &[u8], location: &BlobLocation) -> Result<Vec<u8>> {
+        self.file(location.file_number)?.get(location, user_key, true)
+    }
+
+    /// The blob file of that number.
+    pub fn file(&self, number: u64) -> Result<Arc<BlobFile>> {
+        if let Some(file) = self.open.read().get(&number) {
+            return Ok(file.clone());
+        }
+        let path = filename::blob(&self.dir, number);
+        let reader = self.fs.open_random(&path, &OpenOptions { access: Access::Random, ..Default::default() })?;
+        let file = Arc::new(BlobFile::open(reader)?);
+        Ok(self.open.write().entry(number).or_insert(file).clone())
+    }
+
+    /// Closes a file that was deleted.
+    pub fn forget(&self, number: u64) {
+        self.open.write().remove(&number);
+    }
+}
+
+/// Hung on the metadata of a blob file that no version to come holds: with the last version that does, the file goes.
+struct ObsoleteBlob {
+    path: PathBuf,
+    cache: Arc<BlobCache>,
+    number: u64,
+    files: Arc<ObsoleteFiles>,
+}
+
+impl Drop for ObsoleteBlob {
+    fn drop(&mut self) {
+        self.cache.forget(self.number);
+        self.files.add(std::mem::take(&mut self.path));
+    }
+}
+
+impl BlobCache {
+    /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
+    pub fn mark_obsolete(self: &Arc<Self>, file: &BlobFileMetadata, files: &Arc<ObsoleteFiles>) {
+        let number = file.number();
+        file.shared.handle.get_or_init(|| {
+            let path = filename::blob(&self.dir, number);
+            Box::new(ObsoleteBlob { path, cache: self.clone(), number, files: files.clone() })
+        });
+    }
+}

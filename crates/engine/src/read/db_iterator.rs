@@ -1,0 +1,580 @@
+//! The user's iterator: of each key the newest version a reader sees, deletions and older versions left out, merges resolved.
+//!
+//! The cursor below walks *entries*; this walks *keys*. Where the cursor stands relative to the current key:
+//!
+//! * [`Place::Cursor`]: going forwards, the cursor stands on the entry that is the current key and value.
+//! * [`Place::Saved`], forwards: key and value were put together from several entries, and the cursor stands behind them.
+//! * [`Place::Saved`], backwards: the cursor stands before all entries of the current key.
+
+use std::sync::Arc;
+
+use base::internal_key::{self, ParsedInternalKey};
+use base::{Cursor, Error, Kind, Result, SeqNo, UserComparator};
+
+use super::merging_cursor::{MergingCursor, after_key, before_key};
+use super::super_version::SuperVersion;
+use super::value::{Base, PinnedValue};
+use crate::db::column_family::Family;
+use crate::db::snapshot::Snapshot;
+use crate::options::ReadOptions;
+
+/// Entries of one key stepped over one by one before the cursor seeks past the rest.
+const STEPS_BEFORE_SEEK: u32 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On no key: not placed, off an end, or failed.
+    Nowhere,
+    /// Key and value are the cursor's.
+    Cursor,
+    /// Key and value are in `saved_key` and `value`.
+    Saved,
+}
+
+/// Walks the keys of a column family in order, in either direction.
+///
+/// It reads the database as it was when it was made, or as of [`ReadOptions::snapshot`], and keeps what it needs alive by
+/// itself: it may outlive the [`Db`](crate::Db) it came from. It is `Send`; one thread uses it at a time.
+///
+/// A new iterator stands nowhere: seek first. `next`, `prev`, `key` and `value` require [`valid`](DbIterator::valid), and panic
+/// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path()).unwrap();
+/// db.put(b"a", b"1").unwrap();
+/// db.put(b"b", b"2").unwrap();
+/// let mut iter = db.iter(&esker::ReadOptions::default());
+/// iter.seek_to_first();
+/// let mut keys = Vec::new();
+/// while iter.valid() {
+///     keys.push(iter.key().to_vec());
+///     iter.next();
+/// }
+/// iter.status().unwrap();
+/// assert_eq!(keys, [b"a", b"b"]);
+/// ```
+pub struct DbIterator {
+    cursor: MergingCursor,
+    family: Arc<Family>,
+    seqno: SeqNo,
+    read_ts: Option<Vec<u8>>,
+    lower: Option<Vec<u8>>,
+    upper: Option<Vec<u8>>,
+    /// With `prefix_same_as_start`: the prefix of the key last sought.
+    prefix: Option<Vec<u8>>,
+    prefix_same_as_start: bool,
+    direction: Direction,
+    place: Place,
+    /// Current user key with its timestamp in [`Place::Saved`]; else scratch: the key whose other versions are skipped.
+    saved_key: Vec<u8>,
+    /// Value in [`Place::Saved`], and wherever the cursor's bytes are not the value.
+    value: Vec<u8>,
+    /// Kind of the current entry; anything but `Value` has its plain value in `value`.
+    kind: Kind,
+    /// Bytes of the current entity.
+    entity: Vec<u8>,
+    error: Option<Error>,
+    /// Why it can never be valid: a source could not be opened.
+    broken: Option<Error>,
+    target: Vec<u8>,
+    /// Held for what it keeps alive: memtables, files, and the snapshot's place in the list.
+    _pins: (Arc<SuperVersion>, Option<Snapshot>),
+}
+
+impl DbIterator {
+    pub(crate) fn new(
+        cursor: MergingCursor,
+        super_version: Arc<SuperVersion>,
+        family: Arc<Family>,
+        seqno: SeqNo,
+        options: &ReadOptions,
+    ) -> DbIterator {
+        DbIterator {
+            cursor,
+            family,
+            seqno,
+            read_ts: options.timestamp.clone(),
+            lower: options.iterate_lower_bound.clone(),
+            upper: options.iterate_upper_bound.clone(),
+            prefix: None,
+            prefix_same_as_start: options.prefix_same_as_start,
+            direction: Direction::Forward,
+            place: Place::Nowhere,
+            saved_key: Vec::new(),
+            value: Vec::new(),
+            kind: Kind::Value,
+            entity: Vec::new(),
+            error: None,
+            broken: None,
+            target: Vec::new(),
+            _pins: (super_version, options.snapshot.clone()),
+        }
+    }
+
+    /// An iterator that never stands anywhere, for the reason `error`: what a source it lacks holds must not be passed over.
+    pub(crate) fn failed(mut self, error: Error) -> DbIterator {
+        self.error = Some(error.clone());
+        self.broken = Some(error);
+        self
+    }
+
+    #[inline]
+    fn user(&self) -> &UserComparator {
+        self.family.cmp.user()
+    }
+
+    /// True while it stands on a key.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.place != Place::Nowhere
+    }
+
+    /// The error that ended the iteration, if one did.
+    pub fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// The current key, without its timestamp.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.user().strip_timestamp(self.full_key())
+    }
+
+    /// The current key's timestamp; empty in families without timestamps.
+    pub fn timestamp(&self) -> &[u8] {
+        self.user().timestamp(self.full_key())
+    }
+
+    #[inline]
+    fn full_key(&self) -> &[u8] {
+        match self.place {
+            Place::Cursor => internal_key::user_key(self.cursor.key()),
+            Place::Saved => &self.saved_key,
+            Place::Nowhere => panic!("the iterator is not valid"),
+        }
+    }
+
+    /// The current value; of an entity, the column without a name.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.place {
+            Place::Cursor if self.kind == Kind::Value => self.cursor.value(),
+            Place::Nowhere => panic!("the iterator is not valid"),
+            _ => &self.value,
+        }
+    }
+
+    /// The current value, to keep while the iterator moves on: not copied where it lies in a block of a table.
+    pub fn value_pinned(&self) -> PinnedValue {
+        if self.place == Place::Cursor && self.kind == Kind::Value {
+            return self.cursor.pin_value();
+        }
+        PinnedValue::owned(self.value().to_vec())
+    }
+
+    /// The columns of the current entity in the order of their names, or `None` if the current value is a plain one.
+    pub fn columns(&self) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+        if self.kind != Kind::WideColumnEntity {
+            return Ok(None);
+        }
+        self.family.values.columns(self.full_key(), &self.entity).map(Some)
+    }
+
+    /// To the first key, within the bounds.
+    pub fn seek_to_first(&mut self) {
+        self.prefix = None;
+        match self.lower.take() {
+            Some(lower) => {
+                self.seek_internal(&lower);
+                self.lower = Some(lower);
+            }
+            None if self.start(Direction::Forward) => {
+                self.cursor.seek_to_first();
+                self.find_next(false);
+            }
+            None => {}
+        }
+    }
+
+    /// To the last key, within the bounds.
+    pub fn seek_to_last(&mut self) {
+        self.prefix = None;
+        if !self.start(Direction::Backward) {
+            return;
+        }
+        match &self.upper {
+            Some(upper) => {
+                before_key(&mut self.target, self.family.cmp.user(), upper);
+                self.cursor.seek_for_prev(&self.target);
+            }
+            None => self.cursor.seek_to_last(),
+        }
+        self.find_prev();
+    }
+
+    /// To the first key at or after `key`, within the bounds.
+    pub fn seek(&mut self, key: &[u8]) {
+        self.remember_prefix(key);
+        if let Some(lower) = self.lower.take_if(|lower| self.family.cmp.user().compare_without_timestamp(key, lower).is_lt()) {
+            self.seek_internal(&lower);
+            self.lower = Some(lower);
+        } else {
+            self.seek_internal(key);
+        }
+    }
+
+    fn seek_internal(&mut self, key: &[u8]) {
+        if !self.start(Direction::Forward) {
+            return;
+        }
+        self.target.clear();
+        self.target.extend_from_slice(key);
+        if let Some(ts) = &self.read_ts {
+            self.target.extend_from_slice(ts);
+        }
+        let trailer = internal_key::pack_trailer(self.seqno, internal_key::KIND_FOR_SEEK);
+        self.target.extend_from_slice(&trailer.to_le_bytes());
+        self.cursor.seek(&self.target);
+        self.find_next(false);
+    }
+
+    /// To the last key at or before `key`, within the bounds.
+    pub fn seek_for_prev(&mut self, key: &[u8]) {
+        self.remember_prefix(key);
+        if !self.start(Direction::Backward) {
+            return;
+        }
+        let user = self.family.cmp.user();
+        match &self.upper {
+            Some(upper) if user.compare_without_timestamp(key, upper).is_ge() => {
+                before_key(&mut self.target, user, upper);
+            }
+            _ => after_key(&mut self.target, user, key),
+        }
+        self.cursor.seek_for_prev(&self.target);
+        self.find_prev();
+    }
+
+    fn remember_prefix(&mut self, key: &[u8]) {
+        self.prefix = match &self.family.prefix_extractor {
+            Some(extractor) if self.prefix_same_as_start => extractor.prefix(key).map(<[u8]>::to_vec),
+            _ => None,
+        };
+    }
+
+    /// Begins a seek. False if it cannot succeed.
+    fn start(&mut self, direction: Direction) -> bool {
+        self.direction = direction;
+        self.place = Place::Nowhere;
+        self.error = self.broken.clone();
+        self.error.is_none()
+    }
+
+    /// To the next key.
+    #[inline]
+    pub fn next(&mut self) {
+        match (self.place, self.direction) {
+            (Place::Cursor, _) => {
+                let key = self.cursor.key();
+                // Sequence number 0 is the last version of its key: nothing to skip, so nothing to remember.
+                let skip = internal_key::seqno(key) != 0 || self.read_ts.is_some();
+                if skip {
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(internal_key::user_key(key));
+                }
+                self.cursor.next();
+                self.find_next(skip);
+            }
+            (Place::Saved, Direction::Forward) => self.find_next(true),
+            (Place::Saved, Direction::Backward) => {
+                self.direction = Direction::Forward;
+                before_key(&mut self.target, self.family.cmp.user(), self.family.cmp.user().strip_timestamp(&self.saved_key));
+                self.cursor.seek(&self.target);
+                self.find_next(true);
+            }
+            (Place::Nowhere, _) => panic!("the iterator is not valid"),
+        }
+    }
+
+    /// To the key before.
+    pub fn prev(&mut self) {
+        assert!(self.valid(), "the iterator is not valid");
+        if self.direction == Direction::Forward {
+            if self.place == Place::Cursor {
+                self.saved_key.clear();
+                self.saved_key.extend_from_slice(internal_key::user_key(self.cursor.key()));
+            }
+            self.direction = Direction::Backward;
+            self.step_before_saved_key();
+        }
+        self.find_prev();
+    }
+
+    /// Moves the cursor before every entry of `saved_key`.
+    fn step_before_saved_key(&mut self) {
+        for _ in 0..STEPS_BEFORE_SEEK {
+            if !self.cursor.valid() {
+                break;
+            }
+            let user_key = internal_key::user_key(self.cursor.key());
+            if self.user().compare_without_timestamp(user_key, &self.saved_key).is_lt() {
+                return;
+            }
+            self.cursor.prev();
+        }
+        let user = self.family.cmp.user();
+        before_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
+        self.cursor.seek_for_prev(&self.target);
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.error = Some(error);
+        self.place = Place::Nowhere;
+    }
+
+    /// Ends the iteration, for the cursor's reason if it has one.
+    fn end(&mut self) {
+        self.place = Place::Nowhere;
+        if let Err(error) = self.cursor.status() {
+            self.error = Some(error);
+        }
+    }
+
+    #[inline]
+    fn visible(&self, entry: &ParsedInternalKey<'_>) -> bool {
+        entry.seqno <= self.seqno
+            && self.read_ts.as_ref().is_none_or(|read_ts| {
+                self.user().compare_timestamp(self.user().timestamp(entry.user_key), read_ts).is_le()
+            })
+    }
+
+    #[inline]
+    fn is_saved_key(&self, user_key: &[u8]) -> bool {
+        match self.user() {
+            UserComparator::Bytewise | UserComparator::ReverseBytewise => user_key == self.saved_key,
+            user => user.compare_without_timestamp(user_key, &self.saved_key).is_eq(),
+        }
+    }
+
+    fn outside_prefix(&self, user_key: &[u8]) -> bool {
+        match (&self.prefix, &self.family.prefix_extractor) {
+            (Some(prefix), Some(extractor)) => {
+                extractor.prefix(self.user().strip_timestamp(user_key)) != Some(&prefix[..])
+            }
+            _ => false,
+        }
+    }
+
+    /// From where the cursor stands, forwards to the first key a reader sees. `skipping`: not `saved_key`.
+    #[inline]
+    fn find_next(&mut self, mut skipping: bool) {
+        let mut steps = 0;
+        while self.cursor.valid() {
+            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
+                Ok(entry) => entry,
+                Err(error) => return self.fail(error),
+            };
+            if let Some(upper) = &self.upper
+                && self.user().compare_without_timestamp(entry.user_key, upper).is_ge()
+            {
+                break;
+            }
+            if self.prefix.is_some() && self.outside_prefix(entry.user_key) {
+                break;
+            }
+            if skipping && self.is_saved_key(entry.user_key) {
+                steps += 1;
+                if steps > STEPS_BEFORE_SEEK {
+                    steps = 0;
+                    let user = self.family.cmp.user();
+                    after_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
+                    self.cursor.seek(&self.target);
+                    // The oldest possible entry of the key sorts at the target itself.
+                    continue;
+                }
+                self.cursor.next();
+                continue;
+            }
+            if !self.visible(&entry) {
+                self.cursor.next();
+                continue;
+            }
+            match entry.kind {
+                Kind::Value => {
+                    self.kind = Kind::Value;
+                    self.place = Place::Cursor;
+                    return;
+                }
+                kind if kind.is_tombstone() => {
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(entry.user_key);
+                    skipping = true;
+                    steps = 0;
+                    self.cursor.next();
+                }
+                Kind::Merge => return self.merge_forwards(),
+                kind => return self.take_special(kind),
+            }
+        }
+        self.end();
+    }
+
+    /// Makes the cursor's entry, whose bytes are not its plain value, the current one.
+    fn take_special(&mut self, kind: Kind) {
+        let user_key = internal_key::user_key(self.cursor.key());
+        if let Err(error) = self.family.values.plain(kind, user_key, self.cursor.value(), &mut self.value) {
+            return self.fail(error);
+        }
+        if kind == Kind::WideColumnEntity {
+            self.entity.clear();
+            self.entity.extend_from_slice(self.cursor.value());
+        }
+        self.kind = kind;
+        self.place = Place::Cursor;
+    }
+
+    /// The cursor stands on the newest visible entry of a key, an operand: collects what lies below it and resolves it.
+    fn merge_forwards(&mut self) {
+        self.saved_key.clear();
+        self.saved_key.extend_from_slice(internal_key::user_key(self.cursor.key()));
+        let mut operands = vec![self.cursor.value().to_vec()];
+        let mut base = None;
+        self.cursor.next();
+        while self.cursor.valid() {
+            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
+                Ok(entry) => entry,
+                Err(error) => return self.fail(error),
+            };
+            if !self.is_saved_key(entry.user_key) {
+                break;
+            }
+            match entry.kind {
+                Kind::Merge => operands.push(self.cursor.value().to_vec()),
+                kind if kind.is_tombstone() => break,
+                kind => {
+                    base = Some((kind, self.cursor.value().to_vec()));
+                    break;
+                }
+            }
+            self.cursor.next();
+        }
+        if let Err(error) = self.cursor.status() {
+            return self.fail(error);
+        }
+        operands.reverse();
+        self.take_merged(base, &operands);
+    }
+
+    fn take_merged(&mut self, base: Option<(Kind, Vec<u8>)>, operands: &[Vec<u8>]) {
+        let operands: Vec<&[u8]> = operands.iter().map(|operand| &operand[..]).collect();
+        let base = base.as_ref().map_or(Base::Nothing, |(kind, value)| Base::Entry(*kind, value));
+        match self.family.values.merge_over(base, &self.saved_key, &operands) {
+            Ok((kind, bytes)) => self.take_saved(kind, bytes),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Makes `saved_key` current, with the bytes of an entry of `kind`.
+    fn take_saved(&mut self, kind: Kind, bytes: Vec<u8>) {
+        if kind == Kind::Value {
+            self.value = bytes;
+        } else {
+            if let Err(error) = self.family.values.plain(kind, &self.saved_key, &bytes, &mut self.value) {
+                return self.fail(error);
+            }
+            self.entity = bytes;
+        }
+        self.kind = kind;
+        self.place = Place::Saved;
+    }
+
+    /// From where the cursor stands, backwards to the first key a reader sees.
+    fn find_prev(&mut self) {
+        while self.cursor.valid() {
+            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
+                Ok(entry) => entry,
+                Err(error) => return self.fail(error),
+            };
+            if let Some(lower) = &self.lower
+                && self.user().compare_without_timestamp(entry.user_key, lower).is_lt()
+            {
+                break;
+            }
+            if self.prefix.is_some() && self.outside_prefix(entry.user_key) {
+                break;
+            }
+            self.saved_key.clear();
+            self.saved_key.extend_from_slice(entry.user_key);
+            self.collect_backwards();
+            if self.valid() || self.error.is_some() {
+                return;
+            }
+        }
+        self.end();
+    }
+
+    /// The cursor stands on the oldest entry of `saved_key`: walks them up to the newest visible one and makes the key
+    /// current if that leaves it a value. The cursor ends before all of them.
+    fn collect_backwards(&mut self) {
+        self.place = Place::Nowhere;
+        let mut found: Option<Kind> = None;
+        let mut operands: Vec<Vec<u8>> = Vec::new();
+        let mut hidden = 0;
+        // The buffer the value will stand in, so that a scan backwards allocates nothing per key.
+        let mut value = std::mem::take(&mut self.value);
+        while self.cursor.valid() {
+            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
+                Ok(entry) => entry,
+                Err(error) => return self.fail(error),
+            };
+            if !self.is_saved_key(entry.user_key) {
+                break;
+            }
+            if !self.visible(&entry) {
+                hidden += 1;
+                if hidden > STEPS_BEFORE_SEEK {
+                    let user = self.family.cmp.user();
+                    before_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
+                    self.cursor.seek_for_prev(&self.target);
+                    break;
+                }
+                self.cursor.prev();
+                continue;
+            }
+            match entry.kind {
+                Kind::Merge => operands.push(self.cursor.value().to_vec()),
+                kind => {
+                    operands.clear();
+                    found = (!kind.is_tombstone()).then_some(kind);
+                    if found.is_some() {
+                        value.clear();
+                        value.extend_from_slice(self.cursor.value());
+                    }
+                }
+            }
+            if self.read_ts.is_some() {
+                let (key, full) = (&mut self.saved_key, entry.user_key);
+                key.clear();
+                key.extend_from_slice(full);
+            }
+            self.cursor.prev();
+        }
+        if let Err(error) = self.cursor.status() {
+            return self.fail(error);
+        }
+        if !operands.is_empty() {
+            self.take_merged(found.map(|kind| (kind, value)), &operands);
+        } else if let Some(kind) = found {
+            self.take_saved(kind, value);
+        } else {
+            self.value = value;
+        }
+    }
+}

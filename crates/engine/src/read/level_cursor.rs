@@ -1,0 +1,326 @@
+//! The files of one level below L0, read as one sorted run. A file is opened when the cursor comes to it.
+
+use std::sync::Arc;
+
+use base::{Cursor, Error, Result};
+use manifest::{FileMetadata, Version};
+use rangedel::FragmentedTombstones;
+use sst::{BlockReadOptions, PinnedBytes, TableCursor};
+
+use super::table_cache::TableCache;
+
+/// Where a [`LevelCursor`] stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: off an end, or failed.
+    Nowhere,
+    /// On an entry of the current file.
+    Entry,
+    /// On the largest bound of the current file, whose entries are behind but whose range tombstones may reach further.
+    LargestBound,
+    /// On the smallest bound of the current file, going backwards.
+    SmallestBound,
+}
+
+/// The files walked: by key, without overlap.
+enum Files {
+    /// A whole level, whose files are searched by their prefixes.
+    Level(Arc<Version>, usize),
+    /// Some files of a level: the input of a compaction.
+    Some(Vec<Arc<FileMetadata>>),
+}
+
+/// Walks a level. Standing on a file with range tombstones it stops once more at the file's bound before it goes on to the
+/// next file, as an entry of kind "boundary" that the merging cursor steps over; see there for why.
+pub(crate) struct LevelCursor {
+    tables: Arc<TableCache>,
+    files: Files,
+    options: BlockReadOptions,
+    /// False: range tombstones are somebody else's business, and there are no boundaries.
+    with_tombstones: bool,
+    /// Index of the current file.
+    file: usize,
+    cursor: Option<TableCursor>,
+    /// The current file's tombstones within its bounds; `None` without any.
+    tombstones: Option<Arc<FragmentedTombstones>>,
+    /// Set when `tombstones` is another than at the last [`take_changed_tombstones`](Self::take_changed_tombstones).
+    tombstones_changed: bool,
+    place: Place,
+    error: Option<Error>,
+}
+
+impl LevelCursor {
+    /// Over `level` of `version`. Opens nothing yet.
+    pub fn new(
+        tables: Arc<TableCache>,
+        version: Arc<Version>,
+        level: usize,
+        options: BlockReadOptions,
+        with_tombstones: bool,
+    ) -> LevelCursor {
+        LevelCursor::walking(tables, Files::Level(version, level), options, with_tombstones)
+    }
+
+    /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries.
+    pub fn over_files(tables: Arc<TableCache>, files: Vec<Arc<FileMetadata>>, options: BlockReadOptions) -> LevelCursor {
+        LevelCursor::walking(tables, Files::Some(files), options, false)
+    }
+
+    fn walking(tables: Arc<TableCache>, files: Files, options: BlockReadOptions, with_tombstones: bool) -> LevelCursor {
+        LevelCursor {
+            tables,
+            files,
+            options,
+            with_tombstones,
+            file: 0,
+            cursor: None,
+            tombstones: None,
+            tombstones_changed: false,
+            place: Place::Nowhere,
+            error: None,
+        }
+    }
+
+    /// The current entry's value, kept alive by itself. Requires an entry, not a bound.
+    pub fn value_pin(&self) -> PinnedBytes {
+        self.cursor.as_ref().map_or_else(|| PinnedBytes::copied(&[]), TableCursor::value_pin)
+    }
+
+    fn files(&self) -> &[Arc<FileMetadata>] {
+        match &self.files {
+            Files::Level(version, level) => version.files(*level),
+            Files::Some(files) => files,
+        }
+    }
+
+    /// True on a file's bound rather than on an entry.
+    #[inline]
+    pub fn at_boundary(&self) -> bool {
+        matches!(self.place, Place::LargestBound | Place::SmallestBound)
+    }
+
+    /// The tombstones in force, if they are not those of the last call.
+    #[inline]
+    pub fn take_changed_tombstones(&mut self) -> Option<Option<Arc<FragmentedTombstones>>> {
+        if !self.tombstones_changed {
+            return None;
+        }
+        self.tombstones_changed = false;
+        Some(self.tombstones.clone())
+    }
+
+    fn leave(&mut self) {
+        self.place = Place::Nowhere;
+        self.set_tombstones(None);
+    }
+
+    fn set_tombstones(&mut self, tombstones: Option<Arc<FragmentedTombstones>>) {
+        if self.tombstones.is_some() || tombstones.is_some() {
+            self.tombstones = tombstones;
+            self.tombstones_changed = true;
+        }
+    }
+
+    /// Makes `file` the current one. False, with nothing current, beyond either end or after an error.
+    fn enter(&mut self, file: Option<usize>) -> bool {
+        let Some(file) = file.filter(|&file| file < self.files().len()) else {
+            self.leave();
+            return false;
+        };
+        if self.cursor.is_some() && self.file == file && self.error.is_none() && self.place != Place::Nowhere {
+            return true;
+        }
+        match self.open(file) {
+            Ok(()) => true,
+            Err(error) => {
+                self.error = Some(error);
+                self.cursor = None;
+                self.leave();
+                false
+            }
+        }
+    }
+
+    fn open(&mut self, file: usize) -> Result<()> {
+        let metadata = &self.files()[file];
+        let table = self.tables.table(metadata)?;
+        let tombstones = if self.with_tombstones && !table.range_tombstones().is_empty() {
+            Some(self.tables.tombstones_within_bounds(metadata, &table))
+        } else {
+            None
+        };
+        self.cursor = Some(table.cursor(self.options.clone()));
+        self.file = file;
+        self.set_tombstones(tombstones);
+        Ok(())
+    }
+
+    /// After the current file's cursor moved forwards: stands on its entry, its bound, or goes on to the next file.
+    #[inline]
+    fn settle_forwards(&mut self) {
+        match &self.cursor {
+            Some(cursor) if cursor.valid() => self.place = Place::Entry,
+            _ => self.settle_forwards_slow(),
+        }
+    }
+
+    fn settle_forwards_slow(&mut self) {
+        loop {
+            let Some(cursor) = &self.cursor else { return };
+            if cursor.valid() {
+                self.place = Place::Entry;
+                return;
+            }
+            if let Err(error) = cursor.status() {
+                self.error = Some(error);
+                self.leave();
+                return;
+            }
+            if self.tombstones.is_some() && self.place != Place::LargestBound {
+                self.place = Place::LargestBound;
+                return;
+            }
+            let next = Some(self.file + 1);
+            self.place = Place::Nowhere;
+            if !self.enter(next) {
+                return;
+            }
+            if let Some(cursor) = &mut self.cursor {
+                cursor.seek_to_first();
+            }
+        }
+    }
+
+    #[inline]
+    fn settle_backwards(&mut self) {
+        match &self.cursor {
+            Some(cursor) if cursor.valid() => self.place = Place::Entry,
+            _ => self.settle_backwards_slow(),
+        }
+    }
+
+    fn settle_backwards_slow(&mut self) {
+        loop {
+            let Some(cursor) = &self.cursor else { return };
+            if cursor.valid() {
+                self.place = Place::Entry;
+                return;
+            }
+            if let Err(error) = cursor.status() {
+                self.error = Some(error);
+                self.leave();
+                return;
+            }
+            if self.tombstones.is_some() && self.place != Place::SmallestBound {
+                self.place = Place::SmallestBound;
+                return;
+            }
+            let before = self.file.checked_sub(1);
+            self.place = Place::Nowhere;
+            if !self.enter(before) {
+                return;
+            }
+            if let Some(cursor) = &mut self.cursor {
+                cursor.seek_to_last();
+            }
+        }
+    }
+
+    fn place_in(&mut self, file: Option<usize>, seek: impl FnOnce(&mut TableCursor)) -> bool {
+        self.error = None;
+        if !self.enter(file) {
+            return false;
+        }
+        if let Some(cursor) = &mut self.cursor {
+            seek(cursor);
+        }
+        // Whatever bound it stood on, it stands there no more.
+        self.place = Place::Entry;
+        true
+    }
+}
+
+impl Cursor for LevelCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.place != Place::Nowhere
+    }
+
+    fn seek_to_first(&mut self) {
+        if self.place_in(Some(0), TableCursor::seek_to_first) {
+            self.settle_forwards();
+        }
+    }
+
+    fn seek_to_last(&mut self) {
+        let last = self.files().len().checked_sub(1);
+        if self.place_in(last, TableCursor::seek_to_last) {
+            self.settle_backwards();
+        }
+    }
+
+    fn seek(&mut self, target: &[u8]) {
+        let file = match &self.files {
+            Files::Level(version, level) => version.find_file(*level, target),
+            Files::Some(files) => {
+                let cmp = self.tables.comparator();
+                files.partition_point(|file| cmp.compare(&file.largest, target).is_lt())
+            }
+        };
+        if self.place_in(Some(file), |cursor| cursor.seek(target)) {
+            self.settle_forwards();
+        }
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        // The last file that begins at or before the target.
+        let cmp = self.tables.comparator();
+        let file = self.files().partition_point(|file| cmp.compare(&file.smallest, target).is_le());
+        if self.place_in(file.checked_sub(1), |cursor| cursor.seek_for_prev(target)) {
+            self.settle_backwards();
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) {
+        match (&mut self.cursor, self.place) {
+            (Some(cursor), Place::Entry) => cursor.next(),
+            // From the smallest bound the entries lie ahead.
+            (Some(cursor), Place::SmallestBound) => cursor.seek_to_first(),
+            _ => {}
+        }
+        self.settle_forwards();
+    }
+
+    #[inline]
+    fn prev(&mut self) {
+        match (&mut self.cursor, self.place) {
+            (Some(cursor), Place::Entry) => cursor.prev(),
+            (Some(cursor), Place::LargestBound) => cursor.seek_to_last(),
+            _ => {}
+        }
+        self.settle_backwards();
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        match self.place {
+            Place::Entry => self.cursor.as_ref().map_or(&[], TableCursor::key),
+            Place::LargestBound => &self.files()[self.file].largest,
+            Place::SmallestBound => &self.files()[self.file].smallest,
+            Place::Nowhere => &[],
+        }
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        match self.place {
+            Place::Entry => self.cursor.as_ref().map_or(&[], TableCursor::value),
+            _ => &[],
+        }
+    }
+
+    fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,464 @@
+//! One sorted run made of many: memtables, L0 files and levels, with what range tombstones cover left out.
+//!
+//! ```text
+//!   lane 0  memtable           newest            heap: lanes that stand on an entry, the smallest key on top
+//!   lane 1  immutable memtable   |               (going backwards: the largest)
+//!   lane 2  L0 file              |
+//!   lane 3  L1 (a run of files)  v               tombstones[i]: the range tombstones of lane i where it stands now
+//!   lane 4  L2                 oldest
+//! ```
+//!
+//! Invariants:
+//! 1. Every lane not in the heap has run off its end in the current direction, or failed.
+//! 2. Going forwards, no lane stands before the top's key; going backwards, none stands after it.
+//! 3. For one user key, whatever lane `i` holds is newer than whatever lane `j > i` holds. So a tombstone of lane `i`
+//!    covers everything of its span in the lanes below, and those may seek to the span's end without looking.
+//! 4. A level stands on a *boundary* (the edge of a file that has range tombstones) until every other lane has passed it,
+//!    so that the file's tombstones stay in force exactly as long as they can matter.
+
+use std::cmp::Ordering;
+
+use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
+use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
+use memtable::MemtableCursor;
+use rangedel::TombstoneCursor;
+use sst::TableCursor;
+
+use super::level_cursor::LevelCursor;
+use super::value::PinnedValue;
+
+/// Covered entries stepped over one by one before the covered lanes seek to the end of the span: a seek costs as
+/// much as some tens of steps.
+const STEPS_BEFORE_SEEK: u32 = 8;
+
+/// Where a lane's entries come from. An enum, so that a step costs a predictable branch and not an indirect call.
+pub(crate) enum Source {
+    /// A memtable, mutable or not.
+    Memtable(MemtableCursor),
+    /// One table, of L0.
+    Table(Box<TableCursor>),
+    /// The files of a level below L0, one after the other.
+    Level(Box<LevelCursor>),
+}
+
+macro_rules! on_source {
+    ($source:expr, $cursor:ident => $body:expr) => {
+        match $source {
+            Source::Memtable($cursor) => $body,
+            Source::Table($cursor) => $body,
+            Source::Level($cursor) => $body,
+        }
+    };
+}
+
+impl Source {
+    #[inline]
+    fn valid(&self) -> bool {
+        on_source!(self, cursor => cursor.valid())
+    }
+    #[inline]
+    fn key(&self) -> &[u8] {
+        on_source!(self, cursor => cursor.key())
+    }
+    #[inline]
+    fn value(&self) -> &[u8] {
+        on_source!(self, cursor => cursor.value())
+    }
+    #[inline]
+    fn next(&mut self) {
+        on_source!(self, cursor => cursor.next())
+    }
+    #[inline]
+    fn prev(&mut self) {
+        on_source!(self, cursor => cursor.prev())
+    }
+    fn seek(&mut self, target: &[u8]) {
+        on_source!(self, cursor => cursor.seek(target))
+    }
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        on_source!(self, cursor => cursor.seek_for_prev(target))
+    }
+    fn seek_to_first(&mut self) {
+        on_source!(self, cursor => cursor.seek_to_first())
+    }
+    fn seek_to_last(&mut self) {
+        on_source!(self, cursor => cursor.seek_to_last())
+    }
+    fn status(&self) -> Result<()> {
+        on_source!(self, cursor => cursor.status())
+    }
+    #[inline]
+    fn at_boundary(&self) -> bool {
+        matches!(self, Source::Level(level) if level.at_boundary())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// A lane in the heap, with the first eight bytes of its key beside it: most comparisons need no more.
+#[derive(Clone, Copy)]
+struct Item {
+    prefix: u64,
+    lane: u32,
+}
+
+/// Merges sources. See the module's head for the invariants.
+pub(crate) struct MergingCursor {
+    cmp: InternalComparator,
+    sources: Vec<Source>,
+    /// The tombstones of each lane, in force where the lane stands. Empty vector: tombstones are somebody else's business.
+    tombstones: Vec<TombstoneCursor>,
+    /// Lanes whose tombstones are not empty.
+    active: usize,
+    heap: Vec<Item>,
+    direction: Direction,
+    /// Tombstones newer than this are not seen.
+    snapshot: SeqNo,
+    error: Option<Error>,
+    /// A key that outlives the step that moves the cursor it came from.
+    scratch: Vec<u8>,
+}
+
+impl MergingCursor {
+    /// Over sources from newest to oldest, every entry of them: what compactions read.
+    pub fn new(cmp: InternalComparator, sources: Vec<Source>) -> MergingCursor {
+        MergingCursor {
+            cmp,
+            heap: Vec::with_capacity(sources.len()),
+            sources,
+            tombstones: Vec::new(),
+            active: 0,
+            direction: Direction::Forward,
+            snapshot: MAX_SEQNO,
+            error: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Over sources and their range tombstones from newest to oldest, without what tombstones at or below `snapshot` cover.
+    /// Levels bring their own tombstones, file by file; their entry here is an empty cursor.
+    pub fn with_tombstones(
+        cmp: InternalComparator,
+        lanes: Vec<(Source, TombstoneCursor)>,
+        snapshot: SeqNo,
+    ) -> MergingCursor {
+        let (sources, tombstones): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
+        let active = tombstones.iter().filter(|tombstones| !tombstones.is_empty()).count();
+        MergingCursor { tombstones, active, snapshot, ..MergingCursor::new(cmp, sources) }
+    }
+
+    #[inline]
+    fn prefix_of(&self, lane: usize) -> u64 {
+        if !self.cmp.user().is_bytewise() {
+            return 0;
+        }
+        let key = internal_key::user_key(self.sources[lane].key());
+        match key.first_chunk::<8>() {
+            Some(first) => u64::from_be_bytes(*first),
+            None => {
+                let mut padded = [0; 8];
+                padded[..key.len()].copy_from_slice(key);
+                u64::from_be_bytes(padded)
+            }
+        }
+    }
+
+    /// True if `a` leaves the heap before `b`.
+    #[inline]
+    fn before(&self, a: Item, b: Item) -> bool {
+        let order = a.prefix.cmp(&b.prefix).then_with(|| {
+            self.cmp.compare(self.sources[a.lane as usize].key(), self.sources[b.lane as usize].key())
+        });
+        match self.direction {
+            Direction::Forward => order == Ordering::Less,
+            Direction::Backward => order == Ordering::Greater,
+        }
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        let item = self.heap[at];
+        loop {
+            let mut child = 2 * at + 1;
+            if child >= self.heap.len() {
+                break;
+            }
+            if child + 1 < self.heap.len() && self.before(self.heap[child + 1], self.heap[child]) {
+                child += 1;
+            }
+            if !self.before(self.heap[child], item) {
+                break;
+            }
+            self.heap[at] = self.heap[child];
+            at = child;
+        }
+        self.heap[at] = item;
+    }
+
+    fn rebuild(&mut self) {
+        self.heap.clear();
+        for lane in 0..self.sources.len() {
+            self.note_moved(lane);
+            if self.sources[lane].valid() {
+                self.heap.push(Item { prefix: self.prefix_of(lane), lane: lane as u32 });
+            }
+        }
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+        if self.error.is_some() {
+            self.heap.clear();
+        }
+    }
+
+    /// After `lane` moved: takes over the tombstones of the file a level stands in now, and an error if it met one.
+    #[inline]
+    fn note_moved(&mut self, lane: usize) {
+        if let Source::Level(level) = &mut self.sources[lane]
+            && let Some(changed) = level.take_changed_tombstones()
+            && let Some(tombstones) = self.tombstones.get_mut(lane)
+        {
+            self.active -= usize::from(!tombstones.is_empty());
+            tombstones.set_sources(changed);
+            self.active += usize::from(!tombstones.is_empty());
+        }
+        if !self.sources[lane].valid()
+            && let Err(error) = self.sources[lane].status()
+        {
+            self.error = Some(error);
+        }
+    }
+
+    /// Restores the heap after its top lane moved.
+    #[inline]
+    fn settle_top(&mut self) {
+        let lane = self.heap[0].lane as usize;
+        self.note_moved(lane);
+        if self.sources[lane].valid() {
+            self.heap[0].prefix = self.prefix_of(lane);
+            if self.heap.len() > 1 {
+                self.sift_down(0);
+            }
+            return;
+        }
+        if self.error.is_some() {
+            self.heap.clear();
+            return;
+        }
+        self.heap.swap_remove(0);
+        if !self.heap.is_empty() {
+            self.sift_down(0);
+        }
+    }
+
+    #[inline]
+    fn step_top(&mut self) {
+        let lane = self.heap[0].lane as usize;
+        match self.direction {
+            Direction::Forward => self.sources[lane].next(),
+            Direction::Backward => self.sources[lane].prev(),
+        }
+        self.settle_top();
+    }
+
+    /// The newest lane whose tombstones cover the entry on top.
+    fn covering_lane(&mut self) -> Option<usize> {
+        let key = self.sources[self.heap[0].lane as usize].key();
+        let user_key = internal_key::user_key(key);
+        let seqno = internal_key::seqno(key);
+        let snapshot = self.snapshot;
+        self.tombstones
+            .iter_mut()
+            .position(|tombstones| !tombstones.is_empty() && tombstones.covering(user_key, snapshot) > seqno)
+    }
+
+    /// Moves on until the top is an entry nobody covers.
+    #[inline]
+    fn skip_covered(&mut self) {
+        if self.active > 0 {
+            self.skip_covered_slow();
+        }
+    }
+
+    #[inline(never)]
+    fn skip_covered_slow(&mut self) {
+        let mut steps = 0;
+        while let Some(top) = self.heap.first() {
+            let top_lane = top.lane as usize;
+            if self.sources[top_lane].at_boundary() {
+                self.step_top();
+                continue;
+            }
+            let Some(lane) = self.covering_lane() else { return };
+            steps += 1;
+            if lane < top_lane && steps > STEPS_BEFORE_SEEK && self.seek_lanes_past(lane) {
+                steps = 0;
+            } else {
+                self.step_top();
+            }
+        }
+    }
+
+    /// Moves the lanes below `lane` past the span of its tombstone. False if the span is not known.
+    fn seek_lanes_past(&mut self, lane: usize) -> bool {
+        let Some((start, end)) = self.tombstones[lane].span() else { return false };
+        let edge = match self.direction {
+            Direction::Forward => end,
+            Direction::Backward => start,
+        };
+        let mut target = std::mem::take(&mut self.scratch);
+        before_key(&mut target, self.cmp.user(), edge);
+        for below in lane + 1..self.sources.len() {
+            let source = &mut self.sources[below];
+            if !source.valid() {
+                continue;
+            }
+            match (self.direction, self.cmp.compare(source.key(), &target)) {
+                (Direction::Forward, Ordering::Less) => source.seek(&target),
+                (Direction::Backward, Ordering::Greater) => source.seek_for_prev(&target),
+                _ => {}
+            }
+        }
+        self.scratch = target;
+        self.rebuild();
+        true
+    }
+
+    /// Turns round: brings every other lane to the far side of the current key.
+    fn turn(&mut self, direction: Direction) {
+        let current = self.heap[0].lane as usize;
+        let mut key = std::mem::take(&mut self.scratch);
+        key.clear();
+        key.extend_from_slice(self.sources[current].key());
+        for (lane, source) in self.sources.iter_mut().enumerate() {
+            if lane == current {
+                continue;
+            }
+            match direction {
+                Direction::Forward => source.seek(&key),
+                Direction::Backward => source.seek_for_prev(&key),
+            }
+        }
+        self.scratch = key;
+        self.direction = direction;
+        // The current lane must stay on top until it is stepped: no other lane can stand on its very key, sequence
+        // numbers being unique, but for a boundary, and a boundary of another lane is stepped over like an entry.
+        self.rebuild();
+        if let Some(at) = self.heap.iter().position(|item| item.lane as usize == current) {
+            self.heap.swap(0, at);
+        }
+    }
+
+    fn place(&mut self, direction: Direction, mut seek: impl FnMut(&mut Source)) {
+        self.direction = direction;
+        self.error = None;
+        self.sources.iter_mut().for_each(&mut seek);
+        self.rebuild();
+        self.skip_covered();
+    }
+
+    fn advance(&mut self, direction: Direction) {
+        if self.direction == direction {
+            self.step_top();
+        } else {
+            self.turn(direction);
+            if self.heap.is_empty() {
+                return;
+            }
+            let lane = self.heap[0].lane as usize;
+            match direction {
+                Direction::Forward => self.sources[lane].next(),
+                Direction::Backward => self.sources[lane].prev(),
+            }
+            self.rebuild();
+        }
+        self.skip_covered();
+    }
+}
+
+impl Cursor for MergingCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    fn seek_to_first(&mut self) {
+        self.place(Direction::Forward, Source::seek_to_first);
+    }
+
+    fn seek_to_last(&mut self) {
+        self.place(Direction::Backward, Source::seek_to_last);
+    }
+
+    fn seek(&mut self, target: &[u8]) {
+        self.place(Direction::Forward, |source| source.seek(target));
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) {
+        self.place(Direction::Backward, |source| source.seek_for_prev(target));
+    }
+
+    #[inline]
+    fn next(&mut self) {
+        if self.direction == Direction::Forward && self.active == 0 {
+            self.step_top();
+            self.skip_covered();
+            return;
+        }
+        self.advance(Direction::Forward);
+    }
+
+    #[inline]
+    fn prev(&mut self) {
+        if self.direction == Direction::Backward && self.active == 0 {
+            self.step_top();
+            self.skip_covered();
+            return;
+        }
+        self.advance(Direction::Backward);
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.sources[self.heap[0].lane as usize].key()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.sources[self.heap[0].lane as usize].value()
+    }
+
+    fn status(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl MergingCursor {
+    /// The current value, kept alive by itself where it lies in a table or memtable. Requires `valid`.
+    pub fn pin_value(&self) -> PinnedValue {
+        match &self.sources[self.heap[0].lane as usize] {
+            Source::Memtable(cursor) => PinnedValue::in_memtable(cursor.pin_value()),
+            Source::Table(cursor) => PinnedValue::pinned(cursor.value_pin()),
+            Source::Level(cursor) => PinnedValue::pinned(cursor.value_pin()),
+        }
+    }
+}
+
+/// Makes `out` the seek target before every entry of `key`, which carries no timestamp.
+pub(crate) fn before_key(out: &mut Vec<u8>, user: &UserComparator, key: &[u8]) {
+    out.clear();
+    out.extend_from_slice(key);
+    out.resize(key.len() + user.timestamp_size(), 0xff);
+    out.extend_from_slice(&pack_trailer(MAX_SEQNO, KIND_FOR_SEEK).to_le_bytes());
+}
+
+/// Makes `out` the seek target after every entry of `key`, which carries no timestamp.
+pub(crate) fn after_key(out: &mut Vec<u8>, user: &UserComparator, key: &[u8]) {
+    out.clear();
+    out.extend_from_slice(key);
+    out.resize(key.len() + user.timestamp_size(), 0);
+    out.extend_from_slice(&pack_trailer(0, 0).to_le_bytes());
+}

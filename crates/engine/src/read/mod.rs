@@ -1,0 +1,10 @@
+//! From files and memtables to the user: cursors, the iterator, open tables, values resolved.
+
+pub(crate) mod blob_cache;
+pub(crate) mod db_iterator;
+pub(crate) mod level_cursor;
+pub(crate) mod merging_cursor;
+pub(crate) mod super_version;
+pub(crate) mod table_cache;
+pub(crate) mod value;
+pub(crate) mod wide_columns;

@@ -1,0 +1,16 @@
+//! What one read of a column family needs, under one reference: the memtables and the version that belong together.
+
+use std::sync::Arc;
+
+use manifest::Version;
+use memtable::Memtable;
+
+/// Immutable; replaced whole when a memtable is switched, a flush or a compaction is installed.
+pub(crate) struct SuperVersion {
+    /// Takes writes.
+    pub mem: Arc<Memtable>,
+    /// Full ones, newest first.
+    pub immutable: Vec<Arc<Memtable>>,
+    /// The files.
+    pub version: Arc<Version>,
+}

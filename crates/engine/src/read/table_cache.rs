@@ -1,0 +1,253 @@
+//! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+use base::prefix::PrefixExtractor;
+use base::{Error, InternalComparator, Result, filename};
+use codec::compression::CompressionType;
+use manifest::FileMetadata;
+use parking_lot::Mutex;
+use rangedel::FragmentedTombstones;
+use sst::{BlockCache, Table, TableReadOptions};
+use vfs::{Access, FileSystem, OpenOptions};
+
+use crate::jobs::obsolete_files::ObsoleteFiles;
+
+/// What a [`TableCache`] needs to know of the family whose tables it opens.
+pub(crate) struct TableCacheOptions {
+    pub cmp: InternalComparator,
+    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub block_cache: Option<Arc<BlockCache>>,
+    pub direct: bool,
+    pub mmap: bool,
+}
+
+/// Opens the tables of one column family and keeps them open.
+pub(crate) struct TableCache {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    options: TableCacheOptions,
+    limit: Arc<OpenLimit>,
+    obsolete: Arc<ObsoleteFiles>,
+}
+
+/// A file's place for its table. Lives and dies with the file's metadata.
+struct TableSlot {
+    number: u64,
+    table: ArcSwapOption<Table>,
+    /// The table's range tombstones within the file's bounds, once somebody asked.
+    tombstones: OnceLock<Arc<FragmentedTombstones>>,
+    /// Read since the limit last looked for a table to close.
+    touched: AtomicBool,
+    /// Set when no version to come will hold the file: with the last version that does, the file goes.
+    obsolete: AtomicBool,
+    files: Arc<ObsoleteFiles>,
+}
+
+impl Drop for TableSlot {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            self.table.store(None);
+            self.files.add_table(self.number);
+        }
+    }
+}
+
+/// `max_open_files`: closes the table longest not read when too many are open. One for all families of a database.
+pub(crate) struct OpenLimit {
+    /// Tables open at most; `None` sets no limit, and then nothing is recorded.
+    limit: Option<usize>,
+    open: Mutex<VecDeque<Arc<FileMetadata>>>,
+}
+
+impl OpenLimit {
+    /// For `max_open_files`; -1 sets no limit. A few descriptors are left for WAL, MANIFEST and outputs.
+    pub fn new(max_open_files: i32) -> OpenLimit {
+        let limit = usize::try_from(max_open_files).ok().map(|files| files.saturating_sub(10).max(1));
+        OpenLimit { limit, open: Mutex::default() }
+    }
+
+    fn opened(&self, file: &Arc<FileMetadata>) {
+        let Some(limit) = self.limit else { return };
+        if slot_of(file).is_some_and(|slot| slot.obsolete.load(Ordering::Acquire)) {
+            // It goes with its last reader; recording it here would keep it.
+            return;
+        }
+        let mut open = self.open.lock();
+        open.push_back(file.clone());
+        let mut looked_at = 0;
+        while open.len() > limit {
+            let Some(file) = open.pop_front() else { break };
+            let Some(slot) = slot_of(&file) else { continue };
+            looked_at += 1;
+            if slot.touched.swap(false, Ordering::Relaxed) && looked_at <= limit {
+                open.push_back(file);
+            } else {
+                slot.table.store(None);
+            }
+        }
+    }
+
+    fn forget(&self, file: &FileMetadata) {
+        if self.limit.is_some() {
+            self.open.lock().retain(|open| open.number != file.number);
+        }
+    }
+}
+
+/// The type a table's property names: by name, or from format version 7 on as `manager;types in hex;`.
+fn compression_named(property: &[u8]) -> Option<CompressionType> {
+    let text = std::str::from_utf8(property).ok()?;
+    match text.split_once(';') {
+        None => CompressionType::from_property_name(text),
+        Some((_, types)) => match types.get(..2).filter(|hex| *hex != ";") {
+            Some(hex) if hex != ";;" => CompressionType::from_byte(u8::from_str_radix(hex, 16).ok()?),
+            _ => Some(CompressionType::None),
+        },
+    }
+}
+
+#[inline]
+fn slot_of(file: &FileMetadata) -> Option<&TableSlot> {
+    file.handle.get()?.downcast_ref()
+}
+
+impl TableCache {
+    /// Of tables in `dir`.
+    pub fn new(
+        fs: Arc<dyn FileSystem>,
+        dir: PathBuf,
+        options: TableCacheOptions,
+        limit: Arc<OpenLimit>,
+        obsolete: Arc<ObsoleteFiles>,
+    ) -> TableCache {
+        TableCache { fs, dir, options, limit, obsolete }
+    }
+
+    /// True if its obsolete files are queued in `obsolete`, which is so for the tables of one database.
+    #[inline]
+    pub fn belongs_to(&self, obsolete: &Arc<ObsoleteFiles>) -> bool {
+        Arc::ptr_eq(&self.obsolete, obsolete)
+    }
+
+    /// The order of the family's keys.
+    pub fn comparator(&self) -> &InternalComparator {
+        &self.options.cmp
+    }
+
+    /// The cache its tables keep blocks in.
+    pub fn block_cache(&self) -> Option<&Arc<BlockCache>> {
+        self.options.block_cache.as_ref()
+    }
+
+    /// The compression of the blocks of `file`, if its table is open.
+    pub fn compression(&self, file: &FileMetadata) -> Option<CompressionType> {
+        let guard = self.slot(file).table.load();
+        guard.as_ref().and_then(|table| compression_named(&table.properties().compression))
+    }
+
+    /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
+    pub fn memory_usage(&self, file: &FileMetadata) -> u64 {
+        self.slot(file).table.load().as_ref().map_or(0, |table| table.memory_usage() as u64)
+    }
+
+    #[inline]
+    fn slot<'a>(&self, file: &'a FileMetadata) -> &'a TableSlot {
+        let handle = file.handle.get_or_init(|| {
+            Box::new(TableSlot {
+                number: file.number,
+                table: ArcSwapOption::empty(),
+                tombstones: OnceLock::new(),
+                touched: AtomicBool::new(false),
+                obsolete: AtomicBool::new(false),
+                files: self.obsolete.clone(),
+            })
+        });
+        handle.downcast_ref().expect("the table cache alone fills the handle")
+    }
+
+    /// Calls `read` with the table of `file`. Takes no lock and counts no reference while the table is open.
+    #[inline]
+    pub fn with_table<T>(&self, file: &Arc<FileMetadata>, read: impl FnOnce(&Table) -> Result<T>) -> Result<T> {
+        let slot = self.slot(file);
+        let guard = slot.table.load();
+        match &*guard {
+            Some(table) => {
+                if self.limit.limit.is_some() {
+                    slot.touched.store(true, Ordering::Relaxed);
+                }
+                read(table)
+            }
+            None => read(&*self.open(file)?),
+        }
+    }
+
+    /// The table of `file`, opened if it is not.
+    pub fn table(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
+        let slot = self.slot(file);
+        match slot.table.load_full() {
+            Some(table) => {
+                slot.touched.store(true, Ordering::Relaxed);
+                Ok(table)
+            }
+            None => self.open(file),
+        }
+    }
+
+    #[cold]
+    fn open(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
+        let options = OpenOptions { direct: self.options.direct, mmap: self.options.mmap, access: Access::Random };
+        let table = self.open_table(file, options)?;
+        self.slot(file).table.store(Some(table.clone()));
+        self.limit.opened(file);
+        Ok(table)
+    }
+
+    fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
+        let path = filename::table(&self.dir, file.number);
+        let reader = match self.fs.open_random(&path, &open) {
+            Err(error) if error.kind() == base::ErrorKind::NotFound => {
+                let leveldb = path.with_extension("ldb");
+                self.fs.open_random(&leveldb, &open).map_err(|_| error.with_kind(base::ErrorKind::Io))?
+            }
+            other => other?,
+        };
+        if reader.len() != file.size {
+            return Err(Error::corruption(format!(
+                "Sst file size mismatch: {} bytes, MANIFEST says {}",
+                reader.len(),
+                file.size
+            ))
+            .in_file(&path));
+        }
+        let options = TableReadOptions {
+            cmp: self.options.cmp.clone(),
+            file_number: file.number,
+            largest_seqno: Some(file.largest_seqno),
+            cache: self.options.block_cache.clone(),
+            prefix_extractor: self.options.prefix_extractor.clone(),
+            verify_checksums: true,
+        };
+        Table::open(reader, options).map_err(|error| error.in_file(&path))
+    }
+
+    /// The range tombstones of `table`, which is that of `file`, cut to the file's bounds.
+    pub fn tombstones_within_bounds(&self, file: &FileMetadata, table: &Table) -> Arc<FragmentedTombstones> {
+        let slot = self.slot(file);
+        let cut = || {
+            let user = self.options.cmp.user();
+            table.range_tombstones().truncate_shared(user, &file.smallest, &file.largest)
+        };
+        slot.tombstones.get_or_init(cut).clone()
+    }
+
+    /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
+    pub fn mark_obsolete(&self, file: &FileMetadata) {
+        self.slot(file).obsolete.store(true, Ordering::Release);
+        self.limit.forget(file);
+    }
+}

@@ -1,0 +1,179 @@
+//! From what an entry holds to what a reader gets: blob values fetched, entities opened, merges resolved.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use base::merge::MergeOperator;
+use base::{Error, ErrorKind, Kind, Result};
+use blob::BlobIndex;
+use sst::PinnedBytes;
+
+use super::blob_cache::BlobCache;
+use super::wide_columns::{self, ColumnValue, Entity};
+
+/// A value read: where it lies, in a block of a table or in a memtable, kept alive by this handle; or a copy, where it was put together.
+pub struct PinnedValue(Repr);
+
+enum Repr {
+    Block(PinnedBytes),
+    Memtable(memtable::PinnedValue),
+    Owned(Vec<u8>),
+}
+
+impl PinnedValue {
+    pub(crate) fn in_memtable(value: memtable::PinnedValue) -> PinnedValue {
+        PinnedValue(Repr::Memtable(value))
+    }
+
+    pub(crate) fn owned(bytes: Vec<u8>) -> PinnedValue {
+        PinnedValue(Repr::Owned(bytes))
+    }
+
+    pub(crate) fn pinned(bytes: PinnedBytes) -> PinnedValue {
+        PinnedValue(Repr::Block(bytes))
+    }
+
+    /// The bytes, copied if they lie in a block.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.0 {
+            Repr::Block(bytes) => bytes.to_vec(),
+            Repr::Memtable(bytes) => bytes.to_vec(),
+            Repr::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Deref for PinnedValue {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Block(bytes) => bytes,
+            Repr::Memtable(bytes) => bytes,
+            Repr::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl std::fmt::Debug for PinnedValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: AsRef<[u8]>> PartialEq<T> for PinnedValue {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+/// A merge operator, or the name of one nobody supplied: an error only once a merge must be resolved.
+#[derive(Clone)]
+pub(crate) enum Merger {
+    Operator(Arc<dyn MergeOperator>),
+    Unknown(String),
+}
+
+impl ValueResolver {
+    /// The operator, if it is known.
+    pub fn operator(&self) -> Option<Arc<dyn MergeOperator>> {
+        match &self.merger {
+            Merger::Operator(operator) => Some(operator.clone()),
+            Merger::Unknown(_) => None,
+        }
+    }
+}
+
+/// Columns by name.
+pub(crate) type Columns = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// What a family's values need to become what a reader gets.
+pub(crate) struct ValueResolver {
+    pub merger: Merger,
+    pub blobs: Arc<BlobCache>,
+}
+
+impl ValueResolver {
+    /// What a plain read of an entry returns, into `out`. `user_key` is that of the entry, as it was written.
+    pub fn plain(&self, kind: Kind, user_key: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        match kind {
+            Kind::ValuePreferredSeqno => out.extend_from_slice(without_preferred_seqno(value)?),
+            Kind::BlobIndex => *out = self.blobs.get(user_key, &BlobIndex::decode(value)?)?,
+            Kind::WideColumnEntity => {
+                let entity = Entity::decode(value)?;
+                if let Some(column) = entity.default_column() {
+                    *out = self.column(user_key, value, column)?;
+                }
+            }
+            _ => out.extend_from_slice(value),
+        }
+        Ok(())
+    }
+
+    /// The columns of an entity.
+    pub fn columns(&self, user_key: &[u8], entity: &[u8]) -> Result<Columns> {
+        let decoded = Entity::decode(entity)?;
+        let column = |(name, value): (&[u8], &_)| Ok((name.to_vec(), self.column(user_key, entity, value)?));
+        decoded.columns(entity).map(column).collect()
+    }
+
+    fn column(&self, user_key: &[u8], entity: &[u8], value: &ColumnValue) -> Result<Vec<u8>> {
+        match value {
+            ColumnValue::Inline(range) => Ok(entity[range.clone()].to_vec()),
+            ColumnValue::Blob(location) => self.blobs.get_at(user_key, location),
+        }
+    }
+
+    /// The value of `operands`, oldest first, over `existing`.
+    pub fn merge(&self, user_key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
+        match &self.merger {
+            Merger::Operator(operator) => operator.full_merge(user_key, existing, operands).ok_or_else(|| {
+                Error::new(ErrorKind::MergeFailed, format!("{} gave no value for a key", operator.name()))
+            }),
+            Merger::Unknown(name) if name.is_empty() => {
+                Err(Error::invalid_argument("merge_operator is not set, and an entry is a merge"))
+            }
+            Merger::Unknown(name) => Err(Error::invalid_argument(format!(
+                "the column family was written with merge operator {name}, which is not built in; \
+                 set ColumnFamilyOptions::merge_operator"
+            ))),
+        }
+    }
+
+    /// What `operands`, oldest first, make of an existing entry: a value, or an entity whose default column they changed.
+    pub fn merge_over(&self, base: Base<'_>, user_key: &[u8], operands: &[&[u8]]) -> Result<(Kind, Vec<u8>)> {
+        match base {
+            Base::Nothing => Ok((Kind::Value, self.merge(user_key, None, operands)?)),
+            Base::Entry(Kind::WideColumnEntity, entity) => {
+                let mut columns = self.columns(user_key, entity)?;
+                let existing = columns.first().filter(|(name, _)| name.is_empty()).map(|(_, value)| &value[..]);
+                let merged = self.merge(user_key, existing, operands)?;
+                match columns.first_mut() {
+                    Some((name, value)) if name.is_empty() => *value = merged,
+                    _ => columns.insert(0, (Vec::new(), merged)),
+                }
+                let borrowed: Vec<_> = columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+                Ok((Kind::WideColumnEntity, wide_columns::encode(&borrowed)))
+            }
+            Base::Entry(kind, value) => {
+                let mut plain = Vec::new();
+                self.plain(kind, user_key, value, &mut plain)?;
+                Ok((Kind::Value, self.merge(user_key, Some(&plain), operands)?))
+            }
+        }
+    }
+}
+
+/// What lies under merge operands.
+pub(crate) enum Base<'a> {
+    /// Nothing, or a deletion.
+    Nothing,
+    /// A value of some kind.
+    Entry(Kind, &'a [u8]),
+}
+
+/// A timed put's value without the sequence number it would rather have.
+fn without_preferred_seqno(value: &[u8]) -> Result<&[u8]> {
+    let len = value.len().checked_sub(8);
+    len.map(|len| &value[..len]).ok_or_else(|| Error::corruption("timed value of less than eight bytes"))
+}

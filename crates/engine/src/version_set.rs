@@ -1,0 +1,260 @@
+//! The only writer of MANIFEST and CURRENT, and the counter that numbers files.
+//!
+//! A change of files is one [`VersionEdit`]: the next version is built and checked, the edit is appended and synced, then the
+//! version is installed. Building and writing happen without the database mutex; `DbState::manifest_busy` keeps a second
+//! change from starting meanwhile, so the version a change starts from is still the current one when it is installed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Error, Result, SeqNo, filename};
+use manifest::{ManifestState, Version, VersionBuilder, VersionEdit, snapshot_edits};
+use parking_lot::{Mutex, MutexGuard};
+use vfs::{CreateOptions, FileSystem};
+use wal::WriterOptions;
+
+use crate::db::DbInner;
+use crate::db::state::DbState;
+
+/// Numbers files and writes the MANIFEST.
+pub(crate) struct VersionSet {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    next_file: AtomicU64,
+    /// Taken only by whoever set `DbState::manifest_busy`, without the database mutex.
+    manifest: Mutex<Option<Manifest>>,
+    max_size: u64,
+}
+
+struct Manifest {
+    number: u64,
+    log: wal::Writer,
+}
+
+impl VersionSet {
+    /// Of the database in `dir`; files below `next_file` exist or have existed.
+    pub fn new(fs: Arc<dyn FileSystem>, dir: &Path, next_file: u64, max_size: u64) -> VersionSet {
+        VersionSet {
+            fs,
+            dir: dir.to_path_buf(),
+            next_file: AtomicU64::new(next_file),
+            manifest: Mutex::new(None),
+            max_size,
+        }
+    }
+
+    /// A number no file has.
+    pub fn new_file_number(&self) -> u64 {
+        self.next_file.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes note that a file of that number exists.
+    pub fn mark_used(&self, number: u64) {
+        self.next_file.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// The number the next file will get.
+    pub fn next_file_number(&self) -> u64 {
+        self.next_file.load(Ordering::Relaxed)
+    }
+
+    /// The number of the MANIFEST being written, 0 before there is one.
+    pub fn manifest_number(&self) -> u64 {
+        self.manifest.lock().as_ref().map_or(0, |manifest| manifest.number)
+    }
+
+    /// Begins a MANIFEST that holds `state`, makes it durable, and makes CURRENT name it. Until CURRENT is renamed the old
+    /// one is in force, so a crash anywhere leaves one of the two.
+    pub fn begin_manifest(&self, state: impl FnOnce(u64) -> ManifestState) -> Result<()> {
+        let number = self.new_file_number();
+        let path = filename::manifest(&self.dir, number);
+        let file = self.fs.create(&path, &CreateOptions::default())?;
+        let mut log = wal::Writer::new(file, WriterOptions::default())?;
+        let mut record = Vec::new();
+        for edit in snapshot_edits(&state(self.next_file_number())) {
+            record.clear();
+            edit.encode(&mut record);
+            log.add_record(&record)?;
+        }
+        log.sync()?;
+        set_current(&*self.fs, &self.dir, number)?;
+        let old = self.manifest.lock().replace(Manifest { number, log });
+        if let Some(mut old) = old {
+            old.log.close()?;
+            // Whatever keeps it from being deleted, the next open deletes it.
+            let _ = self.fs.remove(&filename::manifest(&self.dir, old.number));
+        }
+        Ok(())
+    }
+
+    /// Appends one edit and syncs it.
+    fn append(&self, edit: &VersionEdit) -> Result<()> {
+        let mut guard = self.manifest.lock();
+        let manifest =
+            guard.as_mut().ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
+        let mut record = Vec::new();
+        edit.encode(&mut record);
+        manifest.log.add_record(&record)?;
+        manifest.log.sync()
+    }
+
+    fn too_large(&self) -> bool {
+        self.manifest.lock().as_ref().is_some_and(|manifest| manifest.log.len() > self.max_size)
+    }
+
+    /// Closes the MANIFEST.
+    pub fn close(&self) -> Result<()> {
+        self.manifest.lock().take().map_or(Ok(()), |mut manifest| manifest.log.close())
+    }
+}
+
+/// Makes CURRENT name MANIFEST `number`: written beside it, synced, renamed over it, and the directory synced.
+pub(crate) fn set_current(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<()> {
+    let name = format!("MANIFEST-{number:06}\n");
+    replace_file(fs, dir, &filename::temp(dir, number), &filename::current(dir), name.as_bytes())
+}
+
+/// Puts a small file in place so that a crash leaves the old content or the new.
+pub(crate) fn replace_file(fs: &dyn FileSystem, dir: &Path, temp: &Path, path: &Path, content: &[u8]) -> Result<()> {
+    let mut file = fs.create(temp, &CreateOptions::default())?;
+    file.append(content)?;
+    file.sync()?;
+    file.close()?;
+    fs.rename(temp, path)?;
+    fs.sync_dir(dir)
+}
+
+impl DbInner {
+    /// Records a change of files of the family it names and installs the version that comes of it. Releases the database
+    /// mutex while it writes. A failed write latches the database: whether the MANIFEST holds the edit is not known.
+    pub(crate) fn apply_edit(&self, state: &mut MutexGuard<'_, DbState>, mut edit: VersionEdit) -> Result<()> {
+        self.wait_for_manifest(state);
+        let id = edit.column_family;
+        let (old, family) = {
+            let family = state.family_mut(id)?;
+            (family.version.clone(), family.family.clone())
+        };
+        state.manifest_busy = true;
+        self.stamp(&mut edit);
+        let built = MutexGuard::unlocked(state, || -> Result<Arc<Version>> {
+            let mut builder = VersionBuilder::new(&old);
+            builder.apply(&edit)?;
+            let version = Arc::new(builder.build()?);
+            self.versions.append(&edit)?;
+            Ok(version)
+        });
+        state.manifest_busy = false;
+        self.changed.notify_all();
+        let version = match built {
+            Ok(version) => version,
+            Err(error) => {
+                MutexGuard::unlocked(state, || self.latch("write the MANIFEST", error.clone()));
+                return Err(error);
+            }
+        };
+        let family_state = state.family_mut(id)?;
+        if let Some(log_number) = edit.log_number {
+            family_state.log_number = family_state.log_number.max(log_number);
+        }
+        for number in manifest::obsolete_blob_files(&old, &version) {
+            if let Some(file) = old.blob_files().get(&number) {
+                family.values.blobs.mark_obsolete(file, &self.obsolete);
+            }
+        }
+        for (level, number) in &edit.deleted_files {
+            let stays = edit.new_files.iter().any(|(_, file)| file.number == *number);
+            let file = old.files(*level as usize).iter().find(|file| file.number == *number);
+            if let Some(file) = file.filter(|_| !stays) {
+                family.tables.mark_obsolete(file);
+            }
+        }
+        family_state.version = version;
+        self.rotate_manifest(state)
+    }
+
+    /// Records an edit that changes no files.
+    pub(crate) fn log_edit(&self, state: &mut MutexGuard<'_, DbState>, mut edit: VersionEdit) -> Result<()> {
+        self.wait_for_manifest(state);
+        state.manifest_busy = true;
+        edit.max_column_family = Some(state.max_family);
+        self.stamp(&mut edit);
+        let written = MutexGuard::unlocked(state, || self.versions.append(&edit));
+        state.manifest_busy = false;
+        self.changed.notify_all();
+        if let Err(error) = written {
+            MutexGuard::unlocked(state, || self.latch("write the MANIFEST", error.clone()));
+            return Err(error);
+        }
+        self.rotate_manifest(state)
+    }
+
+    fn wait_for_manifest(&self, state: &mut MutexGuard<'_, DbState>) {
+        while state.manifest_busy {
+            self.changed.wait(state);
+        }
+    }
+
+    /// The counters every edit carries.
+    fn stamp(&self, edit: &mut VersionEdit) {
+        edit.next_file_number = Some(self.versions.next_file_number());
+        edit.last_sequence = Some(self.published.load(Ordering::Acquire));
+    }
+
+    /// Begins a fresh MANIFEST if the current one has grown too large.
+    fn rotate_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+        if !self.versions.too_large() {
+            return Ok(());
+        }
+        self.wait_for_manifest(state);
+        state.manifest_busy = true;
+        let last_sequence = self.published.load(Ordering::Acquire);
+        let mut snapshot = manifest_state(state, last_sequence);
+        let begun = MutexGuard::unlocked(state, || {
+            self.versions.begin_manifest(|next_file_number| {
+                snapshot.next_file_number = next_file_number;
+                snapshot
+            })
+        });
+        state.manifest_busy = false;
+        self.changed.notify_all();
+        if let Err(error) = &begun {
+            MutexGuard::unlocked(state, || self.latch("begin a MANIFEST", error.clone()));
+        }
+        begun
+    }
+}
+
+/// What a MANIFEST of `state` says.
+pub(crate) fn manifest_state(state: &DbState, last_sequence: SeqNo) -> ManifestState {
+    let families: BTreeMap<u32, manifest::FamilyState> = state
+        .families
+        .iter()
+        .map(|(&id, family)| {
+            let recorded = manifest::FamilyState {
+                id,
+                name: family.family.name.clone(),
+                comparator: family.family.cmp.user().clone(),
+                persist_user_defined_timestamps: family.persist_user_defined_timestamps,
+                log_number: family.log_number,
+                full_history_ts_low: family.full_history_ts_low.clone(),
+                version: Version::clone(&family.version),
+            };
+            (id, recorded)
+        })
+        .collect();
+    ManifestState {
+        families,
+        db_id: state.recorded.db_id.clone(),
+        next_file_number: 0,
+        last_sequence,
+        max_column_family: state.max_family,
+        min_log_number_to_keep: state.oldest_needed_wal(),
+        wals: BTreeMap::new(),
+        last_compacted_manifest_file_size: None,
+        unknown_fields: state.recorded.unknown_fields.clone(),
+        incomplete_group_edits: 0,
+        warnings: Vec::new(),
+    }
+}

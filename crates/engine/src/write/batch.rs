@@ -1,0 +1,461 @@
+//! `WriteBatch`: operations that take effect together, in RocksDB's wire format, which is also what a WAL record holds.
+//!
+//! ```text
+//! u64 sequence of the first operation | u32 count | operation*
+//! operation = tag u8 [column family v32] operand*      operand = length v32, bytes
+//! ```
+
+use base::coding::{self, Reader};
+use base::{Error, Result, SeqNo};
+
+use crate::db::column_family::ColumnFamily;
+
+/// Bytes of sequence number and count before the first operation.
+pub const HEADER_LEN: usize = 12;
+
+/// The tags of format.md section 3. The second of a pair carries a column family id.
+mod tag {
+    pub const DELETE: (u8, u8) = (0x00, 0x04);
+    pub const PUT: (u8, u8) = (0x01, 0x05);
+    pub const MERGE: (u8, u8) = (0x02, 0x06);
+    pub const LOG_DATA: u8 = 0x03;
+    pub const SINGLE_DELETE: (u8, u8) = (0x07, 0x08);
+    pub const BEGIN_PREPARE: u8 = 0x09;
+    pub const END_PREPARE: u8 = 0x0a;
+    pub const COMMIT: u8 = 0x0b;
+    pub const ROLLBACK: u8 = 0x0c;
+    pub const NOOP: u8 = 0x0d;
+    pub const DELETE_RANGE: (u8, u8) = (0x0f, 0x0e);
+    pub const BLOB_INDEX: (u8, u8) = (0x11, 0x10);
+    pub const BEGIN_PERSISTED_PREPARE: u8 = 0x12;
+    pub const BEGIN_UNPREPARE: u8 = 0x13;
+    pub const COMMIT_WITH_TIMESTAMP: u8 = 0x15;
+    pub const ENTITY: (u8, u8) = (0x16, 0x17);
+    pub const TIMED_PUT: (u8, u8) = (0x18, 0x19);
+}
+
+/// Operations on keys of any column families of one database, applied all or none.
+///
+/// Families with timestamps take keys through the `_at` methods; every method copies what it is given once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WriteBatch {
+    rep: Vec<u8>,
+}
+
+impl Default for WriteBatch {
+    fn default() -> WriteBatch {
+        WriteBatch::new()
+    }
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    pub fn new() -> WriteBatch {
+        WriteBatch::with_capacity(0)
+    }
+
+    /// An empty batch with room for `bytes` of operations.
+    pub fn with_capacity(bytes: usize) -> WriteBatch {
+        let mut rep = Vec::with_capacity(HEADER_LEN + bytes);
+        rep.resize(HEADER_LEN, 0);
+        WriteBatch { rep }
+    }
+
+    /// A batch from its wire format. `Corruption` with the offset unless it decodes whole and its count is right.
+    pub fn from_data(data: &[u8]) -> Result<WriteBatch> {
+        let mut operations = Operations::new(data)?;
+        operations.by_ref().try_for_each(|operation| operation.map(drop))?;
+        operations.check_count()?;
+        Ok(WriteBatch { rep: data.to_vec() })
+    }
+
+    /// The wire format.
+    pub fn data(&self) -> &[u8] {
+        &self.rep
+    }
+
+    pub(crate) fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.rep
+    }
+
+    /// Operations that take a sequence number each.
+    pub fn count(&self) -> u32 {
+        coding::u32_at(&self.rep, 8)
+    }
+
+    /// True if there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.rep.len() == HEADER_LEN
+    }
+
+    /// Bytes of the wire format.
+    pub fn data_size(&self) -> usize {
+        self.rep.len()
+    }
+
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self) {
+        self.rep.clear();
+        self.rep.resize(HEADER_LEN, 0);
+    }
+
+    /// Sets `key` of the default family.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.counted(tag::PUT, 0, &[key], Some(value));
+    }
+
+    /// Sets `key` of `family`.
+    pub fn put_cf(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) {
+        self.counted(tag::PUT, family.id(), &[key], Some(value));
+    }
+
+    /// Sets `key` at `timestamp`, in a family with timestamps.
+    pub fn put_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], value: &[u8]) {
+        self.counted(tag::PUT, family.id(), &[key, timestamp], Some(value));
+    }
+
+    /// Deletes `key` of the default family.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.counted(tag::DELETE, 0, &[key], None);
+    }
+
+    /// Deletes `key` of `family`.
+    pub fn delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
+        self.counted(tag::DELETE, family.id(), &[key], None);
+    }
+
+    /// Deletes `key` as of `timestamp`.
+    pub fn delete_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8]) {
+        self.counted(tag::DELETE, family.id(), &[key, timestamp], None);
+    }
+
+    /// Deletes `key` of the default family, which must have been put exactly once since it last did not exist.
+    pub fn single_delete(&mut self, key: &[u8]) {
+        self.counted(tag::SINGLE_DELETE, 0, &[key], None);
+    }
+
+    /// As [`single_delete`](WriteBatch::single_delete), in `family`.
+    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
+        self.counted(tag::SINGLE_DELETE, family.id(), &[key], None);
+    }
+
+    /// Adds a merge operand to `key` of the default family.
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
+        self.counted(tag::MERGE, 0, &[key], Some(operand));
+    }
+
+    /// Adds a merge operand to `key` of `family`.
+    pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) {
+        self.counted(tag::MERGE, family.id(), &[key], Some(operand));
+    }
+
+    /// Deletes the keys of the default family from `begin` up to `end`, exclusive.
+    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
+        self.counted(tag::DELETE_RANGE, 0, &[begin], Some(end));
+    }
+
+    /// Deletes the keys of `family` from `begin` up to `end`, exclusive.
+    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) {
+        self.counted(tag::DELETE_RANGE, family.id(), &[begin], Some(end));
+    }
+
+    /// Deletes the keys from `begin` up to `end`, exclusive, as of `timestamp`.
+    pub fn delete_range_at(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8], timestamp: &[u8]) {
+        self.counted(tag::DELETE_RANGE, family.id(), &[begin, timestamp], Some(&[end, timestamp].concat()));
+    }
+
+    /// Adds bytes that go into the WAL and nowhere else.
+    pub fn put_log_data(&mut self, blob: &[u8]) {
+        self.rep.push(tag::LOG_DATA);
+        coding::put_length_prefixed(&mut self.rep, blob);
+    }
+
+    /// Adds the operations of `other` after these.
+    pub fn append(&mut self, other: &WriteBatch) {
+        self.rep.extend_from_slice(&other.rep[HEADER_LEN..]);
+        self.add_count(other.count());
+    }
+
+    /// The operations in order.
+    pub fn operations(&self) -> Operations<'_> {
+        let sequence = coding::u64_at(&self.rep, 0);
+        Operations { reader: Reader::new(&self.rep[HEADER_LEN..]), sequence, count: self.count(), seen: 0 }
+    }
+
+    #[inline]
+    fn counted(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
+        append_operation(&mut self.rep, tags, family, key, value);
+        self.add_count(1);
+    }
+
+    fn add_count(&mut self, more: u32) {
+        let count = self.count().saturating_add(more);
+        self.rep[8..HEADER_LEN].copy_from_slice(&count.to_le_bytes());
+    }
+}
+
+#[inline]
+fn append_operation(rep: &mut Vec<u8>, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
+    if family == 0 {
+        rep.push(tags.0);
+    } else {
+        rep.push(tags.1);
+        coding::put_varint32(rep, family);
+    }
+    let key_len: usize = key.iter().map(|part| part.len()).sum();
+    coding::put_varint64(rep, key_len as u64);
+    for part in key {
+        rep.extend_from_slice(part);
+    }
+    if let Some(value) = value {
+        coding::put_length_prefixed(rep, value);
+    }
+}
+
+/// Makes `rep` the wire format of a batch of one operation, so that a single write needs no [`WriteBatch`] of its own.
+#[inline]
+pub(crate) fn encode_single(rep: &mut Vec<u8>, single: &SingleOperation<'_>) {
+    rep.clear();
+    rep.resize(HEADER_LEN, 0);
+    rep[8] = 1;
+    let (tags, key, value) = match single.what {
+        SingleKind::Put(value) => (tag::PUT, single.key, Some(value)),
+        SingleKind::Delete => (tag::DELETE, single.key, None),
+        SingleKind::SingleDelete => (tag::SINGLE_DELETE, single.key, None),
+        SingleKind::Merge(operand) => (tag::MERGE, single.key, Some(operand)),
+        SingleKind::DeleteRange(end) => (tag::DELETE_RANGE, single.key, Some(end)),
+    };
+    append_operation(rep, tags, single.family, &[key], value);
+}
+
+/// One operation that is a whole write.
+#[derive(Clone, Copy)]
+pub(crate) struct SingleOperation<'a> {
+    pub family: u32,
+    pub key: &'a [u8],
+    pub what: SingleKind<'a>,
+}
+
+/// What a [`SingleOperation`] does.
+#[derive(Clone, Copy)]
+pub(crate) enum SingleKind<'a> {
+    Put(&'a [u8]),
+    Delete,
+    SingleDelete,
+    Merge(&'a [u8]),
+    DeleteRange(&'a [u8]),
+}
+
+/// Stamps the sequence number of the first operation into a batch's wire format.
+#[inline]
+pub(crate) fn set_sequence(rep: &mut [u8], sequence: SeqNo) {
+    rep[..8].copy_from_slice(&sequence.to_le_bytes());
+}
+
+impl std::fmt::Debug for WriteBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.operations()).finish()
+    }
+}
+
+/// One operation of a batch. Keys carry their timestamps where the family has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are the operands of the wire format, named after it")]
+pub enum Operation<'a> {
+    Put { family: u32, key: &'a [u8], value: &'a [u8] },
+    Delete { family: u32, key: &'a [u8] },
+    SingleDelete { family: u32, key: &'a [u8] },
+    Merge { family: u32, key: &'a [u8], operand: &'a [u8] },
+    DeleteRange { family: u32, begin: &'a [u8], end: &'a [u8] },
+    BlobIndex { family: u32, key: &'a [u8], index: &'a [u8] },
+    Entity { family: u32, key: &'a [u8], entity: &'a [u8] },
+    /// `value` still ends in the eight bytes of `write_time`, Unix seconds.
+    TimedPut { family: u32, key: &'a [u8], value: &'a [u8], write_time: u64 },
+    LogData(&'a [u8]),
+    Noop,
+    /// A transaction's operations follow up to `EndPrepare`. `persisted`: they were inserted when prepared.
+    BeginPrepare { persisted: bool },
+    EndPrepare { xid: &'a [u8] },
+    Commit { xid: &'a [u8] },
+    CommitWithTimestamp { timestamp: &'a [u8], xid: &'a [u8] },
+    Rollback { xid: &'a [u8] },
+}
+
+impl Operation<'_> {
+    /// True for operations that take a sequence number.
+    pub fn is_counted(&self) -> bool {
+        self.family().is_some()
+    }
+
+    /// The column family it acts on.
+    pub fn family(&self) -> Option<u32> {
+        match *self {
+            Operation::Put { family, .. }
+            | Operation::Delete { family, .. }
+            | Operation::SingleDelete { family, .. }
+            | Operation::Merge { family, .. }
+            | Operation::DeleteRange { family, .. }
+            | Operation::BlobIndex { family, .. }
+            | Operation::Entity { family, .. }
+            | Operation::TimedPut { family, .. } => Some(family),
+            _ => None,
+        }
+    }
+}
+
+/// Decodes a batch's operations. An error ends the iteration and carries the offset within the batch.
+#[derive(Clone)]
+pub struct Operations<'a> {
+    reader: Reader<'a>,
+    sequence: SeqNo,
+    count: u32,
+    seen: u32,
+}
+
+impl<'a> Operations<'a> {
+    /// Over the wire format in `data`. `Corruption` if it is shorter than a header.
+    pub fn new(data: &'a [u8]) -> Result<Operations<'a>> {
+        let mut header = Reader::new(data);
+        let sequence = header.u64("sequence of a write batch")?;
+        let count = header.u32("count of a write batch")?;
+        Ok(Operations { reader: Reader::new(header.rest()), sequence, count, seen: 0 })
+    }
+
+    /// Sequence number of the first operation.
+    pub fn sequence(&self) -> SeqNo {
+        self.sequence
+    }
+
+    /// How many operations the header promises.
+    pub fn promised(&self) -> u32 {
+        self.count
+    }
+
+    /// After the last operation: `Corruption` unless the header promised as many as there were.
+    pub fn check_count(&self) -> Result<()> {
+        if self.seen == self.count {
+            return Ok(());
+        }
+        Err(Error::corruption(format!("WriteBatch has wrong count: {} promised, {} found", self.count, self.seen)).at(8))
+    }
+
+    fn decode(&mut self) -> Result<Operation<'a>> {
+        let reader = &mut self.reader;
+        let start = reader.position() as u64;
+        let tag_byte = reader.u8("tag")?;
+        let paired = |tags: (u8, u8)| tag_byte == tags.0 || tag_byte == tags.1;
+        let families =
+            [tag::DELETE, tag::PUT, tag::MERGE, tag::SINGLE_DELETE, tag::DELETE_RANGE, tag::BLOB_INDEX, tag::ENTITY, tag::TIMED_PUT];
+        if let Some(tags) = families.into_iter().find(|&tags| paired(tags)) {
+            let family = if tag_byte == tags.1 { reader.varint32("column family of an operation")? } else { 0 };
+            let key = reader.length_prefixed("key of an operation")?;
+            if tags == tag::DELETE {
+                return Ok(Operation::Delete { family, key });
+            }
+            if tags == tag::SINGLE_DELETE {
+                return Ok(Operation::SingleDelete { family, key });
+            }
+            let value = reader.length_prefixed("value of an operation")?;
+            return Ok(match tags {
+                tag::PUT => Operation::Put { family, key, value },
+                tag::MERGE => Operation::Merge { family, key, operand: value },
+                tag::DELETE_RANGE => Operation::DeleteRange { family, begin: key, end: value },
+                tag::BLOB_INDEX => Operation::BlobIndex { family, key, index: value },
+                tag::ENTITY => Operation::Entity { family, key, entity: value },
+                _ => {
+                    let at = value.len().checked_sub(8).ok_or_else(|| Error::corruption("TimedPut without its time").at(start))?;
+                    Operation::TimedPut { family, key, value, write_time: coding::u64_at(value, at) }
+                }
+            });
+        }
+        Ok(match tag_byte {
+            tag::LOG_DATA => Operation::LogData(reader.length_prefixed("log data")?),
+            tag::NOOP => Operation::Noop,
+            tag::BEGIN_PREPARE => Operation::BeginPrepare { persisted: false },
+            tag::BEGIN_PERSISTED_PREPARE | tag::BEGIN_UNPREPARE => Operation::BeginPrepare { persisted: true },
+            tag::END_PREPARE => Operation::EndPrepare { xid: reader.length_prefixed("transaction id")? },
+            tag::COMMIT => Operation::Commit { xid: reader.length_prefixed("transaction id")? },
+            tag::COMMIT_WITH_TIMESTAMP => Operation::CommitWithTimestamp {
+                timestamp: reader.length_prefixed("commit timestamp")?,
+                xid: reader.length_prefixed("transaction id")?,
+            },
+            tag::ROLLBACK => Operation::Rollback { xid: reader.length_prefixed("transaction id")? },
+            unknown => {
+                return Err(Error::corruption(format!("unknown WriteBatch tag {unknown:#04x}")).at(start));
+            }
+        })
+    }
+}
+
+impl<'a> Iterator for Operations<'a> {
+    type Item = Result<Operation<'a>>;
+
+    fn next(&mut self) -> Option<Result<Operation<'a>>> {
+        if self.reader.is_empty() {
+            return None;
+        }
+        let decoded = self.decode().map_err(|error| error.offset_by(HEADER_LEN as u64));
+        match &decoded {
+            Ok(operation) => self.seen += u32::from(operation.is_counted()),
+            Err(_) => self.reader = Reader::new(&[]),
+        }
+        Some(decoded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worked_bytes_of_the_format_document() {
+        let mut batch = WriteBatch::new();
+        batch.put(b"k1", b"v1");
+        let mut rep = batch.data().to_vec();
+        set_sequence(&mut rep, 2);
+        assert_eq!(rep, [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, b'k', b'1', 2, b'v', b'1']);
+        let mut single = Vec::new();
+        encode_single(&mut single, &SingleOperation { family: 0, key: b"k1", what: SingleKind::Put(b"v1") });
+        assert_eq!(single, batch.data());
+    }
+
+    #[test]
+    fn operations_come_back_in_order() {
+        let mut batch = WriteBatch::new();
+        batch.put(b"a", b"1");
+        batch.put_log_data(b"note");
+        batch.delete_range(b"b", b"d");
+        batch.merge(b"e", b"+1");
+        batch.single_delete(b"f");
+        let copy = WriteBatch::from_data(batch.data()).unwrap();
+        let operations: Vec<_> = copy.operations().map(Result::unwrap).collect();
+        assert_eq!(
+            operations,
+            [
+                Operation::Put { family: 0, key: b"a", value: b"1" },
+                Operation::LogData(b"note"),
+                Operation::DeleteRange { family: 0, begin: b"b", end: b"d" },
+                Operation::Merge { family: 0, key: b"e", operand: b"+1" },
+                Operation::SingleDelete { family: 0, key: b"f" },
+            ]
+        );
+        assert_eq!(copy.count(), 4);
+    }
+
+    #[test]
+    fn damaged_batches_are_corruption_with_an_offset() {
+        let mut batch = WriteBatch::new();
+        batch.put(b"key", b"value");
+        batch.delete(b"other");
+        let good = batch.data();
+        for len in 0..good.len() {
+            assert!(WriteBatch::from_data(&good[..len]).unwrap_err().is_corruption(), "cut at {len}");
+        }
+        let mut unknown = good.to_vec();
+        unknown[HEADER_LEN] = 0x77;
+        assert_eq!(WriteBatch::from_data(&unknown).unwrap_err().offset(), Some(HEADER_LEN as u64));
+        let mut miscounted = good.to_vec();
+        miscounted[8] = 3;
+        assert!(WriteBatch::from_data(&miscounted).unwrap_err().is_corruption());
+    }
+}

@@ -1,0 +1,4 @@
+//! From the user to WAL and memtable.
+
+pub mod batch;
+pub(crate) mod pipeline;

@@ -1,0 +1,460 @@
+//! From a batch to WAL and memtable.
+//!
+//! ```text
+//! lock the write queue | make room if something wants attention | stamp sequence numbers | append to the WAL
+//!                      | insert into memtables | publish the last sequence number | unlock | sync if asked to
+//! ```
+//!
+//! Invariants:
+//! 1. A row is in the WAL before it is in a memtable, unless the write asked for no WAL.
+//! 2. Readers see sequence numbers in order: `published` moves on only when every row up to it is in its memtable.
+//! 3. Without `sync` a write costs no system call: the WAL's tail is memory the kernel already owns.
+//! 4. Writers that wait for a sync share one: whoever gets to it first syncs everything appended so far.
+//! 5. After a failed append or sync nothing more is acknowledged. What the WAL holds is then not known, so going on
+//!    could acknowledge a row behind a hole.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::{Error, ErrorKind, Kind, Result, SeqNo};
+use compact::stall::StallCondition;
+use memtable::Memtable;
+use parking_lot::{Mutex, MutexGuard};
+use vfs::FileSync;
+
+use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::db::state::{DbState, FamilyState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::options::WriteOptions;
+
+/// What the write queue's lock guards.
+pub(crate) struct Writer {
+    /// `None` while there is nothing to write to: read-only.
+    pub wal: Option<wal::Writer>,
+    /// Sequence number of the last row.
+    pub last_seqno: SeqNo,
+    /// Rows written without WAL since the last flush of everything: a close must flush them.
+    pub unlogged: bool,
+    /// The current write when it is no [`WriteBatch`].
+    scratch: Vec<u8>,
+    /// Bytes written while writes are delayed, not yet paid for by waiting.
+    delayed_bytes: u64,
+}
+
+/// A WAL that may have to be synced.
+#[derive(Clone)]
+pub(crate) struct UnsyncedWal {
+    pub number: u64,
+    pub sync: Arc<dyn FileSync>,
+}
+
+/// How far the WALs have come, for those who sync them while others write.
+#[derive(Default)]
+pub(crate) struct WalTail {
+    /// Records appended, over all WALs, so that syncs can be told apart. Written under the write queue's lock.
+    pub records: AtomicU64,
+    /// WALs with records that are not synced yet, the one written to last.
+    pub unsynced: Mutex<Vec<UnsyncedWal>>,
+}
+
+/// What syncs share.
+#[derive(Default)]
+pub(crate) struct SyncGroup {
+    /// Records known to be on disk.
+    synced: u64,
+    /// The newest WAL whose directory entry is on disk.
+    directory: u64,
+}
+
+/// What a write consists of.
+pub(crate) enum Commit<'a> {
+    Single(&'a Arc<Family>, SingleOperation<'a>),
+    Batch(&'a mut WriteBatch),
+}
+
+impl Writer {
+    pub fn new(last_seqno: SeqNo) -> Writer {
+        Writer {
+            wal: None,
+            last_seqno,
+            unlogged: false,
+            scratch: Vec::new(),
+            delayed_bytes: 0,
+        }
+    }
+}
+
+impl DbInner {
+    /// Writes `commit` and returns its first sequence number. See the module's head.
+    pub(crate) fn commit(&self, options: &WriteOptions, mut commit: Commit<'_>) -> Result<SeqNo> {
+        if options.sync && options.disable_wal {
+            return Err(Error::invalid_argument("Sync writes has to enable WAL."));
+        }
+        match &commit {
+            Commit::Single(family, operation) => check_single(family, operation)?,
+            Commit::Batch(batch) => self.check_batch(options, batch)?,
+        }
+        let mut writer = self.writer.lock();
+        if self.attention.load(Ordering::Relaxed) {
+            self.make_room(&mut writer, options)?;
+        }
+        let first = writer.last_seqno + 1;
+        let Writer { wal, scratch, unlogged, last_seqno, delayed_bytes, .. } = &mut *writer;
+        let rep = match &mut commit {
+            Commit::Single(_, operation) => {
+                batch::encode_single(scratch, operation);
+                &mut scratch[..]
+            }
+            Commit::Batch(batch) => batch.data_mut(),
+        };
+        batch::set_sequence(rep, first);
+        *delayed_bytes += rep.len() as u64;
+        if options.disable_wal {
+            *unlogged = true;
+        } else {
+            let wal = wal.as_mut().ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
+            if let Err(error) = wal.add_record(rep) {
+                self.latch("append to the WAL", error.clone());
+                return Err(error);
+            }
+            self.wal_tail.records.fetch_add(1, Ordering::Release);
+            if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len() > self.max_total_wal_size {
+                self.attention.store(true, Ordering::Relaxed);
+            }
+        }
+        let count = match &commit {
+            Commit::Single(family, operation) => {
+                self.insert_single(family, first, operation);
+                1
+            }
+            Commit::Batch(batch) => {
+                self.insert_batch(batch)?;
+                u64::from(batch.count())
+            }
+        };
+        *last_seqno += count;
+        self.published.store(*last_seqno, Ordering::Release);
+        let records = self.wal_tail.records.load(Ordering::Relaxed);
+        drop(writer);
+        if options.sync {
+            self.sync_wal(records)?;
+        }
+        Ok(first)
+    }
+
+    fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
+        for operation in batch.operations() {
+            let operation = operation?;
+            let Some(id) = operation.family() else {
+                match operation {
+                    Operation::LogData(_) | Operation::Noop => continue,
+                    _ => return Err(Error::not_supported("transaction marks in a write batch")),
+                }
+            };
+            let Some(family) = self.family_by_id(id) else {
+                if options.ignore_missing_column_families {
+                    continue;
+                }
+                return Err(Error::invalid_argument("Invalid column family specified in write batch"));
+            };
+            family.check_writable()?;
+            let (key, end) = match operation {
+                Operation::Put { key, .. }
+                | Operation::Delete { key, .. }
+                | Operation::SingleDelete { key, .. }
+                | Operation::Merge { key, .. }
+                | Operation::BlobIndex { key, .. }
+                | Operation::Entity { key, .. }
+                | Operation::TimedPut { key, .. } => (key, None),
+                Operation::DeleteRange { begin, end, .. } => (begin, Some(end)),
+                _ => continue,
+            };
+            check_key(&family, key, end)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn insert_single(&self, family: &Family, seqno: SeqNo, operation: &SingleOperation<'_>) {
+        let super_version = family.super_version.load();
+        let mem = &super_version.mem;
+        let key = operation.key;
+        match operation.what {
+            SingleKind::Put(value) => mem.add(seqno, Kind::Value, key, value),
+            SingleKind::Delete => mem.add(seqno, deletion_kind(family), key, &[]),
+            SingleKind::SingleDelete => mem.add(seqno, Kind::SingleDeletion, key, &[]),
+            SingleKind::Merge(operand) => mem.add(seqno, Kind::Merge, key, operand),
+            SingleKind::DeleteRange(end) => mem.add(seqno, Kind::RangeDeletion, key, end),
+        };
+        self.note_memory(family, mem);
+    }
+
+    fn insert_batch(&self, batch: &WriteBatch) -> Result<()> {
+        let mut current: Option<(Arc<Family>, Arc<Memtable>)> = None;
+        apply(batch.operations(), |id, seqno, kind, key, value| {
+            if current.as_ref().is_none_or(|(family, _)| family.id != id) {
+                // A family that is gone was checked for, or is to be ignored.
+                current = self.family_by_id(id).map(|family| {
+                    let mem = family.super_version.load().mem.clone();
+                    (family, mem)
+                });
+            }
+            if let Some((family, mem)) = &current
+                && family.id == id
+            {
+                let kind = if kind == Kind::Deletion { deletion_kind(family) } else { kind };
+                mem.add(seqno, kind, key, value);
+                self.note_memory(family, mem);
+            }
+        })
+        .map(drop)
+    }
+
+    #[inline]
+    fn note_memory(&self, family: &Family, mem: &Memtable) {
+        if mem.memory_usage() as u64 >= family.options.write_buffer_size {
+            self.attention.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns when the WAL up to its `records`th record lies on the disk.
+    pub(crate) fn sync_wal(&self, records: u64) -> Result<()> {
+        let mut group = self.sync_group.lock();
+        if group.synced >= records {
+            return Ok(());
+        }
+        // Read first: whatever was appended by then is in one of the WALs listed.
+        let upto = self.wal_tail.records.load(Ordering::Acquire);
+        let wals = self.wal_tail.unsynced.lock().clone();
+        let synced = wals.iter().try_for_each(|wal| wal.sync.sync());
+        let newest = wals.last().map_or(0, |wal| wal.number);
+        let result = synced.and_then(|()| {
+            if group.directory < newest {
+                self.options.fs.sync_dir(&self.wal_dir)?;
+                group.directory = newest;
+            }
+            Ok(())
+        });
+        if let Err(error) = result {
+            drop(group);
+            self.latch("sync the WAL", error.clone());
+            return Err(error);
+        }
+        group.synced = upto;
+        // Those before the newest are complete, so they need no further sync.
+        self.wal_tail.unsynced.lock().retain(|wal| wal.number >= newest);
+        Ok(())
+    }
+
+    /// Called with the write queue's lock when something wants attention before more is written: an error, a full
+    /// memtable, a stall, too much WAL. Waits for room where it must.
+    #[cold]
+    pub(crate) fn make_room(&self, writer: &mut MutexGuard<'_, Writer>, options: &WriteOptions) -> Result<()> {
+        loop {
+            let mut state = self.state.lock();
+            state.check_writable()?;
+            let condition = state.stall();
+            if let StallCondition::Stopped { .. } = condition {
+                self.wait_for_room(&mut state, options, condition)?;
+                continue;
+            }
+            let full: Vec<u32> = {
+                let full = state.families.values().filter(|family| family.mem_is_full());
+                full.map(|family| family.family.id).collect()
+            };
+            if !full.is_empty() {
+                if state.families.values().any(|family| family.mem_is_full() && !family.has_room_for_immutable()) {
+                    self.wait_for_room(&mut state, options, MEMTABLE_LIMIT)?;
+                    continue;
+                }
+                drop(state);
+                self.switch_memtables(writer, &full)?;
+                continue;
+            }
+            let holding = self.families_holding_oldest_wal(writer, &mut state);
+            if !holding.is_empty() {
+                drop(state);
+                self.switch_memtables(writer, &holding)?;
+                continue;
+            }
+            if let StallCondition::Delayed { .. } = condition {
+                return self.delay(writer, state, options, condition);
+            }
+            writer.delayed_bytes = 0;
+            self.attention.store(false, Ordering::Relaxed);
+            return Ok(());
+        }
+    }
+
+    fn wait_for_room(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        options: &WriteOptions,
+        condition: StallCondition,
+    ) -> Result<()> {
+        if options.no_slowdown {
+            return Err(Error::new(ErrorKind::Incomplete, format!("Write stall: {condition}")));
+        }
+        let start = self.options.clock.now();
+        self.work.notify_all();
+        self.changed.wait(state);
+        self.stats.stalled(condition, self.options.clock.now().saturating_sub(start));
+        Ok(())
+    }
+
+    /// Holds the writer back for as long as the bytes written since the last delay should have taken.
+    fn delay(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        mut state: MutexGuard<'_, DbState>,
+        options: &WriteOptions,
+        condition: StallCondition,
+    ) -> Result<()> {
+        let due = Duration::from_secs_f64(writer.delayed_bytes as f64 / self.options.delayed_write_rate as f64);
+        // Shorter waits cost more than they slow.
+        if due < Duration::from_millis(1) {
+            return Ok(());
+        }
+        if options.no_slowdown {
+            return Err(Error::new(ErrorKind::Incomplete, format!("Write stall: {condition}")));
+        }
+        writer.delayed_bytes = 0;
+        let start = self.options.clock.now();
+        self.changed.wait_for(&mut state, due);
+        self.stats.stalled(condition, self.options.clock.now().saturating_sub(start));
+        Ok(())
+    }
+
+    /// The families to flush so that the oldest WAL can go, if all WALs together are too large.
+    fn families_holding_oldest_wal(
+        &self,
+        writer: &Writer,
+        state: &mut MutexGuard<'_, DbState>,
+    ) -> Vec<u32> {
+        let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
+        if self.older_wal_bytes.load(Ordering::Relaxed) + current <= self.max_total_wal_size {
+            return Vec::new();
+        }
+        let oldest = state.oldest_needed_wal();
+        let current_wal = state.current_wal();
+        let holds = |family: &FamilyState| {
+            family.oldest_wal(current_wal) == oldest && family.immutable.is_empty() && !family.mem.table.is_empty()
+        };
+        state.families.values().filter(|family| holds(family)).map(|family| family.family.id).collect()
+    }
+
+    /// Gives each of `families` a fresh memtable and has the old one flushed; begins a new WAL so that the old one can go.
+    /// Holds the write queue's lock, so that no row can fall between the two memtables.
+    pub(crate) fn switch_memtables(&self, writer: &mut MutexGuard<'_, Writer>, families: &[u32]) -> Result<()> {
+        if writer.wal.as_ref().is_some_and(|wal| wal.len() > 0) {
+            self.switch_wal(writer)?;
+        }
+        let mut state = self.state.lock();
+        let current = state.current_wal();
+        for family in state.families.values_mut() {
+            if families.contains(&family.family.id) && !family.mem.table.is_empty() {
+                let fresh = Memory { table: self.new_memtable(&family.family), first_wal: current };
+                let memory = std::mem::replace(&mut family.mem, fresh);
+                family.immutable.push_back(Immutable { memory, flushing: false });
+                family.install_super_version();
+            } else if family.mem.table.is_empty() {
+                family.mem.first_wal = current;
+            }
+        }
+        drop(state);
+        self.work.notify_all();
+        Ok(())
+    }
+
+    /// Closes the WAL written to, if there is one, and begins the next.
+    pub(crate) fn switch_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+        let result = self.begin_wal(writer);
+        if let Err(error) = &result {
+            self.latch("switch the WAL", error.clone());
+        }
+        result
+    }
+
+    fn begin_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+        let number = self.versions.new_file_number();
+        let wal = self.create_wal(number)?;
+        if let Some(mut old) = writer.wal.replace(wal) {
+            old.close()?;
+            let size = old.len();
+            self.older_wal_bytes.fetch_add(size, Ordering::Relaxed);
+            if let Some(last) = self.state.lock().wals.back_mut() {
+                last.size = size;
+            }
+        }
+        if let Some(sync) = writer.wal.as_ref().and_then(wal::Writer::syncer) {
+            self.wal_tail.unsynced.lock().push(UnsyncedWal { number, sync });
+        }
+        self.state.lock().wals.push_back(LiveWal { number, size: 0 });
+        Ok(())
+    }
+}
+
+fn deletion_kind(family: &Family) -> Kind {
+    if family.cmp.user().timestamp_size() > 0 { Kind::DeletionWithTimestamp } else { Kind::Deletion }
+}
+
+#[inline]
+fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<()> {
+    family.check_writable()?;
+    let end = match operation.what {
+        SingleKind::DeleteRange(end) => Some(end),
+        _ => None,
+    };
+    check_key(family, operation.key, end)
+}
+
+#[inline]
+fn check_key(family: &Family, key: &[u8], end: Option<&[u8]>) -> Result<()> {
+    let user = family.cmp.user();
+    if user.timestamp_size() > 0 && key.len() < user.timestamp_size() {
+        return Err(Error::invalid_argument("a key of a family with timestamps needs one"));
+    }
+    if let Some(end) = end {
+        if user.compare_without_timestamp(key, end).is_gt() {
+            return Err(Error::invalid_argument("end key comes before start key"));
+        }
+    }
+    Ok(())
+}
+
+/// Calls `insert(family, seqno, kind, key, value)` for each row of a batch, in order and numbered as they are replayed.
+pub(crate) fn apply<'a>(
+    mut operations: Operations<'a>,
+    mut insert: impl FnMut(u32, SeqNo, Kind, &'a [u8], &'a [u8]),
+) -> Result<SeqNo> {
+    let mut seqno = operations.sequence();
+    for operation in operations.by_ref() {
+        let (family, kind, key, value): (u32, Kind, &[u8], &[u8]) = match operation? {
+            Operation::Put { family, key, value } => (family, Kind::Value, key, value),
+            Operation::Delete { family, key } => (family, Kind::Deletion, key, &[]),
+            Operation::SingleDelete { family, key } => (family, Kind::SingleDeletion, key, &[]),
+            Operation::Merge { family, key, operand } => (family, Kind::Merge, key, operand),
+            Operation::DeleteRange { family, begin, end } => (family, Kind::RangeDeletion, begin, end),
+            Operation::BlobIndex { family, key, index } => (family, Kind::BlobIndex, key, index),
+            Operation::Entity { family, key, entity } => (family, Kind::WideColumnEntity, key, entity),
+            // Without a mapping of sequence numbers to time there is no number it would rather have: a plain value.
+            Operation::TimedPut { family, key, value, .. } => (family, Kind::Value, key, &value[..value.len() - 8]),
+            Operation::LogData(_) | Operation::Noop => continue,
+            Operation::BeginPrepare { .. }
+            | Operation::EndPrepare { .. }
+            | Operation::Commit { .. }
+            | Operation::CommitWithTimestamp { .. }
+            | Operation::Rollback { .. } => {
+                return Err(Error::not_supported(
+                    "the WAL holds two-phase transactions: open it with a transaction database and flush first",
+                ));
+            }
+        };
+        insert(family, seqno, kind, key, value);
+        seqno += 1;
+    }
+    operations.check_count()?;
+    Ok(seqno)
+}

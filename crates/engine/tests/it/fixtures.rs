@@ -1,0 +1,162 @@
+//! The databases RocksDB 11.9 wrote: every row comes back, also after we have written to them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use esker::{Db, Options, ReadOptions};
+use tempfile::TempDir;
+
+/// The fixture databases, by name.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 20);
+    names
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rocksdb-11.9")
+}
+
+/// A copy of fixture `name` to write to.
+pub fn copy(name: &str) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for entry in fs::read_dir(root().join(name)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+    }
+    dir
+}
+
+/// The rows as `NAME.expected.tsv` has them.
+pub fn expected(name: &str) -> String {
+    fs::read_to_string(root().join(format!("{name}.expected.tsv"))).unwrap()
+}
+
+/// How fixture `name` is read: `user_timestamps` at timestamp 400.
+pub fn read_options(name: &str) -> ReadOptions {
+    ReadOptions { timestamp: (name == "user_timestamps").then(|| 400u64.to_le_bytes().to_vec()), ..Default::default() }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// Every row of every family in the format of `expected.tsv`.
+pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
+    let mut out = Vec::new();
+    for family in db.column_families() {
+        let mut iter = db.iter_cf(options, &family);
+        if backwards {
+            iter.seek_to_last();
+        } else {
+            iter.seek_to_first();
+        }
+        let mut of_family = Vec::new();
+        while iter.valid() {
+            let mut row = format!("{}\t{}\t{}", family.name(), hex(iter.key()), hex(iter.value()));
+            if let Some(columns) = iter.columns().unwrap() {
+                row.push_str("\tcolumns");
+                for (name, value) in columns {
+                    row.push_str(&format!("\t{}={}", hex(&name), hex(&value)));
+                }
+            }
+            of_family.push(row);
+            if backwards {
+                iter.prev();
+            } else {
+                iter.next();
+            }
+        }
+        iter.status().unwrap();
+        if backwards {
+            of_family.reverse();
+        }
+        out.extend(of_family);
+    }
+    out.iter().map(|row| format!("{row}\n")).collect()
+}
+
+/// Says where two dumps part, without printing megabytes.
+pub fn assert_same(what: &str, got: &str, expected: &str) {
+    if got == expected {
+        return;
+    }
+    for (at, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(got, expected, "{what}: line {}", at + 1);
+    }
+    panic!("{what}: {} lines, {} expected", got.lines().count(), expected.lines().count());
+}
+
+#[test]
+fn every_row_comes_back_read_only() {
+    for name in names() {
+        let dir = copy(&name);
+        let before = listing(dir.path());
+        let db = Db::open_read_only(&Options::default(), dir.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let options = read_options(&name);
+        assert_same(&name, &rows(&db, &options, false), &expected(&name));
+        assert_same(&format!("{name} backwards"), &rows(&db, &options, true), &expected(&name));
+        drop(db);
+        assert_eq!(listing(dir.path()), before, "{name}: reading changed the directory");
+    }
+}
+
+fn listing(dir: &Path) -> Vec<(String, u64)> {
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_row_is_found_by_get() {
+    for name in names() {
+        let dir = copy(&name);
+        let db = Db::open_read_only(&Options::default(), dir.path()).unwrap();
+        let options = read_options(&name);
+        for family in db.column_families() {
+            let mut iter = db.iter_cf(&options, &family);
+            iter.seek_to_first();
+            while iter.valid() {
+                let got = db.get_opt(&options, &family, iter.key()).unwrap();
+                assert_eq!(got.as_deref(), Some(iter.value()), "{name} {}", hex(iter.key()));
+                iter.next();
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_comes_back_after_recovery_and_compaction() {
+    for name in names() {
+        let dir = copy(&name);
+        let options = read_options(&name);
+        {
+            let db = Db::open(&Options::default(), dir.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_same(&name, &rows(&db, &options, false), &expected(&name));
+            for family in db.column_families() {
+                let compact = esker::CompactRangeOptions {
+                    bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
+                    ..Default::default()
+                };
+                db.compact_range(&family, &compact, None, None).unwrap();
+            }
+            assert_same(&format!("{name} compacted"), &rows(&db, &options, false), &expected(&name));
+            db.close().unwrap();
+        }
+        let db = Db::open(&Options::default(), dir.path()).unwrap();
+        assert_same(&format!("{name} reopened"), &rows(&db, &options, false), &expected(&name));
+        assert_same(&format!("{name} reopened, backwards"), &rows(&db, &options, true), &expected(&name));
+    }
+}
