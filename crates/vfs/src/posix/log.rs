@@ -32,7 +32,7 @@
 //! # Invariants
 //!
 //! `room > 0` means: `cursor` is the address of byte `position` of the file in the window, and `room` bytes from there are
-//! mapped, within the file, and have disk space. `position <= prepared` unless nothing was ever prepared.
+//! mapped, within the file, and have disk space. `position <= prepared`.
 //! Bytes past `position` are never read back.
 
 use std::fs::File;

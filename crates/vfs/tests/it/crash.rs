@@ -246,6 +246,30 @@ fn a_cut_is_durable_when_synced() {
 }
 
 #[test]
+fn what_a_sync_replaced_does_not_come_back() {
+    // A log over a file cut to nothing.
+    let fs = MemFs::new();
+    write(&fs, "f", &[1; 100]);
+    fs.sync_dir(p("/")).unwrap();
+    let mut file = fs.create(p("f"), &LOG).unwrap();
+    file.append(&[2; 10]).unwrap();
+    file.sync().unwrap();
+    let bytes = read(&fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose), "f");
+    assert!(bytes[..10] == [2; 10] && bytes[10..].iter().all(|&byte| byte == 0));
+
+    // A log over one whose last bytes were not synced before.
+    let mut file = fs.create(p("g"), &LOG).unwrap();
+    file.append(&[3; 100]).unwrap();
+    file.close().unwrap();
+    let mut file = fs.reuse(p("g"), p("h"), &LOG).unwrap();
+    fs.sync_dir(p("/")).unwrap();
+    file.append(&[4; 10]).unwrap();
+    file.sync().unwrap();
+    let bytes = read(&fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose), "h");
+    assert!(bytes[..10] == [4; 10] && bytes[10..] == [3; 90]);
+}
+
+#[test]
 fn names_of_one_file_stay_one_file() {
     let fs = MemFs::new();
     write(&fs, "a", b"12345");
