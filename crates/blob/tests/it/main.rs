@@ -1,15 +1,18 @@
 //! Blob files against RocksDB's own, and against damage.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::coding::{put_u32, put_u64};
+use base::{InternalComparator, Kind, ParsedInternalKey, UserComparator};
 use codec::checksum::{crc32c, mask};
 use codec::{CompressionOptions, CompressionType};
 use esker_blob::format::{FOOTER_LEN, HEADER_LEN, RECORD_HEADER_LEN};
 use esker_blob::{BlobFile, BlobIndex, BlobLocation, BlobWriter, BlobWriterOptions};
 use serde_json::Value;
+use sst::reader::{BlockReadOptions, Table, TableReadOptions};
 use tempfile::TempDir;
 use vfs::{CreateOptions, FileSystem, OpenOptions, PosixFs};
 
@@ -136,6 +139,56 @@ fn every_value_of_rocksdbs_blob_files_is_read() {
             }
         }
     }
+}
+
+fn unhex_str(text: &str) -> Vec<u8> {
+    unhex(&Value::from(text))
+}
+
+#[test]
+fn every_blob_index_in_rocksdbs_tables_resolves() {
+    let dir = PathBuf::from(format!("{TESTDATA}/rocksdb-11.9/blob_files"));
+    let expected = fs::read_to_string(format!("{TESTDATA}/rocksdb-11.9/blob_files.expected.tsv")).unwrap();
+    let expected: BTreeMap<Vec<u8>, Vec<u8>> = expected
+        .lines()
+        .map(|line| {
+            let mut fields = line.split('\t').skip(1);
+            let mut field = || unhex_str(fields.next().unwrap_or_default());
+            (field(), field())
+        })
+        .collect();
+    let cmp = InternalComparator::new(UserComparator::Bytewise);
+    let mut files: BTreeMap<u64, BlobFile> = BTreeMap::new();
+    let (mut resolved, mut visible) = (0, 0);
+    for number in [65, 67, 68] {
+        let path = dir.join(format!("{number:06}.sst"));
+        let file = PosixFs::new()
+            .open_random(&path, &OpenOptions::default())
+            .unwrap();
+        let table = Table::open(file, TableReadOptions::new(cmp.clone())).unwrap();
+        let mut cursor = table.cursor(BlockReadOptions::default());
+        cursor.seek_to_first();
+        while cursor.valid() {
+            let key = ParsedInternalKey::parse(cursor.key()).unwrap();
+            if key.kind == Kind::BlobIndex {
+                let location = location(BlobIndex::decode(cursor.value()).unwrap());
+                let file = files.entry(location.file_number).or_insert_with(|| {
+                    let name = format!("{:06}.blob", location.file_number);
+                    open(&dir.join(name), false).unwrap()
+                });
+                let value = file.get(&location, key.user_key, true).unwrap();
+                resolved += 1;
+                visible += usize::from(expected.get(key.user_key) == Some(&value));
+            }
+            cursor.next();
+        }
+        cursor.status().unwrap();
+    }
+    // Some of them are overwritten in the WAL.
+    assert!(
+        resolved > 500 && visible * 2 > resolved,
+        "{visible} of {resolved}"
+    );
 }
 
 #[test]
