@@ -1,0 +1,473 @@
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use base::internal_key::{self, encode, pack_trailer, trailer, user_key};
+use base::{Comparator, Cursor, InternalComparator, Kind, MAX_SEQNO, SeqNo, UserComparator};
+use testkit::TestRng;
+
+use crate::{Memtable, MemtableOptions};
+
+fn memtable(cmp: UserComparator, options: MemtableOptions) -> Arc<Memtable> {
+    Arc::new(Memtable::new(InternalComparator::new(cmp), options))
+}
+
+fn bytewise() -> Arc<Memtable> {
+    memtable(UserComparator::Bytewise, MemtableOptions::default())
+}
+
+/// What `get` visits, all of it.
+fn versions(table: &Memtable, user_key: &[u8], snapshot: SeqNo) -> Vec<(SeqNo, Kind, Vec<u8>)> {
+    let mut out = Vec::new();
+    table.get(user_key, snapshot, |seqno, kind, value| {
+        out.push((seqno, kind, value.to_vec()));
+        ControlFlow::Continue(())
+    });
+    out
+}
+
+#[test]
+fn get_visits_what_the_snapshot_sees_newest_first_until_it_breaks() {
+    let table = bytewise();
+    assert!(table.add(1, Kind::Value, b"a", b"one"));
+    assert!(table.add(3, Kind::Merge, b"a", b"three"));
+    assert!(table.add(2, Kind::Deletion, b"a", b""));
+    assert!(table.add(4, Kind::Value, b"ab", b"other"));
+    assert!(table.add(5, Kind::Value, b"", b"empty key"));
+    let all = [
+        (3, Kind::Merge, b"three".to_vec()),
+        (2, Kind::Deletion, vec![]),
+        (1, Kind::Value, b"one".to_vec()),
+    ];
+    for snapshot in [3, 4, MAX_SEQNO, u64::MAX] {
+        assert_eq!(versions(&table, b"a", snapshot), all);
+    }
+    assert_eq!(versions(&table, b"a", 2), all[1..]);
+    assert_eq!(versions(&table, b"a", 0), []);
+    assert_eq!(
+        versions(&table, b"", 5),
+        [(5, Kind::Value, b"empty key".to_vec())]
+    );
+    assert_eq!(versions(&table, b"b", 9), []);
+    assert_eq!(versions(&table, b"a\0", 9), []);
+    let mut visits = 0;
+    table.get(b"a", 9, |_, _, _| {
+        visits += 1;
+        ControlFlow::Break(())
+    });
+    assert_eq!(visits, 1);
+}
+
+#[test]
+fn a_key_and_sequence_number_is_taken_once() {
+    let table = bytewise();
+    assert!(table.add(7, Kind::Value, b"k", b"first"));
+    assert!(!table.add(7, Kind::Value, b"k", b"second"));
+    assert!(!table.add(7, Kind::Deletion, b"k", b""));
+    assert!(!table.add(7, Kind::ValuePreferredSeqno, b"k", b""));
+    assert!(table.add(8, Kind::Deletion, b"k", b""));
+    assert!(!table.add(8, Kind::Value, b"k", b""));
+    assert!(table.add(7, Kind::Value, b"k\0", b""));
+    assert_eq!(
+        versions(&table, b"k", 9),
+        [(8, Kind::Deletion, vec![]), (7, Kind::Value, b"first".to_vec())]
+    );
+    assert_eq!((table.num_entries(), table.num_deletes()), (3, 1));
+}
+
+#[test]
+fn counts_are_of_what_was_added() {
+    let table = bytewise();
+    assert!(table.is_empty());
+    assert_eq!(
+        (table.first_seqno(), table.num_entries(), table.data_size()),
+        (None, 0, 0)
+    );
+    table.add(9, Kind::Value, b"key", b"value");
+    table.add(8, Kind::SingleDeletion, b"key", b"");
+    assert_eq!(
+        (table.first_seqno(), table.num_entries(), table.num_deletes()),
+        (Some(8), 2, 1)
+    );
+    assert_eq!(table.data_size(), 3 + 8 + 5 + 3 + 8);
+    assert!(table.add(4, Kind::RangeDeletion, b"a", b"m"));
+    assert_eq!((table.num_range_deletes(), table.num_entries()), (1, 2));
+    assert_eq!(table.range_tombstones().covering_seqno(b"key", MAX_SEQNO), 4);
+    assert_eq!(table.first_seqno(), Some(4));
+    assert_eq!(versions(&table, b"a", MAX_SEQNO), []);
+
+    let table = bytewise();
+    table.add(1, Kind::RangeDeletion, b"a", b"m");
+    assert!(!table.is_empty());
+}
+
+#[test]
+fn memory_is_what_was_taken_and_small_tables_take_little() {
+    let table = bytewise();
+    assert!(table.memory_usage() <= 4 << 10);
+    table.add(1, Kind::Value, b"k", b"v");
+    assert!(table.memory_usage() <= 8 << 10);
+    let mut written = 0;
+    for seqno in 2..20_000 {
+        table.add(seqno, Kind::Value, &seqno.to_be_bytes(), &[7; 200]);
+        written += 8 + 8 + 200;
+    }
+    let usage = table.memory_usage();
+    assert!(
+        (written..written * 3 / 2 + (2 << 20)).contains(&usage),
+        "{usage} for {written}"
+    );
+    // One too large for a chunk takes just what it needs.
+    table.add(MAX_SEQNO, Kind::Value, b"large", &vec![1; 5 << 20]);
+    assert_eq!(table.memory_usage(), usage + (5 << 20));
+}
+
+#[test]
+fn values_may_be_pinned_beyond_the_table() {
+    let table = bytewise();
+    table.add(1, Kind::Value, b"k", b"value");
+    let mut pinned = None;
+    table.get(b"k", 1, |_, _, value| {
+        assert_eq!((value.user_key(), value.bytes()), (&b"k"[..], &b"value"[..]));
+        pinned = Some(value.pin(&table));
+        ControlFlow::Break(())
+    });
+    let mut cursor = table.cursor();
+    cursor.seek_to_first();
+    let other = cursor.pin_value();
+    assert!(Arc::ptr_eq(other.table(), cursor.table()));
+    drop((table, cursor));
+    let pinned = pinned.unwrap();
+    thread::spawn(move || assert_eq!(&*pinned, b"value"))
+        .join()
+        .unwrap();
+    assert_eq!(&*other.clone(), b"value");
+}
+
+#[test]
+#[should_panic(expected = "its own memtable")]
+fn values_are_not_pinned_through_another_table() {
+    let (one, other) = (bytewise(), bytewise());
+    one.add(1, Kind::Value, b"k", b"v");
+    one.get(b"k", 1, |_, _, value| {
+        value.pin(&other);
+        ControlFlow::Break(())
+    });
+}
+
+/// Backwards by the last byte, then forwards by the rest: no built-in order, and nothing is known of it.
+struct LastByteFirst;
+
+impl Comparator for LastByteFirst {
+    fn name(&self) -> &str {
+        "last byte first"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        b.last().cmp(&a.last()).then_with(|| a.cmp(b))
+    }
+}
+
+fn orders() -> [UserComparator; 5] {
+    [
+        UserComparator::Bytewise,
+        UserComparator::ReverseBytewise,
+        UserComparator::BytewiseU64Ts,
+        UserComparator::ReverseBytewiseU64Ts,
+        UserComparator::Custom(Arc::new(LastByteFirst)),
+    ]
+}
+
+/// Keys near each other: shared beginnings, prefixes of one another, zeros, all lengths around eight.
+fn random_key(rng: &mut TestRng, timestamp: usize) -> Vec<u8> {
+    let start: &[u8] = [&b""[..], b"abcdefg", b"abcdefgh", b"abcdefghijklmnopq"][rng.usize(0..4)];
+    let mut key = start.to_vec();
+    let len = rng.usize(0..4);
+    key.extend((0..len).map(|_| *rng.pick(&[0, 1, b'a', 0xff])));
+    if timestamp > 0 {
+        key.extend(rng.u64(0..4).to_le_bytes());
+    }
+    key
+}
+
+/// Compared by an internal comparator, to be keys of a `BTreeMap`.
+struct Ordered(InternalComparator, Vec<u8>);
+
+impl PartialEq for Ordered {
+    fn eq(&self, other: &Ordered) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Ordered {}
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Ordered) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Ordered {
+    fn cmp(&self, other: &Ordered) -> std::cmp::Ordering {
+        self.0.compare(&self.1, &other.1)
+    }
+}
+
+#[test]
+fn it_answers_as_a_sorted_map_would() {
+    let mut rng = testkit::rng();
+    for order in orders() {
+        let cmp = InternalComparator::new(order.clone());
+        let timestamp = order.timestamp_size();
+        for entries in [0, 1, 10, 100, 1000] {
+            let table = memtable(
+                order.clone(),
+                MemtableOptions {
+                    arena_block_size: *rng.pick(&[1, 4 << 10, 1 << 20]),
+                    ..MemtableOptions::default()
+                },
+            );
+            let mut model = BTreeMap::new();
+            for _ in 0..entries {
+                let key = random_key(&mut rng, timestamp);
+                let seqno = rng.u64(1..50);
+                let kind = *rng.pick(&[Kind::Value, Kind::Deletion, Kind::Merge]);
+                let len = *rng.pick(&[0, 1, 20, 3000]);
+                let value = rng.bytes(len);
+                let taken = model.keys().any(|Ordered(_, other): &Ordered| {
+                    user_key(other) == key && internal_key::seqno(other) == seqno
+                });
+                assert_eq!(table.add(seqno, kind, &key, &value), !taken);
+                if !taken {
+                    model.insert(Ordered(cmp.clone(), encode(&key, seqno, kind)), value);
+                }
+            }
+            let expected: Vec<_> = model.into_iter().map(|(key, value)| (key.1, value)).collect();
+            assert_eq!(table.num_entries(), expected.len() as u64);
+            for _ in 0..100 {
+                let key = random_key(&mut rng, timestamp);
+                let snapshot = rng.u64(0..55);
+                let seen: Vec<_> = expected
+                    .iter()
+                    .filter(|(other, _)| {
+                        order.compare_without_timestamp(user_key(other), &key).is_eq()
+                            && order.compare(user_key(other), &key).is_ge()
+                            && internal_key::seqno(other) <= snapshot
+                    })
+                    .map(|(other, value)| {
+                        let kind = Kind::from_byte(trailer(other) as u8).unwrap();
+                        (internal_key::seqno(other), kind, value.clone())
+                    })
+                    .collect();
+                assert_eq!(versions(&table, &key, snapshot), seen);
+            }
+            if let UserComparator::Custom(_) = order {
+                continue;
+            }
+            testkit::check_cursor(|| table.cursor(), &expected, &cmp, rng.seed());
+        }
+    }
+}
+
+#[test]
+fn cursors_of_a_custom_order_conform() {
+    let order = UserComparator::Custom(Arc::new(LastByteFirst));
+    let table = memtable(order.clone(), MemtableOptions::default());
+    let cmp = InternalComparator::new(order);
+    let mut rng = testkit::rng();
+    let mut expected = Vec::new();
+    for seqno in 1..500 {
+        let key = random_key(&mut rng, 0);
+        table.add(seqno, Kind::Value, &key, &seqno.to_le_bytes());
+        expected.push((encode(&key, seqno, Kind::Value), seqno.to_le_bytes().to_vec()));
+    }
+    expected.sort_by(|a, b| cmp.compare(&a.0, &b.0));
+    testkit::check_cursor(|| table.cursor(), &expected, &cmp, rng.seed());
+}
+
+#[test]
+fn keys_in_any_order_make_the_same_table() {
+    let mut rng = testkit::rng();
+    let keys: Vec<[u8; 8]> = (0..3000u64).map(u64::to_be_bytes).collect();
+    let expected: Vec<Vec<u8>> = keys.iter().map(|key| encode(key, 1, Kind::Value)).collect();
+    let mut shuffled = keys.clone();
+    rng.shuffle(&mut shuffled);
+    let interleaved: Vec<[u8; 8]> = (0..keys.len()).map(|i| keys[i % 3 * 1000 + i / 3]).collect();
+    let backwards: Vec<[u8; 8]> = keys.iter().rev().copied().collect();
+    for order in [keys.clone(), backwards, interleaved, shuffled] {
+        let table = bytewise();
+        for key in &order {
+            assert!(table.add(1, Kind::Value, key, key));
+        }
+        let mut cursor = table.cursor();
+        let mut seen = Vec::new();
+        cursor.seek_to_first();
+        while cursor.valid() {
+            assert_eq!(cursor.value(), user_key(cursor.key()));
+            seen.push(cursor.key().to_vec());
+            cursor.next();
+        }
+        assert_eq!(seen, expected);
+        cursor.seek_to_last();
+        while cursor.valid() {
+            assert_eq!(Some(cursor.key().to_vec()), seen.pop());
+            cursor.prev();
+        }
+        assert!(seen.is_empty());
+    }
+}
+
+#[test]
+fn readers_see_all_that_was_added_before_they_looked() {
+    const WRITERS: u64 = 2;
+    const EACH: u64 = 8_000;
+    let seed = testkit::rng().seed();
+    for shared in [&b""[..], b"a beginning that all keys share"] {
+        let table = bytewise();
+        // Entries of each writer that are there for sure.
+        let done: [AtomicU64; WRITERS as usize] = Default::default();
+        let key_of = |writer: u64, i: u64| {
+            // Neighbours in the order come from different writers at different times.
+            let mixed = (i * WRITERS + writer).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            [shared, &mixed.to_be_bytes()].concat()
+        };
+        let finished = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|writer| {
+                    let (table, done) = (&table, &done);
+                    scope.spawn(move || {
+                        for i in 0..EACH {
+                            let key = key_of(writer, i);
+                            assert!(table.add(i * WRITERS + writer + 1, Kind::Value, &key, &key));
+                            done[writer as usize].store(i + 1, Ordering::Release);
+                        }
+                    })
+                })
+                .collect();
+            for reader in 0..2 {
+                let (table, done, finished) = (&table, &done, &finished);
+                scope.spawn(move || {
+                    let mut rng = TestRng::with_seed(seed + reader);
+                    while !finished.load(Ordering::Relaxed) {
+                        let writer = rng.u64(0..WRITERS);
+                        let there = done[writer as usize].load(Ordering::Acquire);
+                        if there == 0 {
+                            continue;
+                        }
+                        let key = key_of(writer, rng.u64(there.saturating_sub(50)..there));
+                        match versions(table, &key, MAX_SEQNO).as_slice() {
+                            [(_, Kind::Value, value)] => assert_eq!(*value, key),
+                            other => panic!("{other:?}"),
+                        }
+                        let mut cursor = table.cursor();
+                        let target = encode(&key, MAX_SEQNO, Kind::Value);
+                        cursor.seek(&target);
+                        assert_eq!(user_key(cursor.key()), key);
+                        let mut last = cursor.key().to_vec();
+                        for _ in 0..rng.u32(0..40) {
+                            cursor.next();
+                            if !cursor.valid() {
+                                break;
+                            }
+                            assert!(user_key(cursor.key()) > user_key(&last));
+                            assert_eq!(cursor.value(), user_key(cursor.key()));
+                            last = cursor.key().to_vec();
+                        }
+                        cursor.seek_for_prev(&last);
+                        assert_eq!(cursor.key(), last);
+                        for _ in 0..rng.u32(0..40) {
+                            cursor.prev();
+                            if !cursor.valid() {
+                                break;
+                            }
+                            assert!(user_key(cursor.key()) < user_key(&last));
+                            last = cursor.key().to_vec();
+                        }
+                    }
+                });
+            }
+            let results: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+            finished.store(true, Ordering::Relaxed);
+            results.into_iter().for_each(|result| result.unwrap());
+        });
+        assert_eq!(table.num_entries(), WRITERS * EACH);
+        let mut cursor = table.cursor();
+        cursor.seek_to_first();
+        let mut count = 0;
+        let mut last: Option<Vec<u8>> = None;
+        while cursor.valid() {
+            assert!(last.is_none_or(|last| user_key(cursor.key()) > &last[..]));
+            last = Some(user_key(cursor.key()).to_vec());
+            count += 1;
+            cursor.next();
+        }
+        assert_eq!(count, WRITERS * EACH);
+    }
+}
+
+#[test]
+fn of_two_threads_adding_one_entry_one_succeeds() {
+    const KEYS: u64 = 4_096;
+    let table = bytewise();
+    let added = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for i in 0..KEYS {
+                    let key = (i ^ 0x55).to_be_bytes();
+                    if table.add(1, Kind::Value, &key, &key) {
+                        added.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!((added.into_inner(), table.num_entries()), (KEYS, KEYS));
+    let mut cursor = table.cursor();
+    cursor.seek_to_first();
+    for i in 0..KEYS {
+        assert_eq!(cursor.key(), encode(&i.to_be_bytes(), 1, Kind::Value));
+        cursor.next();
+    }
+    assert!(!cursor.valid());
+}
+
+#[test]
+fn one_thread_may_write_to_many_tables_in_turn() {
+    let tables: Vec<_> = (0..6).map(|_| bytewise()).collect();
+    for i in 0..2000u64 {
+        let table = &tables[i as usize % tables.len()];
+        assert!(table.add(i + 1, Kind::Value, &(i ^ 0xff).to_be_bytes(), b""));
+    }
+    for table in &tables {
+        let mut cursor = table.cursor();
+        cursor.seek_to_first();
+        let mut keys = Vec::new();
+        while cursor.valid() {
+            keys.push(cursor.key().to_vec());
+            cursor.next();
+        }
+        assert_eq!(keys.len() as u64, table.num_entries());
+        assert!(keys.is_sorted());
+    }
+}
+
+#[test]
+fn cursors_take_targets_that_are_no_entries_keys() {
+    let table = bytewise();
+    table.add(5, Kind::Value, b"m", b"");
+    let mut cursor = table.cursor();
+    for (trailer, forwards, backwards) in [
+        (u64::MAX, true, false),
+        (pack_trailer(5, Kind::Merge as u8), true, false),
+        (pack_trailer(5, Kind::Value as u8), true, true),
+        (pack_trailer(5, Kind::Deletion as u8), false, true),
+        (0, false, true),
+    ] {
+        let target = [&b"m"[..], &trailer.to_le_bytes()].concat();
+        cursor.seek(&target);
+        assert_eq!(cursor.valid(), forwards);
+        cursor.seek_for_prev(&target);
+        assert_eq!(cursor.valid(), backwards);
+    }
+    cursor.status().unwrap();
+}
