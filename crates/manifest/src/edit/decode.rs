@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::coding::{Reader, u64_at};
+use base::internal_key::TRAILER_LEN;
 use base::{Error, MAX_SEQNO, Result};
 
 use super::{
