@@ -4,7 +4,7 @@
 //! value. The values lie in blob files, in the order they were written.
 //!
 //! * [`index`]: the blob index
-//! * [`format`]: header, records and footer of a blob file
+//! * [`mod@format`]: header, records and footer of a blob file
 //! * [`BlobFile`] reads: [`BlobFile::get`] one value, [`BlobFile::records`] all of them, to verify or to collect garbage
 //! * [`BlobWriter`] writes
 //!

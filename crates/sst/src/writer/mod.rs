@@ -1,10 +1,10 @@
 //! Writes tables.
 //!
-//! Entries go into the data block being built ([`BlockBuilder`](crate::block::builder::BlockBuilder)). A block is closed
-//! when the entry after it arrives, and not before, for two reasons: whether it is full depends on the size of that
-//! entry, and its separator in the index is made of that entry's key. Between its last key "the quick brown fox" and the
-//! next key "the who" the separator is "the r". So the index entry of a block is put off until then: what it is made of
-//! waits in the block builder, as the last key, and nowhere else.
+//! Entries go into the data block being built ([`BlockBuilder`]). A block is closed when the entry after it arrives, and
+//! not before, for two reasons: whether it is full depends on the size of that entry, and its separator in the index is
+//! made of that entry's key. Between its last key "the quick brown fox" and the next key "the who" the separator is
+//! "the r". So the index entry of a block is put off until then: what it is made of waits in the block builder, as the
+//! last key, and nowhere else.
 //!
 //! Files are laid out as RocksDB lays them out:
 //!
@@ -106,7 +106,6 @@ impl TableWriter {
     ///
     /// Errors: `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
     /// 2 GiB and more; and those of the file.
-    #[inline]
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let suffix = TRAILER_LEN + self.timestamp_size;
         if internal_key.len() < suffix || internal_key.len() > MAX_LEN || value.len() > MAX_LEN {
