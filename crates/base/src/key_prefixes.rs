@@ -42,10 +42,12 @@ impl KeyRank {
     /// The rank of `key` (without timestamp): a smaller key's is not larger, a larger key's is not smaller.
     #[inline]
     pub fn rank(&self, key: &[u8]) -> u64 {
-        let forward = match key.strip_prefix(&*self.shared) {
-            Some(rest) => leading_u64(rest),
-            None if *key < *self.shared => 0,
-            None => u64::MAX,
+        let forward = if begins_with(key, &self.shared) {
+            leading_u64(&key[self.shared.len()..])
+        } else if *key < *self.shared {
+            0
+        } else {
+            u64::MAX
         };
         match self.order {
             RankOrder::Forward => forward,
@@ -83,6 +85,21 @@ pub fn leading_u64(bytes: &[u8]) -> u64 {
             let value = bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
             value.checked_shl(missing).unwrap_or(0)
         }
+    }
+}
+
+/// `key.starts_with(prefix)` without a call for prefixes up to 16 bytes.
+#[inline]
+fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
+    let Some(start) = key.get(..prefix.len()) else {
+        return false;
+    };
+    match prefix.len() {
+        0..8 => leading_u64(start) == leading_u64(prefix),
+        8..=16 => {
+            start.first_chunk::<8>() == prefix.first_chunk() && start.last_chunk::<8>() == prefix.last_chunk()
+        }
+        _ => start == prefix,
     }
 }
 
@@ -207,7 +224,9 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(seed);
         for round in 0..400 {
             let cmp = [UserComparator::Bytewise, UserComparator::ReverseBytewise][round % 2].clone();
-            let shared = *rng.choice(&["", "k", "user00000000"]).unwrap();
+            let shared = *rng
+                .choice(&["", "k", "user00000000", "a prefix longer than sixteen bytes"])
+                .unwrap();
             let mut keys: Vec<_> = (0..rng.usize(..40))
                 .map(|_| random_key(&mut rng, shared))
                 .collect();

@@ -1,0 +1,487 @@
+//! Making fragments: out of tombstones, out of other fragments, and out of what a file's bounds leave of them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::internal_key::{TRAILER_LEN, pack_trailer};
+use base::{KeyPrefixes, Kind, MAX_SEQNO, SeqNo, UserComparator};
+
+use crate::RangeTombstone;
+use crate::bound::{Bound, just_after, stored, stored_of_internal, stored_timestamp_size};
+use crate::entries::{Entries, append_union};
+use crate::fragments::{FragmentedTombstones, KeyRef, Span};
+
+/// The trailer of a file's largest key that is a tombstone's end: the key itself is not in the file.
+const SENTINEL: [u8; TRAILER_LEN] = pack_trailer(MAX_SEQNO, Kind::RangeDeletion as u8).to_le_bytes();
+
+/// Takes fragments in order, each beginning where the last ended or later, and joins neighbours with the same tombstones.
+pub(crate) struct Builder<'a> {
+    cmp: &'a UserComparator,
+    /// Keep only what readers at these snapshots need; see [`append_union`].
+    snapshots: Option<&'a [SeqNo]>,
+    set: FragmentedTombstones,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(cmp: &'a UserComparator) -> Builder<'a> {
+        let set = FragmentedTombstones {
+            timestamp_size: cmp.timestamp_size(),
+            stored_timestamp_size: stored_timestamp_size(cmp),
+            ..FragmentedTombstones::default()
+        };
+        Builder {
+            cmp,
+            snapshots: None,
+            set,
+        }
+    }
+
+    pub fn for_snapshots(mut self, snapshots: Option<&'a [SeqNo]>) -> Builder<'a> {
+        self.snapshots = snapshots;
+        self
+    }
+
+    pub fn snapshots(&self) -> Option<&'a [SeqNo]> {
+        self.snapshots
+    }
+
+    fn add_key(&mut self, bound: Bound<'_>) -> KeyRef {
+        let offset = self.set.keys.len();
+        self.set.keys.extend_from_slice(bound.key);
+        KeyRef {
+            offset,
+            len: bound.key.len() as u32,
+            after: bound.after,
+        }
+    }
+
+    /// Adds a fragment with the union of two lists of entries, of which at least one is not empty.
+    pub fn push(&mut self, start: Bound<'_>, end: Bound<'_>, a: Entries<'_>, b: Entries<'_>) {
+        let entries = self.set.seqnos.len();
+        append_union(
+            self.cmp,
+            a,
+            b,
+            self.snapshots,
+            &mut self.set.seqnos,
+            &mut self.set.timestamps,
+        );
+        let neighbour = self
+            .set
+            .spans
+            .last()
+            .copied()
+            .filter(|last| self.set.key(last.end).compare(self.cmp, start).is_eq());
+        if let Some(last) = neighbour
+            && self.same_entries(last.entries..entries, entries..self.set.seqnos.len())
+        {
+            self.set.seqnos.truncate(entries);
+            self.set.timestamps.truncate(entries * self.set.timestamp_size);
+            self.set.keys.truncate(last.end.offset);
+            let end = self.add_key(end);
+            if let Some(last) = self.set.spans.last_mut() {
+                last.end = end;
+            }
+            return;
+        }
+        let start = neighbour.map_or_else(|| self.add_key(start), |last| last.end);
+        let end = self.add_key(end);
+        self.set.spans.push(Span { start, end, entries });
+    }
+
+    fn same_entries(&self, a: Range<usize>, b: Range<usize>) -> bool {
+        let size = self.set.timestamp_size;
+        let timestamps = |range: &Range<usize>| range.start * size..range.end * size;
+        self.set.seqnos[a.clone()] == self.set.seqnos[b.clone()]
+            && self.set.timestamps[timestamps(&a)] == self.set.timestamps[timestamps(&b)]
+    }
+
+    /// Adds whole fragments of another set. Their keys and entries are copied as blocks of bytes.
+    pub fn push_run(&mut self, from: &FragmentedTombstones, run: Range<usize>) {
+        let mut run = run;
+        // One by one while entries may have to go, or the first may join what is there. The others are no neighbours of their like.
+        let alone = match self.snapshots {
+            Some(_) => run.len(),
+            None => usize::from(!run.is_empty() && self.touches_last(from.start(run.start))),
+        };
+        for i in run.by_ref().take(alone) {
+            self.push(from.start(i), from.end(i), from.entries(i), Entries::default());
+        }
+        if run.is_empty() {
+            return;
+        }
+        let (first, last) = (from.spans[run.start].start, from.spans[run.end - 1].end);
+        let keys = first.offset..last.offset + last.len as usize;
+        let entries = from.entry_range(run.clone());
+        let (old_key, new_key) = (keys.start, self.set.keys.len());
+        let (old_entry, new_entry) = (entries.start, self.set.seqnos.len());
+        let moved = |key: KeyRef| KeyRef {
+            offset: key.offset - old_key + new_key,
+            ..key
+        };
+        self.set.spans.extend(from.spans[run].iter().map(|span| Span {
+            start: moved(span.start),
+            end: moved(span.end),
+            entries: span.entries - old_entry + new_entry,
+        }));
+        self.set.keys.extend_from_slice(&from.keys[keys]);
+        let size = self.set.timestamp_size;
+        self.set
+            .timestamps
+            .extend_from_slice(&from.timestamps[entries.start * size..entries.end * size]);
+        self.set.seqnos.extend_from_slice(&from.seqnos[entries]);
+    }
+
+    fn touches_last(&self, start: Bound<'_>) -> bool {
+        let last = self.set.spans.last();
+        last.is_some_and(|last| self.set.key(last.end).compare(self.cmp, start).is_eq())
+    }
+
+    pub fn finish(mut self) -> FragmentedTombstones {
+        self.set.keys.shrink_to_fit();
+        self.set.spans.shrink_to_fit();
+        self.set.seqnos.shrink_to_fit();
+        self.set.timestamps.shrink_to_fit();
+        let set = &self.set;
+        let ends = KeyPrefixes::new(self.cmp, set.len(), |i| set.end(i).key);
+        self.set.ends = ends;
+        self.set
+    }
+}
+
+/// One tombstone by reference, its keys as they are [stored].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item<'a> {
+    pub start: Bound<'a>,
+    pub end: Bound<'a>,
+    pub seqno: SeqNo,
+    pub timestamp: &'a [u8],
+}
+
+impl<'a> Item<'a> {
+    /// `None` for a tombstone that covers nothing.
+    pub fn new(cmp: &UserComparator, start: &'a [u8], end: &'a [u8], seqno: SeqNo) -> Option<Item<'a>> {
+        let item = Item {
+            start: Bound::before(stored(cmp, start)),
+            end: Bound::before(stored(cmp, end)),
+            seqno,
+            timestamp: cmp.timestamp(start),
+        };
+        // A key shorter than its timestamp can only come from a damaged file.
+        let whole = item.timestamp.len() == cmp.timestamp_size();
+        (whole && item.start.compare(cmp, item.end).is_lt()).then_some(item)
+    }
+
+    /// Newer items sort first.
+    fn compare_age(&self, cmp: &UserComparator, other: &Item<'_>) -> Ordering {
+        other.seqno.cmp(&self.seqno).then_with(|| {
+            if self.timestamp == other.timestamp {
+                Ordering::Equal
+            } else {
+                cmp.compare_timestamp(other.timestamp, self.timestamp)
+            }
+        })
+    }
+}
+
+/// Cuts items, in any order, into fragments.
+///
+/// Linear where they come by start and are disjoint or identical, as RocksDB writes them. Else a sweep: sorting, and the size of
+/// the result, which is quadratic where tombstones nest deeply.
+pub(crate) fn fragment(cmp: &UserComparator, items: &[Item<'_>]) -> FragmentedTombstones {
+    let mut builder = Builder::new(cmp);
+    let same = |a: &Item<'_>, b: &Item<'_>| {
+        a.start.compare(cmp, b.start).is_eq() && a.end.compare(cmp, b.end).is_eq()
+    };
+    let mut list = EntryList::default();
+    if items.is_sorted_by(|a, b| a.end.compare(cmp, b.start).is_le() || same(a, b)) {
+        for group in items.chunk_by(same) {
+            list.fill(cmp, group.iter());
+            builder.push(group[0].start, group[0].end, list.entries(), Entries::default());
+        }
+    } else {
+        sweep(cmp, items, &mut builder);
+    }
+    builder.finish()
+}
+
+/// Entries gathered from items.
+#[derive(Debug, Default)]
+pub(crate) struct EntryList {
+    seqnos: Vec<SeqNo>,
+    timestamps: Vec<u8>,
+}
+
+impl EntryList {
+    /// Takes the items' sequence numbers and timestamps, newest first, each once.
+    pub fn fill<'a>(&mut self, cmp: &UserComparator, items: impl Iterator<Item = &'a Item<'a>> + Clone) {
+        if items.clone().is_sorted_by(|a, b| a.compare_age(cmp, b).is_le()) {
+            self.fill_sorted(cmp, items);
+        } else {
+            let mut sorted: Vec<_> = items.collect();
+            sorted.sort_by(|a, b| a.compare_age(cmp, b));
+            self.fill_sorted(cmp, sorted.into_iter());
+        }
+    }
+
+    fn fill_sorted<'a>(&mut self, cmp: &UserComparator, items: impl Iterator<Item = &'a Item<'a>>) {
+        self.seqnos.clear();
+        self.timestamps.clear();
+        let mut last: Option<&Item<'_>> = None;
+        for item in items {
+            if !last.is_some_and(|last| last.compare_age(cmp, item).is_eq()) {
+                self.seqnos.push(item.seqno);
+                self.timestamps.extend_from_slice(item.timestamp);
+            }
+            last = Some(item);
+        }
+    }
+
+    pub fn entries(&self) -> Entries<'_> {
+        Entries {
+            seqnos: &self.seqnos,
+            timestamps: &self.timestamps,
+        }
+    }
+}
+
+/// From each place where an item starts or ends to the next: one fragment with the items that are open there.
+fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>) {
+    let mut by_age: Vec<&Item<'_>> = items.iter().collect();
+    by_age.sort_by(|a, b| a.compare_age(cmp, b));
+    let mut starts: Vec<usize> = (0..items.len()).collect();
+    let mut ends = starts.clone();
+    starts.sort_by(|&a, &b| by_age[a].start.compare(cmp, by_age[b].start));
+    ends.sort_by(|&a, &b| by_age[a].end.compare(cmp, by_age[b].end));
+    let (mut starts, mut ends) = (starts.into_iter().peekable(), ends.into_iter().peekable());
+
+    let mut open = BTreeSet::new();
+    let mut list = EntryList::default();
+    let mut from: Option<Bound<'_>> = None;
+    while let Some(&next_end) = ends.peek() {
+        let end = by_age[next_end].end;
+        let next_start = starts.peek().map(|&i| by_age[i].start);
+        let here = next_start
+            .filter(|start| start.compare(cmp, end).is_lt())
+            .unwrap_or(end);
+        if let Some(from) = from.filter(|_| !open.is_empty()) {
+            list.fill_sorted(cmp, open.iter().map(|&i: &usize| by_age[i]));
+            builder.push(from, here, list.entries(), Entries::default());
+        }
+        while let Some(i) = ends.next_if(|&i| by_age[i].end.compare(cmp, here).is_eq()) {
+            open.remove(&i);
+        }
+        while let Some(i) = starts.next_if(|&i| by_age[i].start.compare(cmp, here).is_eq()) {
+            open.insert(i);
+        }
+        from = Some(here);
+    }
+}
+
+/// Merges two sets. Runs of fragments that do not meet the other set are copied as blocks.
+pub(crate) fn merge_into(builder: &mut Builder<'_>, a: &FragmentedTombstones, b: &FragmentedTombstones) {
+    let cmp = builder.cmp;
+    let (mut i, mut j) = (0, 0);
+    // Where what is left of `a[i]` and `b[j]` begins.
+    let (mut a_from, mut b_from) = (None, None);
+    while i < a.len() && j < b.len() {
+        let (a_start, b_start) = (
+            a_from.unwrap_or_else(|| a.start(i)),
+            b_from.unwrap_or_else(|| b.start(j)),
+        );
+        let (a_end, b_end) = (a.end(i), b.end(j));
+        if a_end.compare(cmp, b_start).is_le() {
+            push_until(builder, a, &mut i, &mut a_from, b_start);
+            continue;
+        }
+        if b_end.compare(cmp, a_start).is_le() {
+            push_until(builder, b, &mut j, &mut b_from, a_start);
+            continue;
+        }
+        match a_start.compare(cmp, b_start) {
+            Ordering::Less => {
+                builder.push(a_start, b_start, a.entries(i), Entries::default());
+                a_from = Some(b_start);
+            }
+            Ordering::Greater => {
+                builder.push(b_start, a_start, b.entries(j), Entries::default());
+                b_from = Some(a_start);
+            }
+            Ordering::Equal => {
+                let order = a_end.compare(cmp, b_end);
+                let end = if order.is_le() { a_end } else { b_end };
+                builder.push(a_start, end, a.entries(i), b.entries(j));
+                (a_from, b_from) = (Some(end), Some(end));
+                if order.is_le() {
+                    (i, a_from) = (i + 1, None);
+                }
+                if order.is_ge() {
+                    (j, b_from) = (j + 1, None);
+                }
+            }
+        }
+    }
+    push_rest(builder, a, i, a_from, a.len());
+    push_rest(builder, b, j, b_from, b.len());
+}
+
+/// Pushes what ends at or before `limit`, of which there is at least one fragment.
+fn push_until<'a>(
+    builder: &mut Builder<'_>,
+    set: &'a FragmentedTombstones,
+    at: &mut usize,
+    from: &mut Option<Bound<'a>>,
+    limit: Bound<'_>,
+) {
+    // What ends after `limit` is searched by steps that double: runs are short more often than long.
+    let ends_by = |i: usize| set.end(i).compare(builder.cmp, limit).is_le();
+    let (mut low, mut step) = (*at, 1);
+    while low + step < set.len() && ends_by(low + step) {
+        low += step;
+        step *= 2;
+    }
+    let mut high = (low + step).min(set.len());
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if ends_by(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    push_rest(builder, set, *at, from.take(), low + 1);
+    *at = low + 1;
+}
+
+/// Pushes the fragments from `first` to before `last`, the first of them from `from` on.
+fn push_rest(
+    builder: &mut Builder<'_>,
+    set: &FragmentedTombstones,
+    mut first: usize,
+    from: Option<Bound<'_>>,
+    last: usize,
+) {
+    if let Some(from) = from
+        && first < last
+    {
+        builder.push(from, set.end(first), set.entries(first), Entries::default());
+        first += 1;
+    }
+    if first < last {
+        builder.push_run(set, first..last);
+    }
+}
+
+impl FragmentedTombstones {
+    /// Cuts `tombstones`, in any order, into fragments; those that cover nothing are left out.
+    ///
+    /// Linear where they come by start and are disjoint or identical, as RocksDB writes them. Else `O(n log n)` and the size of the result,
+    /// which is quadratic where they nest deeply.
+    pub fn build(
+        tombstones: impl IntoIterator<Item = RangeTombstone>,
+        cmp: &UserComparator,
+    ) -> FragmentedTombstones {
+        let tombstones: Vec<RangeTombstone> = tombstones.into_iter().collect();
+        let items: Vec<Item<'_>> = tombstones
+            .iter()
+            .filter_map(|one| Item::new(cmp, &one.start, &one.end, one.seqno))
+            .collect();
+        fragment(cmp, &items)
+    }
+
+    /// One set that covers what any of `sets` covers. `O(n log k)` for `n` fragments in `k` sets; cheap where the sets do not meet.
+    pub fn merge(cmp: &UserComparator, sets: &[&FragmentedTombstones]) -> FragmentedTombstones {
+        match sets {
+            [] => FragmentedTombstones::default(),
+            [one] => FragmentedTombstones::clone(one),
+            [a, b] => {
+                let mut builder = Builder::new(cmp);
+                merge_into(&mut builder, a, b);
+                builder.finish()
+            }
+            _ => {
+                let (left, right) = sets.split_at(sets.len() / 2);
+                let halves = [
+                    FragmentedTombstones::merge(cmp, left),
+                    FragmentedTombstones::merge(cmp, right),
+                ];
+                FragmentedTombstones::merge(cmp, &[&halves[0], &halves[1]])
+            }
+        }
+    }
+
+    /// What of the set lies within a file's bounds, internal keys both, as MANIFEST has them. A `largest` that is a tombstone's end (sequence
+    /// number [`MAX_SEQNO`], kind `RangeDeletion`) is itself outside; any other is inside, and so are all versions of its user key.
+    ///
+    /// RocksDB writes a tombstone whole into each file it reaches into, and only the bounds say which part the file is to answer for.
+    pub fn truncate(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> FragmentedTombstones {
+        let mut buffer = Vec::new();
+        let (low, high) = file_bounds(cmp, smallest, largest, &mut buffer);
+        let first = self.ends_after(cmp, low);
+        let starts_before = |i: usize| self.start(i).compare(cmp, high).is_lt();
+        let (mut last, mut end) = (first, self.len());
+        while last < end {
+            let middle = last + (end - last) / 2;
+            if starts_before(middle) {
+                last = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        let mut builder = Builder::new(cmp);
+        let mut run = first..last;
+        if !run.is_empty() && self.start(first).compare(cmp, low).is_lt() {
+            let end = self.end(first);
+            let end = if end.compare(cmp, high).is_gt() { high } else { end };
+            if low.compare(cmp, end).is_lt() {
+                builder.push(low, end, self.entries(first), Entries::default());
+            }
+            run.start += 1;
+        }
+        if !run.is_empty() && self.end(last - 1).compare(cmp, high).is_gt() {
+            run.end -= 1;
+            builder.push_run(self, run);
+            let i = last - 1;
+            builder.push(self.start(i), high, self.entries(i), Entries::default());
+        } else if !run.is_empty() {
+            builder.push_run(self, run);
+        }
+        builder.finish()
+    }
+
+    /// As [`truncate`](Self::truncate), without a copy where nothing is cut off.
+    pub fn truncate_shared(
+        self: &Arc<Self>,
+        cmp: &UserComparator,
+        smallest: &[u8],
+        largest: &[u8],
+    ) -> Arc<FragmentedTombstones> {
+        let mut buffer = Vec::new();
+        let (low, high) = file_bounds(cmp, smallest, largest, &mut buffer);
+        let within = self.is_empty()
+            || (self.start(0).compare(cmp, low).is_ge()
+                && self.end(self.len() - 1).compare(cmp, high).is_le());
+        if within {
+            Arc::clone(self)
+        } else {
+            Arc::new(self.truncate(cmp, smallest, largest))
+        }
+    }
+}
+
+fn file_bounds<'a>(
+    cmp: &UserComparator,
+    smallest: &'a [u8],
+    largest: &'a [u8],
+    buffer: &'a mut Vec<u8>,
+) -> (Bound<'a>, Bound<'a>) {
+    let high = stored_of_internal(cmp, largest);
+    let high = if largest.ends_with(&SENTINEL) {
+        Bound::before(high)
+    } else {
+        just_after(cmp, high, buffer)
+    };
+    (Bound::before(stored_of_internal(cmp, smallest)), high)
+}
