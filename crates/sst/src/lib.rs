@@ -30,6 +30,8 @@ mod vectors;
 
 pub use block::{Block, PinnedBytes};
 pub use cursor::TableCursor;
+pub use filter::BloomPolicy;
 pub use lookup_key::LookupKey;
 pub use properties::TableProperties;
 pub use reader::{BlockCache, BlockReadOptions, Table, TableReadOptions, Value};
+pub use writer::{TableSummary, TableWriter, TableWriterOptions};
