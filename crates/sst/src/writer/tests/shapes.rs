@@ -481,3 +481,9 @@ fn a_full_disk_is_reported_wherever_it_fills() {
         );
     }
 }
+
+#[test]
+fn writers_move_between_threads() {
+    fn moves<T: Send>() {}
+    moves::<TableWriter>();
+}
