@@ -46,6 +46,6 @@ pub use picker::range::{
 pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running};
 pub use plan::{CompactionReason, LevelFiles, Plan};
 pub use score::{LevelScore, Scores};
-pub use split::OutputSplitter;
+pub use split::{OutputSplitter, SplitLimits};
 pub use stall::{StallCause, StallCondition};
 pub use tombstones::CompactionTombstones;

@@ -10,6 +10,7 @@ use manifest::{FileMetadata, Version};
 
 use crate::beyond::{BeyondOutput, KeyRange};
 use crate::order;
+use crate::split::SplitLimits;
 
 /// Why something is compacted. The names are RocksDB's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,6 +176,17 @@ impl Plan {
     /// Number of input files.
     pub fn num_input_files(&self) -> usize {
         self.inputs.iter().map(|input| input.files.len()).sum()
+    }
+
+    /// How its output is to be cut.
+    pub fn split_limits(&self) -> SplitLimits {
+        SplitLimits {
+            output_level: self.output_level,
+            grandparents: self.grandparents.clone(),
+            target_file_size: self.target_file_size,
+            max_output_file_size: self.max_output_file_size,
+            max_compaction_bytes: self.max_compaction_bytes,
+        }
     }
 
     /// What lies below the output, for [`CompactionRules`](crate::CompactionRules).

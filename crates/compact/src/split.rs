@@ -12,19 +12,27 @@ use base::UserComparator;
 use manifest::FileMetadata;
 
 use crate::order;
-use crate::plan::Plan;
+
+/// What an [`OutputSplitter`] keeps to; [`Plan::split_limits`](crate::Plan::split_limits) has them.
+#[derive(Clone, Debug)]
+pub struct SplitLimits {
+    /// Files of L0 are never cut.
+    pub output_level: usize,
+    /// Files of the next level with data that overlap the output, in order.
+    pub grandparents: Vec<Arc<FileMetadata>>,
+    /// Bytes a file should have.
+    pub target_file_size: u64,
+    /// Bytes from which on a file ends in any case.
+    pub max_output_file_size: u64,
+    /// Bytes a file and the grandparents it overlaps should not exceed together.
+    pub max_compaction_bytes: u64,
+}
 
 /// Decides where the output of one compaction is cut. Shown every key before it is written, in order.
 #[derive(Debug)]
 pub struct OutputSplitter {
     cmp: UserComparator,
-    /// 0: nothing is ever cut.
-    output_level: usize,
-    grandparents: Vec<Arc<FileMetadata>>,
-    target_file_size: u64,
-    max_output_file_size: u64,
-    max_compaction_bytes: u64,
-
+    limits: SplitLimits,
     /// The grandparent the last key lies in, or the one behind the gap it lies in.
     at: usize,
     in_gap: bool,
@@ -37,15 +45,11 @@ pub struct OutputSplitter {
 }
 
 impl OutputSplitter {
-    /// For the output of `plan`.
-    pub fn new(cmp: UserComparator, plan: &Plan) -> OutputSplitter {
+    /// Within `limits`.
+    pub fn new(cmp: UserComparator, limits: SplitLimits) -> OutputSplitter {
         OutputSplitter {
             cmp,
-            output_level: plan.output_level,
-            grandparents: plan.grandparents.clone(),
-            target_file_size: plan.target_file_size,
-            max_output_file_size: plan.max_output_file_size,
-            max_compaction_bytes: plan.max_compaction_bytes,
+            limits,
             at: 0,
             in_gap: true,
             started: false,
@@ -54,21 +58,16 @@ impl OutputSplitter {
         }
     }
 
-    /// One file takes everything: for flushes.
+    /// One file takes everything: for flushes and outputs to L0.
     pub fn never(cmp: UserComparator) -> OutputSplitter {
-        OutputSplitter {
-            cmp,
+        let limits = SplitLimits {
             output_level: 0,
             grandparents: Vec::new(),
             target_file_size: u64::MAX,
             max_output_file_size: u64::MAX,
             max_compaction_bytes: u64::MAX,
-            at: 0,
-            in_gap: true,
-            started: false,
-            overlapped_bytes: 0,
-            boundaries: 0,
-        }
+        };
+        OutputSplitter::new(cmp, limits)
     }
 
     /// Takes note of the next key, and says whether the current file, of `file_size` bytes so far, is to end before it;
@@ -76,17 +75,17 @@ impl OutputSplitter {
     /// [`CompactionCursor::starts_user_key`](crate::CompactionCursor::starts_user_key).
     #[inline]
     pub fn should_stop_before(&mut self, key: &[u8], file_size: Option<u64>, starts_user_key: bool) -> bool {
-        if self.output_level == 0 || !starts_user_key {
+        if self.limits.output_level == 0 || !starts_user_key {
             return false;
         }
         let before = self.overlapped_bytes;
-        let crossed = if self.grandparents.is_empty() {
+        let crossed = if self.limits.grandparents.is_empty() {
             0
         } else {
             self.advance(key)
         };
         let Some(file_size) = file_size else { return false };
-        let stop = file_size >= self.max_output_file_size
+        let stop = file_size >= self.limits.max_output_file_size
             || (crossed > 0 && self.is_good_end(crossed, self.overlapped_bytes - before, file_size));
         if stop {
             self.boundaries = 0;
@@ -98,32 +97,32 @@ impl OutputSplitter {
     /// Whether to end a file where `crossed` boundaries of grandparents, of `new_bytes` bytes, lie before the next key.
     fn is_good_end(&self, crossed: u64, new_bytes: u64, file_size: u64) -> bool {
         // Its next compaction would be too large.
-        if self.overlapped_bytes.saturating_add(file_size) > self.max_compaction_bytes {
+        if self.overlapped_bytes.saturating_add(file_size) > self.limits.max_compaction_bytes {
             return true;
         }
         // A grandparent of some size has no key of this file's: without the cut it would be rewritten for nothing.
         let whole_file_in_between = if self.in_gap { 2 } else { 3 };
-        if crossed >= whole_file_in_between && new_bytes > self.target_file_size / 8 {
+        if crossed >= whole_file_in_between && new_bytes > self.limits.target_file_size / 8 {
             return true;
         }
         // Large enough to end at a boundary. The more of them it has passed, the likelier another comes before the
         // target is reached: from half of the target to nine tenths.
         let percent = 50 + (self.boundaries * 5).min(40);
-        file_size >= self.target_file_size.div_ceil(100) * percent
+        file_size >= self.limits.target_file_size.div_ceil(100) * percent
     }
 
     /// Moves to the grandparent that `key` lies in, or the gap; returns the boundaries crossed on the way.
     fn advance(&mut self, key: &[u8]) -> u64 {
         let cmp = &self.cmp;
         let mut crossed = 0;
-        while let Some(file) = self.grandparents.get(self.at) {
+        while let Some(file) = self.limits.grandparents.get(self.at) {
             if self.in_gap {
                 if order::boundaries(cmp, key, &file.smallest) == Ordering::Less {
                     break;
                 }
                 if self.started {
                     crossed += 1;
-                    self.overlapped_bytes += file.size;
+                    self.overlapped_bytes = self.overlapped_bytes.saturating_add(file.size);
                     self.boundaries += 1;
                 }
                 self.in_gap = false;
@@ -133,6 +132,7 @@ impl OutputSplitter {
                     Ordering::Greater => false,
                     // Of several files with this key, the last.
                     Ordering::Equal => self
+                        .limits
                         .grandparents
                         .get(self.at + 1)
                         .is_none_or(|next| order::boundaries(cmp, key, &next.smallest) == Ordering::Less),
@@ -162,12 +162,12 @@ impl OutputSplitter {
         }
         let holds =
             |file: &&Arc<FileMetadata>| order::boundaries(&self.cmp, key, &file.largest) == Ordering::Equal;
-        let before = self.grandparents[..self.at].iter().rev().take_while(holds);
-        self.grandparents
+        let before = self.limits.grandparents[..self.at].iter().rev().take_while(holds);
+        self.limits
+            .grandparents
             .get(self.at)
             .into_iter()
             .chain(before)
-            .map(|file| file.size)
-            .sum()
+            .fold(0, |sum: u64, file| sum.saturating_add(file.size))
     }
 }

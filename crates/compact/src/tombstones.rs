@@ -2,13 +2,13 @@
 //!
 //! A tombstone hides an older entry if no snapshot lies between the two. In the output a fragment keeps, of all
 //! tombstones between two snapshots, the newest; and none at all that every snapshot sees and that has nothing left to
-//! hide below the output level.
+//! hide below the output level. Fragments that differ no longer are joined again.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::{Result, SeqNo, UserComparator};
-use rangedel::{Fragment, FragmentedTombstones, RangeTombstone, TombstoneCursor};
+use rangedel::{FragmentedTombstones, RangeTombstone, TombstoneCursor};
 
 use crate::beyond::BeyondOutput;
 use crate::cursor::TombstoneRules;
@@ -63,7 +63,11 @@ impl CompactionTombstones {
             let old = self.all.iter().flat_map(|fragment| {
                 (0..fragment.seqnos.len())
                     .filter(move |&i| self.droppable(fragment.timestamp(i), full_history_ts_low))
-                    .map(move |i| tombstone(&fragment, fragment.start, fragment.end, i))
+                    .map(move |i| RangeTombstone {
+                        start: [fragment.start, fragment.timestamp(i)].concat(),
+                        end: [fragment.end, fragment.timestamp(i)].concat(),
+                        seqno: fragment.seqnos[i],
+                    })
             });
             Arc::new(FragmentedTombstones::build(old, &self.cmp))
         };
@@ -89,6 +93,7 @@ impl CompactionTombstones {
             }),
             None => 0,
         };
+        let mut last: Option<Kept> = None;
         for i in first..self.all.len() {
             let fragment = self.all.fragment(i);
             let start = match lower {
@@ -100,13 +105,14 @@ impl CompactionTombstones {
                 Some(upper) if order::bare(cmp, fragment.end, upper) == Ordering::Greater => upper,
                 _ => fragment.end,
             };
+            let mut kept = Kept::new(start, end);
             // Asked once a fragment, and only if something could be dropped for it.
             let mut needed = None;
-            let mut kept: Option<(usize, SeqNo)> = None;
+            let mut newer: Option<(usize, SeqNo)> = None;
             for (n, &seqno) in fragment.seqnos.iter().enumerate() {
                 let timestamp = fragment.timestamp(n);
                 let ceiling = rules.stripes.of(seqno);
-                let repeats = kept.is_some_and(|(newer, at)| {
+                let repeats = newer.is_some_and(|(newer, at)| {
                     let newer = fragment.timestamp(newer);
                     at == ceiling
                         && droppable(newer)
@@ -120,11 +126,20 @@ impl CompactionTombstones {
                     *rules.dropped += 1;
                     continue;
                 }
-                kept = Some((n, ceiling));
-                emit(&tombstone(&fragment, start, end, n))?;
+                newer = Some((n, ceiling));
+                kept.tombstones.push((timestamp, seqno));
+            }
+            // What was cut apart by tombstones that are gone now is one again.
+            match &mut last {
+                Some(last) if last.continues_in(&kept) => last.end = kept.end,
+                _ => {
+                    if let Some(last) = last.replace(kept) {
+                        last.emit(&mut emit)?;
+                    }
+                }
             }
         }
-        Ok(())
+        last.map_or(Ok(()), |last| last.emit(&mut emit))
     }
 
     fn not_older(&self, newer: &[u8], older: &[u8]) -> bool {
@@ -132,13 +147,35 @@ impl CompactionTombstones {
     }
 }
 
-/// Tombstone `i` of `fragment` over `start..end`, as files hold it.
-fn tombstone(fragment: &Fragment<'_>, start: &[u8], end: &[u8], i: usize) -> RangeTombstone {
-    let timestamp = fragment.timestamp(i);
-    RangeTombstone {
-        start: [start, timestamp].concat(),
-        end: [end, timestamp].concat(),
-        seqno: fragment.seqnos[i],
+/// A range of user keys, without timestamps, and the tombstones that stay over it, newest first.
+struct Kept<'a> {
+    start: &'a [u8],
+    end: &'a [u8],
+    tombstones: Vec<(&'a [u8], SeqNo)>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(start: &'a [u8], end: &'a [u8]) -> Kept<'a> {
+        Kept {
+            start,
+            end,
+            tombstones: Vec::new(),
+        }
+    }
+
+    fn continues_in(&self, next: &Kept<'_>) -> bool {
+        self.end == next.start && self.tombstones == next.tombstones
+    }
+
+    fn emit(&self, emit: &mut impl FnMut(&RangeTombstone) -> Result<()>) -> Result<()> {
+        for &(timestamp, seqno) in &self.tombstones {
+            emit(&RangeTombstone {
+                start: [self.start, timestamp].concat(),
+                end: [self.end, timestamp].concat(),
+                seqno,
+            })?;
+        }
+        Ok(())
     }
 }
 

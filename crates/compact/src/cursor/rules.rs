@@ -317,7 +317,8 @@ impl<C: Cursor> CompactionCursor<C> {
         if self.covered(seqno) {
             return self.drop_covered();
         }
-        if seqno > self.stripes.earliest() || !self.ends_here() {
+        let history_ended = self.ts_size == 0 || self.below_low;
+        if seqno > self.stripes.earliest() || !history_ended || !self.ends_here() {
             return self.show(seqno, Kind::ValuePreferredSeqno, ValueAt::Input, false);
         }
         let value = self.input.value();
@@ -329,8 +330,11 @@ impl<C: Cursor> CompactionCursor<C> {
             return true;
         };
         let preferred = base::coding::u64_at(value, len).min(seqno);
-        if self.covered(preferred) {
-            // A tombstone older than it would hide it then.
+        // A tombstone older than it would hide it then, unless at the bottom that goes anyway. With timestamps, also one
+        // that hides nothing yet.
+        let zeroed = seqno < self.zero_below && self.ts_size == 0;
+        let stays = !zeroed && self.has_tombstones && (self.ts_size > 0 || self.covered(preferred));
+        if stays {
             return self.show(seqno, Kind::ValuePreferredSeqno, ValueAt::Input, false);
         }
         self.stats.num_timed_put_swap_preferred_seqno += 1;

@@ -1,1 +1,371 @@
+use std::sync::Mutex;
 
+use base::internal_key::{encode, pack_trailer};
+use base::{InternalComparator, Result};
+use testkit::VecCursor;
+use testkit::keys::{entries, print_entry};
+
+use super::*;
+use crate::filter::{Decision, Relocation, ValueType};
+
+fn over(text: &str, rules: CompactionRules) -> CompactionCursor<VecCursor> {
+    over_entries(entries(text), rules)
+}
+
+fn over_entries(entries: Vec<(Vec<u8>, Vec<u8>)>, rules: CompactionRules) -> CompactionCursor<VecCursor> {
+    let order = InternalComparator::new(UserComparator::Bytewise);
+    let mut cursor = CompactionCursor::new(VecCursor::new(entries, order), rules);
+    cursor.seek_to_first();
+    cursor
+}
+
+fn rules() -> CompactionRules {
+    CompactionRules::new(UserComparator::Bytewise)
+}
+
+fn shown<C: Cursor>(cursor: &mut CompactionCursor<C>) -> String {
+    let mut out = Vec::new();
+    while cursor.valid() {
+        let mark = if cursor.starts_user_key() { "" } else { "~" };
+        out.push(format!("{mark}{}", print_entry(cursor.key(), cursor.value())));
+        cursor.next();
+    }
+    if let Err(error) = cursor.status() {
+        out.push(error.to_string());
+    }
+    out.join(" ")
+}
+
+#[test]
+fn later_versions_do_not_start_their_user_key() {
+    let mut cursor = over(
+        "a@9:x a@5:y b@4#del b@3:z",
+        CompactionRules {
+            snapshots: vec![3, 5],
+            ..rules()
+        },
+    );
+    assert_eq!(shown(&mut cursor), "a@9:x ~a@5:y b@4#del ~b@3:z");
+}
+
+#[test]
+fn unknown_kinds_fail_or_stay() {
+    let unknown = || {
+        let mut key = b"b".to_vec();
+        key.extend_from_slice(&pack_trailer(7, 0x55).to_le_bytes());
+        let older = encode(b"b", 5, Kind::Value);
+        vec![
+            (encode(b"a", 9, Kind::Value), Vec::new()),
+            (key, b"?".to_vec()),
+            (older, b"old".to_vec()),
+        ]
+    };
+    let mut cursor = over_entries(unknown(), rules());
+    assert_eq!(
+        shown(&mut cursor),
+        "a@9 Corruption: internal key of unknown kind 0x55 in a compaction"
+    );
+    assert!(!cursor.valid());
+    let keep = CompactionRules {
+        keep_unknown_kinds: true,
+        bottommost: true,
+        beyond: BeyondOutput::nothing(UserComparator::Bytewise),
+        ..rules()
+    };
+    let mut cursor = over_entries(unknown(), keep);
+    assert_eq!(shown(&mut cursor), "a@0 !kind:625507000000000000 ~b@0:old");
+    assert_eq!(cursor.stats().num_input_corrupt_records, 1);
+}
+
+/// A cursor whose keys are taken as they are, and that fails at its end.
+struct Broken {
+    keys: Vec<&'static [u8]>,
+    at: usize,
+}
+
+impl Cursor for Broken {
+    fn valid(&self) -> bool {
+        self.at < self.keys.len()
+    }
+    fn seek_to_first(&mut self) {
+        self.at = 0;
+    }
+    fn seek_to_last(&mut self) {
+        unreachable!("a compaction goes forward")
+    }
+    fn seek(&mut self, _: &[u8]) {
+        self.at = 0;
+    }
+    fn seek_for_prev(&mut self, _: &[u8]) {
+        unreachable!("a compaction goes forward")
+    }
+    fn next(&mut self) {
+        self.at += 1;
+    }
+    fn prev(&mut self) {
+        unreachable!("a compaction goes forward")
+    }
+    fn key(&self) -> &[u8] {
+        self.keys[self.at]
+    }
+    fn value(&self) -> &[u8] {
+        b""
+    }
+    fn status(&self) -> Result<()> {
+        match self.valid() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Io, "gone")),
+        }
+    }
+}
+
+#[test]
+fn short_keys_are_corruption_wherever_they_come() {
+    let lists: [&[&'static [u8]]; 4] = [
+        &[b"short"],
+        &[b"a\x01\x01\0\0\0\0\0\0", b"short"],
+        &[b"a\x07\x01\0\0\0\0\0\0", b"short"],
+        &[b"a\x02\x01\0\0\0\0\0\0", b""],
+    ];
+    for keys in lists {
+        let merging = CompactionRules {
+            merge_operator: base::merge::builtin("put"),
+            ..rules()
+        };
+        let mut cursor = CompactionCursor::new(
+            Broken {
+                keys: keys.to_vec(),
+                at: 0,
+            },
+            merging,
+        );
+        cursor.seek_to_first();
+        while cursor.valid() {
+            cursor.next();
+        }
+        assert!(cursor.status().unwrap_err().is_corruption(), "{keys:?}");
+    }
+}
+
+#[test]
+fn an_error_of_the_input_is_no_end() {
+    // The operand must not become a value: its base may lie behind the error.
+    let keys: Vec<&'static [u8]> = vec![b"a\x02\x01\0\0\0\0\0\0"];
+    let merging = CompactionRules {
+        merge_operator: base::merge::builtin("put"),
+        bottommost: true,
+        beyond: BeyondOutput::nothing(UserComparator::Bytewise),
+        ..rules()
+    };
+    let mut cursor = CompactionCursor::new(Broken { keys, at: 0 }, merging);
+    cursor.seek_to_first();
+    assert_eq!(shown(&mut cursor), "a@1#merge IO error: gone");
+}
+
+#[test]
+fn cancelling_stops_it_among_dropped_entries() {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let mut cursor = over(
+        "a@9:x a@5:y b@3:z",
+        CompactionRules {
+            cancelled: Some(Arc::clone(&cancelled)),
+            ..rules()
+        },
+    );
+    assert!(cursor.valid());
+    cancelled.store(true, Atomically::Relaxed);
+    cursor.next();
+    assert_eq!(cursor.status().unwrap_err().kind(), ErrorKind::Aborted);
+}
+
+/// Blobs are their indexes spelt out: `old:x` is garbage to be moved to `new:x`, `in:x` goes into the SST.
+#[derive(Default)]
+struct Blobs {
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Blobs {
+    fn note(&self, what: &str, index: &[u8]) {
+        self.log
+            .lock()
+            .unwrap()
+            .push(format!("{what} {}", String::from_utf8_lossy(index)));
+    }
+}
+
+impl BlobHook for Blobs {
+    fn min_blob_size(&self) -> usize {
+        5
+    }
+    fn extract(&mut self, _: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<bool> {
+        if value.starts_with(b"stay") {
+            return Ok(false);
+        }
+        index.extend_from_slice(b"new:");
+        index.extend_from_slice(value);
+        Ok(true)
+    }
+    fn relocate(&mut self, _: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<Relocation> {
+        if let Some(value) = index.strip_prefix(b"old:") {
+            out.extend_from_slice(b"new:");
+            out.extend_from_slice(value);
+            return Ok(Relocation::Moved);
+        }
+        if let Some(value) = index.strip_prefix(b"in:") {
+            out.extend_from_slice(value);
+            return Ok(Relocation::Inlined);
+        }
+        Ok(Relocation::Keep)
+    }
+    fn fetch(&mut self, _: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let text = String::from_utf8_lossy(index);
+        let (_, value) = text
+            .split_once(':')
+            .ok_or_else(|| Error::corruption("no blob index"))?;
+        out.extend_from_slice(value.as_bytes());
+        Ok(())
+    }
+    fn enter(&mut self, _: &[u8], index: &[u8]) -> Result<()> {
+        self.note("in", index);
+        Ok(())
+    }
+    fn leave(&mut self, _: &[u8], index: &[u8]) -> Result<()> {
+        self.note("out", index);
+        Ok(())
+    }
+}
+
+/// The entries shown, and what the blob hook was told.
+fn with_blobs(text: &str, mut rules: CompactionRules) -> (String, String) {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    rules.blobs = Some(Box::new(Blobs {
+        log: Arc::clone(&log),
+    }));
+    rules.merge_operator = base::merge::builtin("stringappend");
+    let shown = shown(&mut over(text, rules));
+    let log = log.lock().unwrap().join(", ");
+    (shown, log)
+}
+
+#[test]
+fn values_move_into_blob_files_and_between_them() {
+    let text = "a@1:tiny b@1:large c@1:stay_here d@1#blob:old\\x3ad e@1#blob:in\\x3ae f@1#blob:cur\\x3af";
+    let (entries, log) = with_blobs(text, rules());
+    assert_eq!(
+        entries,
+        "a@1:tiny b@1#blob:new\\x3alarge c@1:stay_here d@1#blob:new\\x3ad e@1:e f@1#blob:cur\\x3af"
+    );
+    assert_eq!(
+        log,
+        "out new:large, in old:d, out new:d, in in:e, in cur:f, out cur:f"
+    );
+}
+
+#[test]
+fn every_blob_that_is_dropped_is_known() {
+    // Hidden, deleted, behind a single deletion, under operands.
+    let text = "a@9:x a@5#blob:cur\\x3a1 b@9#del b@5#blob:cur\\x3a2 c@9#sdel c@5#blob:cur\\x3a3 \
+                d@9#merge:m d@5#blob:cur\\x3a4";
+    let bottom = CompactionRules {
+        bottommost: true,
+        beyond: BeyondOutput::nothing(UserComparator::Bytewise),
+        ..rules()
+    };
+    let (entries, log) = with_blobs(text, bottom);
+    assert_eq!(entries, "a@0:x d@0:4\\x2cm");
+    assert_eq!(log, "in cur:1, in cur:2, in cur:3, in cur:4");
+}
+
+/// Decides by key, and by value where the key does not say it.
+struct ByKey;
+
+impl CompactionFilter for ByKey {
+    fn filter(&mut self, _: usize, _: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        assert_eq!(value_type, ValueType::Value);
+        Decision::ChangeValue([b"saw_", value].concat())
+    }
+    fn filter_blob_by_key(&mut self, _: usize, key: &[u8]) -> Option<Decision> {
+        match key {
+            b"a" => Some(Decision::Keep),
+            b"b" => Some(Decision::Remove),
+            b"c" => Some(Decision::RemoveAndSkipUntil(b"e".to_vec())),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn filters_read_blobs_only_if_they_must() {
+    let text =
+        "a@9#blob:cur\\x3a1 b@9#blob:cur\\x3a2 c@9#blob:cur\\x3a3 d@9#blob:cur\\x3a4 e@9#blob:cur\\x3a5";
+    let filtered = || CompactionRules {
+        filter: Some(Box::new(ByKey)),
+        ..rules()
+    };
+    let (entries, log) = with_blobs(text, filtered());
+    assert_eq!(entries, "a@9#blob:cur\\x3a1 b@9#del e@9#blob:new\\x3asaw_5");
+    assert_eq!(
+        log,
+        "in cur:1, out cur:1, in cur:2, in cur:3, in cur:4, in cur:5, out new:saw_5"
+    );
+
+    let mut cursor = over("e@9#blob:cur\\x3a5", filtered());
+    assert_eq!(
+        shown(&mut cursor),
+        "Not implemented: a compaction filter needs to read a blob"
+    );
+}
+
+#[test]
+fn operands_the_operator_refuses_stay() {
+    struct Refusing;
+    impl MergeOperator for Refusing {
+        fn name(&self) -> &str {
+            "Refusing"
+        }
+        fn full_merge(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]]) -> Option<Vec<u8>> {
+            None
+        }
+    }
+    let bottom = CompactionRules {
+        merge_operator: Some(Arc::new(Refusing)),
+        bottommost: true,
+        beyond: BeyondOutput::nothing(UserComparator::Bytewise),
+        ..rules()
+    };
+    let mut cursor = over(
+        "a@9#merge:2 a@8#merge:1 a@7:0 a@6:old b@5#merge:x c@4#merge:y c@3#del c@2:z",
+        bottom,
+    );
+    assert_eq!(
+        shown(&mut cursor),
+        "a@9#merge:2 ~a@8#merge:1 ~a@0:0 b@5#merge:x c@4#merge:y"
+    );
+    assert_eq!(cursor.stats().num_merge_failures, 4);
+}
+
+#[test]
+fn operands_that_combine_in_part_keep_their_order() {
+    /// Combines operands that begin with the same byte.
+    struct ByFirstByte;
+    impl MergeOperator for ByFirstByte {
+        fn name(&self) -> &str {
+            "ByFirstByte"
+        }
+        fn full_merge(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]]) -> Option<Vec<u8>> {
+            None
+        }
+        fn partial_merge(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+            (older[0] == newer[0]).then(|| [older, &newer[1..]].concat())
+        }
+    }
+    let merging = CompactionRules {
+        merge_operator: Some(Arc::new(ByFirstByte)),
+        ..rules()
+    };
+    let mut cursor = over(
+        "k@9#merge:a5 k@8#merge:a4 k@7#merge:a3 k@6#merge:b2 k@5#merge:a1 k@4#merge:a0",
+        merging,
+    );
+    assert_eq!(shown(&mut cursor), "k@9#merge:a345 ~k@6#merge:b2 ~k@5#merge:a01");
+}

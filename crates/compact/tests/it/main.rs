@@ -1,0 +1,6 @@
+//! Tests of what compactions decide and do, by text and by chance.
+
+mod cursor;
+mod history;
+mod picker;
+mod text;
