@@ -8,16 +8,35 @@ use compact::stall::StallCondition;
 /// Something the engine did or met. Its `Display` is one line, the same everywhere.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the fields are what their names say; units stand in the names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are what their names say; units stand in the names"
+)]
 pub enum Event {
     /// A memtable was written to a table.
-    Flushed { family: String, file: u64, entries: u64, bytes: u64, micros: u64 },
+    Flushed {
+        family: String,
+        file: u64,
+        entries: u64,
+        bytes: u64,
+        micros: u64,
+    },
     /// Files were merged into others.
-    Compacted { family: String, plan: String, outputs: Vec<u64>, bytes_read: u64, bytes_written: u64, micros: u64 },
+    Compacted {
+        family: String,
+        plan: String,
+        outputs: Vec<u64>,
+        bytes_read: u64,
+        bytes_written: u64,
+        micros: u64,
+    },
     /// Files went down a level as they are.
     Moved { family: String, plan: String },
     /// Writes are slowed or stopped, or no longer are.
-    Stall { family: String, condition: StallCondition },
+    Stall {
+        family: String,
+        condition: StallCondition,
+    },
     /// A background job failed; the database takes no more writes.
     BackgroundError { action: &'static str, error: Error },
     /// A file was deleted.
@@ -31,10 +50,26 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::Flushed { family, file, entries, bytes, micros } => {
-                write!(f, "[{family}] flushed {entries} entries to {file:06}.sst: {bytes} bytes in {micros} us")
+            Event::Flushed {
+                family,
+                file,
+                entries,
+                bytes,
+                micros,
+            } => {
+                write!(
+                    f,
+                    "[{family}] flushed {entries} entries to {file:06}.sst: {bytes} bytes in {micros} us"
+                )
             }
-            Event::Compacted { family, plan, outputs, bytes_read, bytes_written, micros } => write!(
+            Event::Compacted {
+                family,
+                plan,
+                outputs,
+                bytes_read,
+                bytes_written,
+                micros,
+            } => write!(
                 f,
                 "[{family}] compacted {plan}: {bytes_read} bytes read, {bytes_written} written to {} files in {micros} us",
                 outputs.len()
@@ -44,7 +79,9 @@ impl fmt::Display for Event {
             Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),
             Event::FileDeleted { path } => write!(f, "deleted {path}"),
             Event::WalDropped { path, reason } => write!(f, "recovery dropped part of {path}: {reason}"),
-            Event::UnknownOption { section, name } => write!(f, "OPTIONS [{section}] {name}: unknown option, kept"),
+            Event::UnknownOption { section, name } => {
+                write!(f, "OPTIONS [{section}] {name}: unknown option, kept")
+            }
         }
     }
 }

@@ -119,7 +119,10 @@ impl Stats {
 
     /// One line a ticker, as RocksDB prints them.
     pub fn text(&self) -> String {
-        Ticker::ALL.iter().map(|&ticker| format!("{} COUNT : {}\n", ticker.name(), self.get(ticker))).collect()
+        Ticker::ALL
+            .iter()
+            .map(|&ticker| format!("{} COUNT : {}\n", ticker.name(), self.get(ticker)))
+            .collect()
     }
 }
 

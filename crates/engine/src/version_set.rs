@@ -52,7 +52,8 @@ impl VersionSet {
 
     /// Takes note that a file of that number exists.
     pub fn mark_used(&self, number: u64) {
-        self.next_file.fetch_max(number.saturating_add(1), Ordering::Relaxed);
+        self.next_file
+            .fetch_max(number.saturating_add(1), Ordering::Relaxed);
     }
 
     /// The number the next file will get.
@@ -62,7 +63,10 @@ impl VersionSet {
 
     /// The number of the MANIFEST being written, 0 before there is one.
     pub fn manifest_number(&self) -> u64 {
-        self.manifest.lock().as_ref().map_or(0, |manifest| manifest.number)
+        self.manifest
+            .lock()
+            .as_ref()
+            .map_or(0, |manifest| manifest.number)
     }
 
     /// Begins a MANIFEST that holds `state`, makes it durable, and makes CURRENT name it. Until CURRENT is renamed the old
@@ -92,8 +96,9 @@ impl VersionSet {
     /// Appends one edit and syncs it.
     fn append(&self, edit: &VersionEdit) -> Result<()> {
         let mut guard = self.manifest.lock();
-        let manifest =
-            guard.as_mut().ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
+        let manifest = guard
+            .as_mut()
+            .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
         let mut record = Vec::new();
         edit.encode(&mut record);
         manifest.log.add_record(&record)?;
@@ -101,23 +106,41 @@ impl VersionSet {
     }
 
     fn too_large(&self) -> bool {
-        self.manifest.lock().as_ref().is_some_and(|manifest| manifest.log.len() > self.max_size)
+        self.manifest
+            .lock()
+            .as_ref()
+            .is_some_and(|manifest| manifest.log.len() > self.max_size)
     }
 
     /// Closes the MANIFEST.
     pub fn close(&self) -> Result<()> {
-        self.manifest.lock().take().map_or(Ok(()), |mut manifest| manifest.log.close())
+        self.manifest
+            .lock()
+            .take()
+            .map_or(Ok(()), |mut manifest| manifest.log.close())
     }
 }
 
 /// Makes CURRENT name MANIFEST `number`: written beside it, synced, renamed over it, and the directory synced.
 pub(crate) fn set_current(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<()> {
     let name = format!("MANIFEST-{number:06}\n");
-    replace_file(fs, dir, &filename::temp(dir, number), &filename::current(dir), name.as_bytes())
+    replace_file(
+        fs,
+        dir,
+        &filename::temp(dir, number),
+        &filename::current(dir),
+        name.as_bytes(),
+    )
 }
 
 /// Puts a small file in place so that a crash leaves the old content or the new.
-pub(crate) fn replace_file(fs: &dyn FileSystem, dir: &Path, temp: &Path, path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn replace_file(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    temp: &Path,
+    path: &Path,
+    content: &[u8],
+) -> Result<()> {
     let mut file = fs.create(temp, &CreateOptions::default())?;
     file.append(content)?;
     file.sync()?;
@@ -129,7 +152,11 @@ pub(crate) fn replace_file(fs: &dyn FileSystem, dir: &Path, temp: &Path, path: &
 impl DbInner {
     /// Records a change of files of the family it names and installs the version that comes of it. Releases the database
     /// mutex while it writes. A failed write latches the database: whether the MANIFEST holds the edit is not known.
-    pub(crate) fn apply_edit(&self, state: &mut MutexGuard<'_, DbState>, mut edit: VersionEdit) -> Result<()> {
+    pub(crate) fn apply_edit(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        mut edit: VersionEdit,
+    ) -> Result<()> {
         self.wait_for_manifest(state);
         let id = edit.column_family;
         let (old, family) = {
@@ -165,7 +192,10 @@ impl DbInner {
         }
         for (level, number) in &edit.deleted_files {
             let stays = edit.new_files.iter().any(|(_, file)| file.number == *number);
-            let file = old.files(*level as usize).iter().find(|file| file.number == *number);
+            let file = old
+                .files(*level as usize)
+                .iter()
+                .find(|file| file.number == *number);
             if let Some(file) = file.filter(|_| !stays) {
                 family.tables.mark_obsolete(file);
             }

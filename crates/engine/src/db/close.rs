@@ -22,7 +22,11 @@ impl DbInner {
         let unlogged = self.writer.lock().unlogged;
         let flushed = if unlogged && !self.read_only && !self.options.avoid_flush_during_shutdown {
             let state = self.state.lock();
-            let families: Vec<_> = state.families.values().map(|family| family.family.clone()).collect();
+            let families: Vec<_> = state
+                .families
+                .values()
+                .map(|family| family.family.clone())
+                .collect();
             drop(state);
             self.flush(&FlushOptions::default(), &families)
         } else {
@@ -41,7 +45,12 @@ impl DbInner {
             // A panic in a background thread has printed itself; there is nobody to hand it to.
             let _ = thread.join();
         }
-        let closed_wal = self.writer.lock().wal.take().map_or(Ok(()), |mut wal| wal.close());
+        let closed_wal = self
+            .writer
+            .lock()
+            .wal
+            .take()
+            .map_or(Ok(()), |mut wal| wal.close());
         let closed_manifest = self.versions.close();
         drop(self.lock.lock().take());
         flushed.and(closed_wal).and(closed_manifest)

@@ -39,7 +39,11 @@ impl Db {
     /// All column families, by id.
     pub fn column_families(&self) -> Vec<ColumnFamily> {
         let state = self.inner().state.lock();
-        state.families.values().map(|family| ColumnFamily(family.family.clone())).collect()
+        state
+            .families
+            .values()
+            .map(|family| ColumnFamily(family.family.clone()))
+            .collect()
     }
 
     /// Creates a column family. `InvalidArgument` if there is one of that name.
@@ -75,7 +79,10 @@ pub(crate) fn assemble(
     let cmp = version.cmp().clone();
     let stored_extractor = || stored.and_then(|stored| prefix::builtin(stored.prefix_extractor.as_deref()?));
     let prefix_extractor = options.prefix_extractor.clone().or_else(stored_extractor);
-    let merger = match (&options.merge_operator, stored.and_then(|stored| stored.merge_operator.as_deref())) {
+    let merger = match (
+        &options.merge_operator,
+        stored.and_then(|stored| stored.merge_operator.as_deref()),
+    ) {
         (Some(operator), _) => Merger::Operator(operator.clone()),
         (None, Some(text)) => stored_merger(text),
         (None, None) => Merger::Unknown(String::new()),
@@ -99,8 +106,11 @@ pub(crate) fn assemble(
         shared.open_limit.clone(),
         shared.obsolete.clone(),
     );
-    let super_version =
-        SuperVersion { mem: new_memtable(&cmp), immutable: Vec::new(), version: version.clone() };
+    let super_version = SuperVersion {
+        mem: new_memtable(&cmp),
+        immutable: Vec::new(),
+        version: version.clone(),
+    };
     Arc::new(Family {
         id,
         name: name.to_owned(),
@@ -124,15 +134,24 @@ fn stored_merger(text: &str) -> Merger {
     let Some(inner) = inner else {
         return match merge::builtin(text) {
             Some(operator) => Merger::Operator(operator),
-            None => Merger::Unknown(if text == "nullptr" { String::new() } else { text.to_owned() }),
+            None => Merger::Unknown(if text == "nullptr" {
+                String::new()
+            } else {
+                text.to_owned()
+            }),
         };
     };
     let field = |name: &str| {
-        inner.split(';').find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('=')).unwrap_or_default()
+        inner
+            .split(';')
+            .find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('='))
+            .unwrap_or_default()
     };
     let id = field("id");
     if id == "StringAppendOperator" || id == "StringAppendTESTOperator" {
-        return Merger::Operator(Arc::new(merge::StringAppend::new(field("delimiter"))) as Arc<dyn MergeOperator>);
+        return Merger::Operator(
+            Arc::new(merge::StringAppend::new(field("delimiter"))) as Arc<dyn MergeOperator>
+        );
     }
     stored_merger(id)
 }
@@ -143,7 +162,12 @@ pub(crate) fn new_memtable(cmp: &InternalComparator) -> Arc<Memtable> {
 }
 
 /// A family's state as it is opened: no rows in memory.
-pub(crate) fn fresh_state(family: Arc<Family>, version: Arc<Version>, log_number: u64, first_wal: u64) -> FamilyState {
+pub(crate) fn fresh_state(
+    family: Arc<Family>,
+    version: Arc<Version>,
+    log_number: u64,
+    first_wal: u64,
+) -> FamilyState {
     let table = family.super_version.load().mem.clone();
     let mut state = FamilyState {
         family,
@@ -197,7 +221,9 @@ impl DbInner {
         let mut state = self.state.lock();
         state.check_writable()?;
         if self.family_by_name(name).is_some() {
-            return Err(Error::invalid_argument(format!("Column family already exists: {name}")));
+            return Err(Error::invalid_argument(format!(
+                "Column family already exists: {name}"
+            )));
         }
         let id = state.max_family + 1;
         let cmp = InternalComparator::new(options.comparator.clone());
@@ -214,7 +240,9 @@ impl DbInner {
         };
         state.max_family = id;
         self.log_edit(&mut state, edit)?;
-        state.families.insert(id, fresh_state(family.clone(), version, wal, wal));
+        state
+            .families
+            .insert(id, fresh_state(family.clone(), version, wal, wal));
         self.reindex(&state);
         drop(state);
         drop(writer);
@@ -232,12 +260,17 @@ impl DbInner {
         let mut state = self.state.lock();
         state.check_writable()?;
         family.check_writable()?;
-        let edit =
-            VersionEdit { column_family: family.id, column_family_drop: true, ..VersionEdit::default() };
+        let edit = VersionEdit {
+            column_family: family.id,
+            column_family_drop: true,
+            ..VersionEdit::default()
+        };
         self.log_edit(&mut state, edit)?;
         family.dropped.store(true, Ordering::Release);
         if let Some(gone) = state.families.remove(&family.id) {
-            gone.version.all_files().for_each(|(_, file)| family.tables.mark_obsolete(file));
+            gone.version
+                .all_files()
+                .for_each(|(_, file)| family.tables.mark_obsolete(file));
             let blobs = gone.version.blob_files().values();
             blobs.for_each(|blob| family.values.blobs.mark_obsolete(blob, &self.obsolete));
         }
@@ -254,7 +287,9 @@ impl DbInner {
         let mut index = super::FamilyIndex::default();
         for family in state.families.values() {
             index.by_id.insert(family.family.id, family.family.clone());
-            index.by_name.insert(family.family.name.clone(), family.family.clone());
+            index
+                .by_name
+                .insert(family.family.name.clone(), family.family.clone());
         }
         self.index.store(Arc::new(index));
     }

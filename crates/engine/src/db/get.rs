@@ -24,17 +24,33 @@ impl Db {
     /// The value of `key` in the default family, or `None`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let family = &self.inner().default_family;
-        Ok(self.inner().get(&ReadOptions::default(), family, key)?.map(PinnedValue::into_vec))
+        Ok(self
+            .inner()
+            .get(&ReadOptions::default(), family, key)?
+            .map(PinnedValue::into_vec))
     }
 
     /// The value of `key`, or `None`.
-    pub fn get_opt(&self, options: &ReadOptions, family: &ColumnFamily, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.inner().get(options, &family.0, key)?.map(PinnedValue::into_vec))
+    pub fn get_opt(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        Ok(self
+            .inner()
+            .get(options, &family.0, key)?
+            .map(PinnedValue::into_vec))
     }
 
     /// The value of `key` where it lies, without a copy if that is a block of a table; or `None`.
     /// Takes no lock and allocates nothing when the block is in the cache.
-    pub fn get_pinned(&self, options: &ReadOptions, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
+    pub fn get_pinned(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue>> {
         self.inner().get(options, &family.0, key)
     }
 
@@ -125,16 +141,20 @@ impl GetContext<'_> {
                 Base::Nothing => Ok(None),
                 Base::Entry(kind, value) => {
                     let mut plain = Vec::new();
-                    values.plain(kind, self.user_key, value, &mut plain).map(|()| Some(PinnedValue::owned(plain)))
+                    values
+                        .plain(kind, self.user_key, value, &mut plain)
+                        .map(|()| Some(PinnedValue::owned(plain)))
                 }
             }
         } else {
             let operands: Vec<&[u8]> = self.operands.iter().rev().map(|operand| &operand[..]).collect();
-            values.merge_over(base, self.user_key, &operands).and_then(|(kind, bytes)| {
-                let mut plain = Vec::new();
-                values.plain(kind, self.user_key, &bytes, &mut plain)?;
-                Ok(Some(PinnedValue::owned(plain)))
-            })
+            values
+                .merge_over(base, self.user_key, &operands)
+                .and_then(|(kind, bytes)| {
+                    let mut plain = Vec::new();
+                    values.plain(kind, self.user_key, &bytes, &mut plain)?;
+                    Ok(Some(PinnedValue::owned(plain)))
+                })
         };
         self.outcome = Some(outcome);
     }
@@ -155,7 +175,12 @@ impl DbInner {
         }
     }
 
-    pub(crate) fn get(&self, options: &ReadOptions, family: &Arc<Family>, key: &[u8]) -> Result<Option<PinnedValue>> {
+    pub(crate) fn get(
+        &self,
+        options: &ReadOptions,
+        family: &Arc<Family>,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue>> {
         let super_version = family.super_version.load();
         let seqno = self.read_seqno(options);
         self.get_from(&super_version, seqno, options, family, key)
@@ -174,10 +199,17 @@ impl DbInner {
             return self.get_at_timestamp(super_version, seqno, options, family, key);
         }
         if options.timestamp.is_some() {
-            return Err(Error::invalid_argument("the column family has no timestamps, but the read names one"));
+            return Err(Error::invalid_argument(
+                "the column family has no timestamps, but the read names one",
+            ));
         }
-        let mut context =
-            GetContext { family, user_key: key, covering: 0, operands: Vec::new(), outcome: None };
+        let mut context = GetContext {
+            family,
+            user_key: key,
+            covering: 0,
+            operands: Vec::new(),
+            outcome: None,
+        };
         search_memtables(super_version, seqno, &mut context);
         if context.done() {
             self.stats.count(Ticker::MemtableHit, 1);
@@ -208,7 +240,11 @@ impl DbInner {
         let version = &super_version.version;
         let user = context.family.cmp.user();
         let lookup = LookupKey::new(context.user_key, seqno, user);
-        let read = BlockReadOptions { verify_checksums: options.verify_checksums, fill_cache: options.fill_cache, ..Default::default() };
+        let read = BlockReadOptions {
+            verify_checksums: options.verify_checksums,
+            fill_cache: options.fill_cache,
+            ..Default::default()
+        };
         for file in version.files(0) {
             if file.overlaps(user, Some(context.user_key), Some(context.user_key)) {
                 search_table(file, &lookup, &read, context)?;
@@ -227,7 +263,14 @@ impl DbInner {
                 }
                 search_table(file, &lookup, &read, context)?;
                 if context.done() {
-                    self.stats.count(if level == 1 { Ticker::GetHitL1 } else { Ticker::GetHitL2AndUp }, 1);
+                    self.stats.count(
+                        if level == 1 {
+                            Ticker::GetHitL1
+                        } else {
+                            Ticker::GetHitL2AndUp
+                        },
+                        1,
+                    );
                     return Ok(());
                 }
             }
@@ -244,11 +287,20 @@ impl DbInner {
         family: &Arc<Family>,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
-        let options = ReadOptions { iterate_lower_bound: None, iterate_upper_bound: None, ..options.clone() };
+        let options = ReadOptions {
+            iterate_lower_bound: None,
+            iterate_upper_bound: None,
+            ..options.clone()
+        };
         let mut iter = self.iterator_over(super_version.clone(), seqno, family, &options);
         iter.status()?;
         iter.seek(key);
-        let found = iter.valid() && family.cmp.user().compare_without_timestamp(iter.key(), key).is_eq();
+        let found = iter.valid()
+            && family
+                .cmp
+                .user()
+                .compare_without_timestamp(iter.key(), key)
+                .is_eq();
         iter.status()?;
         Ok(found.then(|| iter.value_pinned()))
     }
@@ -261,9 +313,13 @@ fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut Ge
         }
         let tombstones = mem.range_tombstones();
         if !tombstones.is_empty() {
-            context.covering = context.covering.max(tombstones.covering_seqno(context.user_key, seqno));
+            context.covering = context
+                .covering
+                .max(tombstones.covering_seqno(context.user_key, seqno));
         }
-        mem.get(context.user_key, seqno, |seqno, kind, value| context.visit(seqno, kind, Found::Memory(value, mem)));
+        mem.get(context.user_key, seqno, |seqno, kind, value| {
+            context.visit(seqno, kind, Found::Memory(value, mem))
+        });
         if context.done() {
             return;
         }
@@ -290,13 +346,17 @@ fn search_table(
             context.covering = context.covering.max(covering);
         }
         let mut damaged = None;
-        table.get(lookup, read, &mut |key, value| match ParsedInternalKey::parse(key) {
-            Ok(entry) => context.visit(entry.seqno, entry.kind, Found::Table(value)),
-            Err(error) => {
-                damaged = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
+        table.get(
+            lookup,
+            read,
+            &mut |key, value| match ParsedInternalKey::parse(key) {
+                Ok(entry) => context.visit(entry.seqno, entry.kind, Found::Table(value)),
+                Err(error) => {
+                    damaged = Some(error);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
         damaged.map_or(Ok(()), Err)
     })
 }

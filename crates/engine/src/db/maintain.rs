@@ -13,7 +13,8 @@ use crate::options::{CompactRangeOptions, FlushOptions, WriteOptions};
 impl Db {
     /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
     pub fn flush(&self, options: &FlushOptions) -> Result<()> {
-        self.inner().flush(options, &[self.inner().default_family.clone()])
+        self.inner()
+            .flush(options, &[self.inner().default_family.clone()])
     }
 
     /// Writes the memtables of `families` to tables, so that no WAL is needed for them.
@@ -70,7 +71,10 @@ impl DbInner {
         self.wait_until(&mut state, |state| {
             pending.iter().all(|(id, newest)| {
                 state.families.get(id).is_none_or(|family| {
-                    !family.immutable.iter().any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
+                    !family
+                        .immutable
+                        .iter()
+                        .any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
                 })
             })
         })
@@ -111,8 +115,10 @@ impl DbInner {
         let mut state = self.state.lock();
         self.wait_until(&mut state, |state| {
             let idle = state.running_flushes == 0 && state.running_compactions == 0;
-            idle && state.families.values().all(|family| !family.wants_flush() && !self.wants_compaction(state, family))
+            idle && state
+                .families
+                .values()
+                .all(|family| !family.wants_flush() && !self.wants_compaction(state, family))
         })
     }
-
 }

@@ -160,17 +160,33 @@ impl Db {
 
     /// Sets `key` to `value` in the default family.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.single(&WriteOptions::default(), &self.inner().default_family, key, SingleKind::Put(value))
+        self.single(
+            &WriteOptions::default(),
+            &self.inner().default_family,
+            key,
+            SingleKind::Put(value),
+        )
     }
 
     /// Sets `key` to `value`.
-    pub fn put_opt(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put_opt(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
         self.single(options, &family.0, key, SingleKind::Put(value))
     }
 
     /// Deletes `key` of the default family, whether or not it exists.
     pub fn delete(&self, key: &[u8]) -> Result<()> {
-        self.single(&WriteOptions::default(), &self.inner().default_family, key, SingleKind::Delete)
+        self.single(
+            &WriteOptions::default(),
+            &self.inner().default_family,
+            key,
+            SingleKind::Delete,
+        )
     }
 
     /// Deletes `key`, whether or not it exists.
@@ -185,13 +201,25 @@ impl Db {
     }
 
     /// Adds `operand` to what `key` holds, by the family's merge operator, when it is next read or compacted.
-    pub fn merge(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+    ) -> Result<()> {
         self.single(options, &family.0, key, SingleKind::Merge(operand))
     }
 
     /// Deletes every key from `begin` up to `end`, exclusive. Costs one write, whatever it covers.
     /// `InvalidArgument` if `end` comes before `begin`.
-    pub fn delete_range(&self, options: &WriteOptions, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range(
+        &self,
+        options: &WriteOptions,
+        family: &ColumnFamily,
+        begin: &[u8],
+        end: &[u8],
+    ) -> Result<()> {
         self.single(options, &family.0, begin, SingleKind::DeleteRange(end))
     }
 
@@ -207,13 +235,33 @@ impl Db {
     }
 
     #[inline]
-    fn single(&self, options: &WriteOptions, family: &Arc<Family>, key: &[u8], what: SingleKind<'_>) -> Result<()> {
+    fn single(
+        &self,
+        options: &WriteOptions,
+        family: &Arc<Family>,
+        key: &[u8],
+        what: SingleKind<'_>,
+    ) -> Result<()> {
         let inner = self.inner();
         if !inner.owns(family) {
-            return Err(Error::invalid_argument("the column family is one of another database"));
+            return Err(Error::invalid_argument(
+                "the column family is one of another database",
+            ));
         }
         inner.stats.count(Ticker::KeysWritten, 1);
-        inner.commit(options, Commit::Single(family, SingleOperation { family: family.id, key, what })).map(drop)
+        inner
+            .commit(
+                options,
+                Commit::Single(
+                    family,
+                    SingleOperation {
+                        family: family.id,
+                        key,
+                        what,
+                    },
+                ),
+            )
+            .map(drop)
     }
 
     /// Makes everything written so far durable, as [`WriteOptions::sync`] does for one write.
@@ -247,7 +295,10 @@ impl DbInner {
 
     /// Tells the listeners. Called with no lock held.
     pub(crate) fn notify(&self, event: &Event) {
-        self.options.listeners.iter().for_each(|listener| listener.on_event(event));
+        self.options
+            .listeners
+            .iter()
+            .for_each(|listener| listener.on_event(event));
     }
 
     /// Takes no more writes, because `action` failed. The first failure stays the reason.

@@ -100,7 +100,10 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
         if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
             return Err(Error::not_supported("merges in families with timestamps"));
         }
-        let compressions = options.compression_per_level.iter().chain(&options.bottommost_compression);
+        let compressions = options
+            .compression_per_level
+            .iter()
+            .chain(&options.bottommost_compression);
         for compression in compressions.chain([&options.compression]) {
             codec::compression::Compressor::new(*compression, &options.compression_opts, None)?;
         }
@@ -112,10 +115,18 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
 fn check_options(options: &Options) -> Result<()> {
     options.check()?;
     check_family_options(DEFAULT_COLUMN_FAMILY, &options.column_family)?;
-    options.column_families.iter().try_for_each(|(name, family)| check_family_options(name, family))?;
+    options
+        .column_families
+        .iter()
+        .try_for_each(|(name, family)| check_family_options(name, family))?;
     use codec::compression::CompressionType;
-    if !matches!(options.wal_compression, CompressionType::None | CompressionType::Zstd) {
-        return Err(Error::not_supported("wal_compression other than kNoCompression and kZSTD"));
+    if !matches!(
+        options.wal_compression,
+        CompressionType::None | CompressionType::Zstd
+    ) {
+        return Err(Error::not_supported(
+            "wal_compression other than kNoCompression and kZSTD",
+        ));
     }
     Ok(())
 }
@@ -140,12 +151,16 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
     }
     if !exists {
         if read_only || !options.create_if_missing {
-            return Err(Error::invalid_argument("does not exist (create_if_missing is false)").in_file(&current));
+            return Err(
+                Error::invalid_argument("does not exist (create_if_missing is false)").in_file(&current),
+            );
         }
         create(options, dir)?;
     }
     let (manifest_number, recorded) = read_manifest(options, dir)?;
-    let db = Db(Arc::new(Handle { inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded)?) }));
+    let db = Db(Arc::new(Handle {
+        inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded)?),
+    }));
     let inner = &db.0.inner;
     if read_only {
         inner.recover_read_only()?;
@@ -162,7 +177,11 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
 fn create(options: &Options, dir: &Path) -> Result<()> {
     let fs = &*options.fs;
     let wal_dir = options.wal_directory(dir);
-    if fs.list(&wal_dir)?.iter().any(|name| matches!(filename::parse(name), Some(FileKind::Wal(_)))) {
+    if fs
+        .list(&wal_dir)?
+        .iter()
+        .any(|name| matches!(filename::parse(name), Some(FileKind::Wal(_))))
+    {
         return Err(Error::corruption(
             "While creating a new Db, wal_dir contains existing log file: a database was here, and its CURRENT is gone",
         )
@@ -190,7 +209,13 @@ fn create(options: &Options, dir: &Path) -> Result<()> {
 }
 
 pub(crate) fn write_identity(fs: &dyn FileSystem, dir: &Path, db_id: &str) -> Result<()> {
-    replace_file(fs, dir, &filename::temp(dir, 0), &filename::identity(dir), db_id.as_bytes())
+    replace_file(
+        fs,
+        dir,
+        &filename::temp(dir, 0),
+        &filename::identity(dir),
+        db_id.as_bytes(),
+    )
 }
 
 /// What IDENTITY says, if there is one.
@@ -212,13 +237,22 @@ fn new_db_id() -> String {
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    format!(
+        "{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
 }
 
 /// The identity of a session: 20 characters of base 36.
 fn new_session_id() -> String {
     let mut rng = env::Rng::with_seed(env::fresh_seed());
-    (0..20).map(|_| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rng.usize(..36)])).collect()
+    (0..20)
+        .map(|_| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rng.usize(..36)]))
+        .collect()
 }
 
 /// The MANIFEST that CURRENT names: its number and what it says.
@@ -233,10 +267,14 @@ pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, Manif
         return Err(Error::corruption("CURRENT does not name a MANIFEST").in_file(&current));
     };
     let path = dir.join(&name);
-    let file = fs.open_random(&path, &OpenOptions::default()).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::corruption("CURRENT file points to a non-existent file").in_file(&path),
-        _ => error,
-    })?;
+    let file = fs
+        .open_random(&path, &OpenOptions::default())
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Error::corruption("CURRENT file points to a non-existent file").in_file(&path)
+            }
+            _ => error,
+        })?;
     let mut reader = wal::Reader::for_manifest(file);
     let mut replay = Replay::new();
     while let Some(record) = reader.read_record()? {
@@ -265,7 +303,10 @@ fn parse_current(text: &[u8]) -> Result<String> {
 
 /// The order a family is opened with: the built-in one it was written with, or the one the options supply under its name.
 fn comparator_for(options: &Options, family: &str, recorded: Option<&str>) -> Result<UserComparator> {
-    let named = options.column_families.get(family).or((family == DEFAULT_COLUMN_FAMILY).then_some(&options.column_family));
+    let named = options
+        .column_families
+        .get(family)
+        .or((family == DEFAULT_COLUMN_FAMILY).then_some(&options.column_family));
     let given = &options.family(family).comparator;
     match recorded {
         None => Ok(given.clone()),
@@ -293,12 +334,25 @@ fn assemble_db(
     recorded: ManifestState,
 ) -> Result<DbInner> {
     let fs = options.fs.clone();
-    let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), dir.to_path_buf(), options.listeners.clone()));
+    let obsolete = Arc::new(ObsoleteFiles::new(
+        fs.clone(),
+        dir.to_path_buf(),
+        options.listeners.clone(),
+    ));
     let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
-    let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions { capacity: DEFAULT_BLOCK_CACHE, ..CacheOptions::default() });
+    let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions {
+        capacity: DEFAULT_BLOCK_CACHE,
+        ..CacheOptions::default()
+    });
     // Components the options leave open are those the database was last opened with.
     let stored = OptionsFile::newest(&*fs, dir).unwrap_or_else(|error| {
-        notify(options, &Event::UnknownOption { section: "file".to_owned(), name: error.to_string() });
+        notify(
+            options,
+            &Event::UnknownOption {
+                section: "file".to_owned(),
+                name: error.to_string(),
+            },
+        );
         None
     });
     if let Some((_, stored)) = &stored {
@@ -306,11 +360,20 @@ fn assemble_db(
             notify(options, &Event::UnknownOption { section, name });
         }
     }
-    let shared = Shared { options, dir, block_cache: &block_cache, open_limit: &open_limit, obsolete: &obsolete };
+    let shared = Shared {
+        options,
+        dir,
+        block_cache: &block_cache,
+        open_limit: &open_limit,
+        obsolete: &obsolete,
+    };
     let mut state = DbState {
         families: BTreeMap::new(),
         max_family: recorded.max_column_family,
-        recorded: Recorded { db_id: recorded.db_id.clone(), unknown_fields: recorded.unknown_fields.clone() },
+        recorded: Recorded {
+            db_id: recorded.db_id.clone(),
+            unknown_fields: recorded.unknown_fields.clone(),
+        },
         wals: VecDeque::new(),
         background_error: None,
         manifest_busy: false,
@@ -331,7 +394,14 @@ fn assemble_db(
             )));
         }
         let version = Arc::new(family.version.with_num_levels(levels));
-        let assembled = assemble(&shared, id, &family.name, family_options, stored.as_ref(), &version);
+        let assembled = assemble(
+            &shared,
+            id,
+            &family.name,
+            family_options,
+            stored.as_ref(),
+            &version,
+        );
         if id == 0 {
             default_family = Some(assembled.clone());
         }
@@ -340,14 +410,22 @@ fn assemble_db(
         own.full_history_ts_low = family.full_history_ts_low;
         state.families.insert(id, own);
     }
-    let default_family = default_family.ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(dir))?;
+    let default_family = default_family
+        .ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(dir))?;
     let max_total_wal_size = match options.max_total_wal_size {
         0 => {
             let of = |family: &super::state::FamilyState| {
                 let options = &family.family.options;
-                options.write_buffer_size.saturating_mul(options.max_write_buffer_number as u64)
+                options
+                    .write_buffer_size
+                    .saturating_mul(options.max_write_buffer_number as u64)
             };
-            state.families.values().map(of).fold(0, u64::saturating_add).saturating_mul(4)
+            state
+                .families
+                .values()
+                .map(of)
+                .fold(0, u64::saturating_add)
+                .saturating_mul(4)
         }
         limit => limit,
     };
@@ -371,7 +449,10 @@ fn assemble_db(
         max_total_wal_size,
         snapshots: Arc::new(SnapshotList::default()),
         obsolete,
-        index: ArcSwap::from_pointee(FamilyIndex { by_id: HashMap::new(), by_name: HashMap::new() }),
+        index: ArcSwap::from_pointee(FamilyIndex {
+            by_id: HashMap::new(),
+            by_name: HashMap::new(),
+        }),
         default_family,
         stats: Arc::new(Stats::new(options.statistics)),
         open_limit,
@@ -389,16 +470,25 @@ fn assemble_db(
 }
 
 fn notify(options: &Options, event: &Event) {
-    options.listeners.iter().for_each(|listener| listener.on_event(event));
+    options
+        .listeners
+        .iter()
+        .for_each(|listener| listener.on_event(event));
 }
 
 impl DbInner {
     /// Creates the families the options name and the database lacks, if the options say so.
     fn create_missing_families(&self) -> Result<()> {
-        let missing = self.options.column_families.iter().filter(|(name, _)| self.family_by_name(name).is_none());
+        let missing = self
+            .options
+            .column_families
+            .iter()
+            .filter(|(name, _)| self.family_by_name(name).is_none());
         for (name, options) in missing {
             if !self.options.create_missing_column_families {
-                return Err(Error::invalid_argument(format!("Column family not found: {name}")));
+                return Err(Error::invalid_argument(format!(
+                    "Column family not found: {name}"
+                )));
             }
             self.add_column_family(name, options)?;
         }

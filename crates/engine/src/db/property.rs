@@ -62,8 +62,14 @@ impl Db {
         match name {
             "rocksdb.levelstats" => Some(level_stats(&version)),
             "rocksdb.sstables" => Some(sstables(&version)),
-            "rocksdb.stats" => Some(format!("{}{}", inner.family_stats(&family.0, &version), inner.db_stats())),
-            "rocksdb.cfstats" | "rocksdb.cfstats-no-file-histogram" => Some(inner.family_stats(&family.0, &version)),
+            "rocksdb.stats" => Some(format!(
+                "{}{}",
+                inner.family_stats(&family.0, &version),
+                inner.db_stats()
+            )),
+            "rocksdb.cfstats" | "rocksdb.cfstats-no-file-histogram" => {
+                Some(inner.family_stats(&family.0, &version))
+            }
             "rocksdb.dbstats" => Some(inner.db_stats()),
             "rocksdb.options-statistics" => Some(inner.stats.text()),
             _ => None,
@@ -79,18 +85,26 @@ impl Db {
     /// Memtables are not counted.
     pub fn approximate_sizes(&self, family: &ColumnFamily, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
         let version = family.0.super_version.load().version.clone();
-        ranges.iter().map(|(begin, end)| approximate_size(&family.0, &version, begin, end)).collect()
+        ranges
+            .iter()
+            .map(|(begin, end)| approximate_size(&family.0, &version, begin, end))
+            .collect()
     }
 
     /// The table files in use, of all families.
     pub fn live_files(&self) -> Vec<LiveFile> {
         let state = self.inner().state.lock();
-        let families: Vec<(Arc<Family>, Arc<Version>)> =
-            state.families.values().map(|family| (family.family.clone(), family.version.clone())).collect();
+        let families: Vec<(Arc<Family>, Arc<Version>)> = state
+            .families
+            .values()
+            .map(|family| (family.family.clone(), family.version.clone()))
+            .collect();
         drop(state);
         let of_family = |(family, version): &(Arc<Family>, Arc<Version>)| {
             let files = version.all_files();
-            files.map(|(level, file)| live_file(family, level, file)).collect::<Vec<_>>()
+            files
+                .map(|(level, file)| live_file(family, level, file))
+                .collect::<Vec<_>>()
         };
         families.iter().flat_map(of_family).collect()
     }
@@ -118,7 +132,10 @@ fn level_stats(version: &Version) -> String {
     let mut out = String::from("Level Files Size(MB)\n--------------------\n");
     for level in 0..version.num_levels() {
         let megabytes = version.level_bytes(level) as f64 / 1048576.0;
-        out.push_str(&format!("{level:3} {:8} {megabytes:8.0}\n", version.files(level).len()));
+        out.push_str(&format!(
+            "{level:3} {:8} {megabytes:8.0}\n",
+            version.files(level).len()
+        ));
     }
     out
 }
@@ -157,12 +174,15 @@ fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]
     let mut total = 0;
     for level in 0..version.num_levels() {
         for file in version.overlapping(level, Some(begin), Some(end)) {
-            let inside = family.cmp.compare(&file.smallest, &from).is_ge() && family.cmp.compare(&file.largest, &to).is_lt();
+            let inside = family.cmp.compare(&file.smallest, &from).is_ge()
+                && family.cmp.compare(&file.largest, &to).is_lt();
             total += if inside {
                 file.size
             } else {
                 family.tables.with_table(&file, |table| {
-                    Ok(table.approximate_offset_of(&to)?.saturating_sub(table.approximate_offset_of(&from)?))
+                    Ok(table
+                        .approximate_offset_of(&to)?
+                        .saturating_sub(table.approximate_offset_of(&from)?))
                 })?
             };
         }
@@ -175,7 +195,10 @@ impl DbInner {
         let name = name.strip_prefix("rocksdb.")?;
         let state = self.state.lock();
         let memtables = |family: &FamilyState| {
-            let immutable = family.immutable.iter().map(|immutable| immutable.memory.table.memory_usage() as u64);
+            let immutable = family
+                .immutable
+                .iter()
+                .map(|immutable| immutable.memory.table.memory_usage() as u64);
             family.mem.table.memory_usage() as u64 + immutable.sum::<u64>()
         };
         let own = state.families.get(&family.id);
@@ -189,13 +212,17 @@ impl DbInner {
             "cur-size-active-mem-table" => own?.mem.table.memory_usage() as u64,
             "cur-size-all-mem-tables" | "size-all-mem-tables" => memtables(own?),
             "num-entries-active-mem-table" => own?.mem.table.num_entries() as u64,
-            "num-entries-imm-mem-tables" => {
-                own?.immutable.iter().map(|immutable| immutable.memory.table.num_entries() as u64).sum()
-            }
+            "num-entries-imm-mem-tables" => own?
+                .immutable
+                .iter()
+                .map(|immutable| immutable.memory.table.num_entries() as u64)
+                .sum(),
             "num-deletes-active-mem-table" => own?.mem.table.num_deletes() as u64,
-            "num-deletes-imm-mem-tables" => {
-                own?.immutable.iter().map(|immutable| immutable.memory.table.num_deletes() as u64).sum()
-            }
+            "num-deletes-imm-mem-tables" => own?
+                .immutable
+                .iter()
+                .map(|immutable| immutable.memory.table.num_deletes() as u64)
+                .sum(),
             "estimate-num-keys" => {
                 drop(state);
                 return Some(self.estimate_num_keys(family));
@@ -203,18 +230,30 @@ impl DbInner {
             "estimate-table-readers-mem" => {
                 let version = own?.version.clone();
                 drop(state);
-                return Some(version.all_files().map(|(_, file)| family.tables.memory_usage(file)).sum());
+                return Some(
+                    version
+                        .all_files()
+                        .map(|(_, file)| family.tables.memory_usage(file))
+                        .sum(),
+                );
             }
             "num-snapshots" => self.snapshots.len() as u64,
             "oldest-snapshot-sequence" => self.snapshots.oldest().unwrap_or(0),
-            "estimate-live-data-size" | "total-sst-files-size" | "live-sst-files-size" => own?.version.total_bytes(),
+            "estimate-live-data-size" | "total-sst-files-size" | "live-sst-files-size" => {
+                own?.version.total_bytes()
+            }
             "estimate-pending-compaction-bytes" => own?.pending_compaction_bytes,
             "min-log-number-to-keep" => state.oldest_needed_wal(),
-            "base-level" => compact::levels::LevelTargets::new(&own?.version, &family.options.leveled()).base_level as u64,
-            "num-blob-files" => own?.version.blob_files().len() as u64,
-            "total-blob-file-size" | "live-blob-file-size" => {
-                own?.version.blob_files().values().map(|blob| blob.total_blob_bytes()).sum()
+            "base-level" => {
+                compact::levels::LevelTargets::new(&own?.version, &family.options.leveled()).base_level as u64
             }
+            "num-blob-files" => own?.version.blob_files().len() as u64,
+            "total-blob-file-size" | "live-blob-file-size" => own?
+                .version
+                .blob_files()
+                .values()
+                .map(|blob| blob.total_blob_bytes())
+                .sum(),
             "is-write-stopped" => u64::from(matches!(state.stall(), StallCondition::Stopped { .. })),
             "actual-delayed-write-rate" => match state.stall() {
                 StallCondition::Delayed { .. } => self.options.delayed_write_rate,
@@ -255,14 +294,27 @@ impl DbInner {
         for level in 0..version.num_levels() {
             let files = version.files(level);
             if !files.is_empty() {
-                let busy = files.iter().filter(|file| file.being_compacted.load(Ordering::Relaxed)).count();
+                let busy = files
+                    .iter()
+                    .filter(|file| file.being_compacted.load(Ordering::Relaxed))
+                    .count();
                 let megabytes = version.level_bytes(level) as f64 / 1048576.0;
-                let score = scores.levels.iter().find(|score| score.level == level).map_or(0.0, |score| score.score);
-                out.push_str(&format!("  L{level} {:6}/{busy:<2} {megabytes:8.2} MB {score:5.1}\n", files.len()));
+                let score = scores
+                    .levels
+                    .iter()
+                    .find(|score| score.level == level)
+                    .map_or(0.0, |score| score.score);
+                out.push_str(&format!(
+                    "  L{level} {:6}/{busy:<2} {megabytes:8.2} MB {score:5.1}\n",
+                    files.len()
+                ));
             }
         }
         if let Some(own) = state.families.get(&family.id) {
-            out.push_str(&format!("Estimated pending compaction bytes: {}\n", own.pending_compaction_bytes));
+            out.push_str(&format!(
+                "Estimated pending compaction bytes: {}\n",
+                own.pending_compaction_bytes
+            ));
             out.push_str(&format!("Write stall: {}\n", own.stall));
         }
         out

@@ -58,11 +58,16 @@ impl DbInner {
             state.wals.clear();
         } else {
             let sizes = wals.iter().map(|&number| {
-                let size = self.options.fs.size(&filename::wal(&self.wal_dir, number)).unwrap_or(0);
+                let size = self
+                    .options
+                    .fs
+                    .size(&filename::wal(&self.wal_dir, number))
+                    .unwrap_or(0);
                 LiveWal { number, size }
             });
             state.wals = sizes.collect();
-            self.older_wal_bytes.store(state.wals.iter().map(|wal| wal.size).sum(), Ordering::Relaxed);
+            self.older_wal_bytes
+                .store(state.wals.iter().map(|wal| wal.size).sum(), Ordering::Relaxed);
         }
         state.wals.push_back(LiveWal { number: wal, size: 0 });
         self.check_identity(&mut state)?;
@@ -75,7 +80,10 @@ impl DbInner {
         let mut writer = self.writer.lock();
         let log = self.create_wal(wal)?;
         if let Some(sync) = log.syncer() {
-            self.wal_tail.unsynced.lock().push(UnsyncedWal { number: wal, sync });
+            self.wal_tail
+                .unsynced
+                .lock()
+                .push(UnsyncedWal { number: wal, sync });
         }
         writer.wal = Some(log);
         drop(writer);
@@ -87,7 +95,11 @@ impl DbInner {
     pub(crate) fn recover_read_only(&self) -> Result<()> {
         let wals = self.wals_to_replay()?;
         self.replay(&wals, false)?;
-        self.state.lock().families.values().for_each(|family| family.install_super_version());
+        self.state
+            .lock()
+            .families
+            .values()
+            .for_each(|family| family.install_super_version());
         Ok(())
     }
 
@@ -95,7 +107,12 @@ impl DbInner {
     fn wals_to_replay(&self) -> Result<Vec<u64>> {
         let fs = &*self.options.fs;
         let state = self.state.lock();
-        let oldest = state.families.values().map(|family| family.log_number).min().unwrap_or(0);
+        let oldest = state
+            .families
+            .values()
+            .map(|family| family.log_number)
+            .min()
+            .unwrap_or(0);
         let mut wals = BTreeSet::new();
         for dir in [&self.dir, &self.wal_dir] {
             for name in fs.list(dir)? {
@@ -121,7 +138,11 @@ impl DbInner {
 
     fn replay(&self, wals: &[u64], may_flush: bool) -> Result<()> {
         let last_seqno = self.published.load(Ordering::Acquire);
-        let mut replayed = Replayed { next_seqno: None, last_seqno, stopped: None };
+        let mut replayed = Replayed {
+            next_seqno: None,
+            last_seqno,
+            stopped: None,
+        };
         for &number in wals {
             if !self.replay_wal(number, &mut replayed, may_flush)? {
                 break;
@@ -149,10 +170,19 @@ impl DbInner {
     /// Replays one WAL. False if those after it must not be.
     fn replay_wal(&self, number: u64, replayed: &mut Replayed, may_flush: bool) -> Result<bool> {
         let path = filename::wal(&self.wal_dir, number);
-        let open = OpenOptions { access: Access::Sequential, ..OpenOptions::default() };
+        let open = OpenOptions {
+            access: Access::Sequential,
+            ..OpenOptions::default()
+        };
         let file = self.options.fs.open_random(&path, &open)?;
         let mode = self.options.wal_recovery_mode;
-        let mut reader = wal::Reader::new(file, ReaderOptions { log_number: Some(number), mode });
+        let mut reader = wal::Reader::new(
+            file,
+            ReaderOptions {
+                log_number: Some(number),
+                mode,
+            },
+        );
         let mut state = self.state.lock();
         let mut end_of_last = 0;
         let mut checked_timestamps = 0;
@@ -177,21 +207,24 @@ impl DbInner {
             }
             if let Some(next) = replayed.next_seqno {
                 if seqno < next {
-                    let error = Error::corruption(format!("Out of order sequence number {seqno}, {next} expected"));
+                    let error =
+                        Error::corruption(format!("Out of order sequence number {seqno}, {next} expected"));
                     return Err(in_wal(error, reader.record_offset()));
                 }
                 let hole = reader.record_offset().saturating_sub(end_of_last) > LONGEST_FILL;
                 if mode == RecoveryMode::PointInTime && seqno > next && hole {
                     // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may
                     // stand before rows that survived. Those behind the hole come after rows that are lost.
-                    let error = Error::corruption("rows are missing before this record").at(reader.record_offset());
+                    let error =
+                        Error::corruption("rows are missing before this record").at(reader.record_offset());
                     replayed.stopped = Some((number, error));
                     self.report_dropped(&path, "rows are missing in the middle");
                     return Ok(true);
                 }
             }
             let (offset, end) = (reader.record_offset(), reader.record_end());
-            self.replay_batch(&mut state, number, operations).map_err(|error| in_wal(error, offset))?;
+            self.replay_batch(&mut state, number, operations)
+                .map_err(|error| in_wal(error, offset))?;
             replayed.next_seqno = Some(seqno + count);
             if count > 0 {
                 replayed.last_seqno = replayed.last_seqno.max(seqno + count - 1);
@@ -199,7 +232,8 @@ impl DbInner {
             end_of_last = end;
             if reader.timestamp_sizes().len() != checked_timestamps {
                 checked_timestamps = reader.timestamp_sizes().len();
-                check_timestamp_sizes(&state, reader.timestamp_sizes()).map_err(|error| in_wal(error, offset))?;
+                check_timestamp_sizes(&state, reader.timestamp_sizes())
+                    .map_err(|error| in_wal(error, offset))?;
             }
             if may_flush {
                 self.flush_full(&mut state)?;
@@ -210,22 +244,41 @@ impl DbInner {
             replayed.stopped = Some((number, error.clone()));
         }
         for dropped in reader.dropped() {
-            self.report_dropped(&path, &format!("{} bytes at {}: {}", dropped.bytes, dropped.offset, dropped.reason));
+            self.report_dropped(
+                &path,
+                &format!(
+                    "{} bytes at {}: {}",
+                    dropped.bytes, dropped.offset, dropped.reason
+                ),
+            );
         }
         Ok(true)
     }
 
     fn report_dropped(&self, path: &std::path::Path, reason: &str) {
-        self.notify(&Event::WalDropped { path: path.display().to_string(), reason: reason.to_owned() });
+        self.notify(&Event::WalDropped {
+            path: path.display().to_string(),
+            reason: reason.to_owned(),
+        });
     }
 
     /// Inserts a batch of WAL `number` into the memtables of the families that need it.
     fn replay_batch(&self, state: &mut DbState, number: u64, operations: Operations<'_>) -> Result<()> {
         apply(operations, |id, seqno, kind, key, value| {
             // A family that was dropped, or has these rows in its tables, still uses up their sequence numbers.
-            let Some(family) = state.families.get(&id).filter(|family| number >= family.log_number) else { return };
+            let Some(family) = state
+                .families
+                .get(&id)
+                .filter(|family| number >= family.log_number)
+            else {
+                return;
+            };
             let timestamps = family.family.cmp.user().timestamp_size() > 0;
-            let kind = if kind == Kind::Deletion && timestamps { Kind::DeletionWithTimestamp } else { kind };
+            let kind = if kind == Kind::Deletion && timestamps {
+                Kind::DeletionWithTimestamp
+            } else {
+                kind
+            };
             family.mem.table.add(seqno, kind, key, value);
         })
         .map(drop)
@@ -237,12 +290,14 @@ impl DbInner {
             let full = state.families.values().filter(|family| family.mem_is_full());
             full.map(|family| family.family.id).collect()
         };
-        full.into_iter().try_for_each(|id| self.flush_one_recovered(state, id))
+        full.into_iter()
+            .try_for_each(|id| self.flush_one_recovered(state, id))
     }
 
     fn flush_recovered(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         let ids: Vec<u32> = state.families.keys().copied().collect();
-        ids.into_iter().try_for_each(|id| self.flush_one_recovered(state, id))
+        ids.into_iter()
+            .try_for_each(|id| self.flush_one_recovered(state, id))
     }
 
     /// Writes a family's memtable to a table that its version, but no MANIFEST yet, holds.
@@ -253,7 +308,11 @@ impl DbInner {
         }
         let (family, table) = (own.family.clone(), own.mem.table.clone());
         if let Some(file) = self.write_memtables(&family, &[table], own.version.next_epoch_number())? {
-            let edit = VersionEdit { column_family: id, new_files: vec![(0, file)], ..VersionEdit::default() };
+            let edit = VersionEdit {
+                column_family: id,
+                new_files: vec![(0, file)],
+                ..VersionEdit::default()
+            };
             let mut builder = VersionBuilder::new(&own.version);
             builder.apply(&edit)?;
             own.version = Arc::new(builder.build()?);
@@ -277,7 +336,10 @@ impl DbInner {
     /// Creates a WAL to append to.
     pub(crate) fn create_wal(&self, number: u64) -> Result<wal::Writer> {
         let path = filename::wal(&self.wal_dir, number);
-        let create = vfs::CreateOptions { log: true, ..vfs::CreateOptions::default() };
+        let create = vfs::CreateOptions {
+            log: true,
+            ..vfs::CreateOptions::default()
+        };
         let file = self.options.fs.create(&path, &create)?;
         let options = wal::WriterOptions {
             log_number: number,
@@ -334,7 +396,9 @@ impl DbInner {
 /// `InvalidArgument` if a WAL was written with other timestamps than its families have now.
 fn check_timestamp_sizes(state: &DbState, recorded: &std::collections::BTreeMap<u32, u16>) -> Result<()> {
     for (id, &size) in recorded {
-        let Some(family) = state.families.get(id) else { continue };
+        let Some(family) = state.families.get(id) else {
+            continue;
+        };
         let now = family.family.cmp.user().timestamp_size();
         if now != usize::from(size) {
             return Err(Error::invalid_argument(format!(

@@ -60,10 +60,15 @@ impl DbInner {
         };
         let nothing = || tombstones(FragmentedTombstones::empty().into());
         let version = &super_version.version;
-        let mut lanes = Vec::with_capacity(2 + super_version.immutable.len() + version.files(0).len() + version.num_levels());
+        let mut lanes = Vec::with_capacity(
+            2 + super_version.immutable.len() + version.files(0).len() + version.num_levels(),
+        );
         for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
             // The memtable written to is looked into even when empty: it may not be when the iterator seeks.
-            lanes.push((Source::Memtable(mem.cursor()), tombstones(mem.range_tombstones().source())));
+            lanes.push((
+                Source::Memtable(mem.cursor()),
+                tombstones(mem.range_tombstones().source()),
+            ));
         }
         for file in version.files(0) {
             match family.tables.table(file) {
@@ -80,7 +85,8 @@ impl DbInner {
         }
         for level in 1..version.num_non_empty_levels() {
             if !version.files(level).is_empty() {
-                let cursor = LevelCursor::new(family.tables.clone(), version.clone(), level, read.clone(), true);
+                let cursor =
+                    LevelCursor::new(family.tables.clone(), version.clone(), level, read.clone(), true);
                 lanes.push((Source::Level(Box::new(cursor)), nothing()));
             }
         }
@@ -97,10 +103,13 @@ impl DbInner {
 fn check_timestamp(family: &Family, options: &ReadOptions) -> Result<(), Error> {
     let size = family.cmp.user().timestamp_size();
     match &options.timestamp {
-        None if size > 0 => Err(Error::invalid_argument("the column family has timestamps: read it at one")),
-        Some(timestamp) if timestamp.len() != size => {
-            Err(Error::invalid_argument(format!("a timestamp of {} bytes, not {size}", timestamp.len())))
-        }
+        None if size > 0 => Err(Error::invalid_argument(
+            "the column family has timestamps: read it at one",
+        )),
+        Some(timestamp) if timestamp.len() != size => Err(Error::invalid_argument(format!(
+            "a timestamp of {} bytes, not {size}",
+            timestamp.len()
+        ))),
         _ => Ok(()),
     }
 }

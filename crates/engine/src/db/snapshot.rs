@@ -21,7 +21,10 @@ impl SnapshotList {
         let mut held = self.held.lock();
         let seqno = published.load(Ordering::Acquire);
         *held.entry(seqno).or_default() += 1;
-        Snapshot(Arc::new(Held { seqno, list: self.clone() }))
+        Snapshot(Arc::new(Held {
+            seqno,
+            list: self.clone(),
+        }))
     }
 
     /// The sequence numbers held, ascending.
@@ -87,7 +90,10 @@ mod tests {
         let again = first.clone();
         published.store(9, Ordering::Release);
         let second = list.take(&published);
-        assert_eq!((list.seqnos(), list.len(), list.oldest()), (vec![7, 9], 2, Some(7)));
+        assert_eq!(
+            (list.seqnos(), list.len(), list.oldest()),
+            (vec![7, 9], 2, Some(7))
+        );
         drop(first);
         assert_eq!(list.seqnos(), [7, 9]);
         drop((again, second));

@@ -106,7 +106,10 @@ impl FamilyState {
 
     /// Immutable memtables that no flush has taken yet.
     pub fn unflushed(&self) -> usize {
-        self.immutable.iter().filter(|immutable| !immutable.flushing).count()
+        self.immutable
+            .iter()
+            .filter(|immutable| !immutable.flushing)
+            .count()
     }
 
     /// True if a flush should begin.
@@ -129,9 +132,17 @@ impl FamilyState {
 
     /// Makes what readers see what this state says.
     pub fn install_super_version(&self) {
-        let immutable = self.immutable.iter().rev().map(|immutable| immutable.memory.table.clone()).collect();
-        let super_version =
-            SuperVersion { mem: self.mem.table.clone(), immutable, version: self.version.clone() };
+        let immutable = self
+            .immutable
+            .iter()
+            .rev()
+            .map(|immutable| immutable.memory.table.clone())
+            .collect();
+        let super_version = SuperVersion {
+            mem: self.mem.table.clone(),
+            immutable,
+            version: self.version.clone(),
+        };
         self.family.super_version.store(Arc::new(super_version));
     }
 
@@ -168,7 +179,11 @@ impl DbState {
     /// The oldest WAL any family needs.
     pub fn oldest_needed_wal(&self) -> u64 {
         let current = self.current_wal();
-        self.families.values().map(|family| family.oldest_wal(current)).min().unwrap_or(current)
+        self.families
+            .values()
+            .map(|family| family.oldest_wal(current))
+            .min()
+            .unwrap_or(current)
     }
 
     /// The severest condition over all families.
@@ -188,11 +203,16 @@ impl DbState {
             return Err(error.clone().with_kind(ErrorKind::ReadOnly));
         }
         if self.closing {
-            return Err(Error::new(ErrorKind::ShutdownInProgress, "the database is closing"));
+            return Err(Error::new(
+                ErrorKind::ShutdownInProgress,
+                "the database is closing",
+            ));
         }
         Ok(())
     }
 }
 
 /// The condition of a family whose memtables are all full.
-pub(crate) const MEMTABLE_LIMIT: StallCondition = StallCondition::Stopped { cause: StallCause::MemtableLimit };
+pub(crate) const MEMTABLE_LIMIT: StallCondition = StallCondition::Stopped {
+    cause: StallCause::MemtableLimit,
+};

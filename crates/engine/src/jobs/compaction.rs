@@ -9,8 +9,8 @@ use compact::picker::leveled::pick_leveled;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
 use compact::{
-    BlobHook, CompactionCursor, CompactionRules, CompactionTombstones, FilterContext, OutputRange, OutputSplitter, Plan,
-    Relocation, write_outputs,
+    BlobHook, CompactionCursor, CompactionRules, CompactionTombstones, FilterContext, OutputRange,
+    OutputSplitter, Plan, Relocation, write_outputs,
 };
 use manifest::{BlobFileGarbage, FileMetadata, Version, VersionEdit};
 use parking_lot::{Mutex, MutexGuard};
@@ -41,7 +41,10 @@ impl FileFacts for Facts<'_> {
             return true;
         }
         let wanted = options.compression_for(output_level, self.base_level, false);
-        self.family.tables.compression(file).is_some_and(|compression| compression == wanted)
+        self.family
+            .tables
+            .compression(file)
+            .is_some_and(|compression| compression == wanted)
     }
 }
 
@@ -67,7 +70,11 @@ impl BlobHook for CountBlobs {
     }
 
     fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        *out = self.family.values.blobs.get(user_key, &blob::BlobIndex::decode(index)?)?;
+        *out = self
+            .family
+            .values
+            .blobs
+            .get(user_key, &blob::BlobIndex::decode(index)?)?;
         Ok(())
     }
 
@@ -96,10 +103,16 @@ impl DbInner {
             version: &own.version,
             options: &options,
             running: &own.running,
-            oldest_snapshot: self.snapshots.oldest().unwrap_or_else(|| self.published.load(Ordering::Acquire)),
+            oldest_snapshot: self
+                .snapshots
+                .oldest()
+                .unwrap_or_else(|| self.published.load(Ordering::Acquire)),
             now: self.options.clock.unix_seconds(),
             full_history_ts_low: low,
-            facts: &Facts { family: &own.family, base_level },
+            facts: &Facts {
+                family: &own.family,
+                base_level,
+            },
         };
         Some(pick(&context))
     }
@@ -127,8 +140,13 @@ impl DbInner {
         end: Option<&[u8]>,
     ) -> Result<()> {
         let has_filter = family.options.compaction_filter_factory.is_some();
-        let mut range =
-            RangeCompaction::new(options.clone(), begin, end, has_filter, self.versions.next_file_number());
+        let mut range = RangeCompaction::new(
+            options.clone(),
+            begin,
+            end,
+            has_filter,
+            self.versions.next_file_number(),
+        );
         let mut state = self.state.lock();
         loop {
             state.check_writable()?;
@@ -147,18 +165,24 @@ impl DbInner {
         let (family, version) = (own.family.clone(), own.version.clone());
         state.running_compactions += 1;
         let start = self.options.clock.now();
-        let mut edit = VersionEdit { column_family: id, ..VersionEdit::default() };
-        edit.deleted_files.extend(plan.files().map(|(level, file)| (level as u32, file.number)));
+        let mut edit = VersionEdit {
+            column_family: id,
+            ..VersionEdit::default()
+        };
+        edit.deleted_files
+            .extend(plan.files().map(|(level, file)| (level as u32, file.number)));
         let output_level = plan.output_level as u32;
         let mut outputs = Vec::new();
         let result = if plan.trivial_move {
-            edit.new_files.extend(plan.files().map(|(_, file)| (output_level, file.clone())));
+            edit.new_files
+                .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
             self.apply_edit(state, edit)
         } else {
             let written = MutexGuard::unlocked(state, || self.write_compaction(&family, &version, &plan));
             written.and_then(|written| {
                 outputs = written.files.iter().map(|file| file.number).collect();
-                edit.new_files.extend(written.files.into_iter().map(|file| (output_level, file)));
+                edit.new_files
+                    .extend(written.files.into_iter().map(|file| (output_level, file)));
                 edit.blob_file_garbages = garbage_of(&version, &written.garbage);
                 self.apply_edit(state, edit)
             })
@@ -174,19 +198,37 @@ impl DbInner {
         self.changed.notify_all();
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
-        MutexGuard::unlocked(state, || self.report_compaction(&family, &plan, &outputs, &result, micros));
+        MutexGuard::unlocked(state, || {
+            self.report_compaction(&family, &plan, &outputs, &result, micros)
+        });
         result
     }
 
-    fn report_compaction(&self, family: &Family, plan: &Plan, outputs: &[u64], result: &Result<()>, micros: u64) {
+    fn report_compaction(
+        &self,
+        family: &Family,
+        plan: &Plan,
+        outputs: &[u64],
+        result: &Result<()>,
+        micros: u64,
+    ) {
         let name = family.name.clone();
         match result {
             Ok(()) if plan.trivial_move => {
-                self.stats.add(Ticker::TrivialMoves, plan.num_input_files() as u64);
-                self.notify(&Event::Moved { family: name, plan: plan.to_string() });
+                self.stats
+                    .add(Ticker::TrivialMoves, plan.num_input_files() as u64);
+                self.notify(&Event::Moved {
+                    family: name,
+                    plan: plan.to_string(),
+                });
             }
             Ok(()) => {
-                let size = |number: &u64| self.options.fs.size(&base::filename::table(&family.dir, *number)).unwrap_or(0);
+                let size = |number: &u64| {
+                    self.options
+                        .fs
+                        .size(&base::filename::table(&family.dir, *number))
+                        .unwrap_or(0)
+                };
                 let bytes_written = outputs.iter().map(size).sum();
                 self.stats.add(Ticker::CompactReadBytes, plan.input_bytes());
                 self.stats.add(Ticker::CompactWriteBytes, bytes_written);
@@ -230,7 +272,8 @@ impl DbInner {
                 }
             }
             if level.level > 0 {
-                let cursor = LevelCursor::over_files(family.tables.clone(), level.files.clone(), read.clone());
+                let cursor =
+                    LevelCursor::over_files(family.tables.clone(), level.files.clone(), read.clone());
                 sources.push(Source::Level(Box::new(cursor)));
             }
         }
@@ -243,9 +286,18 @@ impl DbInner {
         };
         let factory = family.options.compaction_filter_factory.as_ref();
         let garbage = Arc::new(Mutex::new(BlobGarbage::default()));
-        let blobs: Option<Box<dyn BlobHook>> = (!version.blob_files().is_empty())
-            .then(|| Box::new(CountBlobs { family: family.clone(), garbage: garbage.clone() }) as _);
-        let low = self.state.lock().families.get(&family.id).map(|own| own.full_history_ts_low.to_vec());
+        let blobs: Option<Box<dyn BlobHook>> = (!version.blob_files().is_empty()).then(|| {
+            Box::new(CountBlobs {
+                family: family.clone(),
+                garbage: garbage.clone(),
+            }) as _
+        });
+        let low = self
+            .state
+            .lock()
+            .families
+            .get(&family.id)
+            .map(|own| own.full_history_ts_low.to_vec());
         let rules = CompactionRules {
             snapshots: self.snapshots.seqnos(),
             bottommost: plan.bottommost,
@@ -260,8 +312,17 @@ impl DbInner {
             ..CompactionRules::new(user.clone())
         };
         let mut cursor = CompactionCursor::new(MergingCursor::new(family.cmp.clone(), sources), rules);
-        let oldest_ancestor_time = if oldest_ancestor_time == u64::MAX { 0 } else { oldest_ancestor_time };
-        let mut outputs = TableOutputs::new(self, family, self.compression_of(family, version, plan), oldest_ancestor_time);
+        let oldest_ancestor_time = if oldest_ancestor_time == u64::MAX {
+            0
+        } else {
+            oldest_ancestor_time
+        };
+        let mut outputs = TableOutputs::new(
+            self,
+            family,
+            self.compression_of(family, version, plan),
+            oldest_ancestor_time,
+        );
         cursor.seek_to_first();
         let splitter = OutputSplitter::new(user.clone(), plan.split_limits());
         let written = write_outputs(&mut cursor, OutputRange::default(), splitter, &mut outputs)
@@ -272,8 +333,11 @@ impl DbInner {
         }
         // Among the outputs and what is left in L0 the order of epochs stays that of the inputs.
         let epoch_number = plan.files().map(|(_, file)| file.epoch_number).min().flatten();
-        let files: Vec<Arc<FileMetadata>> =
-            outputs.files.drain(..).map(|file| Arc::new(FileMetadata { epoch_number, ..file })).collect();
+        let files: Vec<Arc<FileMetadata>> = outputs
+            .files
+            .drain(..)
+            .map(|file| Arc::new(FileMetadata { epoch_number, ..file }))
+            .collect();
         drop(cursor);
         let garbage = std::mem::take(&mut *garbage.lock());
         Ok(Written { files, garbage })
@@ -281,7 +345,9 @@ impl DbInner {
 
     fn compression_of(&self, family: &Family, version: &Version, plan: &Plan) -> CompressionType {
         let base_level = compact::levels::LevelTargets::new(version, &family.options.leveled()).base_level;
-        family.options.compression_for(plan.output_level, base_level, plan.bottommost)
+        family
+            .options
+            .compression_for(plan.output_level, base_level, plan.bottommost)
     }
 }
 
@@ -290,7 +356,10 @@ const COMPACTION_READAHEAD: usize = 2 << 20;
 
 /// What the MANIFEST is told of blobs that lost their last reference.
 fn garbage_of(version: &Version, garbage: &BlobGarbage) -> Vec<BlobFileGarbage> {
-    let lost = garbage.by_file.iter().filter(|(number, (count, _))| *count > 0 && version.blob_files().contains_key(number));
+    let lost = garbage
+        .by_file
+        .iter()
+        .filter(|(number, (count, _))| *count > 0 && version.blob_files().contains_key(number));
     lost.map(|(&number, &(count, bytes))| BlobFileGarbage {
         number,
         garbage_blob_count: count,

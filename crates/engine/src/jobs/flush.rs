@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::Result;
-use compact::{CompactionCursor, CompactionRules, CompactionTombstones, OutputRange, OutputSplitter, write_outputs};
+use compact::{
+    CompactionCursor, CompactionRules, CompactionTombstones, OutputRange, OutputSplitter, write_outputs,
+};
 use manifest::{FileMetadata, VersionEdit};
 use memtable::Memtable;
 use parking_lot::MutexGuard;
@@ -24,7 +26,9 @@ impl DbInner {
     /// it writes. One flush of a family at a time, so that its tables are installed in the order of their rows.
     pub(crate) fn flush_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<()> {
         let current_wal = state.current_wal();
-        let Some(own) = state.families.get_mut(&id).filter(|own| own.wants_flush()) else { return Ok(()) };
+        let Some(own) = state.families.get_mut(&id).filter(|own| own.wants_flush()) else {
+            return Ok(());
+        };
         own.flushing = true;
         let family = own.family.clone();
         // Oldest first; those switched while this flush writes wait for the next.
@@ -39,8 +43,14 @@ impl DbInner {
         // Rows of other families that came before these may lie in a WAL that is not synced. If they were lost while these
         // survive in a table, recovery would find a hole.
         let several_families = state.families.len() > 1;
-        let Some(own) = state.families.get_mut(&id) else { return Ok(()) };
-        let log_number = if own.mem.table.is_empty() { current_wal } else { own.mem.first_wal };
+        let Some(own) = state.families.get_mut(&id) else {
+            return Ok(());
+        };
+        let log_number = if own.mem.table.is_empty() {
+            current_wal
+        } else {
+            own.mem.first_wal
+        };
         let epoch_number = own.version.next_epoch_number();
         state.running_flushes += 1;
         let start = self.options.clock.now();
@@ -69,7 +79,9 @@ impl DbInner {
                 own.install_super_version();
                 self.note_stall(own);
             } else {
-                own.immutable.iter_mut().for_each(|immutable| immutable.flushing = false);
+                own.immutable
+                    .iter_mut()
+                    .for_each(|immutable| immutable.flushing = false);
             }
         }
         if installed.is_ok() {
@@ -107,9 +119,15 @@ impl DbInner {
         epoch_number: Option<u64>,
     ) -> Result<Option<Arc<FileMetadata>>> {
         let snapshots = self.snapshots.seqnos();
-        let sources = memtables.iter().rev().map(|mem| Source::Memtable(mem.cursor())).collect();
-        let sets: Vec<Arc<FragmentedTombstones>> =
-            memtables.iter().map(|mem| mem.range_tombstones().snapshot()).collect();
+        let sources = memtables
+            .iter()
+            .rev()
+            .map(|mem| Source::Memtable(mem.cursor()))
+            .collect();
+        let sets: Vec<Arc<FragmentedTombstones>> = memtables
+            .iter()
+            .map(|mem| mem.range_tombstones().snapshot())
+            .collect();
         let user = family.cmp.user();
         let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
         let rules = CompactionRules {
@@ -122,11 +140,18 @@ impl DbInner {
         let compression = family.options.compression_for(0, 1, false);
         let mut outputs = TableOutputs::new(self, family, compression, 0);
         cursor.seek_to_first();
-        let written =
-            write_outputs(&mut cursor, OutputRange::default(), OutputSplitter::never(user.clone()), &mut outputs)
-                .and_then(|()| outputs.sync_dir());
+        let written = write_outputs(
+            &mut cursor,
+            OutputRange::default(),
+            OutputSplitter::never(user.clone()),
+            &mut outputs,
+        )
+        .and_then(|()| outputs.sync_dir());
         match written {
-            Ok(()) => Ok(outputs.files.pop().map(|file| Arc::new(FileMetadata { epoch_number, ..file }))),
+            Ok(()) => Ok(outputs
+                .files
+                .pop()
+                .map(|file| Arc::new(FileMetadata { epoch_number, ..file }))),
             Err(error) => {
                 outputs.discard();
                 Err(error)

@@ -27,8 +27,18 @@ struct Queue {
 
 impl ObsoleteFiles {
     /// Of the database in `dir`.
-    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, listeners: Vec<Arc<dyn EventListener>>) -> ObsoleteFiles {
-        ObsoleteFiles { fs, dir, listeners, queue: Mutex::default(), added: Condvar::new() }
+    pub fn new(
+        fs: Arc<dyn FileSystem>,
+        dir: PathBuf,
+        listeners: Vec<Arc<dyn EventListener>>,
+    ) -> ObsoleteFiles {
+        ObsoleteFiles {
+            fs,
+            dir,
+            listeners,
+            queue: Mutex::default(),
+            added: Condvar::new(),
+        }
     }
 
     /// Queues table `number`.
@@ -55,15 +65,21 @@ impl ObsoleteFiles {
                 continue;
             }
             let files = std::mem::take(&mut queue.files);
-            parking_lot::MutexGuard::unlocked(&mut queue, || files.into_iter().for_each(|file| self.delete(file)));
+            parking_lot::MutexGuard::unlocked(&mut queue, || {
+                files.into_iter().for_each(|file| self.delete(file))
+            });
         }
     }
 
     /// A file that cannot be deleted now is deleted by the next open: nothing to fail for.
     fn delete(&self, path: PathBuf) {
         if self.fs.remove(&path).is_ok() {
-            let event = Event::FileDeleted { path: path.display().to_string() };
-            self.listeners.iter().for_each(|listener| listener.on_event(&event));
+            let event = Event::FileDeleted {
+                path: path.display().to_string(),
+            };
+            self.listeners
+                .iter()
+                .for_each(|listener| listener.on_event(&event));
         }
     }
 

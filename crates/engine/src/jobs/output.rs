@@ -46,7 +46,15 @@ impl<'a> TableOutputs<'a> {
         compression: CompressionType,
         oldest_ancestor_time: u64,
     ) -> TableOutputs<'a> {
-        TableOutputs { db, family, compression, oldest_ancestor_time, open: None, files: Vec::new(), paths: Vec::new() }
+        TableOutputs {
+            db,
+            family,
+            compression,
+            oldest_ancestor_time,
+            open: None,
+            files: Vec::new(),
+            paths: Vec::new(),
+        }
     }
 
     /// Makes the finished tables' directory entries durable. Their contents are, table by table.
@@ -93,7 +101,11 @@ impl<'a> TableOutputs<'a> {
             db_id: self.db.db_id.clone(),
             session_id: self.db.session_id.clone(),
             file_number: number,
-            creation_time: if self.oldest_ancestor_time == 0 { now } else { self.oldest_ancestor_time },
+            creation_time: if self.oldest_ancestor_time == 0 {
+                now
+            } else {
+                self.oldest_ancestor_time
+            },
             oldest_key_time: self.oldest_ancestor_time,
             file_creation_time: now,
             ..TableWriterOptions::new(self.family.cmp.clone())
@@ -102,7 +114,9 @@ impl<'a> TableOutputs<'a> {
 
     fn current(&mut self) -> Result<&mut OpenTable> {
         // The driver opens a file before it adds to it.
-        self.open.as_mut().ok_or_else(|| Error::invalid_argument("no output file is open"))
+        self.open
+            .as_mut()
+            .ok_or_else(|| Error::invalid_argument("no output file is open"))
     }
 }
 
@@ -110,11 +124,18 @@ impl OutputSink for TableOutputs<'_> {
     fn open(&mut self) -> Result<()> {
         let number = self.db.versions.new_file_number();
         let path = filename::table(&self.family.dir, number);
-        let create = CreateOptions { bytes_per_sync: self.db.options.bytes_per_sync, ..CreateOptions::default() };
+        let create = CreateOptions {
+            bytes_per_sync: self.db.options.bytes_per_sync,
+            ..CreateOptions::default()
+        };
         let file = self.db.options.fs.create(&path, &create)?;
         self.paths.push(path);
         let writer = TableWriter::new(file, self.writer_options(number))?;
-        self.open = Some(OpenTable { number, writer, oldest_blob: None });
+        self.open = Some(OpenTable {
+            number,
+            writer,
+            oldest_blob: None,
+        });
         Ok(())
     }
 
@@ -131,7 +152,9 @@ impl OutputSink for TableOutputs<'_> {
     }
 
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
-        self.current()?.writer.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)
+        self.current()?
+            .writer
+            .add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)
     }
 
     fn file_size(&self) -> u64 {
@@ -139,7 +162,9 @@ impl OutputSink for TableOutputs<'_> {
     }
 
     fn close(&mut self, bounds: FileBounds) -> Result<()> {
-        let Some(open) = self.open.take() else { return Ok(()) };
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
         let summary = open.writer.finish()?;
         let properties = &summary.properties;
         let stats = FileStats {
@@ -181,9 +206,10 @@ const BLOB_RECORD_HEADER: u64 = 32;
 fn record(user_key: &[u8], index: &[u8]) -> Result<Option<(u64, u64)>> {
     Ok(match BlobIndex::decode(index)? {
         BlobIndex::InlinedTtl { .. } => None,
-        BlobIndex::Blob { location, .. } => {
-            Some((location.file_number, BLOB_RECORD_HEADER + user_key.len() as u64 + location.size))
-        }
+        BlobIndex::Blob { location, .. } => Some((
+            location.file_number,
+            BLOB_RECORD_HEADER + user_key.len() as u64 + location.size,
+        )),
     })
 }
 

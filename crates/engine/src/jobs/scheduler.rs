@@ -19,11 +19,16 @@ impl DbInner {
         let mut threads = self.threads.lock();
         let mut spawn = |name: &str, run: fn(&DbInner)| {
             let inner = self.clone();
-            let thread = thread::Builder::new().name(format!("esker-{name}")).spawn(move || run(&inner));
+            let thread = thread::Builder::new()
+                .name(format!("esker-{name}"))
+                .spawn(move || run(&inner));
             // Without a thread the database still serves; what needs the thread says so when it waits.
             match thread {
                 Ok(thread) => threads.push(thread),
-                Err(error) => self.latch("start a background thread", base::Error::io("start thread", &self.dir, error)),
+                Err(error) => self.latch(
+                    "start a background thread",
+                    base::Error::io("start thread", &self.dir, error),
+                ),
             }
         };
         (0..flushers).for_each(|_| spawn("flush", DbInner::run_flushes));
@@ -34,7 +39,11 @@ impl DbInner {
     fn run_flushes(&self) {
         let mut state = self.state.lock();
         while !state.closing {
-            let due = state.families.values().find(|family| family.wants_flush()).map(|family| family.family.id);
+            let due = state
+                .families
+                .values()
+                .find(|family| family.wants_flush())
+                .map(|family| family.family.id);
             match due.filter(|_| state.background_error.is_none()) {
                 // A failure has latched the database and is told from there.
                 Some(id) => drop(self.flush_family(&mut state, id)),
@@ -64,7 +73,8 @@ impl DbInner {
             .map(|family| (family.compaction_score, family.family.id))
             .collect();
         due.sort_by(|a, b| b.0.total_cmp(&a.0));
-        due.into_iter().any(|(_, id)| !state.closing && self.compact_family(state, id).unwrap_or(false))
+        due.into_iter()
+            .any(|(_, id)| !state.closing && self.compact_family(state, id).unwrap_or(false))
     }
 
     /// True if a compaction of `family` should run.

@@ -104,7 +104,9 @@ impl OptionValue for FilterPolicy {
         if matches!(text, "nullptr" | "") {
             return Some(FilterPolicy::None);
         }
-        let rest = text.strip_prefix("bloomfilter:").or_else(|| text.strip_prefix("rocksdb.BuiltinBloomFilter:"))?;
+        let rest = text
+            .strip_prefix("bloomfilter:")
+            .or_else(|| text.strip_prefix("rocksdb.BuiltinBloomFilter:"))?;
         let bits: f64 = rest.split(':').next()?.parse().ok()?;
         (bits.is_finite() && bits >= 0.0).then_some(FilterPolicy::Bloom(bits))
     }
@@ -146,12 +148,23 @@ option_table! {
 
 impl ColumnFamilyOptions {
     /// The compression of tables written to `level`, as RocksDB chooses it.
-    pub(crate) fn compression_for(&self, level: usize, base_level: usize, bottommost: bool) -> CompressionType {
+    pub(crate) fn compression_for(
+        &self,
+        level: usize,
+        base_level: usize,
+        bottommost: bool,
+    ) -> CompressionType {
         if bottommost && let Some(compression) = self.bottommost_compression {
             return compression;
         }
-        let Some(last) = self.compression_per_level.len().checked_sub(1) else { return self.compression };
-        let index = if level == 0 { 0 } else { level + 1 - base_level.clamp(1, level) };
+        let Some(last) = self.compression_per_level.len().checked_sub(1) else {
+            return self.compression;
+        };
+        let index = if level == 0 {
+            0
+        } else {
+            level + 1 - base_level.clamp(1, level)
+        };
         self.compression_per_level[index.min(last)]
     }
 

@@ -80,6 +80,10 @@ impl Options {
 
     /// The directory of the WALs of the database in `dir`.
     pub(crate) fn wal_directory(&self, dir: &std::path::Path) -> PathBuf {
-        if self.wal_dir.is_empty() { dir.to_path_buf() } else { PathBuf::from(&self.wal_dir) }
+        if self.wal_dir.is_empty() {
+            dir.to_path_buf()
+        } else {
+            PathBuf::from(&self.wal_dir)
+        }
     }
 }

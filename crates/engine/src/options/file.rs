@@ -24,7 +24,12 @@ const ROCKSDB_VERSION: &str = "7.8.3";
 const NOT_ROCKSDBS: &[&str] = &["verify_checksums_in_compaction", "statistics"];
 
 /// Entries that stand for components or are written from elsewhere, and so are in no option table.
-const COMPONENTS: &[&str] = &["comparator", "merge_operator", "prefix_extractor", "table_factory"];
+const COMPONENTS: &[&str] = &[
+    "comparator",
+    "merge_operator",
+    "prefix_extractor",
+    "table_factory",
+];
 
 /// A parsed OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,43 +78,62 @@ impl OptionsFile {
                     }
                     None => (header.trim(), None),
                 };
-                sections.push(Section { title: title.to_owned(), argument, entries: Vec::new() });
+                sections.push(Section {
+                    title: title.to_owned(),
+                    argument,
+                    entries: Vec::new(),
+                });
                 continue;
             }
             let (name, value) = line
                 .split_once('=')
                 .ok_or_else(|| Error::invalid_argument("A statement without =").at(at))?;
-            let section =
-                sections.last_mut().ok_or_else(|| Error::invalid_argument("A statement before any section").at(at))?;
-            section.entries.push((name.trim().to_owned(), value.trim().to_owned()));
+            let section = sections
+                .last_mut()
+                .ok_or_else(|| Error::invalid_argument("A statement before any section").at(at))?;
+            section
+                .entries
+                .push((name.trim().to_owned(), value.trim().to_owned()));
         }
         let file = OptionsFile { sections };
         if file.section("DBOptions", None).is_none() {
-            return Err(Error::corruption("A RocksDB Option file must have a single DBOptions section"));
+            return Err(Error::corruption(
+                "A RocksDB Option file must have a single DBOptions section",
+            ));
         }
         if file.section("CFOptions", Some(DEFAULT_COLUMN_FAMILY)).is_none() {
-            return Err(Error::corruption("A RocksDB Option file must have a CFOptions section of the default family"));
+            return Err(Error::corruption(
+                "A RocksDB Option file must have a CFOptions section of the default family",
+            ));
         }
         Ok(file)
     }
 
     /// The newest OPTIONS file in `dir` and its path, or `None` if there is none.
     pub fn newest(fs: &dyn FileSystem, dir: &Path) -> Result<Option<(PathBuf, OptionsFile)>> {
-        let numbers = fs.list(dir)?.into_iter().filter_map(|name| match filename::parse(&name) {
-            Some(FileKind::Options(number)) => Some((number, name)),
-            _ => None,
-        });
-        let Some((_, name)) = numbers.max() else { return Ok(None) };
+        let numbers = fs
+            .list(dir)?
+            .into_iter()
+            .filter_map(|name| match filename::parse(&name) {
+                Some(FileKind::Options(number)) => Some((number, name)),
+                _ => None,
+            });
+        let Some((_, name)) = numbers.max() else {
+            return Ok(None);
+        };
         let path = dir.join(name);
         let file = fs.open_random(&path, &OpenOptions::default())?;
         let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(usize::MAX)];
         file.read_exact_at(0, &mut bytes)?;
-        let parsed = OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.in_file(&path))?;
+        let parsed =
+            OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.in_file(&path))?;
         Ok(Some((path, parsed)))
     }
 
     fn section(&self, title: &str, argument: Option<&str>) -> Option<&Section> {
-        self.sections.iter().find(|section| section.title == title && section.argument.as_deref() == argument)
+        self.sections
+            .iter()
+            .find(|section| section.title == title && section.argument.as_deref() == argument)
     }
 
     fn table_section(&self, family: &str) -> Option<&Section> {
@@ -118,7 +142,10 @@ impl OptionsFile {
 
     /// The families it has sections for.
     pub fn families(&self) -> impl Iterator<Item = &str> {
-        let families = self.sections.iter().filter(|section| section.title == "CFOptions");
+        let families = self
+            .sections
+            .iter()
+            .filter(|section| section.title == "CFOptions");
         families.filter_map(|section| section.argument.as_deref())
     }
 
@@ -182,7 +209,10 @@ impl OptionsFile {
 
 impl Section {
     fn get(&self, name: &str) -> Option<&str> {
-        self.entries.iter().find(|(entry, _)| entry == name).map(|(_, value)| &value[..])
+        self.entries
+            .iter()
+            .find(|(entry, _)| entry == name)
+            .map(|(_, value)| &value[..])
     }
 
     fn fill<S: OptionTable>(&self, options: &mut S, unknown: &mut Vec<(String, String)>) {
@@ -199,19 +229,33 @@ impl Section {
     }
 
     /// A section of our options, followed by those of `before` that are not ours.
-    fn of<S: OptionTable>(title: &str, argument: Option<&str>, options: &S, components: &[(&str, String)], before: Option<&Section>) -> Section {
+    fn of<S: OptionTable>(
+        title: &str,
+        argument: Option<&str>,
+        options: &S,
+        components: &[(&str, String)],
+        before: Option<&Section>,
+    ) -> Section {
         let ours = S::rows().iter().filter(|row| !NOT_ROCKSDBS.contains(&row.name));
         let mut entries: Vec<(String, String)> = ours
             .map(|row| (row.name.to_owned(), (row.get)(options)))
             .filter(|(name, value)| !(name == "wal_dir" && value.is_empty()))
             .collect();
-        entries.extend(components.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        entries.extend(
+            components
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
         for (name, value) in before.iter().flat_map(|section| &section.entries) {
             if !entries.iter().any(|(ours, _)| ours == name) {
                 entries.push((name.clone(), value.clone()));
             }
         }
-        Section { title: title.to_owned(), argument: argument.map(str::to_owned), entries }
+        Section {
+            title: title.to_owned(),
+            argument: argument.map(str::to_owned),
+            entries,
+        }
     }
 }
 
@@ -258,7 +302,11 @@ fn escape(text: &str) -> String {
 }
 
 /// The OPTIONS file of a database opened with `options`; `before` is the one it had.
-fn describe(options: &Options, families: &[std::sync::Arc<Family>], before: Option<&OptionsFile>) -> OptionsFile {
+fn describe(
+    options: &Options,
+    families: &[std::sync::Arc<Family>],
+    before: Option<&OptionsFile>,
+) -> OptionsFile {
     let of = |title: &str, argument: Option<&str>| before.and_then(|before| before.section(title, argument));
     let version = of("Version", None).cloned().unwrap_or_else(|| Section {
         title: "Version".to_owned(),
@@ -268,7 +316,10 @@ fn describe(options: &Options, families: &[std::sync::Arc<Family>], before: Opti
             ("options_file_version".to_owned(), "1.1".to_owned()),
         ],
     });
-    let mut sections = vec![version, Section::of("DBOptions", None, options, &[], of("DBOptions", None))];
+    let mut sections = vec![
+        version,
+        Section::of("DBOptions", None, options, &[], of("DBOptions", None)),
+    ];
     for family in families {
         let name = Some(&family.name[..]);
         let merge_operator = match &family.values.merger {
@@ -284,12 +335,30 @@ fn describe(options: &Options, families: &[std::sync::Arc<Family>], before: Opti
         let components = [
             ("comparator", family.cmp.user().name().to_owned()),
             ("merge_operator", merge_operator),
-            ("prefix_extractor", family.prefix_extractor.as_ref().map_or("nullptr".to_owned(), |e| e.name().to_owned())),
+            (
+                "prefix_extractor",
+                family
+                    .prefix_extractor
+                    .as_ref()
+                    .map_or("nullptr".to_owned(), |e| e.name().to_owned()),
+            ),
             ("table_factory", "BlockBasedTable".to_owned()),
         ];
-        sections.push(Section::of("CFOptions", name, &family.options, &components, of("CFOptions", name)));
+        sections.push(Section::of(
+            "CFOptions",
+            name,
+            &family.options,
+            &components,
+            of("CFOptions", name),
+        ));
         let title = "TableOptions/BlockBasedTable";
-        sections.push(Section::of::<BlockBasedOptions>(title, name, &family.options.table, &[], of(title, name)));
+        sections.push(Section::of::<BlockBasedOptions>(
+            title,
+            name,
+            &family.options.table,
+            &[],
+            of(title, name),
+        ));
     }
     OptionsFile { sections }
 }
@@ -299,11 +368,26 @@ impl DbInner {
     pub(crate) fn write_options_file(&self) -> Result<()> {
         let fs = &*self.options.fs;
         // A file we cannot read is no reason not to write one.
-        let before = OptionsFile::newest(fs, &self.dir).ok().flatten().map(|(_, file)| file);
-        let families: Vec<_> = self.state.lock().families.values().map(|family| family.family.clone()).collect();
+        let before = OptionsFile::newest(fs, &self.dir)
+            .ok()
+            .flatten()
+            .map(|(_, file)| file);
+        let families: Vec<_> = self
+            .state
+            .lock()
+            .families
+            .values()
+            .map(|family| family.family.clone())
+            .collect();
         let text = describe(&self.options, &families, before.as_ref()).text();
         let path = filename::options(&self.dir, self.versions.new_file_number());
-        replace_file(fs, &self.dir, &path.with_extension("dbtmp"), &path, text.as_bytes())?;
+        replace_file(
+            fs,
+            &self.dir,
+            &path.with_extension("dbtmp"),
+            &path,
+            text.as_bytes(),
+        )?;
         let mut numbers: BTreeMap<u64, String> = BTreeMap::new();
         for name in fs.list(&self.dir)? {
             if let Some(FileKind::Options(number)) = filename::parse(&name) {
@@ -345,9 +429,15 @@ mod tests {
         assert_eq!(options.max_open_files, 100);
         assert_eq!(options.column_family.write_buffer_size, 1 << 20);
         assert_eq!(options.column_family.table.block_size, 8192);
-        assert_eq!(unknown, [("DBOptions".to_owned(), "an_option_of_tomorrow".to_owned())]);
+        assert_eq!(
+            unknown,
+            [("DBOptions".to_owned(), "an_option_of_tomorrow".to_owned())]
+        );
         assert_eq!(file.families().collect::<Vec<_>>(), ["default", "odd#name"]);
-        assert_eq!(file.stored("default").merge_operator.unwrap(), "{id=StringAppendOperator;delimiter=:;}");
+        assert_eq!(
+            file.stored("default").merge_operator.unwrap(),
+            "{id=StringAppendOperator;delimiter=:;}"
+        );
         let written = OptionsFile::parse(&file.text()).unwrap();
         assert_eq!(written, file);
         assert!(file.text().contains("an_option_of_tomorrow={a=b;c=d;}"));
@@ -357,7 +447,12 @@ mod tests {
     fn what_is_no_options_file_is_an_error() {
         assert!(OptionsFile::parse("").unwrap_err().is_corruption());
         assert!(OptionsFile::parse("[DBOptions]\n").unwrap_err().is_corruption());
-        assert_eq!(OptionsFile::parse("[DBOptions]\nno equals sign\n").unwrap_err().offset(), Some(12));
+        assert_eq!(
+            OptionsFile::parse("[DBOptions]\nno equals sign\n")
+                .unwrap_err()
+                .offset(),
+            Some(12)
+        );
         assert!(OptionsFile::parse("a=b\n").is_err());
         assert!(OptionsFile::parse("[DBOptions]\n[CFOptions \"default\"]\n").is_ok());
     }

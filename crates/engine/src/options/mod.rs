@@ -7,6 +7,6 @@ pub(crate) mod operation;
 pub mod table;
 
 pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPolicy};
-pub use db::Options;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
+pub use db::Options;
 pub use operation::{FlushOptions, ReadOptions, WriteOptions};

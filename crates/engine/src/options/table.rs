@@ -72,11 +72,17 @@ pub trait OptionTable: Sized + 'static {
 
 impl<S> OptionRow<S> {
     fn check(&self, options: &S) -> Result<()> {
-        let (Some((low, high)), Some(value)) = (self.range, (self.number)(options)) else { return Ok(()) };
+        let (Some((low, high)), Some(value)) = (self.range, (self.number)(options)) else {
+            return Ok(());
+        };
         if (low..=high).contains(&value) {
             return Ok(());
         }
-        Err(Error::invalid_argument(format!("{}={} is outside {low}..={high}", self.name, (self.get)(options))))
+        Err(Error::invalid_argument(format!(
+            "{}={} is outside {low}..={high}",
+            self.name,
+            (self.get)(options)
+        )))
     }
 }
 
@@ -167,9 +173,18 @@ fn parse_scaled(text: &str) -> Option<i128> {
         b't' => (&text[..text.len() - 1], 40),
         _ => (text, 0),
     };
-    digits.trim().parse::<i64>().ok().map(|number| i128::from(number) << shift).or_else(|| {
-        digits.trim().parse::<u64>().ok().map(|number| i128::from(number) << shift)
-    })
+    digits
+        .trim()
+        .parse::<i64>()
+        .ok()
+        .map(|number| i128::from(number) << shift)
+        .or_else(|| {
+            digits
+                .trim()
+                .parse::<u64>()
+                .ok()
+                .map(|number| i128::from(number) << shift)
+        })
 }
 
 macro_rules! integer_option {
@@ -232,14 +247,19 @@ impl OptionValue for Option<CompressionType> {
         }
     }
     fn text(&self) -> String {
-        self.map_or("kDisableCompressionOption".to_owned(), |compression| compression.text())
+        self.map_or("kDisableCompressionOption".to_owned(), |compression| {
+            compression.text()
+        })
     }
 }
 
 impl OptionValue for Vec<CompressionType> {
     const TYPE: &'static str = "compression types, separated by colons";
     fn parse(text: &str) -> Option<Vec<CompressionType>> {
-        text.split(':').filter(|part| !part.is_empty()).map(CompressionType::from_options_name).collect()
+        text.split(':')
+            .filter(|part| !part.is_empty())
+            .map(CompressionType::from_options_name)
+            .collect()
     }
     fn text(&self) -> String {
         self.iter().map(OptionValue::text).collect::<Vec<_>>().join(":")

@@ -22,7 +22,11 @@ pub(crate) struct BlobCache {
 impl BlobCache {
     /// Of blob files in `dir`.
     pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf) -> BlobCache {
-        BlobCache { fs, dir, open: RwLock::default() }
+        BlobCache {
+            fs,
+            dir,
+            open: RwLock::default(),
+        }
     }
 
     /// The value `index` points to, its checksum checked. `user_key` is that of the entry that holds the index.
@@ -44,7 +48,13 @@ impl BlobCache {
             return Ok(file.clone());
         }
         let path = filename::blob(&self.dir, number);
-        let reader = self.fs.open_random(&path, &OpenOptions { access: Access::Random, ..Default::default() })?;
+        let reader = self.fs.open_random(
+            &path,
+            &OpenOptions {
+                access: Access::Random,
+                ..Default::default()
+            },
+        )?;
         let file = Arc::new(BlobFile::open(reader)?);
         Ok(self.open.write().entry(number).or_insert(file).clone())
     }
@@ -76,7 +86,12 @@ impl BlobCache {
         let number = file.number();
         file.shared.handle.get_or_init(|| {
             let path = filename::blob(&self.dir, number);
-            Box::new(ObsoleteBlob { path, cache: self.clone(), number, files: files.clone() })
+            Box::new(ObsoleteBlob {
+                path,
+                cache: self.clone(),
+                number,
+                files: files.clone(),
+            })
         });
     }
 }

@@ -184,7 +184,10 @@ impl DbIterator {
         if self.kind != Kind::WideColumnEntity {
             return Ok(None);
         }
-        self.family.values.columns(self.full_key(), &self.entity).map(Some)
+        self.family
+            .values
+            .columns(self.full_key(), &self.entity)
+            .map(Some)
     }
 
     /// To the first key, within the bounds.
@@ -222,7 +225,13 @@ impl DbIterator {
     /// To the first key at or after `key`, within the bounds.
     pub fn seek(&mut self, key: &[u8]) {
         self.remember_prefix(key);
-        if let Some(lower) = self.lower.take_if(|lower| self.family.cmp.user().compare_without_timestamp(key, lower).is_lt()) {
+        if let Some(lower) = self.lower.take_if(|lower| {
+            self.family
+                .cmp
+                .user()
+                .compare_without_timestamp(key, lower)
+                .is_lt()
+        }) {
             self.seek_internal(&lower);
             self.lower = Some(lower);
         } else {
@@ -295,7 +304,11 @@ impl DbIterator {
             (Place::Saved, Direction::Forward) => self.find_next(true),
             (Place::Saved, Direction::Backward) => {
                 self.direction = Direction::Forward;
-                before_key(&mut self.target, self.family.cmp.user(), self.family.cmp.user().strip_timestamp(&self.saved_key));
+                before_key(
+                    &mut self.target,
+                    self.family.cmp.user(),
+                    self.family.cmp.user().strip_timestamp(&self.saved_key),
+                );
                 self.cursor.seek(&self.target);
                 self.find_next(true);
             }
@@ -309,7 +322,8 @@ impl DbIterator {
         if self.direction == Direction::Forward {
             if self.place == Place::Cursor {
                 self.saved_key.clear();
-                self.saved_key.extend_from_slice(internal_key::user_key(self.cursor.key()));
+                self.saved_key
+                    .extend_from_slice(internal_key::user_key(self.cursor.key()));
             }
             self.direction = Direction::Backward;
             self.step_before_saved_key();
@@ -324,7 +338,11 @@ impl DbIterator {
                 break;
             }
             let user_key = internal_key::user_key(self.cursor.key());
-            if self.user().compare_without_timestamp(user_key, &self.saved_key).is_lt() {
+            if self
+                .user()
+                .compare_without_timestamp(user_key, &self.saved_key)
+                .is_lt()
+            {
                 return;
             }
             self.cursor.prev();
@@ -351,7 +369,9 @@ impl DbIterator {
     fn visible(&self, entry: &ParsedInternalKey<'_>) -> bool {
         entry.seqno <= self.seqno
             && self.read_ts.as_ref().is_none_or(|read_ts| {
-                self.user().compare_timestamp(self.user().timestamp(entry.user_key), read_ts).is_le()
+                self.user()
+                    .compare_timestamp(self.user().timestamp(entry.user_key), read_ts)
+                    .is_le()
             })
     }
 
@@ -382,7 +402,10 @@ impl DbIterator {
                 Err(error) => return self.fail(error),
             };
             if let Some(upper) = &self.upper
-                && self.user().compare_without_timestamp(entry.user_key, upper).is_ge()
+                && self
+                    .user()
+                    .compare_without_timestamp(entry.user_key, upper)
+                    .is_ge()
             {
                 break;
             }
@@ -429,7 +452,11 @@ impl DbIterator {
     /// Makes the cursor's entry, whose bytes are not its plain value, the current one.
     fn take_special(&mut self, kind: Kind) {
         let user_key = internal_key::user_key(self.cursor.key());
-        if let Err(error) = self.family.values.plain(kind, user_key, self.cursor.value(), &mut self.value) {
+        if let Err(error) = self
+            .family
+            .values
+            .plain(kind, user_key, self.cursor.value(), &mut self.value)
+        {
             return self.fail(error);
         }
         if kind == Kind::WideColumnEntity {
@@ -443,7 +470,8 @@ impl DbIterator {
     /// The cursor stands on the newest visible entry of a key, an operand: collects what lies below it and resolves it.
     fn merge_forwards(&mut self) {
         self.saved_key.clear();
-        self.saved_key.extend_from_slice(internal_key::user_key(self.cursor.key()));
+        self.saved_key
+            .extend_from_slice(internal_key::user_key(self.cursor.key()));
         let mut operands = vec![self.cursor.value().to_vec()];
         let mut base = None;
         self.cursor.next();
@@ -474,7 +502,9 @@ impl DbIterator {
 
     fn take_merged(&mut self, base: Option<(Kind, Vec<u8>)>, operands: &[Vec<u8>]) {
         let operands: Vec<&[u8]> = operands.iter().map(|operand| &operand[..]).collect();
-        let base = base.as_ref().map_or(Base::Nothing, |(kind, value)| Base::Entry(*kind, value));
+        let base = base
+            .as_ref()
+            .map_or(Base::Nothing, |(kind, value)| Base::Entry(*kind, value));
         match self.family.values.merge_over(base, &self.saved_key, &operands) {
             Ok((kind, bytes)) => self.take_saved(kind, bytes),
             Err(error) => self.fail(error),
@@ -486,7 +516,11 @@ impl DbIterator {
         if kind == Kind::Value {
             self.value = bytes;
         } else {
-            if let Err(error) = self.family.values.plain(kind, &self.saved_key, &bytes, &mut self.value) {
+            if let Err(error) = self
+                .family
+                .values
+                .plain(kind, &self.saved_key, &bytes, &mut self.value)
+            {
                 return self.fail(error);
             }
             self.entity = bytes;
@@ -503,7 +537,10 @@ impl DbIterator {
                 Err(error) => return self.fail(error),
             };
             if let Some(lower) = &self.lower
-                && self.user().compare_without_timestamp(entry.user_key, lower).is_lt()
+                && self
+                    .user()
+                    .compare_without_timestamp(entry.user_key, lower)
+                    .is_lt()
             {
                 break;
             }

@@ -62,11 +62,20 @@ impl LevelCursor {
     }
 
     /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries.
-    pub fn over_files(tables: Arc<TableCache>, files: Vec<Arc<FileMetadata>>, options: BlockReadOptions) -> LevelCursor {
+    pub fn over_files(
+        tables: Arc<TableCache>,
+        files: Vec<Arc<FileMetadata>>,
+        options: BlockReadOptions,
+    ) -> LevelCursor {
         LevelCursor::walking(tables, Files::Some(files), options, false)
     }
 
-    fn walking(tables: Arc<TableCache>, files: Files, options: BlockReadOptions, with_tombstones: bool) -> LevelCursor {
+    fn walking(
+        tables: Arc<TableCache>,
+        files: Files,
+        options: BlockReadOptions,
+        with_tombstones: bool,
+    ) -> LevelCursor {
         LevelCursor {
             tables,
             files,
@@ -83,7 +92,9 @@ impl LevelCursor {
 
     /// The current entry's value, kept alive by itself. Requires an entry, not a bound.
     pub fn value_pin(&self) -> PinnedBytes {
-        self.cursor.as_ref().map_or_else(|| PinnedBytes::copied(&[]), TableCursor::value_pin)
+        self.cursor
+            .as_ref()
+            .map_or_else(|| PinnedBytes::copied(&[]), TableCursor::value_pin)
     }
 
     fn files(&self) -> &[Arc<FileMetadata>] {
@@ -127,7 +138,8 @@ impl LevelCursor {
             self.leave();
             return false;
         };
-        if self.cursor.is_some() && self.file == file && self.error.is_none() && self.place != Place::Nowhere {
+        if self.cursor.is_some() && self.file == file && self.error.is_none() && self.place != Place::Nowhere
+        {
             return true;
         }
         match self.open(file) {
@@ -275,7 +287,9 @@ impl Cursor for LevelCursor {
     fn seek_for_prev(&mut self, target: &[u8]) {
         // The last file that begins at or before the target.
         let cmp = self.tables.comparator();
-        let file = self.files().partition_point(|file| cmp.compare(&file.smallest, target).is_le());
+        let file = self
+            .files()
+            .partition_point(|file| cmp.compare(&file.smallest, target).is_le());
         if self.place_in(file.checked_sub(1), |cursor| cursor.seek_for_prev(target)) {
             self.settle_backwards();
         }

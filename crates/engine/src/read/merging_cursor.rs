@@ -147,8 +147,16 @@ impl MergingCursor {
         snapshot: SeqNo,
     ) -> MergingCursor {
         let (sources, tombstones): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
-        let active = tombstones.iter().filter(|tombstones| !tombstones.is_empty()).count();
-        MergingCursor { tombstones, active, snapshot, ..MergingCursor::new(cmp, sources) }
+        let active = tombstones
+            .iter()
+            .filter(|tombstones| !tombstones.is_empty())
+            .count();
+        MergingCursor {
+            tombstones,
+            active,
+            snapshot,
+            ..MergingCursor::new(cmp, sources)
+        }
     }
 
     #[inline]
@@ -171,7 +179,10 @@ impl MergingCursor {
     #[inline]
     fn before(&self, a: Item, b: Item) -> bool {
         let order = a.prefix.cmp(&b.prefix).then_with(|| {
-            self.cmp.compare(self.sources[a.lane as usize].key(), self.sources[b.lane as usize].key())
+            self.cmp.compare(
+                self.sources[a.lane as usize].key(),
+                self.sources[b.lane as usize].key(),
+            )
         });
         match self.direction {
             Direction::Forward => order == Ordering::Less,
@@ -203,7 +214,10 @@ impl MergingCursor {
         for lane in 0..self.sources.len() {
             self.note_moved(lane);
             if self.sources[lane].valid() {
-                self.heap.push(Item { prefix: self.prefix_of(lane), lane: lane as u32 });
+                self.heap.push(Item {
+                    prefix: self.prefix_of(lane),
+                    lane: lane as u32,
+                });
             }
         }
         for at in (0..self.heap.len() / 2).rev() {
@@ -304,7 +318,9 @@ impl MergingCursor {
 
     /// Moves the lanes below `lane` past the span of its tombstone. False if the span is not known.
     fn seek_lanes_past(&mut self, lane: usize) -> bool {
-        let Some((start, end)) = self.tombstones[lane].span() else { return false };
+        let Some((start, end)) = self.tombstones[lane].span() else {
+            return false;
+        };
         let edge = match self.direction {
             Direction::Forward => end,
             Direction::Backward => start,

@@ -67,8 +67,13 @@ pub(crate) struct OpenLimit {
 impl OpenLimit {
     /// For `max_open_files`; -1 sets no limit. A few descriptors are left for WAL, MANIFEST and outputs.
     pub fn new(max_open_files: i32) -> OpenLimit {
-        let limit = usize::try_from(max_open_files).ok().map(|files| files.saturating_sub(10).max(1));
-        OpenLimit { limit, open: Mutex::default() }
+        let limit = usize::try_from(max_open_files)
+            .ok()
+            .map(|files| files.saturating_sub(10).max(1));
+        OpenLimit {
+            limit,
+            open: Mutex::default(),
+        }
     }
 
     fn opened(&self, file: &Arc<FileMetadata>) {
@@ -125,7 +130,13 @@ impl TableCache {
         limit: Arc<OpenLimit>,
         obsolete: Arc<ObsoleteFiles>,
     ) -> TableCache {
-        TableCache { fs, dir, options, limit, obsolete }
+        TableCache {
+            fs,
+            dir,
+            options,
+            limit,
+            obsolete,
+        }
     }
 
     /// True if its obsolete files are queued in `obsolete`, which is so for the tables of one database.
@@ -147,12 +158,18 @@ impl TableCache {
     /// The compression of the blocks of `file`, if its table is open.
     pub fn compression(&self, file: &FileMetadata) -> Option<CompressionType> {
         let guard = self.slot(file).table.load();
-        guard.as_ref().and_then(|table| compression_named(&table.properties().compression))
+        guard
+            .as_ref()
+            .and_then(|table| compression_named(&table.properties().compression))
     }
 
     /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
     pub fn memory_usage(&self, file: &FileMetadata) -> u64 {
-        self.slot(file).table.load().as_ref().map_or(0, |table| table.memory_usage() as u64)
+        self.slot(file)
+            .table
+            .load()
+            .as_ref()
+            .map_or(0, |table| table.memory_usage() as u64)
     }
 
     #[inline]
@@ -167,12 +184,18 @@ impl TableCache {
                 files: self.obsolete.clone(),
             })
         });
-        handle.downcast_ref().expect("the table cache alone fills the handle")
+        handle
+            .downcast_ref()
+            .expect("the table cache alone fills the handle")
     }
 
     /// Calls `read` with the table of `file`. Takes no lock and counts no reference while the table is open.
     #[inline]
-    pub fn with_table<T>(&self, file: &Arc<FileMetadata>, read: impl FnOnce(&Table) -> Result<T>) -> Result<T> {
+    pub fn with_table<T>(
+        &self,
+        file: &Arc<FileMetadata>,
+        read: impl FnOnce(&Table) -> Result<T>,
+    ) -> Result<T> {
         let slot = self.slot(file);
         let guard = slot.table.load();
         match &*guard {
@@ -200,7 +223,11 @@ impl TableCache {
 
     #[cold]
     fn open(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
-        let options = OpenOptions { direct: self.options.direct, mmap: self.options.mmap, access: Access::Random };
+        let options = OpenOptions {
+            direct: self.options.direct,
+            mmap: self.options.mmap,
+            access: Access::Random,
+        };
         let table = self.open_table(file, options)?;
         self.slot(file).table.store(Some(table.clone()));
         self.limit.opened(file);
@@ -212,7 +239,9 @@ impl TableCache {
         let reader = match self.fs.open_random(&path, &open) {
             Err(error) if error.kind() == base::ErrorKind::NotFound => {
                 let leveldb = path.with_extension("ldb");
-                self.fs.open_random(&leveldb, &open).map_err(|_| error.with_kind(base::ErrorKind::Io))?
+                self.fs
+                    .open_random(&leveldb, &open)
+                    .map_err(|_| error.with_kind(base::ErrorKind::Io))?
             }
             other => other?,
         };
@@ -240,7 +269,9 @@ impl TableCache {
         let slot = self.slot(file);
         let cut = || {
             let user = self.options.cmp.user();
-            table.range_tombstones().truncate_shared(user, &file.smallest, &file.largest)
+            table
+                .range_tombstones()
+                .truncate_shared(user, &file.smallest, &file.largest)
         };
         slot.tombstones.get_or_init(cut).clone()
     }

@@ -127,12 +127,17 @@ impl ValueResolver {
     /// The value of `operands`, oldest first, over `existing`.
     pub fn merge(&self, user_key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
         match &self.merger {
-            Merger::Operator(operator) => operator.full_merge(user_key, existing, operands).ok_or_else(|| {
-                Error::new(ErrorKind::MergeFailed, format!("{} gave no value for a key", operator.name()))
-            }),
-            Merger::Unknown(name) if name.is_empty() => {
-                Err(Error::invalid_argument("merge_operator is not set, and an entry is a merge"))
+            Merger::Operator(operator) => {
+                operator.full_merge(user_key, existing, operands).ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::MergeFailed,
+                        format!("{} gave no value for a key", operator.name()),
+                    )
+                })
             }
+            Merger::Unknown(name) if name.is_empty() => Err(Error::invalid_argument(
+                "merge_operator is not set, and an entry is a merge",
+            )),
             Merger::Unknown(name) => Err(Error::invalid_argument(format!(
                 "the column family was written with merge operator {name}, which is not built in; \
                  set ColumnFamilyOptions::merge_operator"
@@ -146,13 +151,19 @@ impl ValueResolver {
             Base::Nothing => Ok((Kind::Value, self.merge(user_key, None, operands)?)),
             Base::Entry(Kind::WideColumnEntity, entity) => {
                 let mut columns = self.columns(user_key, entity)?;
-                let existing = columns.first().filter(|(name, _)| name.is_empty()).map(|(_, value)| &value[..]);
+                let existing = columns
+                    .first()
+                    .filter(|(name, _)| name.is_empty())
+                    .map(|(_, value)| &value[..]);
                 let merged = self.merge(user_key, existing, operands)?;
                 match columns.first_mut() {
                     Some((name, value)) if name.is_empty() => *value = merged,
                     _ => columns.insert(0, (Vec::new(), merged)),
                 }
-                let borrowed: Vec<_> = columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+                let borrowed: Vec<_> = columns
+                    .iter()
+                    .map(|(name, value)| (&name[..], &value[..]))
+                    .collect();
                 Ok((Kind::WideColumnEntity, wide_columns::encode(&borrowed)))
             }
             Base::Entry(kind, value) => {
@@ -175,5 +186,6 @@ pub(crate) enum Base<'a> {
 /// A timed put's value without the sequence number it would rather have.
 fn without_preferred_seqno(value: &[u8]) -> Result<&[u8]> {
     let len = value.len().checked_sub(8);
-    len.map(|len| &value[..len]).ok_or_else(|| Error::corruption("timed value of less than eight bytes"))
+    len.map(|len| &value[..len])
+        .ok_or_else(|| Error::corruption("timed value of less than eight bytes"))
 }

@@ -35,7 +35,9 @@ impl Entity {
         match reader.varint32("version of an entity")? {
             VERSION_INLINE => Entity::decode_inline(bytes, reader),
             VERSION_WITH_BLOBS => Entity::decode_with_blobs(bytes, reader),
-            version => Err(Error::not_supported(format!("wide-column entity of version {version}"))),
+            version => Err(Error::not_supported(format!(
+                "wide-column entity of version {version}"
+            ))),
         }
     }
 
@@ -47,7 +49,10 @@ impl Entity {
             let name_end = reader.position();
             let size = reader.varint32("size of a column")? as usize;
             let name = name_end - name.len()..name_end;
-            if columns.last().is_some_and(|(previous, _)| bytes[previous.clone()] >= bytes[name.clone()]) {
+            if columns
+                .last()
+                .is_some_and(|(previous, _)| bytes[previous.clone()] >= bytes[name.clone()])
+            {
                 return Err(Error::corruption("Wide columns out of order").at(name.start as u64));
             }
             columns.push((name, size));
@@ -57,7 +62,9 @@ impl Entity {
             reader.bytes(size, "value of a column")?;
             Ok((name, ColumnValue::Inline(start..start + size)))
         });
-        Ok(Entity { columns: columns.collect::<Result<_>>()? })
+        Ok(Entity {
+            columns: columns.collect::<Result<_>>()?,
+        })
     }
 
     fn decode_with_blobs(bytes: &[u8], mut reader: Reader<'_>) -> Result<Entity> {
@@ -67,7 +74,11 @@ impl Entity {
         }
         let kinds = reader.bytes(count, "kinds of columns")?;
         // `count` bytes were there, so reserving for as many sizes is within reason.
-        let mut sizes = |what| (0..count).map(|_| Ok(reader.varint32(what)? as usize)).collect::<Result<Vec<_>>>();
+        let mut sizes = |what| {
+            (0..count)
+                .map(|_| Ok(reader.varint32(what)? as usize))
+                .collect::<Result<Vec<_>>>()
+        };
         let name_sizes = sizes("size of a column's name")?;
         let value_sizes = sizes("size of a column")?;
         let mut ranges = |sizes: Vec<usize>, what| {
@@ -80,25 +91,40 @@ impl Entity {
         };
         let names = ranges(name_sizes, "name of a column")?;
         let values = ranges(value_sizes, "value of a column")?;
-        let columns = names.into_iter().zip(values).zip(kinds).map(|((name, value), &kind)| match kind {
-            INLINE => Ok((name, ColumnValue::Inline(value))),
-            BLOB => match BlobIndex::decode(&bytes[value.clone()])? {
-                BlobIndex::Blob { location, .. } => Ok((name, ColumnValue::Blob(location))),
-                BlobIndex::InlinedTtl { .. } => Err(Error::corruption("column of an inlined blob").at(value.start as u64)),
-            },
-            _ => Err(Error::corruption(format!("column of unknown kind {kind:#04x}")).at(value.start as u64)),
-        });
-        Ok(Entity { columns: columns.collect::<Result<_>>()? })
+        let columns =
+            names
+                .into_iter()
+                .zip(values)
+                .zip(kinds)
+                .map(|((name, value), &kind)| match kind {
+                    INLINE => Ok((name, ColumnValue::Inline(value))),
+                    BLOB => match BlobIndex::decode(&bytes[value.clone()])? {
+                        BlobIndex::Blob { location, .. } => Ok((name, ColumnValue::Blob(location))),
+                        BlobIndex::InlinedTtl { .. } => {
+                            Err(Error::corruption("column of an inlined blob").at(value.start as u64))
+                        }
+                    },
+                    _ => Err(Error::corruption(format!("column of unknown kind {kind:#04x}"))
+                        .at(value.start as u64)),
+                });
+        Ok(Entity {
+            columns: columns.collect::<Result<_>>()?,
+        })
     }
 
     /// Names and places of the columns, in the order of their names. `bytes` are those it was decoded from.
     pub fn columns<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a ColumnValue)> {
-        self.columns.iter().map(|(name, value)| (&bytes[name.clone()], value))
+        self.columns
+            .iter()
+            .map(|(name, value)| (&bytes[name.clone()], value))
     }
 
     /// The column without a name, which sorts first.
     pub fn default_column(&self) -> Option<&ColumnValue> {
-        self.columns.first().filter(|(name, _)| name.is_empty()).map(|(_, value)| value)
+        self.columns
+            .first()
+            .filter(|(name, _)| name.is_empty())
+            .map(|(_, value)| value)
     }
 }
 
@@ -132,7 +158,10 @@ mod tests {
                 ColumnValue::Blob(_) => panic!("no blob was written"),
             })
             .collect();
-        assert_eq!(columns, [(&b""[..], &b"default"[..]), (b"a", b""), (b"col", b"value")]);
+        assert_eq!(
+            columns,
+            [(&b""[..], &b"default"[..]), (b"a", b""), (b"col", b"value")]
+        );
         assert!(entity.default_column().is_some());
     }
 
@@ -144,6 +173,9 @@ mod tests {
         }
         let unsorted = encode(&[(b"b", b"1"), (b"a", b"22")]);
         assert!(Entity::decode(&unsorted).unwrap_err().is_corruption());
-        assert!(Entity::decode(&[1, 0xff, 0xff, 0xff, 0xff, 0x0f]).is_err(), "a count nobody backs");
+        assert!(
+            Entity::decode(&[1, 0xff, 0xff, 0xff, 0xff, 0x0f]).is_err(),
+            "a count nobody backs"
+        );
     }
 }

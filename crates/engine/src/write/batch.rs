@@ -64,7 +64,9 @@ impl WriteBatch {
     /// A batch from its wire format. `Corruption` with the offset unless it decodes whole and its count is right.
     pub fn from_data(data: &[u8]) -> Result<WriteBatch> {
         let mut operations = Operations::new(data)?;
-        operations.by_ref().try_for_each(|operation| operation.map(drop))?;
+        operations
+            .by_ref()
+            .try_for_each(|operation| operation.map(drop))?;
         operations.check_count()?;
         Ok(WriteBatch { rep: data.to_vec() })
     }
@@ -161,7 +163,12 @@ impl WriteBatch {
 
     /// Deletes the keys from `begin` up to `end`, exclusive, as of `timestamp`.
     pub fn delete_range_at(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8], timestamp: &[u8]) {
-        self.counted(tag::DELETE_RANGE, family.id(), &[begin, timestamp], Some(&[end, timestamp].concat()));
+        self.counted(
+            tag::DELETE_RANGE,
+            family.id(),
+            &[begin, timestamp],
+            Some(&[end, timestamp].concat()),
+        );
     }
 
     /// Adds bytes that go into the WAL and nowhere else.
@@ -179,7 +186,12 @@ impl WriteBatch {
     /// The operations in order.
     pub fn operations(&self) -> Operations<'_> {
         let sequence = coding::u64_at(&self.rep, 0);
-        Operations { reader: Reader::new(&self.rep[HEADER_LEN..]), sequence, count: self.count(), seen: 0 }
+        Operations {
+            reader: Reader::new(&self.rep[HEADER_LEN..]),
+            sequence,
+            count: self.count(),
+            seen: 0,
+        }
     }
 
     #[inline]
@@ -260,25 +272,70 @@ impl std::fmt::Debug for WriteBatch {
 
 /// One operation of a batch. Keys carry their timestamps where the family has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are the operands of the wire format, named after it")]
+#[expect(
+    missing_docs,
+    reason = "the fields are the operands of the wire format, named after it"
+)]
 pub enum Operation<'a> {
-    Put { family: u32, key: &'a [u8], value: &'a [u8] },
-    Delete { family: u32, key: &'a [u8] },
-    SingleDelete { family: u32, key: &'a [u8] },
-    Merge { family: u32, key: &'a [u8], operand: &'a [u8] },
-    DeleteRange { family: u32, begin: &'a [u8], end: &'a [u8] },
-    BlobIndex { family: u32, key: &'a [u8], index: &'a [u8] },
-    Entity { family: u32, key: &'a [u8], entity: &'a [u8] },
+    Put {
+        family: u32,
+        key: &'a [u8],
+        value: &'a [u8],
+    },
+    Delete {
+        family: u32,
+        key: &'a [u8],
+    },
+    SingleDelete {
+        family: u32,
+        key: &'a [u8],
+    },
+    Merge {
+        family: u32,
+        key: &'a [u8],
+        operand: &'a [u8],
+    },
+    DeleteRange {
+        family: u32,
+        begin: &'a [u8],
+        end: &'a [u8],
+    },
+    BlobIndex {
+        family: u32,
+        key: &'a [u8],
+        index: &'a [u8],
+    },
+    Entity {
+        family: u32,
+        key: &'a [u8],
+        entity: &'a [u8],
+    },
     /// `value` still ends in the eight bytes of `write_time`, Unix seconds.
-    TimedPut { family: u32, key: &'a [u8], value: &'a [u8], write_time: u64 },
+    TimedPut {
+        family: u32,
+        key: &'a [u8],
+        value: &'a [u8],
+        write_time: u64,
+    },
     LogData(&'a [u8]),
     Noop,
     /// A transaction's operations follow up to `EndPrepare`. `persisted`: they were inserted when prepared.
-    BeginPrepare { persisted: bool },
-    EndPrepare { xid: &'a [u8] },
-    Commit { xid: &'a [u8] },
-    CommitWithTimestamp { timestamp: &'a [u8], xid: &'a [u8] },
-    Rollback { xid: &'a [u8] },
+    BeginPrepare {
+        persisted: bool,
+    },
+    EndPrepare {
+        xid: &'a [u8],
+    },
+    Commit {
+        xid: &'a [u8],
+    },
+    CommitWithTimestamp {
+        timestamp: &'a [u8],
+        xid: &'a [u8],
+    },
+    Rollback {
+        xid: &'a [u8],
+    },
 }
 
 impl Operation<'_> {
@@ -318,7 +375,12 @@ impl<'a> Operations<'a> {
         let mut header = Reader::new(data);
         let sequence = header.u64("sequence of a write batch")?;
         let count = header.u32("count of a write batch")?;
-        Ok(Operations { reader: Reader::new(header.rest()), sequence, count, seen: 0 })
+        Ok(Operations {
+            reader: Reader::new(header.rest()),
+            sequence,
+            count,
+            seen: 0,
+        })
     }
 
     /// Sequence number of the first operation.
@@ -336,7 +398,11 @@ impl<'a> Operations<'a> {
         if self.seen == self.count {
             return Ok(());
         }
-        Err(Error::corruption(format!("WriteBatch has wrong count: {} promised, {} found", self.count, self.seen)).at(8))
+        Err(Error::corruption(format!(
+            "WriteBatch has wrong count: {} promised, {} found",
+            self.count, self.seen
+        ))
+        .at(8))
     }
 
     fn decode(&mut self) -> Result<Operation<'a>> {
@@ -344,10 +410,22 @@ impl<'a> Operations<'a> {
         let start = reader.position() as u64;
         let tag_byte = reader.u8("tag")?;
         let paired = |tags: (u8, u8)| tag_byte == tags.0 || tag_byte == tags.1;
-        let families =
-            [tag::DELETE, tag::PUT, tag::MERGE, tag::SINGLE_DELETE, tag::DELETE_RANGE, tag::BLOB_INDEX, tag::ENTITY, tag::TIMED_PUT];
+        let families = [
+            tag::DELETE,
+            tag::PUT,
+            tag::MERGE,
+            tag::SINGLE_DELETE,
+            tag::DELETE_RANGE,
+            tag::BLOB_INDEX,
+            tag::ENTITY,
+            tag::TIMED_PUT,
+        ];
         if let Some(tags) = families.into_iter().find(|&tags| paired(tags)) {
-            let family = if tag_byte == tags.1 { reader.varint32("column family of an operation")? } else { 0 };
+            let family = if tag_byte == tags.1 {
+                reader.varint32("column family of an operation")?
+            } else {
+                0
+            };
             let key = reader.length_prefixed("key of an operation")?;
             if tags == tag::DELETE {
                 return Ok(Operation::Delete { family, key });
@@ -358,13 +436,37 @@ impl<'a> Operations<'a> {
             let value = reader.length_prefixed("value of an operation")?;
             return Ok(match tags {
                 tag::PUT => Operation::Put { family, key, value },
-                tag::MERGE => Operation::Merge { family, key, operand: value },
-                tag::DELETE_RANGE => Operation::DeleteRange { family, begin: key, end: value },
-                tag::BLOB_INDEX => Operation::BlobIndex { family, key, index: value },
-                tag::ENTITY => Operation::Entity { family, key, entity: value },
+                tag::MERGE => Operation::Merge {
+                    family,
+                    key,
+                    operand: value,
+                },
+                tag::DELETE_RANGE => Operation::DeleteRange {
+                    family,
+                    begin: key,
+                    end: value,
+                },
+                tag::BLOB_INDEX => Operation::BlobIndex {
+                    family,
+                    key,
+                    index: value,
+                },
+                tag::ENTITY => Operation::Entity {
+                    family,
+                    key,
+                    entity: value,
+                },
                 _ => {
-                    let at = value.len().checked_sub(8).ok_or_else(|| Error::corruption("TimedPut without its time").at(start))?;
-                    Operation::TimedPut { family, key, value, write_time: coding::u64_at(value, at) }
+                    let at = value
+                        .len()
+                        .checked_sub(8)
+                        .ok_or_else(|| Error::corruption("TimedPut without its time").at(start))?;
+                    Operation::TimedPut {
+                        family,
+                        key,
+                        value,
+                        write_time: coding::u64_at(value, at),
+                    }
                 }
             });
         }
@@ -372,14 +474,22 @@ impl<'a> Operations<'a> {
             tag::LOG_DATA => Operation::LogData(reader.length_prefixed("log data")?),
             tag::NOOP => Operation::Noop,
             tag::BEGIN_PREPARE => Operation::BeginPrepare { persisted: false },
-            tag::BEGIN_PERSISTED_PREPARE | tag::BEGIN_UNPREPARE => Operation::BeginPrepare { persisted: true },
-            tag::END_PREPARE => Operation::EndPrepare { xid: reader.length_prefixed("transaction id")? },
-            tag::COMMIT => Operation::Commit { xid: reader.length_prefixed("transaction id")? },
+            tag::BEGIN_PERSISTED_PREPARE | tag::BEGIN_UNPREPARE => {
+                Operation::BeginPrepare { persisted: true }
+            }
+            tag::END_PREPARE => Operation::EndPrepare {
+                xid: reader.length_prefixed("transaction id")?,
+            },
+            tag::COMMIT => Operation::Commit {
+                xid: reader.length_prefixed("transaction id")?,
+            },
             tag::COMMIT_WITH_TIMESTAMP => Operation::CommitWithTimestamp {
                 timestamp: reader.length_prefixed("commit timestamp")?,
                 xid: reader.length_prefixed("transaction id")?,
             },
-            tag::ROLLBACK => Operation::Rollback { xid: reader.length_prefixed("transaction id")? },
+            tag::ROLLBACK => Operation::Rollback {
+                xid: reader.length_prefixed("transaction id")?,
+            },
             unknown => {
                 return Err(Error::corruption(format!("unknown WriteBatch tag {unknown:#04x}")).at(start));
             }
@@ -413,9 +523,21 @@ mod tests {
         batch.put(b"k1", b"v1");
         let mut rep = batch.data().to_vec();
         set_sequence(&mut rep, 2);
-        assert_eq!(rep, [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, b'k', b'1', 2, b'v', b'1']);
+        assert_eq!(
+            rep,
+            [
+                2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, b'k', b'1', 2, b'v', b'1'
+            ]
+        );
         let mut single = Vec::new();
-        encode_single(&mut single, &SingleOperation { family: 0, key: b"k1", what: SingleKind::Put(b"v1") });
+        encode_single(
+            &mut single,
+            &SingleOperation {
+                family: 0,
+                key: b"k1",
+                what: SingleKind::Put(b"v1"),
+            },
+        );
         assert_eq!(single, batch.data());
     }
 
@@ -432,10 +554,22 @@ mod tests {
         assert_eq!(
             operations,
             [
-                Operation::Put { family: 0, key: b"a", value: b"1" },
+                Operation::Put {
+                    family: 0,
+                    key: b"a",
+                    value: b"1"
+                },
                 Operation::LogData(b"note"),
-                Operation::DeleteRange { family: 0, begin: b"b", end: b"d" },
-                Operation::Merge { family: 0, key: b"e", operand: b"+1" },
+                Operation::DeleteRange {
+                    family: 0,
+                    begin: b"b",
+                    end: b"d"
+                },
+                Operation::Merge {
+                    family: 0,
+                    key: b"e",
+                    operand: b"+1"
+                },
                 Operation::SingleDelete { family: 0, key: b"f" },
             ]
         );
@@ -449,11 +583,17 @@ mod tests {
         batch.delete(b"other");
         let good = batch.data();
         for len in 0..good.len() {
-            assert!(WriteBatch::from_data(&good[..len]).unwrap_err().is_corruption(), "cut at {len}");
+            assert!(
+                WriteBatch::from_data(&good[..len]).unwrap_err().is_corruption(),
+                "cut at {len}"
+            );
         }
         let mut unknown = good.to_vec();
         unknown[HEADER_LEN] = 0x77;
-        assert_eq!(WriteBatch::from_data(&unknown).unwrap_err().offset(), Some(HEADER_LEN as u64));
+        assert_eq!(
+            WriteBatch::from_data(&unknown).unwrap_err().offset(),
+            Some(HEADER_LEN as u64)
+        );
         let mut miscounted = good.to_vec();
         miscounted[8] = 3;
         assert!(WriteBatch::from_data(&miscounted).unwrap_err().is_corruption());

@@ -101,7 +101,14 @@ impl DbInner {
             self.make_room(&mut writer, options)?;
         }
         let first = writer.last_seqno + 1;
-        let Writer { wal, scratch, unlogged, last_seqno, delayed_bytes, .. } = &mut *writer;
+        let Writer {
+            wal,
+            scratch,
+            unlogged,
+            last_seqno,
+            delayed_bytes,
+            ..
+        } = &mut *writer;
         let rep = match &mut commit {
             Commit::Single(_, operation) => {
                 batch::encode_single(scratch, operation);
@@ -114,7 +121,9 @@ impl DbInner {
         if options.disable_wal {
             *unlogged = true;
         } else {
-            let wal = wal.as_mut().ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
+            let wal = wal
+                .as_mut()
+                .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
             if let Err(error) = wal.add_record(rep) {
                 self.latch("append to the WAL", error.clone());
                 return Err(error);
@@ -157,7 +166,9 @@ impl DbInner {
                 if options.ignore_missing_column_families {
                     continue;
                 }
-                return Err(Error::invalid_argument("Invalid column family specified in write batch"));
+                return Err(Error::invalid_argument(
+                    "Invalid column family specified in write batch",
+                ));
             };
             family.check_writable()?;
             let (key, end) = match operation {
@@ -204,7 +215,11 @@ impl DbInner {
             if let Some((family, mem)) = &current
                 && family.id == id
             {
-                let kind = if kind == Kind::Deletion { deletion_kind(family) } else { kind };
+                let kind = if kind == Kind::Deletion {
+                    deletion_kind(family)
+                } else {
+                    kind
+                };
                 mem.add(seqno, kind, key, value);
                 self.note_memory(family, mem);
             }
@@ -251,7 +266,11 @@ impl DbInner {
     /// Called with the write queue's lock when something wants attention before more is written: an error, a full
     /// memtable, a stall, too much WAL. Waits for room where it must.
     #[cold]
-    pub(crate) fn make_room(&self, writer: &mut MutexGuard<'_, Writer>, options: &WriteOptions) -> Result<()> {
+    pub(crate) fn make_room(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        options: &WriteOptions,
+    ) -> Result<()> {
         loop {
             let mut state = self.state.lock();
             state.check_writable()?;
@@ -265,7 +284,11 @@ impl DbInner {
                 full.map(|family| family.family.id).collect()
             };
             if !full.is_empty() {
-                if state.families.values().any(|family| family.mem_is_full() && !family.has_room_for_immutable()) {
+                if state
+                    .families
+                    .values()
+                    .any(|family| family.mem_is_full() && !family.has_room_for_immutable())
+                {
                     self.wait_for_room(&mut state, options, MEMTABLE_LIMIT)?;
                     continue;
                 }
@@ -295,12 +318,16 @@ impl DbInner {
         condition: StallCondition,
     ) -> Result<()> {
         if options.no_slowdown {
-            return Err(Error::new(ErrorKind::Incomplete, format!("Write stall: {condition}")));
+            return Err(Error::new(
+                ErrorKind::Incomplete,
+                format!("Write stall: {condition}"),
+            ));
         }
         let start = self.options.clock.now();
         self.work.notify_all();
         self.changed.wait(state);
-        self.stats.stalled(condition, self.options.clock.now().saturating_sub(start));
+        self.stats
+            .stalled(condition, self.options.clock.now().saturating_sub(start));
         Ok(())
     }
 
@@ -312,27 +339,28 @@ impl DbInner {
         options: &WriteOptions,
         condition: StallCondition,
     ) -> Result<()> {
-        let due = Duration::from_secs_f64(writer.delayed_bytes as f64 / self.options.delayed_write_rate as f64);
+        let due =
+            Duration::from_secs_f64(writer.delayed_bytes as f64 / self.options.delayed_write_rate as f64);
         // Shorter waits cost more than they slow.
         if due < Duration::from_millis(1) {
             return Ok(());
         }
         if options.no_slowdown {
-            return Err(Error::new(ErrorKind::Incomplete, format!("Write stall: {condition}")));
+            return Err(Error::new(
+                ErrorKind::Incomplete,
+                format!("Write stall: {condition}"),
+            ));
         }
         writer.delayed_bytes = 0;
         let start = self.options.clock.now();
         self.changed.wait_for(&mut state, due);
-        self.stats.stalled(condition, self.options.clock.now().saturating_sub(start));
+        self.stats
+            .stalled(condition, self.options.clock.now().saturating_sub(start));
         Ok(())
     }
 
     /// The families to flush so that the oldest WAL can go, if all WALs together are too large.
-    fn families_holding_oldest_wal(
-        &self,
-        writer: &Writer,
-        state: &mut MutexGuard<'_, DbState>,
-    ) -> Vec<u32> {
+    fn families_holding_oldest_wal(&self, writer: &Writer, state: &mut MutexGuard<'_, DbState>) -> Vec<u32> {
         let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
         if self.older_wal_bytes.load(Ordering::Relaxed) + current <= self.max_total_wal_size {
             return Vec::new();
@@ -340,14 +368,25 @@ impl DbInner {
         let oldest = state.oldest_needed_wal();
         let current_wal = state.current_wal();
         let holds = |family: &FamilyState| {
-            family.oldest_wal(current_wal) == oldest && family.immutable.is_empty() && !family.mem.table.is_empty()
+            family.oldest_wal(current_wal) == oldest
+                && family.immutable.is_empty()
+                && !family.mem.table.is_empty()
         };
-        state.families.values().filter(|family| holds(family)).map(|family| family.family.id).collect()
+        state
+            .families
+            .values()
+            .filter(|family| holds(family))
+            .map(|family| family.family.id)
+            .collect()
     }
 
     /// Gives each of `families` a fresh memtable and has the old one flushed; begins a new WAL so that the old one can go.
     /// Holds the write queue's lock, so that no row can fall between the two memtables.
-    pub(crate) fn switch_memtables(&self, writer: &mut MutexGuard<'_, Writer>, families: &[u32]) -> Result<()> {
+    pub(crate) fn switch_memtables(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        families: &[u32],
+    ) -> Result<()> {
         if writer.wal.as_ref().is_some_and(|wal| wal.len() > 0) {
             self.switch_wal(writer)?;
         }
@@ -355,9 +394,15 @@ impl DbInner {
         let current = state.current_wal();
         for family in state.families.values_mut() {
             if families.contains(&family.family.id) && !family.mem.table.is_empty() {
-                let fresh = Memory { table: self.new_memtable(&family.family), first_wal: current };
+                let fresh = Memory {
+                    table: self.new_memtable(&family.family),
+                    first_wal: current,
+                };
                 let memory = std::mem::replace(&mut family.mem, fresh);
-                family.immutable.push_back(Immutable { memory, flushing: false });
+                family.immutable.push_back(Immutable {
+                    memory,
+                    flushing: false,
+                });
                 family.install_super_version();
             } else if family.mem.table.is_empty() {
                 family.mem.first_wal = current;
@@ -397,7 +442,11 @@ impl DbInner {
 }
 
 fn deletion_kind(family: &Family) -> Kind {
-    if family.cmp.user().timestamp_size() > 0 { Kind::DeletionWithTimestamp } else { Kind::Deletion }
+    if family.cmp.user().timestamp_size() > 0 {
+        Kind::DeletionWithTimestamp
+    } else {
+        Kind::Deletion
+    }
 }
 
 #[inline]
@@ -414,7 +463,9 @@ fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<()> 
 fn check_key(family: &Family, key: &[u8], end: Option<&[u8]>) -> Result<()> {
     let user = family.cmp.user();
     if user.timestamp_size() > 0 && key.len() < user.timestamp_size() {
-        return Err(Error::invalid_argument("a key of a family with timestamps needs one"));
+        return Err(Error::invalid_argument(
+            "a key of a family with timestamps needs one",
+        ));
     }
     if let Some(end) = end {
         if user.compare_without_timestamp(key, end).is_gt() {
@@ -440,7 +491,9 @@ pub(crate) fn apply<'a>(
             Operation::BlobIndex { family, key, index } => (family, Kind::BlobIndex, key, index),
             Operation::Entity { family, key, entity } => (family, Kind::WideColumnEntity, key, entity),
             // Without a mapping of sequence numbers to time there is no number it would rather have: a plain value.
-            Operation::TimedPut { family, key, value, .. } => (family, Kind::Value, key, &value[..value.len() - 8]),
+            Operation::TimedPut {
+                family, key, value, ..
+            } => (family, Kind::Value, key, &value[..value.len() - 8]),
             Operation::LogData(_) | Operation::Noop => continue,
             Operation::BeginPrepare { .. }
             | Operation::EndPrepare { .. }

@@ -40,7 +40,10 @@ pub fn expected(name: &str) -> String {
 
 /// How fixture `name` is read: `user_timestamps` at timestamp 400.
 pub fn read_options(name: &str) -> ReadOptions {
-    ReadOptions { timestamp: (name == "user_timestamps").then(|| 400u64.to_le_bytes().to_vec()), ..Default::default() }
+    ReadOptions {
+        timestamp: (name == "user_timestamps").then(|| 400u64.to_le_bytes().to_vec()),
+        ..Default::default()
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -90,7 +93,11 @@ pub fn assert_same(what: &str, got: &str, expected: &str) {
     for (at, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
         assert_eq!(got, expected, "{what}: line {}", at + 1);
     }
-    panic!("{what}: {} lines, {} expected", got.lines().count(), expected.lines().count());
+    panic!(
+        "{what}: {} lines, {} expected",
+        got.lines().count(),
+        expected.lines().count()
+    );
 }
 
 #[test]
@@ -98,12 +105,21 @@ fn every_row_comes_back_read_only() {
     for name in names() {
         let dir = copy(&name);
         let before = listing(dir.path());
-        let db = Db::open_read_only(&Options::default(), dir.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let db = Db::open_read_only(&Options::default(), dir.path())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let options = read_options(&name);
         assert_same(&name, &rows(&db, &options, false), &expected(&name));
-        assert_same(&format!("{name} backwards"), &rows(&db, &options, true), &expected(&name));
+        assert_same(
+            &format!("{name} backwards"),
+            &rows(&db, &options, true),
+            &expected(&name),
+        );
         drop(db);
-        assert_eq!(listing(dir.path()), before, "{name}: reading changed the directory");
+        assert_eq!(
+            listing(dir.path()),
+            before,
+            "{name}: reading changed the directory"
+        );
     }
 }
 
@@ -112,7 +128,10 @@ fn listing(dir: &Path) -> Vec<(String, u64)> {
         .unwrap()
         .map(|entry| {
             let entry = entry.unwrap();
-            (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len())
+            (
+                entry.file_name().into_string().unwrap(),
+                entry.metadata().unwrap().len(),
+            )
         })
         .collect();
     files.sort();
@@ -143,7 +162,8 @@ fn every_row_comes_back_after_recovery_and_compaction() {
         let dir = copy(&name);
         let options = read_options(&name);
         {
-            let db = Db::open(&Options::default(), dir.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let db =
+                Db::open(&Options::default(), dir.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_same(&name, &rows(&db, &options, false), &expected(&name));
             for family in db.column_families() {
                 let compact = esker::CompactRangeOptions {
@@ -152,11 +172,23 @@ fn every_row_comes_back_after_recovery_and_compaction() {
                 };
                 db.compact_range(&family, &compact, None, None).unwrap();
             }
-            assert_same(&format!("{name} compacted"), &rows(&db, &options, false), &expected(&name));
+            assert_same(
+                &format!("{name} compacted"),
+                &rows(&db, &options, false),
+                &expected(&name),
+            );
             db.close().unwrap();
         }
         let db = Db::open(&Options::default(), dir.path()).unwrap();
-        assert_same(&format!("{name} reopened"), &rows(&db, &options, false), &expected(&name));
-        assert_same(&format!("{name} reopened, backwards"), &rows(&db, &options, true), &expected(&name));
+        assert_same(
+            &format!("{name} reopened"),
+            &rows(&db, &options, false),
+            &expected(&name),
+        );
+        assert_same(
+            &format!("{name} reopened, backwards"),
+            &rows(&db, &options, true),
+            &expected(&name),
+        );
     }
 }
