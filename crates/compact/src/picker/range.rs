@@ -1,5 +1,6 @@
 //! Manual compaction: of a key range, level by level.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
@@ -77,14 +78,43 @@ pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> Rang
     let all = files.level(level);
     let begin = request.begin.map(|begin| stamped(&files, begin, 0xff));
     let end = request.end.map(|end| stamped(&files, end, 0));
-    let mut range = context
+    let mut todo = context
         .version
         .overlapping_range(level, begin.as_deref(), end.as_deref());
-    if range.is_empty() {
-        return RangePick::Nothing;
+    let is_old = |at: &usize| {
+        request
+            .max_file_num_to_ignore
+            .is_none_or(|first_new| all[*at].number < first_new)
+    };
+    while !todo.is_empty() {
+        let taken = within_limit(context, &files, level, output_level, todo.clone());
+        let rest = taken.end..todo.end;
+        let Some(start) = taken.clone().find(is_old) else {
+            todo = rest;
+            continue;
+        };
+        let end = (start..taken.end).find(|at| !is_old(at)).unwrap_or(taken.end);
+        let more = (end..todo.end).any(|at| is_old(&at));
+        let range = files.clean_cut(level, start..end);
+        let next = all.get(range.end).filter(|_| more);
+        let next = next.map(|next| files.cmp.strip_timestamp(next.smallest_user_key()).to_vec());
+        if any_busy(&all[range.clone()]) {
+            return RangePick::Conflict;
+        }
+        return complete(context, request, all[range].to_vec(), output_level, next);
     }
-    let mut whole = true;
-    // The first file is taken in any case, so that there is progress.
+    RangePick::Nothing
+}
+
+/// As many files from the front of `range` as one compaction may have; one in any case, so that there is progress.
+fn within_limit(
+    context: &PickContext<'_>,
+    files: &Files<'_>,
+    level: usize,
+    output_level: usize,
+    range: Range<usize>,
+) -> Range<usize> {
+    let all = files.level(level);
     let mut bytes = all[range.start].size;
     for at in range.start + 1..range.end {
         bytes = bytes.saturating_add(all[at].size);
@@ -95,38 +125,10 @@ pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> Rang
             total_bytes(&files.level(output_level)[below])
         };
         if bytes.saturating_add(output) > context.options.max_compaction_bytes() {
-            range.end = at;
-            whole = false;
-            break;
+            return range.start..at;
         }
     }
-    if let Some(first_new) = request.max_file_num_to_ignore {
-        let is_old = |at: &usize| all[*at].number < first_new;
-        let Some(start) = range.clone().find(is_old) else {
-            // What is left of the range, if anything, comes next.
-            return if whole {
-                RangePick::Nothing
-            } else {
-                let rest = RangeRequest {
-                    begin: Some(files.cmp.strip_timestamp(all[range.end].smallest_user_key())),
-                    ..*request
-                };
-                pick_range(context, &rest)
-            };
-        };
-        let end = (start..range.end).find(|at| !is_old(at)).unwrap_or(range.end);
-        whole &= !(end..range.end).any(|at| is_old(&at));
-        range = start..end;
-    }
-    let range = files.clean_cut(level, range);
-    let rest = all
-        .get(range.end)
-        .filter(|_| !whole)
-        .map(|next| files.cmp.strip_timestamp(next.smallest_user_key()).to_vec());
-    if any_busy(&all[range.clone()]) {
-        return RangePick::Conflict;
-    }
-    complete(context, request, all[range].to_vec(), output_level, rest)
+    range
 }
 
 fn overlapping_level0(

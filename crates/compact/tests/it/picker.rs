@@ -1,1 +1,489 @@
+//! What is picked from which version, by text.
 
+use std::fmt::Write;
+use std::sync::Arc;
+
+use base::{Error, InternalComparator, MAX_SEQNO, SeqNo, UserComparator};
+use esker_compact::{
+    BottommostLevelCompaction, CompactRangeOptions, CompactionPri, FileFacts, JobId, LeveledOptions,
+    OutputLevel, PickContext, Plan, RangeCompaction, RangePick, RangeRequest, RangeStep, Running, Scores,
+    pick_leveled, pick_range,
+};
+use manifest::{FileMetadata, FileStats, Version, VersionBuilder, VersionEdit};
+use testkit::datadriven::{self, TestCase};
+use testkit::keys;
+
+struct State {
+    options: LeveledOptions,
+    version: Version,
+    running: Running,
+    jobs: Vec<JobId>,
+    oldest_snapshot: SeqNo,
+    now: u64,
+    facts: Facts,
+}
+
+/// Files that were written with another compression, and files not worth rewriting.
+#[derive(Default)]
+struct Facts {
+    immovable: Vec<u64>,
+    hopeless: Vec<u64>,
+}
+
+impl FileFacts for Facts {
+    fn can_move(&self, file: &FileMetadata, _output_level: usize) -> bool {
+        !self.immovable.contains(&file.number)
+    }
+    fn worth_rewriting(&self, file: &FileMetadata) -> bool {
+        !self.hopeless.contains(&file.number)
+    }
+}
+
+impl State {
+    fn new() -> State {
+        State {
+            options: LeveledOptions::default(),
+            version: empty(),
+            running: Running::new(),
+            jobs: Vec::new(),
+            oldest_snapshot: 0,
+            now: 0,
+            facts: Facts::default(),
+        }
+    }
+
+    fn context(&self) -> PickContext<'_> {
+        PickContext {
+            version: &self.version,
+            options: &self.options,
+            running: &self.running,
+            oldest_snapshot: self.oldest_snapshot,
+            now: self.now,
+            full_history_ts_low: None,
+            facts: &self.facts,
+        }
+    }
+
+    fn start(&mut self, plan: &Plan) -> usize {
+        self.jobs.push(self.running.start(plan));
+        self.jobs.len() - 1
+    }
+}
+
+fn empty() -> Version {
+    Version::empty(InternalComparator::new(UserComparator::Bytewise), 7)
+}
+
+#[test]
+fn picker_leveled() {
+    datadriven::run("tests/testdata/picker_leveled", |_| State::new(), run);
+}
+
+#[test]
+fn picker_range() {
+    datadriven::run("tests/testdata/picker_range", |_| State::new(), run);
+}
+
+fn run(state: &mut State, case: &mut TestCase) -> String {
+    match case.directive.as_str() {
+        "options" => set_options(state, case),
+        "define" => define(state, case),
+        "add" => add(state, case),
+        "scores" => scores(state),
+        "pick" => pick(state, case),
+        "finish" => {
+            let job: usize = case.take_arg("job").unwrap();
+            state.running.finish(state.jobs[job]);
+            String::new()
+        }
+        "range" => range(state, case),
+        "compact-range" => compact_range(state, case),
+        "describe" => describe(&state.version),
+        other => format!("unknown directive {other}"),
+    }
+}
+
+/// `64M` in bytes.
+fn bytes(text: &str) -> u64 {
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 'K')) => (&text[..at], 1 << 10),
+        Some((at, 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    number
+        .parse::<u64>()
+        .unwrap_or_else(|_| panic!("{text} is no size"))
+        * unit
+}
+
+fn set_options(state: &mut State, case: &mut TestCase) -> String {
+    let options = &mut state.options;
+    let mut size = |name: &str, field: &mut u64| {
+        if let Some(text) = case.try_take_arg::<String>(name).unwrap() {
+            *field = bytes(&text);
+        }
+    };
+    size("max-bytes-for-level-base", &mut options.max_bytes_for_level_base);
+    size("target-file-size-base", &mut options.target_file_size_base);
+    size(
+        "target-file-size-multiplier",
+        &mut options.target_file_size_multiplier,
+    );
+    size("max-compaction-bytes", &mut options.max_compaction_bytes);
+    size("ttl", &mut options.ttl);
+    size(
+        "periodic-compaction-seconds",
+        &mut options.periodic_compaction_seconds,
+    );
+    size(
+        "bottommost-file-compaction-delay",
+        &mut options.bottommost_file_compaction_delay,
+    );
+    if let Some(trigger) = case.try_take_arg("level0-trigger").unwrap() {
+        options.level0_file_num_compaction_trigger = trigger;
+    }
+    if let Some(multiplier) = case.try_take_arg("multiplier").unwrap() {
+        options.max_bytes_for_level_multiplier = multiplier;
+    }
+    if let Some(dynamic) = case.try_take_arg("dynamic").unwrap() {
+        options.level_compaction_dynamic_level_bytes = dynamic;
+    }
+    if let Some(pri) = case.try_take_arg::<String>("pri").unwrap() {
+        options.compaction_pri = CompactionPri::from_name(&pri).expect("a priority");
+    }
+    String::new()
+}
+
+/// One file a line: number, bounds, size, then words. A bound is a user key or an entry's key.
+///
+/// ```text
+/// L1
+///   12 a..c 64M
+///   13 c@max#rangedel..f 64M marked seqno=3-9 ancestor=100 created=200 deletes=50/60 rangedel=10M busy fixed hopeless
+/// ```
+fn define(state: &mut State, case: &mut TestCase) -> String {
+    state.running = Running::new();
+    state.jobs.clear();
+    state.facts = Facts::default();
+    state.version = empty();
+    add(state, case)
+}
+
+/// Adds files to the version there is, newer than those of L0.
+fn add(state: &mut State, case: &mut TestCase) -> String {
+    let mut level = 0;
+    let mut edit = VersionEdit::default();
+    let mut busy = Vec::new();
+    let newest = 1_000_000 * (1 + state.version.num_files() as u64);
+    for line in case.input.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(number) = line.strip_prefix('L') {
+            level = number.parse().expect("a level");
+            continue;
+        }
+        let mut words = line.split_whitespace();
+        let number = words.next().unwrap().parse().expect("a file number");
+        let (smallest, largest) = words
+            .next()
+            .expect("bounds")
+            .split_once("..")
+            .expect("two bounds");
+        let bound = |text: &str, seqno: u64| match text.contains('@') {
+            true => keys::key(text),
+            false => keys::key(&format!("{text}@{seqno}")),
+        };
+        let mut file = FileMetadata {
+            number,
+            smallest: bound(smallest, 100).into(),
+            largest: bound(largest, 1).into(),
+            size: bytes(words.next().expect("a size")),
+            smallest_seqno: 1,
+            largest_seqno: 100,
+            // The first of a level is the newest.
+            epoch_number: Some(newest - edit.new_files.len() as u64),
+            ..FileMetadata::default()
+        };
+        for word in words {
+            match word.split_once('=').unwrap_or((word, "")) {
+                ("marked", _) => file.marked_for_compaction = true,
+                ("seqno", span) => {
+                    let (low, high) = span.split_once('-').expect("two seqnos");
+                    file.smallest_seqno = low.parse().unwrap();
+                    file.largest_seqno = high.parse().unwrap();
+                }
+                ("ancestor", time) => file.oldest_ancestor_time = time.parse().unwrap(),
+                ("created", time) => file.file_creation_time = time.parse().unwrap(),
+                ("deletes", of) => {
+                    let (deletes, entries) = of.split_once('/').expect("deletes/entries");
+                    let num_entries: u64 = entries.parse().unwrap();
+                    let stats = FileStats {
+                        num_entries,
+                        num_deletions: deletes.parse().unwrap(),
+                        raw_key_size: 10 * num_entries,
+                        raw_value_size: 90 * num_entries,
+                        ..FileStats::default()
+                    };
+                    file.stats.set(stats).unwrap();
+                }
+                ("rangedel", size) => file.compensated_range_deletion_size = bytes(size),
+                ("busy", _) => busy.push(number),
+                ("fixed", _) => state.facts.immovable.push(number),
+                ("hopeless", _) => state.facts.hopeless.push(number),
+                _ => panic!("unknown word {word}"),
+            }
+        }
+        edit.new_files.push((level, Arc::new(file)));
+    }
+    match apply(&state.version, &edit) {
+        Ok(version) => state.version = version,
+        Err(error) => return format!("{error}\n"),
+    }
+    for (_, file) in state
+        .version
+        .all_files()
+        .filter(|(_, file)| busy.contains(&file.number))
+    {
+        file.set_being_compacted(true);
+    }
+    String::new()
+}
+
+fn apply(version: &Version, edit: &VersionEdit) -> Result<Version, Error> {
+    let mut builder = VersionBuilder::new(version);
+    builder.apply(edit)?;
+    builder.build()
+}
+
+fn describe(version: &Version) -> String {
+    let mut out = String::new();
+    for level in 0..version.num_levels() {
+        let files = version.files(level);
+        if !files.is_empty() {
+            let files: Vec<String> = files.iter().map(|file| format!("{:06}", file.number)).collect();
+            writeln!(out, "L{level}: {}", files.join(" ")).unwrap();
+        }
+    }
+    out
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        u64::MAX => "-".to_owned(),
+        bytes => format!("{}M", bytes >> 20),
+    }
+}
+
+fn scores(state: &State) -> String {
+    let scores = Scores::new(&state.version, &state.options);
+    let targets = &scores.targets;
+    let mut out = format!("base level {}", targets.base_level);
+    if let Some(lowest) = targets.lowest_unnecessary_level {
+        write!(out, ", unnecessary up to {lowest}").unwrap();
+    }
+    let sizes: Vec<String> = targets.max_bytes[targets.base_level..]
+        .iter()
+        .map(|&bytes| megabytes(bytes))
+        .collect();
+    writeln!(out, ", targets {}", sizes.join(" ")).unwrap();
+    for due in scores.levels.iter().filter(|due| due.score > 0.0) {
+        writeln!(out, "L{} {:.3}", due.level, due.score).unwrap();
+    }
+    writeln!(out, "pending {}", megabytes(scores.pending_compaction_bytes)).unwrap();
+    out
+}
+
+fn show(plan: &Plan, detailed: bool) -> String {
+    let mut out = format!("{plan}\n");
+    if detailed {
+        let numbers: Vec<String> = plan
+            .grandparents
+            .iter()
+            .map(|file| format!("{:06}", file.number))
+            .collect();
+        writeln!(out, "  grandparents [{}]", numbers.join(" ")).unwrap();
+        writeln!(
+            out,
+            "  user keys {}..{}, target {}, max {}{}",
+            keys::escape(&plan.smallest_user_key),
+            keys::escape(&plan.largest_user_key),
+            megabytes(plan.target_file_size),
+            megabytes(plan.max_output_file_size),
+            if plan.is_full_compaction { ", full" } else { "" }
+        )
+        .unwrap();
+        for (i, input) in plan.inputs.iter().enumerate() {
+            for (j, file) in input.files.iter().enumerate() {
+                let (smallest, largest) = plan.tombstone_bounds(i, j);
+                if (smallest, largest) != (&file.smallest[..], &file.largest[..]) {
+                    let (smallest, largest) = (keys::print_key(smallest), keys::print_key(largest));
+                    writeln!(
+                        out,
+                        "  tombstones of {:06} within {smallest} .. {largest}",
+                        file.number
+                    )
+                    .unwrap();
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Picks once, or with `all` for as long as there is something; what is picked is started.
+fn pick(state: &mut State, case: &mut TestCase) -> String {
+    state.oldest_snapshot = case.try_take_arg("oldest-snapshot").unwrap().unwrap_or(0);
+    state.now = case.try_take_arg("now").unwrap().unwrap_or(0);
+    let all = case.take_flag("all").unwrap();
+    let dry = case.take_flag("dry").unwrap();
+    let detailed = case.take_flag("detailed").unwrap();
+    let mut out = String::new();
+    loop {
+        let Some(plan) = pick_leveled(&state.context()) else {
+            out.push_str("none\n");
+            break;
+        };
+        if dry {
+            out.push_str(&show(&plan, detailed));
+            break;
+        }
+        let job = state.start(&plan);
+        write!(out, "job {job}: {}", show(&plan, detailed)).unwrap();
+        if !all {
+            break;
+        }
+    }
+    out
+}
+
+fn range(state: &mut State, case: &mut TestCase) -> String {
+    let begin = case.try_take_arg::<String>("begin").unwrap();
+    let end = case.try_take_arg::<String>("end").unwrap();
+    let output = match case.try_take_arg("output").unwrap() {
+        Some(level) => OutputLevel::Level(level),
+        None => OutputLevel::Base,
+    };
+    let request = RangeRequest {
+        input_level: case.take_arg("level").unwrap(),
+        output,
+        begin: begin.as_deref().map(str::as_bytes),
+        end: end.as_deref().map(str::as_bytes),
+        max_file_num_to_ignore: case.try_take_arg("older-than").unwrap(),
+        allow_trivial_move: !case.take_flag("no-move").unwrap(),
+    };
+    match pick_range(&state.context(), &request) {
+        RangePick::Plan { plan, rest } => {
+            let mut out = show(&plan, case.take_flag("detailed").unwrap());
+            if let Some(rest) = rest {
+                writeln!(out, "rest from {}", keys::escape(&rest)).unwrap();
+            }
+            out
+        }
+        RangePick::Nothing => "nothing\n".to_owned(),
+        RangePick::Conflict => "conflict\n".to_owned(),
+    }
+}
+
+/// Runs a manual compaction to its end: a move moves, anything else makes one file of all inputs.
+fn compact_range(state: &mut State, case: &mut TestCase) -> String {
+    let begin = case.try_take_arg::<String>("begin").unwrap();
+    let end = case.try_take_arg::<String>("end").unwrap();
+    let bottommost = case.try_take_arg::<String>("bottommost").unwrap();
+    let options = CompactRangeOptions {
+        change_level: case.take_flag("change-level").unwrap(),
+        target_level: case.try_take_arg("target-level").unwrap(),
+        bottommost_level_compaction: match bottommost.as_deref() {
+            None => BottommostLevelCompaction::IfHaveCompactionFilter,
+            Some("skip") => BottommostLevelCompaction::Skip,
+            Some("force") => BottommostLevelCompaction::Force,
+            Some("force-optimized") => BottommostLevelCompaction::ForceOptimized,
+            Some(other) => panic!("unknown handling {other}"),
+        },
+    };
+    let mut next_file_number = 1 + state
+        .version
+        .all_files()
+        .map(|(_, file)| file.number)
+        .max()
+        .unwrap_or(0);
+    let mut compaction = RangeCompaction::new(
+        options,
+        begin.as_deref().map(str::as_bytes),
+        end.as_deref().map(str::as_bytes),
+        case.take_flag("filter").unwrap(),
+        next_file_number,
+    );
+    let mut out = String::new();
+    loop {
+        match compaction.step(&state.context()) {
+            Ok(RangeStep::Compact(plan)) => {
+                writeln!(out, "{plan}").unwrap();
+                let job = state.running.start(&plan);
+                let edit = result(&plan, &mut next_file_number);
+                state.version = apply(&state.version, &edit).unwrap_or_else(|error| panic!("{error}"));
+                state.running.finish(job);
+            }
+            Ok(RangeStep::Wait) => {
+                out.push_str("wait\n");
+                return out;
+            }
+            Ok(RangeStep::Done) => return out + &describe(&state.version),
+            Err(error) => {
+                writeln!(out, "{error}").unwrap();
+                return out;
+            }
+        }
+    }
+}
+
+fn result(plan: &Plan, next_file_number: &mut u64) -> VersionEdit {
+    let mut edit = VersionEdit::default();
+    for (level, file) in plan.files() {
+        edit.deleted_files.insert((level as u32, file.number));
+        if plan.trivial_move {
+            edit.new_files.push((plan.output_level as u32, Arc::clone(file)));
+        }
+    }
+    if !plan.trivial_move {
+        let key =
+            |user_key: &[u8], seqno| base::internal_key::encode(user_key, seqno, base::Kind::Value).into();
+        edit.new_files.push((
+            plan.output_level as u32,
+            Arc::new(FileMetadata {
+                number: *next_file_number,
+                smallest: key(&plan.smallest_user_key, 100),
+                largest: key(&plan.largest_user_key, 1),
+                size: plan.input_bytes(),
+                smallest_seqno: 1,
+                largest_seqno: 100,
+                epoch_number: Some(1),
+                ..FileMetadata::default()
+            }),
+        ));
+        *next_file_number += 1;
+    }
+    edit
+}
+
+#[test]
+fn reserved_ranges_are_kept_free() {
+    let mut state = State::new();
+    let mut running = Running::new();
+    let job = running.reserve(6, b"c", b"d");
+    let cmp = UserComparator::Bytewise;
+    assert!(running.writes_to(&cmp, 6, b"a", b"c") && running.writes_to(&cmp, 6, b"d", b"z"));
+    assert!(!running.writes_to(&cmp, 6, b"a", b"bz") && !running.writes_to(&cmp, 5, b"a", b"z"));
+    assert!(!running.level0_busy());
+    running.finish(job);
+    assert!(running.is_empty());
+    state.running = running;
+    assert!(pick_leveled(&state.context()).is_none());
+}
+
+#[test]
+fn one_level_has_nothing_to_pick() {
+    let mut state = State::new();
+    state.version = Version::empty(InternalComparator::new(UserComparator::Bytewise), 1);
+    state.oldest_snapshot = MAX_SEQNO;
+    assert!(pick_leveled(&state.context()).is_none());
+    assert_eq!(Scores::new(&state.version, &state.options).levels.len(), 0);
+}
