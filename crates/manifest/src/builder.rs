@@ -214,7 +214,8 @@ impl VersionBuilder {
                 .chain(l0_changes.added.values())
                 .all(|file| file.epoch_number.is_some());
         let was_by_epoch = (0..self.base.num_levels()).all(|level| old(level).all_have_epochs());
-        levels[0] = if l0_changes.is_empty() && by_epoch == was_by_epoch {
+        let same_order = by_epoch == was_by_epoch || old(0).files().len() < 2;
+        levels[0] = if l0_changes.is_empty() && same_order {
             Arc::clone(old(0))
         } else {
             Arc::new(build_level0(&cmp, old(0), l0_changes, by_epoch)?)

@@ -158,7 +158,9 @@ fn internal_key(reader: &mut Reader<'_>, what: &str) -> Result<Box<[u8]>> {
     let start = reader.position();
     let key = reader.length_prefixed(what)?;
     if key.len() < TRAILER_LEN {
-        return Err(Error::corruption(format!("{what}: internal key of {} bytes", key.len())).at(start as u64));
+        return Err(
+            Error::corruption(format!("{what}: internal key of {} bytes", key.len())).at(start as u64),
+        );
     }
     Ok(key.into())
 }
