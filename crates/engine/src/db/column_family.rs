@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use base::prefix::PrefixExtractor;
-use base::{Error, ErrorKind, InternalComparator, Result};
+use base::{Error, ErrorKind, InternalComparator, Result, UserComparator};
 
 use crate::options::ColumnFamilyOptions;
 use crate::read::super_version::SuperVersion;
@@ -59,6 +59,11 @@ impl ColumnFamily {
     /// The options it was opened with.
     pub fn options(&self) -> &ColumnFamilyOptions {
         &self.0.options
+    }
+
+    /// The order of its keys: the built-in one it was created with, whatever the options leave open.
+    pub fn comparator(&self) -> &UserComparator {
+        self.0.cmp.user()
     }
 }
 
