@@ -1,5 +1,6 @@
 //! A sorted run of keys as an array of eight-byte prefixes, so that most of a search never touches a key.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::comparator::UserComparator;
@@ -161,6 +162,18 @@ impl KeyPrefixes {
         self.rank.shared.len() + size_of_val(&*self.ranks)
     }
 
+    /// The rank of any key, given without timestamp, for [`compare_at`](Self::compare_at).
+    #[inline]
+    pub fn rank(&self, key: &[u8]) -> u64 {
+        self.rank.rank(key)
+    }
+
+    /// Compares key `i` with the key of rank `rank`: what is not equal is decided; what is must be compared in full.
+    #[inline]
+    pub fn compare_at(&self, i: usize, rank: u64) -> Ordering {
+        self.ranks.get(i).map_or(Ordering::Equal, |own| own.cmp(&rank))
+    }
+
     /// Keys before the range are smaller than `key` (given without timestamp), keys behind it larger; those in it tie.
     #[inline]
     pub fn ties(&self, key: &[u8]) -> Range<usize> {
@@ -246,6 +259,11 @@ mod tests {
                 let want = keys.partition_point(|other| cmp.compare(other, &key).is_lt());
                 let got = prefixes.partition_point(&key, |i| cmp.compare(&keys[i], &key).is_lt());
                 assert_eq!(got, want, "seed {seed}: {keys:?} {key:?}");
+                let rank = prefixes.rank(&key);
+                for (i, other) in keys.iter().enumerate() {
+                    let order = prefixes.compare_at(i, rank);
+                    assert!(order.is_eq() || order == cmp.compare(other, &key), "seed {seed}");
+                }
                 let want = kept.partition_point(|&i| cmp.compare(&keys[i], &key).is_lt());
                 let got = derived.partition_point(&key, |i| cmp.compare(&keys[kept[i]], &key).is_lt());
                 assert_eq!(got, want, "seed {seed}: derived {kept:?} of {keys:?} {key:?}");

@@ -1,5 +1,6 @@
 //! Which files a column family consists of at one moment.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -20,7 +21,8 @@ pub const DEFAULT_NUM_LEVELS: usize = 7;
 #[derive(Clone, Debug)]
 pub struct Level {
     files: Vec<Arc<FileMetadata>>,
-    /// Of the largest keys; empty for L0, whose files overlap.
+    /// Of the smallest and the largest keys, so that most searches look at no file's metadata. Empty for L0, whose files overlap.
+    smallest: KeyPrefixes,
     largest: KeyPrefixes,
     /// Each file's number and place, by number.
     places: Vec<(u64, usize)>,
@@ -33,6 +35,7 @@ impl Default for Level {
     fn default() -> Level {
         Level {
             files: Vec::new(),
+            smallest: KeyPrefixes::default(),
             largest: KeyPrefixes::default(),
             places: Vec::new(),
             bytes: 0,
@@ -76,11 +79,15 @@ impl Level {
         old: &Level,
         origin: impl Fn(usize) -> Option<usize>,
     ) -> Level {
-        let largest = if level == 0 {
-            KeyPrefixes::default()
+        let (smallest, largest) = if level == 0 {
+            (KeyPrefixes::default(), KeyPrefixes::default())
         } else {
-            let key = |i: usize| cmp.strip_timestamp(files[i].largest_user_key());
-            KeyPrefixes::derive(cmp, files.len(), key, &old.largest, origin)
+            let low = |i: usize| cmp.strip_timestamp(files[i].smallest_user_key());
+            let high = |i: usize| cmp.strip_timestamp(files[i].largest_user_key());
+            (
+                KeyPrefixes::derive(cmp, files.len(), low, &old.smallest, &origin),
+                KeyPrefixes::derive(cmp, files.len(), high, &old.largest, &origin),
+            )
         };
         let mut places: Vec<_> = files.iter().map(|file| file.number).zip(0..).collect();
         places.sort_unstable();
@@ -92,6 +99,7 @@ impl Level {
                 .iter()
                 .fold(0, |sum: u64, file| sum.saturating_add(file.size)),
             files,
+            smallest,
             largest,
             places,
             highest_epoch,
@@ -240,19 +248,32 @@ impl Version {
                 .largest
                 .partition_point(key, |i| level.files[i].is_before(user, begin))
         });
-        let behind = &level.files[first..];
-        let len = end.map_or(behind.len(), |end| {
+        let last = end.map_or(level.files.len(), |end| {
+            let rank = level.smallest.rank(user.strip_timestamp(end));
+            let reaches = |i: usize| match level.smallest.compare_at(i, rank) {
+                Ordering::Less => true,
+                Ordering::Equal => !level.files[i].is_after(user, end),
+                Ordering::Greater => false,
+            };
             // Nearly always the run is short, so it is walked before it is halved.
-            let mut walked = 0;
-            while walked < 4 {
-                match behind.get(walked) {
-                    Some(file) if !file.is_after(user, end) => walked += 1,
-                    _ => return walked,
+            let (mut low, mut high) = (first, level.files.len());
+            while low < first + 4 {
+                if low == high || !reaches(low) {
+                    return low;
+                }
+                low += 1;
+            }
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if reaches(middle) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
                 }
             }
-            walked + behind[walked..].partition_point(|file| !file.is_after(user, end))
+            low
         });
-        first..first + len
+        first..last
     }
 
     /// The files of any level with room for user keys from `begin` to `end`, both inclusive, `None` = unbounded, in the level's order.
