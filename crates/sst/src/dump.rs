@@ -32,7 +32,7 @@ pub fn properties(table: &Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let Some((_, handle)) = found else {
         return Ok(Vec::new());
     };
-    let block = table.fetcher.block(*handle, BlockKind::Meta, false)?;
+    let block = table.fetcher.meta_block(*handle, false)?;
     let mut entries = Entries::new(&block);
     let mut properties = Vec::new();
     while let Some(entry) = entries
@@ -68,7 +68,7 @@ pub fn index(table: &Table) -> Result<Vec<IndexLine>> {
     };
     let mut lines = Vec::new();
     for (partition, handle) in partitions.into_iter().enumerate() {
-        let block = table.fetcher.block(handle, BlockKind::Meta, true)?;
+        let block = table.fetcher.meta_block(handle, true)?;
         index::decode_block(&block, coding, |entry| {
             lines.push(IndexLine {
                 partition,

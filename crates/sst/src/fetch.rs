@@ -20,16 +20,25 @@ pub(crate) struct BlockFetcher {
     /// Where the footer begins: no block ends beyond.
     limit: u64,
     /// The end of the file, read in one go while the table is opened.
-    tail: Option<Tail>,
+    tail: Span,
     /// With the table's dictionary, which is for data blocks only.
     data: Decompressor,
     meta: Decompressor,
 }
 
-/// The bytes from an offset of the file to its end.
-pub(crate) struct Tail {
+/// Bytes of the file that are in memory.
+#[derive(Default)]
+pub(crate) struct Span {
     pub offset: u64,
     pub bytes: Vec<u8>,
+}
+
+impl Span {
+    /// `len` bytes from `offset` of the file on, if they are all here.
+    pub fn get(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        let start = offset.checked_sub(self.offset)?;
+        self.bytes.get(usize::try_from(start).ok()?..)?.get(..len)
+    }
 }
 
 /// Which decompressor a block needs.
@@ -51,13 +60,13 @@ const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
 const STORED_LIMIT: usize = 1 << 20;
 
 impl BlockFetcher {
-    pub fn new(file: Arc<dyn RandomAccessFile>, footer: &Footer, limit: u64, tail: Tail) -> BlockFetcher {
+    pub fn new(file: Arc<dyn RandomAccessFile>, footer: &Footer, limit: u64, tail: Span) -> BlockFetcher {
         BlockFetcher {
             file,
             checksum: footer.checksum,
             base_context: footer.base_context_checksum,
             limit,
-            tail: Some(tail),
+            tail,
             data: Decompressor::new(None),
             meta: Decompressor::new(None),
         }
@@ -69,7 +78,7 @@ impl BlockFetcher {
 
     /// Forgets the end of the file.
     pub fn drop_tail(&mut self) {
-        self.tail = None;
+        self.tail = Span::default();
     }
 
     pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
@@ -114,13 +123,11 @@ impl BlockFetcher {
     }
 
     /// The stored bytes of a block where they are in memory anyway.
-    fn in_memory(&self, handle: BlockHandle, len: usize) -> Option<&[u8]> {
+    fn in_memory<'a>(&'a self, handle: BlockHandle, len: usize, near: &'a Span) -> Option<&'a [u8]> {
         if let Some(mapped) = self.file.mapped() {
             return mapped.get(handle.offset as usize..)?.get(..len);
         }
-        let tail = self.tail.as_ref()?;
-        let start = handle.offset.checked_sub(tail.offset)?;
-        tail.bytes.get(start as usize..)?.get(..len)
+        near.get(handle.offset, len)
     }
 
     /// Splits off the trailer and verifies it if asked to: gives contents and type byte.
@@ -185,8 +192,19 @@ impl BlockFetcher {
     /// The contents of a block, uncompressed, in memory of their own; what is behind the returned length is not part of
     /// them.
     pub fn contents(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<(Vec<u8>, usize)> {
+        self.contents_near(handle, kind, verify, &self.tail)
+    }
+
+    /// As [`contents`](BlockFetcher::contents), from `near` if the block is there.
+    fn contents_near(
+        &self,
+        handle: BlockHandle,
+        kind: BlockKind,
+        verify: bool,
+        near: &Span,
+    ) -> Result<(Vec<u8>, usize)> {
         let len = self.stored_len(handle)?;
-        if let Some(stored) = self.in_memory(handle, len) {
+        if let Some(stored) = self.in_memory(handle, len, near) {
             let (contents, byte) = self.check(handle, stored, verify)?;
             let contents = match self.compression_type(handle, byte)? {
                 CompressionType::None => contents.to_vec(),
@@ -215,23 +233,34 @@ impl BlockFetcher {
         })
     }
 
-    /// A parsed block.
+    /// A parsed meta block.
     ///
     /// Errors: `Corruption` with file and offset; what the file system says.
-    pub fn block(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<Block> {
+    pub fn meta_block(&self, handle: BlockHandle, verify: bool) -> Result<Block> {
+        self.block(handle, BlockKind::Meta, verify, &self.tail)
+    }
+
+    /// A parsed data block, from `near` if it is there, else from the file.
+    ///
+    /// Errors: as for [`meta_block`](BlockFetcher::meta_block).
+    pub fn data_block(&self, handle: BlockHandle, verify: bool, near: &Span) -> Result<Block> {
+        self.block(handle, BlockKind::Data, verify, near)
+    }
+
+    fn block(&self, handle: BlockHandle, kind: BlockKind, verify: bool, near: &Span) -> Result<Block> {
         if self.file.mapped().is_some()
             && let Some(block) = self.mapped_block(handle, verify)?
         {
             return Ok(block);
         }
-        let (contents, len) = self.contents(handle, kind, verify)?;
+        let (contents, len) = self.contents_near(handle, kind, verify, near)?;
         Block::parse_prefix(contents.into_boxed_slice(), len).map_err(|error| self.in_block(error, handle))
     }
 
     /// A block that lies in a mapping as it is: no copy is made.
     fn mapped_block(&self, handle: BlockHandle, verify: bool) -> Result<Option<Block>> {
         let len = self.stored_len(handle)?;
-        let Some(stored) = self.in_memory(handle, len) else {
+        let Some(stored) = self.in_memory(handle, len, &self.tail) else {
             return Ok(None);
         };
         let (contents, byte) = self.check(handle, stored, verify)?;
@@ -253,7 +282,7 @@ impl BlockFetcher {
     /// The stored contents and the trailer of a block, nothing verified.
     pub fn stored(&self, handle: BlockHandle) -> Result<(Vec<u8>, [u8; BLOCK_TRAILER_LEN])> {
         let len = self.stored_len(handle)?;
-        let mut stored = match self.in_memory(handle, len) {
+        let mut stored = match self.in_memory(handle, len, &self.tail) {
             Some(stored) => stored.to_vec(),
             None => {
                 let mut stored = vec![0; len];
@@ -273,10 +302,18 @@ impl BlockFetcher {
         format::trailer_verifies(self.checksum, contents, trailer, self.base_context, handle.offset)
     }
 
+    /// Makes `span` the bytes of the file from `offset` on, `len` of them, or those up to the footer.
+    pub fn fill(&self, span: &mut Span, offset: u64, len: u64) -> Result<()> {
+        let len = len.min(self.limit.saturating_sub(offset)) as usize;
+        span.offset = offset;
+        span.bytes.resize(len, 0);
+        self.file.read_exact_at(offset, &mut span.bytes)
+    }
+
     /// Verifies the checksum of a block and looks no further.
     pub fn verify(&self, handle: BlockHandle) -> Result<()> {
         let len = self.stored_len(handle)?;
-        if let Some(stored) = self.in_memory(handle, len) {
+        if let Some(stored) = self.in_memory(handle, len, &self.tail) {
             return self.check(handle, stored, true).map(|_| ());
         }
         STORED.with_borrow_mut(|stored| {

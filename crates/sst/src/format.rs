@@ -318,3 +318,92 @@ impl Footer {
         Ok(footer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{unhex, vectors};
+
+    #[test]
+    fn footers_of_every_version_decode_and_encode() {
+        for vector in vectors("footer") {
+            let bytes = unhex(&vector["footer_hex"]);
+            let number = |name: &str| vector[name].as_u64().unwrap();
+            let offset = number("footer_offset");
+            let footer = Footer::decode(&bytes, offset).unwrap();
+            assert_eq!(u64::from(footer.format_version), number("format_version"));
+            assert_eq!(footer.checksum as u64, number("checksum_type"));
+            let handle = |name: &str| {
+                let pair = vector[name].as_array()?;
+                Some(BlockHandle::new(
+                    pair[0].as_u64().unwrap(),
+                    pair[1].as_u64().unwrap(),
+                ))
+            };
+            assert_eq!(Some(footer.metaindex), handle("metaindex_handle"));
+            if footer.format_version < FV_CONTEXT_CHECKSUMS {
+                assert_eq!(footer.index, handle("index_handle"));
+            }
+            assert_eq!(footer.encode(offset).to_vec(), bytes);
+            // The same bytes at another offset: only a footer with context notices.
+            let moved = Footer::decode(&bytes, offset + 4096);
+            assert_eq!(moved.is_err(), footer.base_context_checksum != 0);
+        }
+    }
+
+    #[test]
+    fn footers_of_other_kinds_are_refused() {
+        let footer = Footer {
+            format_version: 5,
+            checksum: ChecksumType::Xxh3,
+            base_context_checksum: 0,
+            metaindex: BlockHandle::new(10, 20),
+            index: Some(BlockHandle::new(30, 40)),
+        };
+        let refused = |change: &dyn Fn(&mut [u8])| {
+            let mut bytes = footer.encode(1000);
+            change(&mut bytes);
+            Footer::decode(&bytes, 1000).unwrap_err()
+        };
+        let put_magic = |bytes: &mut [u8], magic: u64| bytes[45..].copy_from_slice(&magic.to_le_bytes());
+        for (magic, _) in OTHER_MAGICS {
+            let error = refused(&|bytes| put_magic(bytes, magic));
+            assert_eq!(error.kind(), base::ErrorKind::NotSupported);
+        }
+        let error = refused(&|bytes| put_magic(bytes, LEGACY_MAGIC));
+        assert_eq!(error.kind(), base::ErrorKind::NotSupported);
+        assert!(refused(&|bytes| put_magic(bytes, 7)).is_corruption());
+        for version in [0, 1, 8, u32::MAX] {
+            let error = refused(&|bytes| bytes[41..45].copy_from_slice(&version.to_le_bytes()));
+            assert!(error.is_corruption());
+            assert_eq!(error.offset(), Some(1041));
+        }
+        assert!(refused(&|bytes| bytes[0] = 5).is_corruption());
+        assert!(refused(&|bytes| bytes[1..21].fill(0xff)).is_corruption());
+        assert!(Footer::decode(&[0; 52], 0).unwrap_err().is_corruption());
+    }
+
+    #[test]
+    fn trailers_of_every_checksum() {
+        let file = std::fs::read(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../testdata/format_vectors.json"
+        ));
+        let all: serde_json::Value = serde_json::from_slice(&file.unwrap()).unwrap();
+        for vector in all["block_checksum"]["vectors"].as_array().unwrap() {
+            let number = |name: &str| vector[name].as_u64().unwrap();
+            let checksum = ChecksumType::from_byte(number("checksum_type") as u8).unwrap();
+            let contents = unhex(&vector["block_hex"]);
+            let (base, offset) = (number("base_context_checksum") as u32, number("block_offset"));
+            let type_byte = number("compression_type_byte") as u8;
+            let trailer = block_trailer(checksum, &contents, type_byte, base, offset);
+            let stored = (number("stored_checksum") as u32).to_le_bytes();
+            assert_eq!((trailer[0], &trailer[1..]), (type_byte, &stored[..]));
+            assert!(trailer_verifies(checksum, &contents, &trailer, base, offset));
+            let mut flipped = contents.clone();
+            flipped[0] ^= 1;
+            let verifies = trailer_verifies(checksum, &flipped, &trailer, base, offset);
+            assert_eq!(verifies, checksum == ChecksumType::None);
+        }
+    }
+}

@@ -14,7 +14,7 @@ use base::comparator::Comparator;
 use base::internal_key;
 use base::prefix::PrefixExtractor;
 use base::{Error, InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator};
-use cache::{Cache, CacheKey, Priority};
+use cache::{Cache, CacheKey, Guard, Priority};
 use codec::hash::{hash32, xxph3_64};
 use parking_lot::Mutex;
 use rangedel::{FragmentedTombstones, RangeTombstone};
@@ -24,10 +24,10 @@ use crate::block::entries::Entries;
 use crate::block::search::{Lookup, Outcome, visit_versions};
 use crate::block::{Block, BlockPin, KeyForm, PinRef, PinnedBytes, Target};
 use crate::cursor::TableCursor;
-use crate::fetch::{BlockFetcher, BlockKind, Tail};
+use crate::fetch::{BlockFetcher, Span};
 use crate::filter::{FilterReader, LEGACY_SEED, PartitionedFilter};
 use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
-use crate::index::{self, Index, IndexBuilder, IndexCoding};
+use crate::index::{self, Index, IndexBuilder, IndexCoding, Place};
 use crate::lookup_key::LookupKey;
 use crate::properties::{GLOBAL_SEQNO, TableProperties};
 
@@ -74,8 +74,8 @@ pub struct BlockReadOptions {
     pub verify_checksums: bool,
     /// Keep blocks read from the file in the cache. Default true.
     pub fill_cache: bool,
-    /// Bytes a cursor asks the file to read ahead. 0, the default: once blocks are read one after the other, 8 KiB, and
-    /// twice that each time up to 256 KiB.
+    /// Bytes a cursor reads at a time, into memory of its own, and as many that it asks the file to have ready. 0, the
+    /// default: block by block, and once those follow each other 8 KiB, and twice that each time up to 256 KiB.
     pub readahead_size: usize,
 }
 
@@ -234,7 +234,7 @@ impl Table {
         file.read_exact_at(tail_offset, &mut tail)?;
         let footer_offset = len.saturating_sub(FOOTER_LEN as u64);
         let footer = Footer::decode(&tail, footer_offset)?;
-        let tail = Tail {
+        let tail = Span {
             offset: tail_offset,
             bytes: tail,
         };
@@ -279,7 +279,7 @@ impl Table {
         }
         let range_tombstones = match find(meta::RANGE_DEL) {
             Some(handle) => {
-                let block = fetcher.block(handle, BlockKind::Meta, verify)?;
+                let block = fetcher.meta_block(handle, verify)?;
                 let tombstones =
                     read_range_deletions(&block, &form).map_err(|error| fetcher.in_block(error, handle))?;
                 Arc::new(FragmentedTombstones::build(tombstones, &order))
@@ -385,9 +385,7 @@ impl Table {
         let limit = self.file_size() - FOOTER_LEN as u64;
         let mut builder = IndexBuilder::new(coding.user_keys, limit);
         let mut add = |handle: BlockHandle| {
-            let block = self
-                .fetcher
-                .block(handle, BlockKind::Meta, self.verify_checksums)?;
+            let block = self.fetcher.meta_block(handle, self.verify_checksums)?;
             builder
                 .add_block(&block, coding)
                 .map_err(|error| self.fetcher.in_block(error, handle))
@@ -404,9 +402,7 @@ impl Table {
 
     /// The handles in the top-level index at `handle`. Partitions lie apart, so their number is bounded by the file.
     pub(crate) fn partitions(&self, handle: BlockHandle) -> Result<Vec<BlockHandle>> {
-        let block = self
-            .fetcher
-            .block(handle, BlockKind::Meta, self.verify_checksums)?;
+        let block = self.fetcher.meta_block(handle, self.verify_checksums)?;
         let coding = IndexCoding::of(&self.properties).top_level();
         let mut handles = Vec::new();
         let mut end = 0;
@@ -437,7 +433,7 @@ impl Table {
             FilterHandle::None => None,
             FilterHandle::Full(handle) => Some(TableFilter::Full(read(handle)?)),
             FilterHandle::Partitioned(handle) => {
-                let block = self.fetcher.block(handle, BlockKind::Meta, verify)?;
+                let block = self.fetcher.meta_block(handle, verify)?;
                 let coding = IndexCoding::of(&self.properties).top_level();
                 let mut partitions = Vec::new();
                 let mut end = 0;
@@ -611,15 +607,29 @@ impl Table {
         read: impl FnOnce(PinRef<'_>) -> Result<R>,
     ) -> Result<R> {
         let result = match &self.cache {
-            Some(cache) => match cache.get(index.slot(i)) {
-                Some(block) => read(PinRef::Guard {
-                    block: &block,
-                    cache,
-                    slot: index.slot(i),
-                }),
-                None => read(PinRef::Pin(&self.load_block(index, i, options)?)),
+            Some(cache) => match cached(cache, index.place(i)) {
+                Some(block) => {
+                    let result = read(PinRef::Guard {
+                        block: &block,
+                        cache,
+                        slot: &index.place(i).slot,
+                    });
+                    index.place(i).note(&block);
+                    result
+                }
+                None => read(PinRef::Pin(&self.load_block(
+                    index,
+                    i,
+                    options,
+                    &Span::default(),
+                )?)),
             },
-            None => read(PinRef::Pin(&self.load_block(index, i, options)?)),
+            None => read(PinRef::Pin(&self.load_block(
+                index,
+                i,
+                options,
+                &Span::default(),
+            )?)),
         };
         result.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
@@ -628,43 +638,45 @@ impl Table {
     #[inline]
     pub(crate) fn cached_block(&self, index: &Index, i: usize) -> Option<BlockPin> {
         let cache = self.cache.as_ref()?;
-        let block = cache.get(index.slot(i))?;
+        let block = cached(cache, index.place(i))?;
         Some(BlockPin::Cached(block.into_handle(cache)))
     }
 
-    /// Data block `i`, whose slot leads nowhere.
+    /// Data block `i`, whose slot leads nowhere: from the cache, from `near`, or from the file.
     #[cold]
     #[inline(never)]
-    pub(crate) fn load_block(&self, index: &Index, i: usize, options: &BlockReadOptions) -> Result<BlockPin> {
+    pub(crate) fn load_block(
+        &self,
+        index: &Index,
+        i: usize,
+        options: &BlockReadOptions,
+        near: &Span,
+    ) -> Result<BlockPin> {
         let handle = index.handle(i);
+        let read = || self.fetcher.data_block(handle, options.verify_checksums, near);
         let Some(cache) = &self.cache else {
-            return Ok(BlockPin::Owned(Arc::new(self.read_block(handle, options)?)));
+            return Ok(BlockPin::Owned(Arc::new(read()?)));
         };
         let key = CacheKey {
             id: self.cache_id,
             offset: handle.offset,
         };
         if let Some(block) = cache.lookup(key) {
-            index.slot(i).store(&block);
+            index.place(i).slot.store(&block);
             return Ok(BlockPin::Cached(block));
         }
-        let block = self.read_block(handle, options)?;
+        let block = read()?;
         if !options.fill_cache {
             return Ok(BlockPin::Owned(Arc::new(block)));
         }
         let charge = block.charge();
         Ok(match cache.insert(key, block, charge, Priority::Low) {
             Ok(block) => {
-                index.slot(i).store(&block);
+                index.place(i).slot.store(&block);
                 BlockPin::Cached(block)
             }
             Err(block) => BlockPin::Owned(Arc::new(block)),
         })
-    }
-
-    fn read_block(&self, handle: BlockHandle, options: &BlockReadOptions) -> Result<Block> {
-        self.fetcher
-            .block(handle, BlockKind::Data, options.verify_checksums)
     }
 
     /// A cursor over all entries of the table. Not placed yet.
@@ -689,13 +701,20 @@ impl Table {
     }
 }
 
+/// The block at `place`, if it is in the cache.
+#[inline(always)]
+fn cached<'a>(cache: &'a Arc<BlockCache>, place: &Place) -> Option<Guard<'a, Block>> {
+    place.prefetch();
+    cache.get(&place.slot)
+}
+
 /// The entries of a metaindex block.
 fn read_metaindex(
     fetcher: &BlockFetcher,
     handle: BlockHandle,
     verify: bool,
 ) -> Result<Vec<(Vec<u8>, BlockHandle)>> {
-    let block = fetcher.block(handle, BlockKind::Meta, verify)?;
+    let block = fetcher.meta_block(handle, verify)?;
     let mut entries = Entries::new(&block);
     let mut read = || {
         let mut found = Vec::new();
@@ -716,7 +735,7 @@ pub(crate) fn read_properties(
     handle: BlockHandle,
     verify: bool,
 ) -> Result<TableProperties> {
-    let block = fetcher.block(handle, BlockKind::Meta, false)?;
+    let block = fetcher.meta_block(handle, false)?;
     let mut entries = Entries::new(&block);
     let mut global_seqno_at = None;
     let mut found = Vec::new();

@@ -42,10 +42,6 @@ impl<'a> Entries<'a> {
     /// The next entry, `None` behind the last.
     ///
     /// Errors: `Corruption` with the offset within the block.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "the key is lent until the next call"
-    )]
     pub fn next(&mut self) -> Result<Option<EntryRef<'a, '_>>> {
         if self.at >= self.entries.len() {
             return Ok(None);

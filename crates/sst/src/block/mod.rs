@@ -23,6 +23,7 @@ mod entry;
 mod entry_index;
 mod key_form;
 mod pin;
+mod prefetch;
 pub(crate) mod search;
 
 use std::fmt;
@@ -40,6 +41,7 @@ pub(crate) use entry_index::EntryIndex;
 pub(crate) use key_form::{KeyForm, Target};
 pub use pin::PinnedBytes;
 pub(crate) use pin::{BlockPin, PinRef};
+pub(crate) use prefetch::prefetch;
 
 /// Bits of the packed word that count restarts.
 const NUM_RESTARTS_MASK: u32 = (1 << 28) - 1;
@@ -269,6 +271,15 @@ impl Block {
         bytes.as_deref().map(|bytes| EntryIndex::new(bytes, counts))
     }
 
+    /// Where the entry index is in memory; 0 while there is none.
+    #[inline(always)]
+    pub(crate) fn entry_index_address(&self) -> usize {
+        match self.index.get() {
+            Some(Some(bytes)) => bytes.as_ptr().addr(),
+            _ => 0,
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn build_entry_index(&self) -> &Option<Box<[u8]>> {
@@ -364,3 +375,6 @@ fn join_sections(data: &[u8], shape: &Shape, values: Range<usize>) -> Result<Vec
     coding::put_u32(&mut out, new_restarts.len() as u32);
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,8 @@
 
 mod prefixes;
 
-use std::cmp::Ordering;
+use std::cmp;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::UserComparator;
 use base::coding::Reader;
@@ -25,7 +26,7 @@ use cache::Slot;
 
 use crate::TableProperties;
 use crate::block::entries::Entries;
-use crate::block::{Block, KeyForm, Target};
+use crate::block::{Block, KeyForm, Target, prefetch};
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, IndexType};
 
 use prefixes::Prefixes;
@@ -38,6 +39,11 @@ const PREFIX: usize = 8;
 const KEYS_FACTOR: usize = 256;
 /// See [`KEYS_FACTOR`].
 const KEYS_SLACK: usize = 1 << 20;
+
+/// Bytes of the places of the entries one of which a search will end at.
+const PLACES_PREFETCH: usize = Prefixes::NEAR * size_of::<Place>();
+/// Bytes of a usual entry index: 30 to 40 entries.
+const ENTRY_INDEX_PREFETCH: usize = 256;
 
 /// How the entries of a table's index blocks are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +139,36 @@ pub fn decode_block(
     Ok(())
 }
 
+/// Where a data block was seen in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    /// Where it sits in the cache.
+    pub slot: Slot,
+    /// The address of its entry index when it was last used, 0 if never; there may be nothing by now. Lets a lookup ask
+    /// for that memory before it knows that the block is there.
+    pub entry_index: AtomicUsize,
+}
+
+impl Place {
+    /// Remembers where the entry index of `block` is.
+    #[inline(always)]
+    pub fn note(&self, block: &Block) {
+        let address = block.entry_index_address();
+        if self.entry_index.load(Ordering::Relaxed) != address {
+            self.entry_index.store(address, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks for the memory of the entry index.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        let address = self.entry_index.load(Ordering::Relaxed);
+        if address != 0 {
+            prefetch(address, ENTRY_INDEX_PREFETCH);
+        }
+    }
+}
+
 /// The decoded index. See the module.
 #[derive(Debug)]
 pub struct Index {
@@ -142,7 +178,7 @@ pub struct Index {
     key_ends: Box<[u32]>,
     offsets: Box<[u64]>,
     sizes: Box<[u32]>,
-    slots: Box<[Slot]>,
+    places: Box<[Place]>,
     user_keys: bool,
     /// What all separators begin with, where the order is bytewise; and their prefixes behind that.
     common_len: usize,
@@ -180,10 +216,10 @@ impl Index {
         BlockHandle::new(self.offsets[i], u64::from(self.sizes[i]))
     }
 
-    /// Where block `i` is in the cache, if it is.
+    /// Where block `i` is in memory, if it is.
     #[inline]
-    pub fn slot(&self, i: usize) -> &Slot {
-        &self.slots[i]
+    pub(crate) fn place(&self, i: usize) -> &Place {
+        &self.places[i]
     }
 
     /// The first block that can hold an entry at or after the target, or the number of blocks: all entries of the blocks
@@ -203,7 +239,10 @@ impl Index {
             return if target.user_key > common { self.len() } else { 0 };
         };
         let prefix = prefix_of(rest);
-        let i = prefixes.lower_bound(prefix);
+        let i = prefixes.lower_bound_near(prefix, |near| {
+            let places = std::ptr::from_ref(&self.places[near]).addr();
+            prefetch(places, PLACES_PREFETCH);
+        });
         if i == self.len() || prefixes.get(i) != prefix {
             return i;
         }
@@ -254,7 +293,7 @@ impl Index {
             + size_of_val(&*self.key_ends)
             + size_of_val(&*self.offsets)
             + size_of_val(&*self.sizes)
-            + size_of_val(&*self.slots)
+            + size_of_val(&*self.places)
             + self.prefixes.as_ref().map_or(0, Prefixes::memory_usage)
     }
 }
@@ -269,7 +308,7 @@ pub(crate) fn separator_is_before(
     form: &KeyForm,
 ) -> bool {
     if user_keys {
-        return stored_order.compare(separator, target.user_key) == Ordering::Less;
+        return stored_order.compare(separator, target.user_key) == cmp::Ordering::Less;
     }
     stored_order
         .compare(internal_key::user_key(separator), target.user_key)
@@ -278,7 +317,7 @@ pub(crate) fn separator_is_before(
                 .trailer
                 .cmp(&form.trailer(internal_key::trailer(separator)))
         })
-        == Ordering::Less
+        == cmp::Ordering::Less
 }
 
 /// The first eight bytes, zeros where there are fewer.
@@ -358,7 +397,7 @@ impl IndexBuilder {
     /// The index, with prefixes if the order of the stored user keys is bytewise.
     pub fn build(self, stored_order: &UserComparator) -> Index {
         let mut index = Index {
-            slots: std::iter::repeat_with(Slot::default)
+            places: std::iter::repeat_with(Place::default)
                 .take(self.offsets.len())
                 .collect(),
             keys: self.keys.into(),

@@ -37,6 +37,9 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
+    /// How many entries [`lower_bound_near`](Prefixes::lower_bound_near) narrows it down to.
+    pub const NEAR: usize = GROUP;
+
     /// Over `prefixes`, which should ascend; if they do not, searches give some number and never fail.
     pub fn new(prefixes: &[u64]) -> Prefixes {
         let mut groups: Vec<Group> = Vec::new();
@@ -71,13 +74,21 @@ impl Prefixes {
     }
 
     /// The first entry whose prefix is not below `prefix`, or the number of entries.
-    #[inline(always)]
     pub fn lower_bound(&self, prefix: u64) -> usize {
+        self.lower_bound_near(prefix, |_| ())
+    }
+
+    /// As `lower_bound`; calls `near` with the first of the 16 entries one of which it will be, as soon as it knows.
+    #[inline(always)]
+    pub fn lower_bound_near(&self, prefix: u64, near: impl FnOnce(usize)) -> usize {
         if prefix > self.last {
             return self.len;
         }
+        let Some((&last_level, levels)) = self.levels.split_last() else {
+            return 0;
+        };
         let mut at = 0;
-        for &level in &self.levels {
+        for &level in levels {
             // Some prefix of the group is not below, and the filler never is: `at` stays within the level, unless
             // the prefixes do not ascend.
             let Some(group) = self.groups.get(level + at) else {
@@ -85,7 +96,11 @@ impl Prefixes {
             };
             at = at * GROUP + group.count_below(prefix);
         }
-        at.min(self.len)
+        let Some(group) = self.groups.get(last_level + at) else {
+            return self.len;
+        };
+        near(at * GROUP);
+        (at * GROUP + group.count_below(prefix)).min(self.len)
     }
 
     /// Bytes on the heap.
