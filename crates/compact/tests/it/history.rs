@@ -191,7 +191,7 @@ fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<Run>, Model
         };
         let entry = |key: &[u8], kind| internal_key::encode(&setting.stamped(key, seqno), seqno, kind);
         match &op {
-            Op::Put(key, value) if rng.one_in(10) => {
+            Op::Put(key, value) if rng.one_in(4) => {
                 let preferred = rng.u64(..seqno);
                 let packed = [&value[..], &preferred.to_le_bytes()].concat();
                 run.points.push((entry(key, Kind::ValuePreferredSeqno), packed));
@@ -315,6 +315,7 @@ fn compact(
         false => MAX_SEQNO,
     };
     let mut read = 0;
+    let merges = !rng.one_in(4);
     for range in parts {
         let mut rules = CompactionRules::new(cmp.clone());
         rules.snapshots = setting.snapshots.clone();
@@ -322,7 +323,7 @@ fn compact(
         rules.bottommost = bottommost;
         rules.beyond = beyond.clone();
         rules.tombstones = CompactionTombstones::new(cmp.clone(), &tombstones.iter().collect::<Vec<_>>());
-        rules.merge_operator = Some(Arc::clone(&setting.operator));
+        rules.merge_operator = merges.then(|| Arc::clone(&setting.operator));
         rules.full_history_ts_low = setting.ts_low.map(|low| low.to_le_bytes().to_vec());
         rules.end = range.end.map(<[u8]>::to_vec);
         let order = InternalComparator::new(cmp.clone());
@@ -337,6 +338,9 @@ fn compact(
     }
     assert_eq!(read, points.len() as u64, "every entry is read once");
     check_files(cmp, &sink.files);
+    if bottommost && merges {
+        check_bottom(setting, &sink.files);
+    }
     sink.files
 }
 
@@ -445,9 +449,6 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
     let files = compact(rng, &setting, &inputs.points, &sets, bottommost, &beyond);
     let output = Run::of_files(&files, &setting.cmp);
     assert_same(&setting, &expected, &[&above, &output, &below], &inputs);
-    if bottommost {
-        check_bottom(&setting, &files);
-    }
 
     // Once more, together with what lay below.
     let mut sets: Vec<FragmentedTombstones> = files
@@ -469,7 +470,6 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
     );
     let output = Run::of_files(&files, &setting.cmp);
     assert_same(&setting, &expected, &[&above, &output], &both);
-    check_bottom(&setting, &files);
 }
 
 #[test]
