@@ -5,3 +5,4 @@ extern crate esker_sst as sst;
 mod common;
 mod damage;
 mod fixtures;
+mod tables;
