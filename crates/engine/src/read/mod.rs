@@ -8,3 +8,6 @@ pub(crate) mod super_version;
 pub(crate) mod table_cache;
 pub(crate) mod value;
 pub(crate) mod wide_columns;
+
+#[cfg(test)]
+mod tests;
