@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::internal_key::{TRAILER_LEN, pack_trailer};
-use base::{KeyPrefixes, Kind, MAX_SEQNO, SeqNo, UserComparator};
+use base::{Error, KeyPrefixes, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 
 use crate::RangeTombstone;
 use crate::bound::{Bound, just_after, stored, stored_of_internal, stored_timestamp_size};
@@ -191,6 +191,11 @@ impl<'a> Item<'a> {
 /// Linear where they come by start and are disjoint or identical, as RocksDB writes them. Else a sweep: sorting, and the size of
 /// the result, which is quadratic where tombstones nest deeply.
 pub(crate) fn fragment(cmp: &UserComparator, items: &[Item<'_>]) -> FragmentedTombstones {
+    fragment_within(cmp, items, usize::MAX).unwrap_or_default()
+}
+
+/// As [`fragment`], but `None` if items overlap and come to more than `most` tombstones.
+fn fragment_within(cmp: &UserComparator, items: &[Item<'_>], most: usize) -> Option<FragmentedTombstones> {
     let mut builder = Builder::new(cmp);
     let same = |a: &Item<'_>, b: &Item<'_>| {
         a.start.compare(cmp, b.start).is_eq() && a.end.compare(cmp, b.end).is_eq()
@@ -202,9 +207,9 @@ pub(crate) fn fragment(cmp: &UserComparator, items: &[Item<'_>]) -> FragmentedTo
             builder.push(group[0].start, group[0].end, list.entries(), Entries::default());
         }
     } else {
-        sweep(cmp, items, &mut builder);
+        sweep(cmp, items, &mut builder, most)?;
     }
-    builder.finish()
+    Some(builder.finish())
 }
 
 /// Entries gathered from items.
@@ -247,8 +252,9 @@ impl EntryList {
     }
 }
 
-/// From each place where an item starts or ends to the next: one fragment with the items that are open there.
-fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>) {
+/// From each place where an item starts or ends to the next: one fragment with the items that are open there. Stops with `None` at more than
+/// `most` tombstones.
+fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>, most: usize) -> Option<()> {
     let mut by_age: Vec<&Item<'_>> = items.iter().collect();
     by_age.sort_by(|a, b| a.compare_age(cmp, b));
     let mut starts: Vec<usize> = (0..items.len()).collect();
@@ -269,6 +275,9 @@ fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>) {
         if let Some(from) = from.filter(|_| !open.is_empty()) {
             list.fill_sorted(cmp, open.iter().map(|&i: &usize| by_age[i]));
             builder.push(from, here, list.entries(), Entries::default());
+            if builder.set.num_tombstones() > most {
+                return None;
+            }
         }
         while let Some(i) = ends.next_if(|&i| by_age[i].end.compare(cmp, here).is_eq()) {
             open.remove(&i);
@@ -278,6 +287,7 @@ fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>) {
         }
         from = Some(here);
     }
+    Some(())
 }
 
 /// Merges two sets. Runs of fragments that do not meet the other set are copied as blocks.
@@ -384,11 +394,23 @@ impl FragmentedTombstones {
         cmp: &UserComparator,
     ) -> FragmentedTombstones {
         let tombstones: Vec<RangeTombstone> = tombstones.into_iter().collect();
-        let items: Vec<Item<'_>> = tombstones
-            .iter()
-            .filter_map(|one| Item::new(cmp, &one.start, &one.end, one.seqno))
-            .collect();
-        fragment(cmp, &items)
+        fragment(cmp, &items(cmp, &tombstones))
+    }
+
+    /// As [`build`](Self::build) for tombstones nobody vouches for: `Corruption` rather than a result of more than `most`
+    /// [tombstones](Self::num_tombstones). Fragments, which is what RocksDB writes, are never refused.
+    pub fn build_within(
+        tombstones: impl IntoIterator<Item = RangeTombstone>,
+        cmp: &UserComparator,
+        most: usize,
+    ) -> Result<FragmentedTombstones> {
+        let tombstones: Vec<RangeTombstone> = tombstones.into_iter().collect();
+        fragment_within(cmp, &items(cmp, &tombstones), most).ok_or_else(|| {
+            Error::corruption(format!(
+                "{} range tombstones are nested so deeply that cutting them apart makes more than {most}",
+                tombstones.len()
+            ))
+        })
     }
 
     /// One set that covers what any of `sets` covers. `O(n log k)` for `n` fragments in `k` sets; cheap where the sets do not meet.
@@ -469,6 +491,11 @@ impl FragmentedTombstones {
             Arc::new(self.truncate(cmp, smallest, largest))
         }
     }
+}
+
+fn items<'a>(cmp: &UserComparator, tombstones: &'a [RangeTombstone]) -> Vec<Item<'a>> {
+    let item = |one: &'a RangeTombstone| Item::new(cmp, &one.start, &one.end, one.seqno);
+    tombstones.iter().filter_map(item).collect()
 }
 
 fn file_bounds<'a>(

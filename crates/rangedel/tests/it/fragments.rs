@@ -380,3 +380,27 @@ fn damaged_keys_do_no_harm() {
     assert_eq!(set.covering_seqno(&cmp, b"short", 9), 0);
     assert!(set.truncate(&cmp, b"x", b"").is_empty());
 }
+
+#[test]
+fn nesting_nobody_vouches_for_is_bounded() {
+    let cmp = UserComparator::Bytewise;
+    let tombstone = |start: u32, end: u32, seqno: u32| RangeTombstone {
+        start: format!("{start:08}").into_bytes(),
+        end: format!("{end:08}").into_bytes(),
+        seqno: seqno.into(),
+    };
+    let nested: Vec<_> = (0..60_000)
+        .map(|i| tombstone(100_000 - i, 100_000 + i, i))
+        .collect();
+    let error = FragmentedTombstones::build_within(nested, &cmp, 1_000_000).unwrap_err();
+    assert!(error.is_corruption(), "{error}");
+    let few: Vec<_> = (1..4).map(|i| tombstone(10 - i, 10 + i, i)).collect();
+    let set = FragmentedTombstones::build_within(few.clone(), &cmp, 9).unwrap();
+    assert_eq!(set, FragmentedTombstones::build(few.clone(), &cmp));
+    assert!(FragmentedTombstones::build_within(few, &cmp, 8).is_err());
+    let apart = (0..100).map(|i| tombstone(i, i + 1, i));
+    assert_eq!(
+        FragmentedTombstones::build_within(apart, &cmp, 5).unwrap().len(),
+        100
+    );
+}
