@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::env::{Clock, ManualClock};
 use base::{Error, ErrorKind, Result};
 use fastrand::Rng;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use self::file::{Reader, Writer};
 use self::inode::{Data, Inode};
@@ -178,36 +178,45 @@ impl MemFs {
     /// The file system as the next process finds it when this one dies now. What the kernel has survives; what is not synced
     /// remains so. Writers and locks of this one do not reach the new one.
     pub fn process_death_clone(&self) -> MemFs {
-        self.cloned(|state, copies| {
-            state
-                .tree
-                .copied(&mut |inode| copies.of(inode, |inode| inode.data.read().clone()))
+        self.cloned(|tree, files| {
+            let mut copies = Copies::default();
+            tree.copied(&mut |inode| copies.of(inode, || files[&inode.id].clone()))
         })
     }
 
     /// The file system after power is lost now and has come back: everything synced, and of the rest what `keep` says. The
     /// same `rng` gives the same answer for the same history.
     pub fn crash_clone(&self, rng: &mut Rng, keep: UnsyncedPolicy) -> MemFs {
-        self.cloned(|state, copies| {
+        self.cloned(|tree, files| {
             let survivors = match keep {
                 UnsyncedPolicy::Lose => 0,
-                UnsyncedPolicy::Keep => state.tree.unsynced(),
+                UnsyncedPolicy::Keep => tree.unsynced(),
                 UnsyncedPolicy::Random | UnsyncedPolicy::RandomPages => {
-                    inode::between(rng, 0, state.tree.unsynced())
+                    inode::between(rng, 0, tree.unsynced())
                 }
             };
-            state.tree.after_crash(survivors, &mut |inode| {
-                copies.of(inode, |inode| {
-                    let data = inode.data.read();
+            let mut copies = Copies::default();
+            tree.after_crash(survivors, &mut |inode| {
+                copies.of(inode, || {
+                    let data = &files[&inode.id];
                     Data::on_disk(data.crash_image(rng, keep), data.modified)
                 })
             })
         })
     }
 
-    fn cloned(&self, copy: impl FnOnce(&State, &mut Copies) -> Tree) -> MemFs {
+    /// A file system of what `copy` takes over while nothing changes: with all files held, one that was synced before another
+    /// was written cannot be copied after that other.
+    fn cloned(&self, copy: impl FnOnce(&Tree, &Files<'_>) -> Tree) -> MemFs {
         let state = self.0.state.lock();
-        let tree = copy(&state, &mut Copies::default());
+        let mut inodes: Vec<&Arc<Inode>> = state.tree.all_files().collect();
+        inodes.sort_by_key(|inode| inode.id);
+        inodes.dedup_by_key(|inode| inode.id);
+        let files: Files<'_> = inodes
+            .into_iter()
+            .map(|inode| (inode.id, inode.data.read()))
+            .collect();
+        let tree = copy(&state.tree, &files);
         let budget = self.0.budget.load(Ordering::Relaxed);
         MemFs(Arc::new(Shared::new(
             tree,
@@ -241,16 +250,19 @@ impl MemFs {
     }
 }
 
+/// Every file, held so that it does not change.
+type Files<'a> = HashMap<u64, RwLockReadGuard<'a, Data>>;
+
 /// Copies of files, one each however many names a file has.
 #[derive(Default)]
 struct Copies(HashMap<u64, Arc<Inode>>);
 
 impl Copies {
-    fn of(&mut self, inode: &Arc<Inode>, data: impl FnOnce(&Inode) -> Data) -> Arc<Inode> {
+    fn of(&mut self, inode: &Arc<Inode>, data: impl FnOnce() -> Data) -> Arc<Inode> {
         let copy = || {
             Arc::new(Inode {
                 id: inode.id,
-                data: RwLock::new(data(inode)),
+                data: RwLock::new(data()),
             })
         };
         self.0.entry(inode.id).or_insert_with(copy).clone()

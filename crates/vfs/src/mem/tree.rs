@@ -246,6 +246,24 @@ impl Tree {
         self.live.remove(&dir);
     }
 
+    /// The file behind every name there is, was or may be again after a crash.
+    pub(super) fn all_files(&self) -> impl Iterator<Item = &Arc<Inode>> {
+        let named = self
+            .live
+            .values()
+            .chain(self.durable.values())
+            .flat_map(BTreeMap::values);
+        let changed = self
+            .pending
+            .iter()
+            .flatten()
+            .filter_map(|(_, _, node)| node.as_ref());
+        named.chain(changed).filter_map(|node| match node {
+            Node::File(inode) => Some(inode),
+            Node::Dir(_) => None,
+        })
+    }
+
     /// The file behind every live name.
     pub(super) fn files(&self) -> impl Iterator<Item = &Arc<Inode>> {
         self.live

@@ -423,3 +423,31 @@ fn random_histories_keep_the_books() {
         }
     }
 }
+
+#[test]
+fn a_crash_is_one_moment_for_all_files() {
+    let fs = MemFs::new();
+    let mut files: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .map(|name| fs.create(p(name), &LOG).unwrap())
+        .collect();
+    fs.sync_dir(p("/")).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            // What stands in a file stands, synced, in those before it.
+            for _ in 0..5_000 {
+                for file in &mut files {
+                    file.append(&[1]).unwrap();
+                    file.sync().unwrap();
+                }
+            }
+        });
+        let mut rng = testkit::rng();
+        while !writer.is_finished() {
+            let fs = fs.crash_clone(&mut rng, UnsyncedPolicy::Random);
+            let len = |name| read(&fs, name).iter().filter(|&&byte| byte == 1).count();
+            let (a, b, c) = (len("a"), len("b"), len("c"));
+            assert!(a >= b && b >= c, "{a}, {b}, {c} bytes");
+        }
+    });
+}
