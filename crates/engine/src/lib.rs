@@ -54,6 +54,6 @@ pub use options::{
     FilterPolicy, FlushOptions, Options, ReadOptions, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
-pub use read::value::PinnedValue;
+pub use read::value::{Columns, PinnedValue};
 pub use stats::{Stats, Ticker};
 pub use write::batch::{Operation, Operations, WriteBatch};

@@ -211,17 +211,17 @@ impl DbInner {
             "background-errors" => u64::from(state.background_error.is_some()),
             "cur-size-active-mem-table" => own?.mem.table.memory_usage() as u64,
             "cur-size-all-mem-tables" | "size-all-mem-tables" => memtables(own?),
-            "num-entries-active-mem-table" => own?.mem.table.num_entries() as u64,
+            "num-entries-active-mem-table" => own?.mem.table.num_entries(),
             "num-entries-imm-mem-tables" => own?
                 .immutable
                 .iter()
-                .map(|immutable| immutable.memory.table.num_entries() as u64)
+                .map(|immutable| immutable.memory.table.num_entries())
                 .sum(),
-            "num-deletes-active-mem-table" => own?.mem.table.num_deletes() as u64,
+            "num-deletes-active-mem-table" => own?.mem.table.num_deletes(),
             "num-deletes-imm-mem-tables" => own?
                 .immutable
                 .iter()
-                .map(|immutable| immutable.memory.table.num_deletes() as u64)
+                .map(|immutable| immutable.memory.table.num_deletes())
                 .sum(),
             "estimate-num-keys" => {
                 drop(state);
@@ -271,8 +271,8 @@ impl DbInner {
         let super_version = family.super_version.load();
         let (mut entries, mut deletions) = (0u64, 0u64);
         for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
-            entries += mem.num_entries() as u64;
-            deletions += mem.num_deletes() as u64;
+            entries += mem.num_entries();
+            deletions += mem.num_deletes();
         }
         for (_, file) in super_version.version.all_files() {
             // A table that cannot be opened has no keys to estimate; whoever reads it is told.

@@ -78,15 +78,14 @@ impl DbInner {
                     } else {
                         tombstones(family.tables.tombstones_within_bounds(file, &table).into())
                     };
-                    lanes.push((Source::Table(Box::new(table.cursor(read.clone()))), covered));
+                    lanes.push((Source::Table(Box::new(table.cursor(read))), covered));
                 }
                 Err(failed) => error = error.or(Some(failed)),
             }
         }
         for level in 1..version.num_non_empty_levels() {
             if !version.files(level).is_empty() {
-                let cursor =
-                    LevelCursor::new(family.tables.clone(), version.clone(), level, read.clone(), true);
+                let cursor = LevelCursor::new(family.tables.clone(), version.clone(), level, read, true);
                 lanes.push((Source::Level(Box::new(cursor)), nothing()));
             }
         }

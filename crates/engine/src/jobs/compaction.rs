@@ -268,12 +268,11 @@ impl DbInner {
                     oldest_ancestor_time = oldest_ancestor_time.min(file.oldest_ancestor_time);
                 }
                 if level.level == 0 {
-                    sources.push(Source::Table(Box::new(table.cursor(read.clone()))));
+                    sources.push(Source::Table(Box::new(table.cursor(read))));
                 }
             }
             if level.level > 0 {
-                let cursor =
-                    LevelCursor::over_files(family.tables.clone(), level.files.clone(), read.clone());
+                let cursor = LevelCursor::over_files(family.tables.clone(), level.files.clone(), read);
                 sources.push(Source::Level(Box::new(cursor)));
             }
         }

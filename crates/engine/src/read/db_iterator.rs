@@ -13,7 +13,7 @@ use base::{Cursor, Error, Kind, Result, SeqNo, UserComparator};
 
 use super::merging_cursor::{MergingCursor, after_key, before_key};
 use super::super_version::SuperVersion;
-use super::value::{Base, PinnedValue};
+use super::value::{Base, Columns, PinnedValue};
 use crate::db::column_family::Family;
 use crate::db::snapshot::Snapshot;
 use crate::options::ReadOptions;
@@ -180,7 +180,7 @@ impl DbIterator {
     }
 
     /// The columns of the current entity in the order of their names, or `None` if the current value is a plain one.
-    pub fn columns(&self) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+    pub fn columns(&self) -> Result<Option<Columns>> {
         if self.kind != Kind::WideColumnEntity {
             return Ok(None);
         }

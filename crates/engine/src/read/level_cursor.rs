@@ -161,7 +161,7 @@ impl LevelCursor {
         } else {
             None
         };
-        self.cursor = Some(table.cursor(self.options.clone()));
+        self.cursor = Some(table.cursor(self.options));
         self.file = file;
         self.set_tombstones(tombstones);
         Ok(())

@@ -261,18 +261,12 @@ fn a_merge_leaves_out_what_tombstones_cover() {
                 let table = bench.tables.table(file).unwrap();
                 let tombstones = bench.tables.tombstones_within_bounds(file, &table);
                 lanes.push((
-                    Source::Table(Box::new(table.cursor(options.clone()))),
+                    Source::Table(Box::new(table.cursor(options))),
                     of(tombstones.into()),
                 ));
             }
             for level in 1..3 {
-                let cursor = LevelCursor::new(
-                    bench.tables.clone(),
-                    version.clone(),
-                    level,
-                    options.clone(),
-                    true,
-                );
+                let cursor = LevelCursor::new(bench.tables.clone(), version.clone(), level, options, true);
                 lanes.push((Source::Level(Box::new(cursor)), nothing()));
             }
             MergingCursor::with_tombstones(cmp.clone(), lanes, snapshot)

@@ -83,8 +83,8 @@ impl ValueResolver {
     }
 }
 
-/// Columns by name.
-pub(crate) type Columns = Vec<(Vec<u8>, Vec<u8>)>;
+/// Columns of a wide-column entity: name and value, in the order of the names.
+pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// What a family's values need to become what a reader gets.
 pub(crate) struct ValueResolver {

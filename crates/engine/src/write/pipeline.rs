@@ -387,7 +387,7 @@ impl DbInner {
         writer: &mut MutexGuard<'_, Writer>,
         families: &[u32],
     ) -> Result<()> {
-        if writer.wal.as_ref().is_some_and(|wal| wal.len() > 0) {
+        if writer.wal.as_ref().is_some_and(|wal| !wal.is_empty()) {
             self.switch_wal(writer)?;
         }
         let mut state = self.state.lock();
@@ -467,10 +467,10 @@ fn check_key(family: &Family, key: &[u8], end: Option<&[u8]>) -> Result<()> {
             "a key of a family with timestamps needs one",
         ));
     }
-    if let Some(end) = end {
-        if user.compare_without_timestamp(key, end).is_gt() {
-            return Err(Error::invalid_argument("end key comes before start key"));
-        }
+    if let Some(end) = end
+        && user.compare_without_timestamp(key, end).is_gt()
+    {
+        return Err(Error::invalid_argument("end key comes before start key"));
     }
     Ok(())
 }
