@@ -101,7 +101,7 @@ impl Running {
     pub fn start(&mut self, plan: &Plan) -> JobId {
         let files: Vec<_> = plan.files().map(|(_, file)| Arc::clone(file)).collect();
         for file in &files {
-            debug_assert!(
+            base::invariant!(
                 !file.is_being_compacted(),
                 "file {} is in two compactions",
                 file.number

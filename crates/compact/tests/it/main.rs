@@ -2,5 +2,6 @@
 
 mod cursor;
 mod history;
+mod lsm;
 mod picker;
 mod text;
