@@ -1,1 +1,10 @@
 //! Commands over a database for tests.
+//!
+//! * [`commands`]: the commands of data-driven tests, one set for all of them
+//! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
+//! * [`files`]: what must be true of a database's tables at any moment
+#![forbid(unsafe_code)]
+
+pub mod commands;
+pub mod files;
+pub mod settings;

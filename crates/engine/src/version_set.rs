@@ -204,7 +204,8 @@ impl DbInner {
         self.rotate_manifest(state)
     }
 
-    /// Records an edit that changes no files.
+    /// Records an edit that changes no files. When the caller has brought `state` up to it, [`rotate_manifest`](Self::rotate_manifest)
+    /// is due, which writes down what `state` says.
     pub(crate) fn log_edit(&self, state: &mut MutexGuard<'_, DbState>, mut edit: VersionEdit) -> Result<()> {
         self.wait_for_manifest(state);
         state.manifest_busy = true;
@@ -217,7 +218,7 @@ impl DbInner {
             MutexGuard::unlocked(state, || self.latch("write the MANIFEST", error.clone()));
             return Err(error);
         }
-        self.rotate_manifest(state)
+        Ok(())
     }
 
     fn wait_for_manifest(&self, state: &mut MutexGuard<'_, DbState>) {
@@ -233,7 +234,7 @@ impl DbInner {
     }
 
     /// Begins a fresh MANIFEST if the current one has grown too large.
-    fn rotate_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+    pub(crate) fn rotate_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         if !self.versions.too_large() {
             return Ok(());
         }

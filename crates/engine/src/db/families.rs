@@ -244,6 +244,7 @@ impl DbInner {
             .families
             .insert(id, fresh_state(family.clone(), version, wal, wal));
         self.reindex(&state);
+        self.rotate_manifest(&mut state)?;
         drop(state);
         drop(writer);
         Ok(family)
@@ -277,6 +278,7 @@ impl DbInner {
         self.reindex(&state);
         self.drop_unneeded_wals(&mut state);
         self.changed.notify_all();
+        self.rotate_manifest(&mut state)?;
         drop(state);
         drop(writer);
         self.write_options_file()

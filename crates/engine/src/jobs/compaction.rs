@@ -184,7 +184,8 @@ impl DbInner {
                 edit.new_files
                     .extend(written.files.into_iter().map(|file| (output_level, file)));
                 edit.blob_file_garbages = garbage_of(&version, &written.garbage);
-                self.apply_edit(state, edit)
+                let applied = self.apply_edit(state, edit);
+                applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied()))
             })
         };
         state.running_compactions -= 1;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, ErrorKind, Result};
 use compact::{
     CompactionCursor, CompactionRules, CompactionTombstones, OutputRange, OutputSplitter, write_outputs,
 };
@@ -67,7 +67,8 @@ impl DbInner {
                 new_files: file.iter().map(|file| (0, file.clone())).collect(),
                 ..VersionEdit::default()
             };
-            self.apply_edit(state, edit)?;
+            let written = file.iter().map(|file| file.number);
+            self.apply_edit(state, edit).inspect_err(|error| self.discard_of_dropped(error, written))?;
             Ok(file)
         });
         state.running_flushes -= 1;
@@ -106,6 +107,8 @@ impl DbInner {
                     micros: took.as_micros() as u64,
                 });
             }
+            // The family was dropped meanwhile: nothing is wrong.
+            Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
             Ok(None) => {}
             Err(error) => self.latch("flush", error.clone()),
         }
@@ -156,6 +159,14 @@ impl DbInner {
                 outputs.discard();
                 Err(error)
             }
+        }
+    }
+
+    /// Deletes the tables a job wrote for a family that was dropped before they could be installed. After other failures
+    /// the MANIFEST may name them.
+    pub(crate) fn discard_of_dropped(&self, error: &Error, tables: impl IntoIterator<Item = u64>) {
+        if error.kind() == ErrorKind::ColumnFamilyDropped {
+            tables.into_iter().for_each(|number| self.obsolete.add_table(number));
         }
     }
 

@@ -73,8 +73,10 @@ impl DbInner {
             .map(|family| (family.compaction_score, family.family.id))
             .collect();
         due.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // A job that failed has let go of the mutex as well, so everything is looked at again before this thread waits:
+        // it may have missed being told that the database closes.
         due.into_iter()
-            .any(|(_, id)| !state.closing && self.compact_family(state, id).unwrap_or(false))
+            .any(|(_, id)| self.compact_family(state, id).unwrap_or(true))
     }
 
     /// True if a compaction of `family` should run.

@@ -1,0 +1,245 @@
+//! What a crash may take, and what it must leave.
+//!
+//! A [`Session`] runs [`Step`]s on a database and keeps a [`Ledger`] of what it was promised. After a crash the
+//! ledger says whether what is found keeps the promises:
+//!
+//! 1. the rows are those after the first so many writes, with no hole and no half of a batch, over all families;
+//! 2. after the death of the process every acknowledged write is among them, after a loss of power every one that was
+//!    synced, or lies in front of one that was synced or flushed;
+//! 3. a row written without WAL is there if it was flushed;
+//! 4. a column family whose creation was acknowledged exists, one whose drop was acknowledged does not.
+//!
+//! [`survive`] reopens what a crash left, asks the ledger, and goes on living there; [`files_left`] says what lies in a
+//! directory that should not.
+
+mod flavour;
+mod ledger;
+mod session;
+
+pub use flavour::Flavour;
+pub use ledger::{Change, Ledger, Loss, Marks, Rows, Write};
+pub use session::{Session, Step, dump, script};
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use base::env::Rng;
+use base::filename::{self, FileKind};
+use esker::{CompactRangeOptions, Db, FlushOptions};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
+
+/// Where the databases of these tests lie.
+pub const DIR: &str = "/db";
+
+/// What went wrong, for a person to read.
+pub type Verdict<T = ()> = Result<T, String>;
+
+/// How thoroughly [`survive`] looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The rows.
+    Rows,
+    /// The rows; then writes, flushes, compactions, another reopening, and the files that are left.
+    Life,
+    /// As `Life`, and the first recovery is itself cut off at each of its operations.
+    Recovery,
+}
+
+/// Opens what a crash left in `fs` and says whether it is what `ledger` was promised. `before` are the marks of just before
+/// the crash, `after` those of just after it: what is acknowledged between the two may go either way.
+pub fn survive(
+    flavour: &Flavour,
+    fs: &MemFs,
+    ledger: &Ledger,
+    (before, after): (&Marks, &Marks),
+    loss: Loss,
+    depth: Depth,
+    rng: &mut Rng,
+) -> Verdict {
+    let explained = |found: String| format!("{found}\n{loss:?}, {flavour:?}\nfiles: {:?}", listing(fs, flavour));
+    let faults = FaultFs::new(Arc::new(fs.clone()));
+    let cut_off: Arc<Mutex<Vec<MemFs>>> = Arc::default();
+    if depth == Depth::Recovery {
+        let (images, mem) = (cut_off.clone(), fs.clone());
+        let seed = rng.u64(..);
+        let hook = move |op: vfs::Op, _: &Path| {
+            if op.is_change() {
+                let mut images = images.lock().unwrap();
+                let mut rng = Rng::with_seed(seed ^ images.len() as u64);
+                images.push(mem.crash_clone(&mut rng, any_policy(seed.wrapping_add(images.len() as u64))));
+            }
+        };
+        faults.add(Rule::new(Action::Call(Arc::new(hook))));
+    }
+    let db = quietly(|| Db::open(&flavour.options(Arc::new(faults.clone())), DIR))?
+        .map_err(|error| explained(format!("it does not open again: {error}")))?;
+    faults.clear_rules();
+    let found = quietly(|| dump(&db))?.map_err(|error| explained(format!("it cannot be read: {error}")))?;
+    let kept = ledger.check(before, after, loss, &found).map_err(explained)?;
+    for (at, image) in cut_off.lock().unwrap().drain(..).enumerate() {
+        let again = quietly(|| Db::open(&flavour.options(Arc::new(image.clone())), DIR).and_then(|db| dump(&db)))?;
+        let again = again.map_err(|error| {
+            explained(format!("recovery cut off at its operation {at} does not work again: {error}"))
+        })?;
+        if again != found {
+            return Err(explained(format!(
+                "recovery cut off at its operation {at} leads elsewhere:\n{}",
+                ledger::difference(&found, &again)
+            )));
+        }
+    }
+    if depth == Depth::Rows {
+        return Ok(());
+    }
+    let mut ledger = ledger.survivor(kept, loss, after, &found);
+    let result = quietly(|| live_on(flavour, fs, db, &mut ledger, rng))?;
+    result.map_err(|error| explained(format!("after {kept} writes had survived: {error}")))
+}
+
+/// Writes, loses power once more, flushes, compacts, reopens; everything must be there, and no file too many.
+fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut Rng) -> Verdict {
+    let say = |what: &'static str| move |error: esker::Error| format!("{what}: {error}");
+    let shared = Arc::new(Mutex::new(std::mem::take(ledger)));
+    let mut session = Session::adopt(db, shared.clone());
+    for _ in 0..3 {
+        let step = session.random_write(rng, flavour, false);
+        session.step(&step).map_err(say("write"))?;
+    }
+    let step = session.random_write(rng, flavour, true);
+    session.step(&step).map_err(say("write with sync"))?;
+    let step = session.random_write(rng, flavour, false);
+    session.step(&step).map_err(say("write"))?;
+
+    // What the process before this one left unsynced must not come between.
+    let image = fs.crash_clone(rng, any_policy(rng.u64(..)));
+    let now = shared.lock().unwrap().marks();
+    let again = Db::open(&flavour.options(Arc::new(image)), DIR).map_err(say("open after power was lost again"))?;
+    let found = dump(&again).map_err(say("read after power was lost again"))?;
+    let check = shared.lock().unwrap().check(&now, &now, Loss::Power, &found);
+    check.map_err(|error| format!("after power was lost again: {error}"))?;
+    drop(again);
+
+    let db = session.db().clone();
+    let families = db.column_families();
+    db.flush_cf(&FlushOptions::default(), &families).map_err(say("flush"))?;
+    for family in &families {
+        db.compact_range(family, &CompactRangeOptions::default(), None, None).map_err(say("compact"))?;
+    }
+    db.wait_for_compact().map_err(say("wait"))?;
+    let expected = |shared: &Arc<Mutex<Ledger>>, db: &Db| -> Verdict {
+        let found = dump(db).map_err(say("read"))?;
+        let ledger = shared.lock().unwrap();
+        ledger.check_all(&found)
+    };
+    expected(&shared, &db)?;
+    let problems = crate::files::check(&db).map_err(say("check the files"))?;
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let live: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
+    db.close().map_err(say("close"))?;
+    drop((session, db, families));
+    files_left(fs, flavour, &live, 1)?;
+
+    let db = Db::open(&flavour.options(Arc::new(fs.clone())), DIR).map_err(say("open again"))?;
+    expected(&shared, &db)?;
+    let live: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
+    db.close().map_err(say("close again"))?;
+    drop(db);
+    // With `avoid_flush_during_recovery` the one from before is still needed.
+    files_left(fs, flavour, &live, 2)
+}
+
+/// Says which files in the directory of a closed database belong to nothing: tables other than `live`, more than `wals`
+/// WALs, more than one MANIFEST or two OPTIONS files, temporary ones, and unknown ones.
+pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, wals: usize) -> Verdict {
+    let mut counts = [0usize; 3];
+    let mut wrong = Vec::new();
+    for dir in flavour.directories() {
+        for name in fs.list(Path::new(dir)).map_err(|error| error.to_string())? {
+            match filename::parse(&name) {
+                Some(FileKind::Wal(_)) => counts[0] += 1,
+                Some(FileKind::Manifest(_)) => counts[1] += 1,
+                Some(FileKind::Options(_)) => counts[2] += 1,
+                Some(FileKind::Table(number)) if live.contains(&number) => {}
+                Some(FileKind::Current | FileKind::Identity | FileKind::Lock) => {}
+                _ if name == "wal" => {}
+                _ => wrong.push(name),
+            }
+        }
+    }
+    let [found_wals, manifests, options] = counts;
+    if !wrong.is_empty() || found_wals > wals || manifests != 1 || !(1..=2).contains(&options) {
+        return Err(format!(
+            "files left over: {wrong:?}, {found_wals} WALs, {manifests} MANIFESTs, {options} OPTIONS files; live are {live:?} of {:?}",
+            listing(fs, flavour)
+        ));
+    }
+    Ok(())
+}
+
+fn listing(fs: &dyn FileSystem, flavour: &Flavour) -> Vec<String> {
+    let sized = |dir: &'static str| {
+        let names = fs.list(Path::new(dir)).unwrap_or_default();
+        names.into_iter().map(move |name| {
+            let size = fs.size(&Path::new(dir).join(&name)).unwrap_or(0);
+            format!("{name}:{size}")
+        })
+    };
+    flavour.directories().iter().flat_map(|dir| sized(dir)).collect()
+}
+
+/// One of the policies that lose something, drawn by `number`.
+pub fn any_policy(number: u64) -> UnsyncedPolicy {
+    [
+        UnsyncedPolicy::Random,
+        UnsyncedPolicy::RandomPages,
+        UnsyncedPolicy::Random,
+        UnsyncedPolicy::RandomPages,
+        UnsyncedPolicy::Lose,
+    ][(number % 5) as usize]
+}
+
+/// Turns a panic of `body` into words.
+pub fn quietly<T>(body: impl FnOnce() -> T) -> Verdict<T> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        format!("panicked: {}", text.unwrap_or_default())
+    })
+}
+
+/// Ends the process if it is not dropped in time: a test that hangs must say so.
+#[derive(Debug)]
+pub struct Watchdog {
+    done: Arc<AtomicBool>,
+}
+
+impl Watchdog {
+    /// Waits `limit` for the test called `name`; `state` is asked what it was doing.
+    pub fn new(name: &'static str, limit: Duration, state: impl Fn() -> String + Send + 'static) -> Watchdog {
+        let done = Arc::new(AtomicBool::new(false));
+        let watched = done.clone();
+        std::thread::spawn(move || {
+            let start = Instant::now();
+            while !watched.load(Ordering::Relaxed) {
+                if start.elapsed() > limit {
+                    eprintln!("{name} hangs: {}", state());
+                    std::process::abort();
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        Watchdog { done }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,327 @@
+//! A database at work, and a ledger of what it promised.
+
+use std::sync::{Arc, Mutex};
+
+use base::env::Rng;
+use esker::{
+    ColumnFamily, CompactRangeOptions, Db, ErrorKind, FlushOptions, ReadOptions, Result, WriteBatch, WriteOptions,
+};
+
+use super::flavour::Flavour;
+use super::ledger::{Change, Found, Ledger, UNLOGGED, Write};
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Write a batch to the families of these names.
+    Write {
+        /// Family and change.
+        changes: Vec<(String, Change)>,
+        /// As the write option.
+        sync: bool,
+    },
+    /// Write a row without WAL.
+    Unlogged {
+        /// The family.
+        family: String,
+        /// The row's key.
+        key: Vec<u8>,
+    },
+    /// Sync the WAL.
+    SyncWal,
+    /// Flush these families and wait for it.
+    Flush(Vec<String>),
+    /// Compact all of a family.
+    Compact(String),
+    /// Wait until nothing is left to do in the background.
+    Wait,
+    /// Create a family.
+    Create(String),
+    /// Drop a family.
+    Drop(String),
+    /// Close and open again.
+    Reopen,
+}
+
+/// A database and its ledger.
+#[derive(Debug)]
+pub struct Session {
+    db: Option<Db>,
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+const NAMES: [&str; 3] = ["warm", "cold", "third"];
+
+/// Keys of one family.
+const KEYS: usize = 24;
+
+/// A script of about `length` steps, with something of everything in it.
+pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
+    let mut names: Vec<String> = vec!["default".to_owned()];
+    let mut steps = Vec::new();
+    for name in &NAMES[..flavour.families.min(NAMES.len())] {
+        steps.push(Step::Create((*name).to_owned()));
+        names.push((*name).to_owned());
+    }
+    let temporary = "temporary".to_owned();
+    while steps.len() < length {
+        let any = names[rng.usize(..names.len())].clone();
+        match rng.u32(..100) {
+            0..62 => {
+                let sync = rng.u8(..5) == 0;
+                steps.push(random_write(rng, flavour, &names, sync));
+            }
+            62..67 if flavour.unlogged => {
+                let key = vec![UNLOGGED, rng.u8(b'0'..b'4')];
+                steps.push(Step::Unlogged { family: any, key });
+            }
+            62..70 => steps.push(Step::SyncWal),
+            70..80 => {
+                let wait = rng.bool();
+                steps.push(Step::Flush(if rng.u8(..3) == 0 { names.clone() } else { vec![any] }));
+                if wait {
+                    steps.push(Step::Wait);
+                }
+            }
+            80..84 => steps.push(Step::Compact(any)),
+            84..90 => steps.push(Step::Wait),
+            90..94 if flavour.families > 0 => {
+                if names.contains(&temporary) {
+                    names.retain(|name| *name != temporary);
+                    steps.push(Step::Drop(temporary.clone()));
+                } else {
+                    names.push(temporary.clone());
+                    steps.push(Step::Create(temporary.clone()));
+                }
+            }
+            94..97 => steps.push(Step::Reopen),
+            _ => {}
+        }
+    }
+    steps.push(Step::Flush(names));
+    steps.push(Step::Compact("default".to_owned()));
+    steps.push(Step::Wait);
+    steps
+}
+
+fn random_write(rng: &mut Rng, flavour: &Flavour, names: &[String], sync: bool) -> Step {
+    let count = if rng.bool() { 1 } else { rng.usize(2..6) };
+    let changes = (0..count).map(|_| {
+        let family = names[rng.usize(..names.len())].clone();
+        let key = |rng: &mut Rng| format!("k{:02}", rng.usize(..KEYS)).into_bytes();
+        let change = match rng.u32(..10) {
+            0..6 => {
+                let longest = if rng.u8(..4) == 0 { flavour.long_values } else { 40 };
+                let tag = rng.u64(..);
+                let mut value = format!("{tag:016x}").into_bytes();
+                // Half of it hard to compress, so that files grow.
+                let len = rng.usize(16..longest.max(17));
+                while value.len() < len {
+                    value.push(if value.len() % 2 == 0 { b'-' } else { rng.alphanumeric() as u8 });
+                }
+                Change::Put { key: key(rng), value }
+            }
+            6..8 => Change::Delete { key: key(rng) },
+            8 => {
+                let (a, b) = (key(rng), key(rng));
+                let (begin, end) = if a <= b { (a, b) } else { (b, a) };
+                Change::DeleteRange { begin, end }
+            }
+            _ => Change::Merge {
+                key: format!("m{}", rng.u8(..4)).into_bytes(),
+                operand: format!("{}", rng.u16(..)).into_bytes(),
+            },
+        };
+        (family, change)
+    });
+    Step::Write { changes: changes.collect(), sync }
+}
+
+/// Every row of every family, which is the same backwards and by Get.
+pub fn dump(db: &Db) -> Result<Found> {
+    let mut found = Found::new();
+    for family in db.column_families() {
+        let mut rows = super::Rows::new();
+        let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+        iter.seek_to_first();
+        while iter.valid() {
+            rows.insert(iter.key().to_vec(), iter.value().to_vec());
+            iter.next();
+        }
+        iter.status()?;
+        let mut backwards = super::Rows::new();
+        iter.seek_to_last();
+        while iter.valid() {
+            backwards.insert(iter.key().to_vec(), iter.value().to_vec());
+            iter.prev();
+        }
+        iter.status()?;
+        assert_eq!(rows, backwards, "forwards and backwards differ in {}", family.name());
+        for (key, value) in &rows {
+            let got = db.get_opt(&ReadOptions::default(), &family, key)?;
+            assert_eq!(got.as_ref(), Some(value), "Get of {} in {}", String::from_utf8_lossy(key), family.name());
+        }
+        found.insert(family.name().to_owned(), rows);
+    }
+    Ok(found)
+}
+
+impl Session {
+    /// Over an open database.
+    pub fn adopt(db: Db, ledger: Arc<Mutex<Ledger>>) -> Session {
+        Session { db: Some(db), ledger }
+    }
+
+    /// The database. Panics while there is none, because reopening it failed.
+    pub fn db(&self) -> &Db {
+        self.db.as_ref().expect("the database is open")
+    }
+
+    /// True unless reopening the database failed.
+    pub fn is_open(&self) -> bool {
+        self.db.is_some()
+    }
+
+    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+        self.ledger.lock().expect("nobody panics with the ledger")
+    }
+
+    /// A write to the families there are now.
+    pub fn random_write(&self, rng: &mut Rng, flavour: &Flavour, sync: bool) -> Step {
+        let names: Vec<String> = self.db().column_families().iter().map(|family| family.name().to_owned()).collect();
+        random_write(rng, flavour, &names, sync)
+    }
+
+    /// Does one step; one on a family that does not exist does nothing. Panics when a promise is broken that needs no
+    /// crash to be seen.
+    pub fn step(&mut self, step: &Step) -> Result<()> {
+        self.ledger().note(describe(step));
+        let result = self.perform(step);
+        if let Err(error) = &result {
+            self.ledger().note(format!("  failed: {error}"));
+        }
+        result
+    }
+
+    fn family(&self, name: &str) -> Option<(usize, ColumnFamily)> {
+        let family = self.db().column_family(name)?;
+        let number = self.ledger().family(name)?;
+        Some((number, family))
+    }
+
+    fn perform(&mut self, step: &Step) -> Result<()> {
+        match step {
+            Step::Write { changes, sync } => {
+                let mut batch = WriteBatch::new();
+                let mut write = Write { changes: Vec::new(), sync: *sync };
+                for (name, change) in changes {
+                    let Some((number, family)) = self.family(name) else { continue };
+                    match change {
+                        Change::Put { key, value } => batch.put_cf(&family, key, value),
+                        Change::Delete { key } => batch.delete_cf(&family, key),
+                        Change::DeleteRange { begin, end } => batch.delete_range_cf(&family, begin, end),
+                        Change::Merge { key, operand } => batch.merge_cf(&family, key, operand),
+                    }
+                    write.changes.push((number, change.clone()));
+                }
+                let number = self.ledger().begin(write);
+                let options = WriteOptions { sync: *sync, ..WriteOptions::default() };
+                self.db().write(&options, batch)?;
+                let acknowledged = self.ledger().acknowledge(number, *sync);
+                acknowledged.unwrap_or_else(|error| panic!("{error}"));
+                Ok(())
+            }
+            Step::Unlogged { family, key } => {
+                let Some((number, family)) = self.family(family) else { return Ok(()) };
+                let value = self.ledger().begin_unlogged(number, key);
+                let options = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+                self.db().put_opt(&options, &family, key, value.to_string().as_bytes())
+            }
+            Step::SyncWal => {
+                let marks = self.ledger().marks();
+                self.db().sync_wal()?;
+                self.ledger().synced(&marks);
+                Ok(())
+            }
+            Step::Flush(names) => {
+                let families: Vec<(usize, ColumnFamily)> =
+                    names.iter().filter_map(|name| self.family(name)).collect();
+                let marks = self.ledger().marks();
+                let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
+                self.db().flush_cf(&FlushOptions::default(), &handles)?;
+                let mut ledger = self.ledger();
+                families.iter().for_each(|(number, _)| ledger.flushed(*number, &marks));
+                Ok(())
+            }
+            Step::Compact(name) => {
+                let Some((number, family)) = self.family(name) else { return Ok(()) };
+                let marks = self.ledger().marks();
+                self.db().compact_range(&family, &CompactRangeOptions::default(), None, None)?;
+                self.ledger().flushed(number, &marks);
+                Ok(())
+            }
+            Step::Wait => self.db().wait_for_compact(),
+            Step::Create(name) => {
+                if self.db().column_family(name).is_some() {
+                    return Ok(());
+                }
+                let number = self.ledger().begin_create(name);
+                let options = self.db().options().column_family.clone();
+                self.db().create_column_family(name, &options)?;
+                self.ledger().created(number);
+                Ok(())
+            }
+            Step::Drop(name) => {
+                let Some((number, family)) = self.family(name) else { return Ok(()) };
+                self.ledger().begin_drop(number);
+                self.db().drop_column_family(&family)?;
+                self.ledger().dropped(number);
+                Ok(())
+            }
+            Step::Reopen => self.reopen(),
+        }
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        let Some(db) = self.db.take() else { return Ok(()) };
+        let (options, path) = (db.options().clone(), db.path().to_path_buf());
+        let unlogged_writes_go_on = db.close();
+        drop(db);
+        if unlogged_writes_go_on.is_ok() {
+            let mut ledger = self.ledger();
+            let marks = ledger.marks();
+            ledger.unlogged_flushed(&marks);
+        }
+        let db = Db::open(&options, path)?;
+        self.db = Some(db);
+        unlogged_writes_go_on
+    }
+}
+
+/// True for the errors an operation on a database gives that an earlier failure has latched.
+pub fn is_latched(kind: ErrorKind) -> bool {
+    kind == ErrorKind::ReadOnly
+}
+
+fn describe(step: &Step) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match step {
+        Step::Write { changes, sync } => {
+            let mut out = format!("write{}:", if *sync { " sync" } else { "" });
+            for (family, change) in changes {
+                let change = match change {
+                    Change::Put { key, value } => {
+                        format!("put {} {}..{}", text(key), text(&value[..value.len().min(6)]), value.len())
+                    }
+                    Change::Delete { key } => format!("delete {}", text(key)),
+                    Change::DeleteRange { begin, end } => format!("delete {}-{}", text(begin), text(end)),
+                    Change::Merge { key, operand } => format!("merge {} {}", text(key), text(operand)),
+                };
+                out.push_str(&format!(" [{family}] {change}"));
+            }
+            out
+        }
+        Step::Unlogged { family, key } => format!("write without WAL: [{family}] {}", text(key)),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,240 @@
+//! What must be true of a database's tables at any moment.
+//!
+//! 1. Below L0 the files of a level are sorted and do not overlap; two may meet in one user key only where the first ends
+//!    in front of it (the end of a range tombstone).
+//! 2. A file's entries are sorted, lie within its bounds, and have sequence numbers within its range.
+//! 3. Of any user key the entries in newer files (L0 from the newest, then level by level) are newer than those in older
+//!    ones. Searches rely on it: they end at the first entry that decides.
+//! 4. No range tombstone covers a newer-placed entry with an older sequence number, which such a search would miss.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use base::internal_key::ParsedInternalKey;
+use base::{InternalComparator, Result, SeqNo, UserComparator};
+use esker::{Db, LiveFile, ReadOptions};
+use sst::{BlockReadOptions, Table, TableReadOptions};
+
+/// The contents of a live file.
+struct Contents {
+    file: LiveFile,
+    points: Vec<(Vec<u8>, SeqNo)>,
+    /// Start, end and sequence numbers of what range tombstones cover within the file's bounds.
+    tombstones: Vec<(Vec<u8>, Vec<u8>, SeqNo)>,
+}
+
+/// Reads every live file of `db` and gives what is wrong, empty if nothing is. Background work may go on meanwhile.
+pub fn check(db: &Db) -> Result<String> {
+    // Files are not deleted while an iterator reads them; listed the same before and after, they are those it reads.
+    let (files, _pins) = loop {
+        let before = db.live_files();
+        let read = |cmp: &UserComparator| ReadOptions {
+            timestamp: (cmp.timestamp_size() > 0).then(|| vec![0xff; cmp.timestamp_size()]),
+            ..ReadOptions::default()
+        };
+        let families = db.column_families();
+        let pins: Vec<_> = families
+            .iter()
+            .map(|family| db.iter_cf(&read(&family.options().comparator), family))
+            .collect();
+        let place = |files: &[LiveFile]| {
+            files
+                .iter()
+                .map(|file| (file.number, file.level))
+                .collect::<Vec<_>>()
+        };
+        if place(&before) == place(&db.live_files()) {
+            break (before, pins);
+        }
+    };
+    let mut found = String::new();
+    let mut by_family: HashMap<String, Vec<LiveFile>> = HashMap::new();
+    for file in files {
+        by_family
+            .entry(file.column_family.clone())
+            .or_default()
+            .push(file);
+    }
+    for (name, files) in by_family {
+        let Some(family) = db.column_family(&name) else {
+            continue;
+        };
+        let cmp = &family.options().comparator;
+        let contents: Vec<Contents> = files
+            .into_iter()
+            .map(|file| read_contents(db, cmp, file, &mut found))
+            .collect::<Result<_>>()?;
+        check_levels(cmp, &contents, &mut found);
+        if cmp.timestamp_size() == 0 {
+            check_order(cmp, &contents, &mut found);
+        }
+    }
+    Ok(found)
+}
+
+fn name(file: &LiveFile) -> String {
+    format!("{}/{} of L{}", file.column_family, file.number, file.level)
+}
+
+macro_rules! complain {
+    ($found:expr, $($arg:tt)*) => {
+        // Writing to a string does not fail.
+        let _ = writeln!($found, $($arg)*);
+    };
+}
+
+fn read_contents(db: &Db, cmp: &UserComparator, file: LiveFile, found: &mut String) -> Result<Contents> {
+    let options = TableReadOptions {
+        largest_seqno: Some(file.largest_seqno),
+        file_number: file.number,
+        ..TableReadOptions::new(InternalComparator::new(cmp.clone()))
+    };
+    let internal = InternalComparator::new(cmp.clone());
+    let table = Table::open(
+        db.options().fs.open_random(&file.path, &Default::default())?,
+        options,
+    )?;
+    let within = |key: &[u8]| {
+        cmp.compare_without_timestamp(&file.smallest_key, key).is_le()
+            && cmp.compare_without_timestamp(key, &file.largest_key).is_le()
+    };
+    let seqnos = file.smallest_seqno..=file.largest_seqno;
+    let mut points = Vec::new();
+    let mut last: Option<Vec<u8>> = None;
+    let mut cursor = table.cursor(BlockReadOptions {
+        fill_cache: false,
+        ..BlockReadOptions::default()
+    });
+    cursor.seek_to_first();
+    while cursor.valid() {
+        let key = ParsedInternalKey::parse(cursor.key())?;
+        if !within(key.user_key) {
+            complain!(
+                found,
+                "{}: {} lies outside its bounds",
+                name(&file),
+                key.user_key.escape_ascii()
+            );
+        }
+        if !seqnos.contains(&key.seqno) {
+            complain!(
+                found,
+                "{}: seqno {} lies outside {seqnos:?}",
+                name(&file),
+                key.seqno
+            );
+        }
+        if last
+            .as_ref()
+            .is_some_and(|last| internal.compare(last, cursor.key()).is_ge())
+        {
+            complain!(
+                found,
+                "{}: {} is out of order",
+                name(&file),
+                key.user_key.escape_ascii()
+            );
+        }
+        last = Some(cursor.key().to_vec());
+        points.push((key.user_key.to_vec(), key.seqno));
+        cursor.next();
+    }
+    cursor.status()?;
+    let mut tombstones = Vec::new();
+    for tombstone in table.range_tombstones().tombstones() {
+        if !seqnos.contains(&tombstone.seqno) {
+            complain!(
+                found,
+                "{}: seqno {} of a range tombstone lies outside {seqnos:?}",
+                name(&file),
+                tombstone.seqno
+            );
+        }
+        let start = if cmp.compare(&tombstone.start, &file.smallest_key).is_lt() {
+            &file.smallest_key
+        } else {
+            &tombstone.start
+        };
+        let end = if cmp.compare(&tombstone.end, &file.largest_key).is_gt() {
+            &file.largest_key
+        } else {
+            &tombstone.end
+        };
+        if cmp.compare(start, end).is_lt() {
+            tombstones.push((start.clone(), end.clone(), tombstone.seqno));
+        }
+    }
+    Ok(Contents {
+        file,
+        points,
+        tombstones,
+    })
+}
+
+fn check_levels(cmp: &UserComparator, contents: &[Contents], found: &mut String) {
+    for pair in contents.windows(2) {
+        let [a, b] = pair else { continue };
+        if a.file.level > b.file.level {
+            complain!(found, "{} is listed before {}", name(&a.file), name(&b.file));
+        }
+        if a.file.level != b.file.level || a.file.level == 0 {
+            continue;
+        }
+        let order = cmp.compare_without_timestamp(&a.file.largest_key, &b.file.smallest_key);
+        let ends_in = |point: &(Vec<u8>, SeqNo)| {
+            cmp.compare_without_timestamp(&point.0, &b.file.smallest_key)
+                .is_eq()
+        };
+        if order.is_gt() || order.is_eq() && a.points.last().is_some_and(ends_in) {
+            let (end, start) = (
+                a.file.largest_key.escape_ascii(),
+                b.file.smallest_key.escape_ascii(),
+            );
+            complain!(
+                found,
+                "{} to {end} and {} from {start} overlap",
+                name(&a.file),
+                name(&b.file)
+            );
+        }
+    }
+}
+
+fn check_order(cmp: &UserComparator, contents: &[Contents], found: &mut String) {
+    // The lowest sequence number of each key in the files before, which are the newer ones.
+    let mut newer: HashMap<&[u8], (SeqNo, &LiveFile)> = HashMap::new();
+    for contents in contents {
+        for (key, seqno) in &contents.points {
+            if let Some((above, file)) = newer.get(&key[..])
+                && above <= seqno
+            {
+                let key = key.escape_ascii();
+                complain!(
+                    found,
+                    "{key}@{seqno} in {} is not older than @{above} in {}",
+                    name(&contents.file),
+                    name(file)
+                );
+            }
+        }
+        for (start, end, seqno) in &contents.tombstones {
+            for (key, (above, file)) in &newer {
+                if cmp.compare(start, key).is_le() && cmp.compare(key, end).is_lt() && above <= seqno {
+                    let (start, end, key) = (start.escape_ascii(), end.escape_ascii(), key.escape_ascii());
+                    let tombstone = format!("[{start},{end})@{seqno} in {}", name(&contents.file));
+                    complain!(
+                        found,
+                        "{tombstone} covers {key}@{above} in {}, which is placed as newer",
+                        name(file)
+                    );
+                }
+            }
+        }
+        for (key, seqno) in &contents.points {
+            let entry = newer.entry(key).or_insert((*seqno, &contents.file));
+            if *seqno <= entry.0 {
+                *entry = (*seqno, &contents.file);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Options from text: `write_buffer_size=64k`, `comparator=reverse`, `cf.two.merge_operator=put`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{merge, prefix};
+use esker::option_table::OptionTable;
+use esker::{
+    BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Comparator, Error, MergeOperator, Options,
+    Result, UserComparator,
+};
+use testkit::TestRng;
+
+/// Sets the option or component `name`: a row of the option tables under RocksDB's name, or `comparator`,
+/// `merge_operator`, `prefix_extractor`, `block_cache` (its bytes) of the families without options of their own;
+/// behind `cf.FAMILY.` that of one family, which begins as a copy of what those have so far.
+pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
+    if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
+        let common = options.column_family.clone();
+        return set_family(
+            options.column_families.entry(family.to_owned()).or_insert(common),
+            name,
+            value,
+        );
+    }
+    if Options::row(name).is_some() {
+        options.set(name, value)
+    } else {
+        set_family(&mut options.column_family, name, value)
+    }
+}
+
+/// Sets an option or component of one family.
+pub fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &str) -> Result<()> {
+    let unknown = || Error::invalid_argument(format!("unknown {name} {value}"));
+    match name {
+        "comparator" => options.comparator = comparator(value).ok_or_else(unknown)?,
+        "merge_operator" if value == "nullptr" => options.merge_operator = None,
+        "merge_operator" => options.merge_operator = Some(merge_operator(value).ok_or_else(unknown)?),
+        "prefix_extractor" if value == "nullptr" => options.prefix_extractor = None,
+        "prefix_extractor" => options.prefix_extractor = Some(prefix::builtin(value).ok_or_else(unknown)?),
+        "block_cache" => {
+            let capacity = value.parse().map_err(|_| unknown())?;
+            options.table.block_cache = Some(Cache::lru(CacheOptions {
+                capacity,
+                ..CacheOptions::default()
+            }));
+        }
+        _ if BlockBasedOptions::row(name).is_some() => options.table.set(name, value)?,
+        _ => options.set(name, value)?,
+    }
+    Ok(())
+}
+
+/// `bytewise`, `reverse`, `u64ts`, `reverse-u64ts`, or `length`: [`ByLength`], which is not built in.
+pub fn comparator(name: &str) -> Option<UserComparator> {
+    Some(match name {
+        "bytewise" => UserComparator::Bytewise,
+        "reverse" => UserComparator::ReverseBytewise,
+        "u64ts" => UserComparator::BytewiseU64Ts,
+        "reverse-u64ts" => UserComparator::ReverseBytewiseU64Ts,
+        "length" => UserComparator::Custom(Arc::new(ByLength)),
+        _ => return None,
+    })
+}
+
+/// A built-in operator, or `max`: [`Max`], which is not.
+pub fn merge_operator(name: &str) -> Option<Arc<dyn MergeOperator>> {
+    if name == "max" {
+        Some(Arc::new(Max))
+    } else {
+        merge::builtin(name)
+    }
+}
+
+/// An order of a user's own: the shorter key first, then bytewise.
+pub struct ByLength;
+
+impl Comparator for ByLength {
+    fn name(&self) -> &str {
+        "dbtest.ByLength"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+/// An operator of a user's own: the greatest operand wins. It refuses the operand `refuse`, and merges no two operands
+/// without the value they stand on.
+pub struct Max;
+
+impl MergeOperator for Max {
+    fn name(&self) -> &str {
+        "dbtest.Max"
+    }
+
+    fn full_merge(&self, _key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        if operands.contains(&&b"refuse"[..]) {
+            return None;
+        }
+        existing
+            .into_iter()
+            .chain(operands.iter().copied())
+            .max()
+            .map(<[u8]>::to_vec)
+    }
+}
+
+/// Gives about half of the options that have a domain a value from it.
+pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
+    for row in S::rows().iter().filter(|row| !row.domain.is_empty()) {
+        if rng.one_in(2) {
+            let value = rng.pick(row.domain);
+            options
+                .set(row.name, value)
+                .expect("a domain holds values of its option");
+        }
+    }
+}
+
+/// Every option that differs from its default, as text that [`set`] takes.
+pub fn differing<S: OptionTable + Default>(options: &S) -> String {
+    let default = S::default();
+    let rows = S::rows()
+        .iter()
+        .filter(|row| (row.get)(options) != (row.get)(&default));
+    rows.map(|row| format!("{}={}", row.name, (row.get)(options)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,5 @@
+//! The engine under scripts, random histories and RocksDB itself.
+
+extern crate esker_dbtest as dbtest;
+
+mod model;

@@ -1,0 +1,830 @@
+//! Random histories, compared with a model: whatever was flushed, compacted, reopened, every reader sees what the slow and
+//! obvious way computes for its sequence number.
+//!
+//! `ESKER_SEED` replays a history (background jobs interleave as they like all the same); `ESKER_MODEL_SECONDS` says how
+//! long to look for one that fails.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use base::{SeqNo, UserComparator};
+use dbtest::{files, settings};
+use esker::{
+    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator,
+    ErrorKind, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+};
+use testkit::TestRng;
+use testkit::model::{Model, Op, Row};
+use vfs::MemFs;
+
+/// How long the histories of a plain test run take together.
+const SECONDS: u64 = 20;
+
+/// Steps a history may have.
+const STEPS: [usize; 3] = [200, 700, 3000];
+
+/// A history that makes no step for so long hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+
+#[test]
+fn histories_equal_the_model() {
+    let seconds = std::env::var("ESKER_MODEL_SECONDS").map_or(SECONDS, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let heart = Heart::start();
+    let mut seed = testkit::rng::seed();
+    let mut histories = 0;
+    loop {
+        History::new(TestRng::with_seed(seed), heart.clone()).run();
+        histories += 1;
+        if Instant::now() >= end || std::env::var_os("ESKER_SEED").is_some() && seconds == SECONDS {
+            break;
+        }
+        seed = base::env::fresh_seed();
+    }
+    eprintln!("{histories} histories");
+}
+
+/// Ends the process when a history hangs: a test that waits for ever tells nobody its seed.
+struct Heart {
+    seed: AtomicU64,
+    steps: AtomicU64,
+    /// The options and the last step.
+    place: Mutex<[String; 2]>,
+}
+
+impl Heart {
+    fn start() -> Arc<Heart> {
+        let heart = Arc::new(Heart {
+            seed: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            place: Mutex::default(),
+        });
+        let weak = Arc::downgrade(&heart);
+        std::thread::spawn(move || {
+            let (mut last, mut since) = (0, Instant::now());
+            while let Some(heart) = weak.upgrade() {
+                let steps = heart.steps.load(Ordering::Relaxed);
+                if steps != last {
+                    (last, since) = (steps, Instant::now());
+                } else if since.elapsed() > HANGS_AFTER {
+                    let [options, step] = &*heart.place.lock().unwrap();
+                    let seed = heart.seed.load(Ordering::Relaxed);
+                    // Past the capture of the test's output, which dies with the process.
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "ESKER_SEED={seed} hangs after {step}\n{options}"
+                    );
+                    std::process::abort();
+                }
+                drop(heart);
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        });
+        heart
+    }
+}
+
+/// A column family on both sides.
+struct Family {
+    handle: ColumnFamily,
+    options: ColumnFamilyOptions,
+    /// Its id in the model, where ids are never used again either.
+    id: u32,
+    /// Keys that are written by puts and single deletions alone: whether each exists.
+    single: HashMap<Vec<u8>, bool>,
+}
+
+/// A snapshot on both sides.
+struct Held {
+    snapshot: Snapshot,
+    seqno: SeqNo,
+}
+
+/// An iterator that stays while the database goes on, and the rows it must give.
+struct Walk {
+    iter: DbIterator,
+    rows: Vec<Row>,
+    /// Index of the current row.
+    at: Option<usize>,
+    cmp: UserComparator,
+}
+
+struct History {
+    rng: TestRng,
+    heart: Arc<Heart>,
+    options: Options,
+    db: Option<Db>,
+    model: Model,
+    families: Vec<Family>,
+    next_family: u32,
+    snapshots: Vec<Held>,
+    walks: Vec<Walk>,
+    /// Distinct keys.
+    keys: usize,
+    max_value: usize,
+    /// Writes some rows without WAL.
+    without_wal: bool,
+    /// The last steps, for whoever must find out why it failed.
+    log: Vec<String>,
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.describe());
+            let from = self.log.len().saturating_sub(40);
+            self.log[from..].iter().for_each(|step| eprintln!("  {step}"));
+        }
+    }
+}
+
+fn path() -> &'static Path {
+    Path::new("/db")
+}
+
+impl History {
+    fn new(mut rng: TestRng, heart: Arc<Heart>) -> History {
+        heart.seed.store(rng.seed(), Ordering::Relaxed);
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            ..Options::default()
+        };
+        settings::draw(&mut rng, &mut options);
+        options.column_family = family_options(&mut rng);
+        let keys = *rng.pick(&[5, 40, 200, 1000]);
+        let max_value = *rng.pick(&[8, 50, 400, 5000]);
+        let without_wal = rng.one_in(5);
+        let mut history = History {
+            rng,
+            heart,
+            options,
+            db: None,
+            model: Model::new(),
+            families: Vec::new(),
+            next_family: 0,
+            snapshots: Vec::new(),
+            walks: Vec::new(),
+            keys,
+            max_value,
+            without_wal,
+            log: Vec::new(),
+        };
+        let db = Db::open(&history.options, path()).unwrap();
+        history.add_family(db.default_column_family(), history.options.column_family.clone());
+        history.db = Some(db);
+        for _ in 0..history.rng.usize(..3) {
+            history.create_family();
+        }
+        history
+    }
+
+    fn describe(&self) -> String {
+        let mut text = format!("options: {}", settings::differing(&self.options));
+        for family in &self.families {
+            let (name, options) = (family.handle.name(), &family.options);
+            let own = [settings::differing(options), settings::differing(&options.table)].join(" ");
+            let operator = options
+                .merge_operator
+                .as_ref()
+                .map_or("none", |operator| operator.name());
+            text += &format!("\nfamily {name}: {own} {:?} {operator}", options.comparator);
+        }
+        text
+    }
+
+    fn db(&self) -> Db {
+        self.db.clone().expect("open between steps")
+    }
+
+    fn note(&mut self, step: String) {
+        self.heart.place.lock().unwrap()[1].clone_from(&step);
+        self.log.push(step);
+        self.heart.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn run(mut self) {
+        for _ in 0..*self.rng.pick(&STEPS) {
+            self.heart.place.lock().unwrap()[0] = self.describe();
+            match self.rng.u32(..100) {
+                0..30 => self.write_batch(),
+                30..45 => self.write_single(),
+                45..55 => self.get(),
+                55..60 => self.multi_get(),
+                60..66 => self.scan(),
+                66..72 => self.start_walk(),
+                72..82 => self.go_on_walking(),
+                82..86 => self.take_snapshot(),
+                86..88 => self.release_snapshot(),
+                88..92 => self.flush(),
+                92..95 => self.compact_range(),
+                95 => self.check_files(),
+                96 => self.create_family(),
+                97 => self.drop_family(),
+                98 => self.reopen(),
+                _ => self.read_only(),
+            }
+        }
+        self.db().wait_for_compact().unwrap();
+        self.check_files();
+        self.check_everything();
+        self.reopen();
+        self.check_everything();
+        self.check_files();
+    }
+
+    // Families.
+
+    fn add_family(&mut self, handle: ColumnFamily, options: ColumnFamilyOptions) {
+        let id = self.next_family;
+        self.next_family += 1;
+        self.model
+            .create_family(id, options.comparator.clone(), options.merge_operator.clone());
+        self.families.push(Family {
+            handle,
+            options,
+            id,
+            single: HashMap::new(),
+        });
+    }
+
+    fn create_family(&mut self) {
+        if self.families.len() > 3 {
+            return;
+        }
+        let name = format!("family{}", self.next_family);
+        let options = family_options(&mut self.rng);
+        let handle = self.db().create_column_family(&name, &options).unwrap();
+        self.note(format!("create {name}"));
+        self.options.column_families.insert(name, options.clone());
+        self.add_family(handle, options);
+    }
+
+    fn drop_family(&mut self) {
+        if self.families.len() < 2 || !self.rng.one_in(3) {
+            return;
+        }
+        let family = self.families.remove(self.rng.usize(1..self.families.len()));
+        let name = family.handle.name().to_owned();
+        self.note(format!("drop {name}"));
+        self.db().drop_column_family(&family.handle).unwrap();
+        self.options.column_families.remove(&name);
+        // The handle reads on.
+        let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
+        assert_eq!(
+            all_rows(&self.db(), &family.handle, &ReadOptions::default()),
+            rows
+        );
+        let error = self
+            .db()
+            .put_opt(&WriteOptions::default(), &family.handle, b"k", b"v")
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ColumnFamilyDropped);
+        self.model.drop_family(family.id);
+    }
+
+    fn some_family(&mut self) -> usize {
+        self.rng.usize(..self.families.len())
+    }
+
+    // Writes.
+
+    /// A key of the common ones: most are short, some are long, one is empty.
+    fn key(&mut self) -> Vec<u8> {
+        let number = self.rng.usize(..self.keys);
+        match number {
+            3 => Vec::new(),
+            7 => vec![0xff; 9],
+            _ if number % 31 == 0 => format!("k{number:05}{}", "long".repeat(50)).into_bytes(),
+            _ if number % 5 == 0 => format!("k{number:05}tail").into_bytes(),
+            _ => format!("k{number:05}").into_bytes(),
+        }
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let len = self.rng.usize(..=self.max_value);
+        let byte = self.rng.u8(b'a'..=b'z');
+        let mut value = vec![byte; len];
+        let random = self.rng.usize(..=len.min(12));
+        self.rng.fill(&mut value[..random]);
+        value
+    }
+
+    /// One operation that may follow the history so far.
+    fn operation(&mut self, family: usize) -> Op {
+        match self.rng.u32(..20) {
+            0..10 => Op::Put(self.key(), self.value()),
+            10..13 => Op::Delete(self.key()),
+            13..16 if self.families[family].options.merge_operator.is_some() => {
+                let len = self.rng.usize(..=8);
+                Op::Merge(self.key(), self.rng.bytes(len))
+            }
+            16..19 => {
+                let key = format!("s{:05}", self.rng.usize(..self.keys.min(100))).into_bytes();
+                let exists = self.families[family].single.entry(key.clone()).or_insert(false);
+                *exists = !*exists;
+                if *exists {
+                    Op::Put(key, self.value())
+                } else {
+                    Op::SingleDelete(key)
+                }
+            }
+            19 => self.range_deletion(family),
+            _ => Op::Put(self.key(), self.value()),
+        }
+    }
+
+    fn range_deletion(&mut self, family: usize) -> Op {
+        let cmp = self.families[family].options.comparator.clone();
+        let mut bounds = [self.key(), self.key()];
+        if self.rng.one_in(4) {
+            bounds[1] = format!("s{:05}", self.rng.usize(..100)).into_bytes();
+        }
+        // Mostly short ones, so that rows are left to read.
+        if !self.rng.one_in(4) {
+            bounds[1] = [&bounds[0][..], b"~"].concat();
+        }
+        bounds.sort_by(|a, b| cmp.compare(a, b));
+        let [start, end] = bounds;
+        for (key, exists) in &mut self.families[family].single {
+            if cmp.compare(&start, key).is_le() && cmp.compare(key, &end).is_lt() {
+                *exists = false;
+            }
+        }
+        Op::DeleteRange(start, end)
+    }
+
+    fn write_options(&mut self) -> WriteOptions {
+        let disable_wal = self.without_wal && self.rng.one_in(3);
+        WriteOptions {
+            disable_wal,
+            sync: !disable_wal && self.rng.one_in(20),
+            ..WriteOptions::default()
+        }
+    }
+
+    fn write_batch(&mut self) {
+        let mut batch = WriteBatch::new();
+        let mut operations = Vec::new();
+        for _ in 0..self.rng.usize(1..30) {
+            let at = self.some_family();
+            let operation = self.operation(at);
+            let family = &self.families[at];
+            match &operation {
+                Op::Put(key, value) => batch.put_cf(&family.handle, key, value),
+                Op::Delete(key) => batch.delete_cf(&family.handle, key),
+                Op::SingleDelete(key) => batch.single_delete_cf(&family.handle, key),
+                Op::Merge(key, operand) => batch.merge_cf(&family.handle, key, operand),
+                Op::DeleteRange(start, end) => batch.delete_range_cf(&family.handle, start, end),
+            }
+            operations.push((family.id, operation));
+        }
+        self.note(format!(
+            "write {}",
+            operations
+                .iter()
+                .map(|(id, op)| format!("{id}:{}", show(op)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        ));
+        let options = self.write_options();
+        self.db().write(&options, batch).unwrap();
+        self.model.write(&operations);
+    }
+
+    fn write_single(&mut self) {
+        let at = self.some_family();
+        let operation = self.operation(at);
+        let options = self.write_options();
+        let (db, family) = (self.db(), &self.families[at]);
+        let written = match &operation {
+            Op::Put(key, value) => db.put_opt(&options, &family.handle, key, value),
+            Op::Delete(key) => db.delete_opt(&options, &family.handle, key),
+            Op::SingleDelete(key) => db.single_delete(&options, &family.handle, key),
+            Op::Merge(key, operand) => db.merge(&options, &family.handle, key, operand),
+            Op::DeleteRange(start, end) => db.delete_range(&options, &family.handle, start, end),
+        };
+        let id = family.id;
+        self.note(format!("single {id}:{}", show(&operation)));
+        written.unwrap();
+        self.model.apply(id, &operation);
+    }
+
+    // Reads.
+
+    /// A place in history to read at: now, or a snapshot.
+    fn when(&mut self) -> (ReadOptions, SeqNo) {
+        let mut options = ReadOptions {
+            fill_cache: !self.rng.one_in(5),
+            ..ReadOptions::default()
+        };
+        if self.snapshots.is_empty() || self.rng.one_in(2) {
+            return (options, self.model.last_seqno());
+        }
+        let held = self.rng.pick(&self.snapshots);
+        options.snapshot = Some(held.snapshot.clone());
+        (options, held.seqno)
+    }
+
+    fn any_key(&mut self) -> Vec<u8> {
+        match self.rng.u32(..8) {
+            0 => format!("s{:05}", self.rng.usize(..100)).into_bytes(),
+            1 => [&self.key()[..], b"x"].concat(),
+            _ => self.key(),
+        }
+    }
+
+    fn get(&mut self) {
+        let (options, seqno) = self.when();
+        for _ in 0..10 {
+            let (at, key) = (self.some_family(), self.any_key());
+            let family = &self.families[at];
+            let got = self.db().get_opt(&options, &family.handle, &key).unwrap();
+            let expected = self.model.get(family.id, &key, seqno).unwrap();
+            assert_eq!(
+                got,
+                expected,
+                "get {} of {} at {seqno}",
+                show_key(&key),
+                family.id
+            );
+            let pinned = self.db().get_pinned(&options, &family.handle, &key).unwrap();
+            assert_eq!(pinned.as_deref(), expected.as_deref());
+        }
+        self.note("get".to_owned());
+    }
+
+    fn multi_get(&mut self) {
+        let (options, seqno) = self.when();
+        let at = self.some_family();
+        let keys: Vec<Vec<u8>> = (0..self.rng.usize(1..40)).map(|_| self.any_key()).collect();
+        let family = &self.families[at];
+        let got = self.db().multi_get(&options, &family.handle, &keys);
+        for (key, got) in keys.iter().zip(got) {
+            assert_eq!(
+                got.unwrap(),
+                self.model.get(family.id, key, seqno).unwrap(),
+                "multi_get {}",
+                show_key(key)
+            );
+        }
+        self.note("multi_get".to_owned());
+    }
+
+    /// An iterator and the rows it must give.
+    fn walk(&mut self) -> Walk {
+        let (mut options, seqno) = self.when();
+        let at = self.some_family();
+        if self.rng.one_in(3) {
+            options.iterate_lower_bound = Some(self.any_key());
+        }
+        if self.rng.one_in(3) {
+            options.iterate_upper_bound = Some(self.any_key());
+        }
+        if self.rng.one_in(5) {
+            options.readahead_size = 4096;
+        }
+        let family = &self.families[at];
+        let lower = options
+            .iterate_lower_bound
+            .as_deref()
+            .map_or(Bound::Unbounded, Bound::Included);
+        let upper = options
+            .iterate_upper_bound
+            .as_deref()
+            .map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = self.model.scan(family.id, seqno, lower, upper).unwrap();
+        let iter = self.db().iter_cf(&options, &family.handle);
+        let bound = |key: &Option<Vec<u8>>| key.as_ref().map_or("-".to_owned(), |key| show_key(key));
+        let what = format!(
+            "iterator {} of {} at {seqno}, {} {}",
+            self.walks.len(),
+            family.id,
+            bound(&options.iterate_lower_bound),
+            bound(&options.iterate_upper_bound)
+        );
+        let cmp = family.options.comparator.clone();
+        self.note(what);
+        Walk {
+            iter,
+            rows,
+            at: None,
+            cmp,
+        }
+    }
+
+    fn scan(&mut self) {
+        let mut walk = self.walk();
+        if self.rng.bool() {
+            walk.iter.seek_to_first();
+            for row in &walk.rows {
+                assert!(
+                    walk.iter.valid(),
+                    "ends before {}: {:?}",
+                    show_key(&row.0),
+                    walk.iter.status()
+                );
+                assert_eq!(
+                    (walk.iter.key(), walk.iter.value()),
+                    (&row.0[..], &row.1[..]),
+                    "at {}",
+                    show_key(&row.0)
+                );
+                walk.iter.next();
+            }
+        } else {
+            walk.iter.seek_to_last();
+            for row in walk.rows.iter().rev() {
+                assert!(
+                    walk.iter.valid(),
+                    "ends before {}: {:?}",
+                    show_key(&row.0),
+                    walk.iter.status()
+                );
+                assert_eq!(
+                    (walk.iter.key(), walk.iter.value()),
+                    (&row.0[..], &row.1[..]),
+                    "at {}",
+                    show_key(&row.0)
+                );
+                walk.iter.prev();
+            }
+        }
+        assert!(
+            !walk.iter.valid(),
+            "has {} to offer",
+            walk.iter.key().escape_ascii()
+        );
+        walk.iter.status().unwrap();
+    }
+
+    fn start_walk(&mut self) {
+        let mut walk = self.walk();
+        self.wander(&mut walk);
+        if self.walks.len() < 6 {
+            self.walks.push(walk);
+        }
+    }
+
+    fn go_on_walking(&mut self) {
+        if self.walks.is_empty() {
+            return;
+        }
+        let at = self.rng.usize(..self.walks.len());
+        let mut walk = self.walks.swap_remove(at);
+        self.note(format!("iterator {at}"));
+        self.wander(&mut walk);
+        if !self.rng.one_in(4) {
+            self.walks.push(walk);
+        }
+    }
+
+    /// Moves about, turning round at will.
+    fn wander(&mut self, walk: &mut Walk) {
+        for _ in 0..self.rng.usize(1..40) {
+            let Walk { iter, rows, at, cmp } = walk;
+            let step;
+            match (self.rng.u32(..12), *at) {
+                (0..5, Some(place)) => {
+                    step = "next".to_owned();
+                    iter.next();
+                    *at = Some(place + 1).filter(|&place| place < rows.len());
+                }
+                (5..9, Some(place)) => {
+                    step = "prev".to_owned();
+                    iter.prev();
+                    *at = place.checked_sub(1);
+                }
+                (9 | 0 | 1, _) => {
+                    let key = self.any_key();
+                    step = format!("seek {}", show_key(&key));
+                    iter.seek(&key);
+                    *at = rows.iter().position(|row| cmp.compare(&row.0, &key).is_ge());
+                }
+                (10 | 2 | 3, _) => {
+                    let key = self.any_key();
+                    step = format!("seek_for_prev {}", show_key(&key));
+                    iter.seek_for_prev(&key);
+                    *at = rows.iter().rposition(|row| cmp.compare(&row.0, &key).is_le());
+                }
+                (11 | 4, _) => {
+                    step = "seek_to_first".to_owned();
+                    iter.seek_to_first();
+                    *at = (!rows.is_empty()).then_some(0);
+                }
+                _ => {
+                    step = "seek_to_last".to_owned();
+                    iter.seek_to_last();
+                    *at = rows.len().checked_sub(1);
+                }
+            }
+            self.log.push(step.clone());
+            iter.status().unwrap();
+            let got = iter.valid().then(|| (iter.key(), iter.value()));
+            let expected = at.map(|at| (&rows[at].0[..], &rows[at].1[..]));
+            let key = |row: Option<(&[u8], &[u8])>| row.map(|row| show_key(row.0));
+            assert_eq!(key(got), key(expected), "after {step}");
+            assert_eq!(got, expected, "after {step}");
+            if iter.valid() && self.rng.one_in(10) {
+                assert_eq!(&iter.value_pinned()[..], iter.value());
+            }
+        }
+    }
+
+    fn take_snapshot(&mut self) {
+        if self.snapshots.len() < 8 {
+            self.snapshots.push(Held {
+                snapshot: self.db().snapshot(),
+                seqno: self.model.last_seqno(),
+            });
+            self.note(format!("snapshot {}", self.model.last_seqno()));
+        }
+    }
+
+    fn release_snapshot(&mut self) {
+        if !self.snapshots.is_empty() {
+            let at = self.rng.usize(..self.snapshots.len());
+            let held = self.snapshots.swap_remove(at);
+            self.note(format!("release {}", held.seqno));
+        }
+    }
+
+    // Background work.
+
+    fn flush(&mut self) {
+        let at = self.some_family();
+        let handle = self.families[at].handle.clone();
+        self.note(format!("flush {}", handle.name()));
+        self.db()
+            .flush_cf(
+                &FlushOptions {
+                    wait: !self.rng.one_in(4),
+                },
+                &[handle],
+            )
+            .unwrap();
+    }
+
+    fn compact_range(&mut self) {
+        let at = self.some_family();
+        let mut bounds = [self.any_key(), self.any_key()];
+        let cmp = &self.families[at].options.comparator;
+        bounds.sort_by(|a, b| cmp.compare(a, b));
+        let [begin, end] = &bounds;
+        let (begin, end) = (
+            self.rng.bool().then_some(&begin[..]),
+            self.rng.bool().then_some(&end[..]),
+        );
+        let options = CompactRangeOptions {
+            change_level: self.rng.one_in(6),
+            bottommost_level_compaction: *self.rng.pick(&[
+                BottommostLevelCompaction::Skip,
+                BottommostLevelCompaction::IfHaveCompactionFilter,
+                BottommostLevelCompaction::Force,
+                BottommostLevelCompaction::ForceOptimized,
+            ]),
+            ..CompactRangeOptions::default()
+        };
+        let handle = self.families[at].handle.clone();
+        let bound = |key: Option<&[u8]>| key.map_or("-".to_owned(), show_key);
+        self.note(format!(
+            "compact {} {} {} {options:?}",
+            handle.name(),
+            bound(begin),
+            bound(end)
+        ));
+        self.db().compact_range(&handle, &options, begin, end).unwrap();
+        if self.rng.one_in(4) {
+            self.check_files();
+        }
+    }
+
+    fn check_files(&mut self) {
+        if self.rng.bool() {
+            self.db().wait_for_compact().unwrap();
+        }
+        let found = files::check(&self.db()).unwrap();
+        assert!(found.is_empty(), "{found}");
+        self.note("check files".to_owned());
+    }
+
+    fn check_everything(&mut self) {
+        for family in &self.families {
+            let mut reads = vec![(ReadOptions::default(), self.model.last_seqno())];
+            reads.extend(self.snapshots.iter().map(|held| {
+                (
+                    ReadOptions {
+                        snapshot: Some(held.snapshot.clone()),
+                        ..ReadOptions::default()
+                    },
+                    held.seqno,
+                )
+            }));
+            for (options, seqno) in reads {
+                let rows = self.model.rows(family.id, seqno).unwrap();
+                assert_eq!(all_rows(&self.db(), &family.handle, &options), rows);
+                for (key, value) in &rows {
+                    assert_eq!(
+                        self.db().get_opt(&options, &family.handle, key).unwrap().as_ref(),
+                        Some(value)
+                    );
+                }
+            }
+        }
+        self.note("check everything".to_owned());
+    }
+
+    fn reopen(&mut self) {
+        self.note("reopen".to_owned());
+        self.snapshots.clear();
+        self.walks.clear();
+        let db = self.db.take().expect("open between steps");
+        if self.rng.bool() {
+            db.close().unwrap();
+        }
+        drop(db);
+        if self.rng.bool() {
+            settings::draw(&mut self.rng, &mut self.options);
+        }
+        let db = Db::open(&self.options, path()).unwrap();
+        for family in &mut self.families {
+            family.handle = db.column_family(family.handle.name()).unwrap();
+        }
+        assert_eq!(db.column_families().len(), self.families.len());
+        self.db = Some(db);
+    }
+
+    /// A second handle on the same directory, as it is now.
+    fn read_only(&mut self) {
+        if self.without_wal {
+            return;
+        }
+        self.db().wait_for_compact().unwrap();
+        let reader = Db::open_read_only(&self.options, path()).unwrap();
+        for family in &self.families {
+            let handle = reader.column_family(family.handle.name()).unwrap();
+            let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
+            assert_eq!(all_rows(&reader, &handle, &ReadOptions::default()), rows);
+        }
+        self.note("read only".to_owned());
+    }
+}
+
+fn family_options(rng: &mut TestRng) -> ColumnFamilyOptions {
+    let mut options = ColumnFamilyOptions {
+        write_buffer_size: 16 << 10,
+        target_file_size_base: 4 << 10,
+        max_bytes_for_level_base: 16 << 10,
+        ..ColumnFamilyOptions::default()
+    };
+    settings::draw(rng, &mut options);
+    settings::draw(rng, &mut options.table);
+    let comparator = *rng.pick(&["bytewise", "bytewise", "reverse", "length"]);
+    settings::set_family(&mut options, "comparator", comparator).unwrap();
+    let operator = *rng.pick(&["nullptr", "stringappend", "uint64add", "put", "max"]);
+    settings::set_family(&mut options, "merge_operator", operator).unwrap();
+    let extractor = *rng.pick(&["nullptr", "noop", "fixed:3", "capped:4"]);
+    settings::set_family(&mut options, "prefix_extractor", extractor).unwrap();
+    if rng.one_in(3) {
+        let bytes = *rng.pick(&["0", "20000", "1000000"]);
+        settings::set_family(&mut options, "block_cache", bytes).unwrap();
+    }
+    options
+}
+
+fn all_rows(db: &Db, family: &ColumnFamily, options: &ReadOptions) -> Vec<Row> {
+    let mut iter = db.iter_cf(options, family);
+    let mut rows = Vec::new();
+    iter.seek_to_first();
+    while iter.valid() {
+        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+        iter.next();
+    }
+    iter.status().unwrap();
+    rows
+}
+
+fn show(operation: &Op) -> String {
+    match operation {
+        Op::Put(key, value) => format!("put {}={}b", show_key(key), value.len()),
+        Op::Delete(key) => format!("del {}", show_key(key)),
+        Op::SingleDelete(key) => format!("sdel {}", show_key(key)),
+        Op::Merge(key, _) => format!("merge {}", show_key(key)),
+        Op::DeleteRange(start, end) => format!("delrange {} {}", show_key(start), show_key(end)),
+    }
+}
+
+/// A key, without most of what makes it long.
+fn show_key(key: &[u8]) -> String {
+    let text = key.escape_ascii().to_string();
+    if text.len() <= 24 {
+        format!("'{text}'")
+    } else {
+        format!("'{}..{}'", &text[..14], &text[text.len() - 5..])
+    }
+}
