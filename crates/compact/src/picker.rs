@@ -1,6 +1,6 @@
 //! Which files to compact: what all pickers share.
 //!
-//! A picker is a pure function from a version, options and the compactions that run to a [`Plan`](crate::Plan). Two
+//! A picker is a pure function from a version, options and the compactions that run to a [`Plan`]. Two
 //! rules keep compactions out of each other's way: a file is input of one compaction at most
 //! (`FileMetadata::being_compacted`), and no two write overlapping key ranges to one level ([`Running`]). And one keeps
 //! the versions of a user key in order: inputs are cut where the user key changes (a *clean cut*).
