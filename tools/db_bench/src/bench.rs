@@ -1,0 +1,317 @@
+//! Runs the workloads of a command line over one database.
+
+use std::path::{Path, PathBuf};
+
+use base::{Error, Result};
+use esker::{ColumnFamily, Db, Options, ReadOptions, WriteOptions};
+
+use crate::flags::Flags;
+use crate::keys::KeyFormat;
+use crate::report::{Repetitions, Summary};
+use crate::runner::{self, Seeds, Thread};
+use crate::values::{Sizes, Values};
+use crate::workloads::{self, Run, Threads, Workload};
+use crate::{header, options};
+
+/// The database under test, and what is known of it.
+pub struct Bench {
+    /// The command line.
+    pub flags: Flags,
+    /// The options databases are opened with.
+    pub options: Options,
+    /// Where the database lies.
+    pub path: PathBuf,
+    seeds: Seeds,
+    values: Values,
+    db: Option<Handles>,
+}
+
+/// An open database and its families, default family first.
+#[derive(Clone)]
+pub struct Handles {
+    /// The database.
+    pub db: Db,
+    /// Families over which keys are spread.
+    pub families: Vec<ColumnFamily>,
+}
+
+/// What a workload works with: the flags, with what the workload itself changes of them.
+pub struct Params<'a> {
+    /// The command line.
+    pub flags: &'a Flags,
+    /// The database.
+    pub db: &'a Db,
+    /// Families over which keys are spread.
+    pub families: &'a [ColumnFamily],
+    /// Keys written.
+    pub num: i64,
+    /// Reads a thread does.
+    pub reads: i64,
+    /// Writes a thread does.
+    pub writes: i64,
+    /// Deletions a thread does.
+    pub deletes: i64,
+    /// Operations in a batch.
+    pub batch: i64,
+    /// How keys are made.
+    pub keys: KeyFormat,
+    /// Hands out values; each thread takes a clone.
+    pub values: Values,
+    /// Steps behind a seek.
+    pub seek_nexts: i64,
+    /// Steps go backwards.
+    pub reverse: bool,
+    /// How writes are done.
+    pub write: WriteOptions,
+    /// How reads are done.
+    pub read: ReadOptions,
+    /// Where the shuffle of unique keys starts.
+    pub shuffle_seed: u64,
+}
+
+impl Params<'_> {
+    /// The family of the key of `number`: the same for writes and for reads.
+    #[inline]
+    pub fn family(&self, number: u64) -> &ColumnFamily {
+        &self.families[(number % self.families.len() as u64) as usize]
+    }
+}
+
+impl Bench {
+    /// Opens the database at `path` as `flags` say.
+    pub fn open(flags: Flags, path: &Path) -> Result<Bench> {
+        let options = options::from_flags(&flags)?;
+        let sizes = match flags.value_size_distribution_type.as_str() {
+            "fixed" => Sizes::Fixed(flags.value_size.max(0) as usize),
+            kind @ ("uniform" | "normal") => {
+                let (least, most) = (
+                    flags.value_size_min.max(0) as usize,
+                    flags.value_size_max.max(0) as usize,
+                );
+                if least > most {
+                    return Err(Error::invalid_argument(
+                        "--value_size_min is greater than --value_size_max",
+                    ));
+                }
+                if kind == "uniform" {
+                    Sizes::Uniform(least, most)
+                } else {
+                    Sizes::Normal(least, most)
+                }
+            }
+            other => {
+                let message = format!("--value_size_distribution_type={other}: not fixed, uniform or normal");
+                return Err(Error::invalid_argument(message));
+            }
+        };
+        check(&flags)?;
+        let values = Values::new(
+            sizes,
+            flags.compression_ratio,
+            flags.same_value_percentage.clamp(0, 100) as u32,
+        );
+        let seeds = Seeds::new(flags.seed);
+        let mut bench = Bench {
+            flags,
+            options,
+            path: path.to_path_buf(),
+            seeds,
+            values,
+            db: None,
+        };
+        if !bench.flags.use_existing_db {
+            bench.destroy()?;
+        }
+        bench.reopen()?;
+        Ok(bench)
+    }
+
+    /// The database.
+    pub fn handles(&self) -> &Handles {
+        self.db.as_ref().expect("a bench has its database open")
+    }
+
+    /// Closes the database and opens it again.
+    pub fn reopen(&mut self) -> Result<()> {
+        self.close()?;
+        let db = Db::open(&self.options, &self.path)?;
+        let mut families = vec![db.default_column_family()];
+        for number in 1..self.flags.num_column_families {
+            let name = format!("column_family_name_{number:06}");
+            families.push(match db.column_family(&name) {
+                Some(family) => family,
+                None => db.create_column_family(&name, &self.options.column_family)?,
+            });
+        }
+        self.db = Some(Handles { db, families });
+        Ok(())
+    }
+
+    /// Closes the database, saying what failed.
+    pub fn close(&mut self) -> Result<()> {
+        match self.db.take() {
+            Some(handles) => handles.db.close(),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the database from the disk.
+    fn destroy(&mut self) -> Result<()> {
+        self.close()?;
+        Db::destroy(&self.options, &self.path)
+    }
+
+    /// What the header says of the values.
+    pub fn sizes(&self) -> Sizes {
+        self.values.sizes()
+    }
+
+    /// Prints the header, then runs the workloads of `list`.
+    pub fn run(&mut self, list: &str) -> Result<()> {
+        eprint!("{}", header::environment());
+        print!("{}", header::text(&self.flags, self.values.sizes()));
+        for item in list.split(',').filter(|item| !item.is_empty()) {
+            let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
+            self.run_workload(workload, repeat)?;
+        }
+        if self.flags.statistics {
+            println!("STATISTICS:\n{}", self.handles().db.statistics().text());
+        }
+        Ok(())
+    }
+
+    fn run_workload(&mut self, workload: &'static Workload, repeat: workloads::Repeat) -> Result<()> {
+        if workload.fresh {
+            if self.flags.use_existing_db {
+                println!("{:<12} : skipped (--use_existing_db is true)", workload.name);
+                return Ok(());
+            }
+            self.destroy()?;
+            self.reopen()?;
+        }
+        let body = match workload.run {
+            Run::Threads(body) => body,
+            Run::Alone(run) => return run(self),
+        };
+        println!("DB path: [{}]", self.path.display());
+        if repeat.warm_up > 0 {
+            println!("Warming up benchmark by running {} times", repeat.warm_up);
+        }
+        for _ in 0..repeat.warm_up {
+            print!("{}", self.run_threads(workload, body)?.text(workload.name));
+        }
+        if repeat.times > 1 {
+            println!("Running benchmark for {} times", repeat.times);
+        }
+        let mut repetitions = Repetitions::default();
+        for _ in 0..repeat.times {
+            let summary = self.run_threads(workload, body)?;
+            print!("{}", summary.text(workload.name));
+            repetitions.add(&summary);
+            print!(
+                "{}",
+                repetitions.text(workload.name, self.flags.confidence_interval_only)
+            );
+        }
+        if repeat.times > 1 {
+            print!("{}", repetitions.closing_text(workload.name));
+        }
+        Ok(())
+    }
+
+    /// Runs the workload of that name once, without printing anything.
+    pub fn measure(&mut self, name: &str) -> Result<Summary> {
+        let (workload, _) = workloads::parse(name).map_err(Error::invalid_argument)?;
+        match workload.run {
+            Run::Threads(body) => self.run_threads(workload, body),
+            Run::Alone(run) => run(self).map(|()| Summary::default()),
+        }
+    }
+
+    fn run_threads(&mut self, workload: &Workload, body: workloads::ThreadBody) -> Result<Summary> {
+        let flags = self.flags.clone();
+        let handles = self.handles().clone();
+        let or_num = |count: i64| if count < 0 { flags.num } else { count };
+        let key_size = flags.key_size as usize;
+        let mut params = Params {
+            flags: &flags,
+            db: &handles.db,
+            families: &handles.families,
+            num: flags.num,
+            reads: or_num(flags.reads),
+            writes: or_num(flags.writes),
+            deletes: or_num(flags.deletes),
+            batch: flags.batch_size.max(1),
+            keys: KeyFormat::new(
+                key_size,
+                flags.prefix_size.max(0) as usize,
+                flags.num as u64,
+                flags.keys_per_prefix.max(0) as u64,
+            ),
+            values: self.values.clone(),
+            seek_nexts: i64::from(flags.seek_nexts),
+            reverse: flags.reverse_iterator,
+            write: WriteOptions {
+                sync: flags.sync,
+                disable_wal: flags.disable_wal,
+                ..WriteOptions::default()
+            },
+            read: ReadOptions {
+                verify_checksums: flags.verify_checksum,
+                readahead_size: flags.readahead_size.max(0) as usize,
+                prefix_same_as_start: flags.prefix_same_as_start,
+                ..ReadOptions::default()
+            },
+            shuffle_seed: self.seeds.next_seed(),
+        };
+        (workload.adjust)(&mut params);
+        let asked = flags.threads.max(1) as usize;
+        let threads = match workload.threads {
+            Threads::AsAsked => asked,
+            Threads::One => 1,
+            Threads::WithWriter => asked + 1,
+        };
+        let expected = (workload.expected)(&params).max(0) as u64 * asked as u64;
+        let params = &params;
+        let on_interval = || {
+            if flags.stats_per_interval > 0
+                && let Some(stats) = handles.db.property(&handles.families[0], "rocksdb.stats")
+            {
+                eprintln!("{stats}");
+            }
+        };
+        let body = |thread: &mut Thread<'_>| {
+            let writes_behind = matches!(workload.threads, Threads::WithWriter) && thread.id == 0;
+            if writes_behind {
+                workloads::write::background(params, thread)
+            } else {
+                body(params, thread)
+            }
+        };
+        runner::run(&flags, threads, expected, &mut self.seeds, &on_interval, &body)
+    }
+}
+
+/// Refuses values of flags that no workload can make sense of.
+fn check(flags: &Flags) -> Result<()> {
+    let refuse = |message: &str| Err(Error::invalid_argument(message));
+    if flags.num < 1 {
+        return refuse("--num must be at least 1");
+    }
+    if flags.key_size < 1 {
+        return refuse("--key_size must be at least 1");
+    }
+    if flags.prefix_size > flags.key_size {
+        return refuse("--prefix_size is greater than --key_size");
+    }
+    if flags.num_column_families < 1 {
+        return refuse("--num_column_families must be at least 1");
+    }
+    if !(0.0..=1.0).contains(&flags.compression_ratio) {
+        return refuse("--compression_ratio lies between 0 and 1");
+    }
+    if flags.range_tombstone_width < 1 && flags.writes_per_range_tombstone > 0 {
+        return refuse("--range_tombstone_width must be at least 1");
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! What is printed before the first workload.
+
+use crate::flags::Flags;
+use crate::values::Sizes;
+
+/// Engine, date and processor, for standard error.
+pub fn environment() -> String {
+    let mut text = format!("Esker:      version {}\n", env!("CARGO_PKG_VERSION"));
+    if let Ok(info) = std::fs::read_to_string("/proc/cpuinfo") {
+        let values = |name: &str| -> Vec<String> {
+            info.lines()
+                .filter_map(|line| line.split_once(':'))
+                .filter(|(found, _)| found.trim() == name)
+                .map(|(_, value)| value.trim().to_owned())
+                .collect()
+        };
+        let models = values("model name");
+        if let Some(model) = models.last() {
+            text.push_str(&format!("CPU:        {} * {model}\n", models.len()));
+        }
+        if let Some(cache) = values("cache size").last() {
+            text.push_str(&format!("CPUCache:   {cache}\n"));
+        }
+    }
+    text
+}
+
+/// RocksDB's header, for standard output.
+pub fn text(flags: &Flags, sizes: Sizes) -> String {
+    let num = flags.num as f64;
+    let (key_size, average) = (flags.key_size, sizes.average());
+    let compressed = (average as f64 * flags.compression_ratio + 0.5) as u64;
+    let mut text = format!("Keys:       {key_size} bytes each (+ 0 bytes user-defined timestamp)\n");
+    match sizes {
+        Sizes::Fixed(_) => {
+            text.push_str(&format!(
+                "Values:     {average} bytes each ({compressed} bytes after compression)\n"
+            ));
+        }
+        Sizes::Uniform(least, most) | Sizes::Normal(least, most) => {
+            text.push_str(&format!(
+                "Values:     {average} avg bytes each ({compressed} bytes after compression)\n"
+            ));
+            let kind = &flags.value_size_distribution_type;
+            text.push_str(&format!(
+                "Values Distribution: {kind} (min: {least}, max: {most})\n"
+            ));
+        }
+    }
+    text.push_str(&format!("Entries:    {}\n", flags.num));
+    text.push_str(&format!("Prefix:    {} bytes\n", flags.prefix_size));
+    text.push_str(&format!("Keys per prefix:    {}\n", flags.keys_per_prefix));
+    let raw = (f64::from(key_size) + average as f64) * num / 1_048_576.0;
+    let file = (f64::from(key_size) + average as f64 * flags.compression_ratio) * num / 1_048_576.0;
+    text.push_str(&format!("RawSize:    {raw:.1} MB (estimated)\n"));
+    text.push_str(&format!("FileSize:   {file:.1} MB (estimated)\n"));
+    text.push_str(&format!(
+        "Write rate: {} bytes/second\n",
+        flags.benchmark_write_rate_limit
+    ));
+    text.push_str(&format!(
+        "Read rate: {} ops/second\n",
+        flags.benchmark_read_rate_limit
+    ));
+    text.push_str(&format!(
+        "Compression: {}\n",
+        compression_name(&flags.compression_type)
+    ));
+    text.push_str("Compression sampling rate: 0\n");
+    text.push_str("Memtablerep: SkipListFactory\n");
+    text.push_str("Perf Level: 1\n");
+    if cfg!(debug_assertions) {
+        text.push_str("WARNING: Assertions are enabled; benchmarks unnecessarily slow\n");
+    }
+    text.push_str("------------------------------------------------\n");
+    text
+}
+
+/// RocksDB's name in the header.
+fn compression_name(flag: &str) -> &'static str {
+    match flag.to_ascii_lowercase().as_str() {
+        "none" => "NoCompression",
+        "snappy" => "Snappy",
+        "zlib" => "Zlib",
+        "bzip2" => "BZip2",
+        "lz4" => "LZ4",
+        "lz4hc" => "LZ4HC",
+        _ => "ZSTD",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_is_rocksdbs() {
+        let text = text(&Flags::default(), Sizes::Fixed(100));
+        let expected = "\
+Keys:       16 bytes each (+ 0 bytes user-defined timestamp)
+Values:     100 bytes each (50 bytes after compression)
+Entries:    1000000
+Prefix:    0 bytes
+Keys per prefix:    0
+RawSize:    110.6 MB (estimated)
+FileSize:   62.9 MB (estimated)
+Write rate: 0 bytes/second
+Read rate: 0 ops/second
+Compression: Snappy
+Compression sampling rate: 0
+Memtablerep: SkipListFactory
+Perf Level: 1
+";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.ends_with("------------------------------------------------\n"));
+    }
+}

@@ -1,0 +1,83 @@
+//! Keys from numbers, as RocksDB's db_bench makes them: the number in eight bytes, most significant first, then `0`s.
+//! With prefixes, the prefix comes first, made in the same way of the number modulo the count of prefixes.
+
+/// How keys are made.
+#[derive(Clone, Debug)]
+pub struct KeyFormat {
+    /// Bytes of a key.
+    pub key_size: usize,
+    /// Bytes of the prefix.
+    pub prefix_size: usize,
+    /// Prefixes there are; 0: keys have no prefix of their own.
+    pub prefixes: u64,
+}
+
+impl KeyFormat {
+    /// Keys of `key_size` bytes over `num` numbers, `keys_per_prefix` of which share a prefix (0: no prefixes).
+    pub fn new(key_size: usize, prefix_size: usize, num: u64, keys_per_prefix: u64) -> KeyFormat {
+        let prefixes = num.checked_div(keys_per_prefix).map_or(0, |count| count.max(1));
+        KeyFormat {
+            key_size,
+            prefix_size,
+            prefixes,
+        }
+    }
+
+    /// A key to write into.
+    pub fn allocate(&self) -> Vec<u8> {
+        vec![b'0'; self.key_size]
+    }
+
+    /// Writes the key of `number`. `key` comes from [`allocate`](KeyFormat::allocate).
+    #[inline]
+    pub fn write(&self, number: u64, key: &mut [u8]) {
+        let mut rest = key;
+        if self.prefixes > 0 {
+            let (prefix, behind) = rest.split_at_mut(self.prefix_size.min(rest.len()));
+            fill(number % self.prefixes, prefix);
+            rest = behind;
+        }
+        fill(number, rest);
+    }
+}
+
+/// The low bytes of `number`, most significant first, then `0`s.
+#[inline]
+fn fill(number: u64, out: &mut [u8]) {
+    let len = out.len().min(8);
+    let (digits, padding) = out.split_at_mut(len);
+    digits.copy_from_slice(&number.to_be_bytes()[8 - len..]);
+    padding.fill(b'0');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(format: &KeyFormat, number: u64) -> Vec<u8> {
+        let mut key = format.allocate();
+        format.write(number, &mut key);
+        key
+    }
+
+    #[test]
+    fn keys_are_rocksdbs() {
+        assert_eq!(
+            key(&KeyFormat::new(16, 0, 100, 0), 0x0102),
+            b"\0\0\0\0\0\0\x01\x0200000000"
+        );
+        assert_eq!(key(&KeyFormat::new(8, 0, 100, 0), u64::MAX), [0xff; 8]);
+        assert_eq!(key(&KeyFormat::new(4, 0, 100, 0), 0x0102_0304_0506), [3, 4, 5, 6]);
+        let prefixed = KeyFormat::new(20, 10, 100, 10);
+        assert_eq!(key(&prefixed, 23), b"\0\0\0\0\0\0\0\x0300\0\0\0\0\0\0\0\x1700");
+    }
+
+    #[test]
+    fn keys_sort_as_their_numbers() {
+        let format = KeyFormat::new(16, 0, 1 << 20, 0);
+        let keys: Vec<_> = [0, 1, 255, 256, 65_535, 1 << 40]
+            .map(|number| key(&format, number))
+            .into();
+        assert!(keys.is_sorted());
+    }
+}

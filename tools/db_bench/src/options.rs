@@ -1,0 +1,228 @@
+//! The engine's options from flags: RocksDB's names of flags, which are not always those of the options.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use esker::option_table::OptionTable;
+use esker::{
+    BlockBasedOptions, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStyle,
+    CompressionType, FilterPolicy, Options,
+};
+
+use crate::flags::Flags;
+
+/// Options whose default in RocksDB's db_bench is not that of RocksDB.
+const BENCH_DEFAULTS: &[(&str, &str)] = &[
+    ("level_compaction_dynamic_level_bytes", "false"),
+    ("hard_pending_compaction_bytes_limit", "137438953472"),
+    ("delayed_write_rate", "8388608"),
+];
+
+/// Whether `name` is an option of the engine, and if so whether it is a boolean.
+pub fn is_bool(name: &str) -> Option<bool> {
+    let kind = |type_name: &str| type_name == "boolean";
+    Options::row(name)
+        .map(|row| kind(row.type_name))
+        .or_else(|| ColumnFamilyOptions::row(name).map(|row| kind(row.type_name)))
+        .or_else(|| BlockBasedOptions::row(name).map(|row| kind(row.type_name)))
+}
+
+/// Every option of the engine: name, kind of value, default, documentation.
+pub fn rows() -> Vec<(&'static str, &'static str, String, &'static str)> {
+    let mut rows = Vec::new();
+    rows.extend(
+        Options::rows()
+            .iter()
+            .map(|row| (row.name, row.type_name, (row.get)(&Options::default()), row.doc)),
+    );
+    let family = ColumnFamilyOptions::default();
+    rows.extend(
+        ColumnFamilyOptions::rows()
+            .iter()
+            .map(|row| (row.name, row.type_name, (row.get)(&family), row.doc)),
+    );
+    let table = BlockBasedOptions::default();
+    rows.extend(
+        BlockBasedOptions::rows()
+            .iter()
+            .map(|row| (row.name, row.type_name, (row.get)(&table), row.doc)),
+    );
+    rows
+}
+
+fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
+    if Options::row(name).is_some() {
+        OptionTable::set(options, name, value)
+    } else if ColumnFamilyOptions::row(name).is_some() {
+        OptionTable::set(&mut options.column_family, name, value)
+    } else {
+        OptionTable::set(&mut options.column_family.table, name, value)
+    }
+}
+
+/// The options a command line asks for.
+pub fn from_flags(flags: &Flags) -> Result<Options> {
+    let mut options = Options {
+        create_if_missing: !flags.use_existing_db,
+        max_open_files: flags.open_files,
+        allow_mmap_reads: flags.mmap_read,
+        statistics: flags.statistics,
+        ..Options::default()
+    };
+    for (name, value) in BENCH_DEFAULTS {
+        set(&mut options, name, value)?;
+    }
+    let compression = compression_type(&flags.compression_type)?;
+    let family = &mut options.column_family;
+    family.compression = compression;
+    family.compression_opts.level = flags.compression_level;
+    family.compression_opts.max_dict_bytes = flags.compression_max_dict_bytes;
+    family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
+    family.compaction_style = match flags.compaction_style {
+        0 => CompactionStyle::Level,
+        3 => CompactionStyle::None,
+        other => {
+            let message = format!("--compaction_style={other}: 0 (leveled) and 3 (none) are what there is");
+            return Err(Error::invalid_argument(message));
+        }
+    };
+    if !flags.merge_operator.is_empty() {
+        let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "--merge_operator={}: no operator of that name",
+                flags.merge_operator
+            ))
+        })?;
+        family.merge_operator = Some(operator);
+    }
+    if flags.prefix_size > 0 {
+        family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(flags.prefix_size as usize)));
+    }
+    let table = &mut family.table;
+    table.block_size = flags.block_size;
+    table.checksum = u8::try_from(flags.checksum_type)
+        .ok()
+        .and_then(ChecksumType::from_byte)
+        .ok_or_else(|| Error::invalid_argument("--checksum_type lies between 0 and 4"))?;
+    if flags.bloom_bits >= 0.0 {
+        table.filter_policy = FilterPolicy::Bloom(flags.bloom_bits);
+    }
+    if flags.cache_size > 0 {
+        table.block_cache = Some(Cache::lru(CacheOptions {
+            capacity: flags.cache_size as usize,
+            num_shard_bits: flags.cache_numshardbits,
+            high_pri_pool_ratio: flags.cache_high_pri_pool_ratio,
+            low_pri_pool_ratio: flags.cache_low_pri_pool_ratio,
+            ..CacheOptions::default()
+        }));
+    } else {
+        table.no_block_cache = true;
+    }
+    for (name, value) in &flags.engine {
+        set(&mut options, name, value)?;
+    }
+    if flags.min_level_to_compress >= 0 {
+        let family = &mut options.column_family;
+        let plain = flags.min_level_to_compress as usize;
+        let levels = (family.num_levels as usize).max(plain + 1);
+        family.compression_per_level = (0..levels)
+            .map(|level| {
+                if level < plain {
+                    CompressionType::None
+                } else {
+                    compression
+                }
+            })
+            .collect();
+    }
+    Ok(options)
+}
+
+/// By RocksDB's short names.
+pub fn compression_type(name: &str) -> Result<CompressionType> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "none" => CompressionType::None,
+        "snappy" => CompressionType::Snappy,
+        "zlib" => CompressionType::Zlib,
+        "bzip2" => CompressionType::Bzip2,
+        "lz4" => CompressionType::Lz4,
+        "lz4hc" => CompressionType::Lz4Hc,
+        "zstd" => CompressionType::Zstd,
+        _ => {
+            return Err(Error::invalid_argument(format!(
+                "--compression_type={name}: no compression of that name"
+            )));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::{FLAGS, Parsed, parse};
+
+    fn options(line: &str) -> Result<Options> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        match parse(&args, &is_bool, &[]).unwrap() {
+            Parsed::Run(flags) => from_flags(&flags),
+            Parsed::Help => panic!("help"),
+        }
+    }
+
+    #[test]
+    fn flags_become_options() {
+        let options = options(
+            "--write_buffer_size=1m --compression_type=zstd --compression_level=3 --bloom_bits=10 --checksum_type=1 \
+             --open_files=16 --nolevel_compaction_dynamic_level_bytes --format_version=4 --min_level_to_compress=2",
+        )
+        .unwrap();
+        let family = &options.column_family;
+        assert_eq!((options.max_open_files, family.write_buffer_size), (16, 1 << 20));
+        assert_eq!(
+            (family.compression, family.compression_opts.level),
+            (CompressionType::Zstd, 3)
+        );
+        assert_eq!(
+            (family.table.checksum, family.table.format_version),
+            (ChecksumType::Crc32c, 4)
+        );
+        assert_eq!(family.table.filter_policy, FilterPolicy::Bloom(10.0));
+        assert_eq!(
+            family.compression_per_level[..3],
+            [
+                CompressionType::None,
+                CompressionType::None,
+                CompressionType::Zstd
+            ]
+        );
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for line in [
+            "--compression_type=rar",
+            "--checksum_type=9",
+            "--compaction_style=1",
+            "--merge_operator=divide",
+            "--num_levels=1000",
+            "--write_buffer_size=abc",
+        ] {
+            assert!(options(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn no_option_is_a_flag_of_another_meaning() {
+        // Flags of these names set the option of the same name, and more.
+        let shared = ["block_size", "compaction_style", "statistics"];
+        for (name, ..) in rows() {
+            let is_flag = FLAGS.iter().any(|flag| flag.name == name);
+            assert!(!is_flag || shared.contains(&name), "{name}");
+            let listed = crate::flags::rocksdb_rows().any(|row| row.0 == name);
+            assert!(
+                !listed,
+                "{name} is an option of the engine now: take it out of rocksdb_flags.txt"
+            );
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Values that compress to a given share of their size, as RocksDB's db_bench makes them: pieces of 100 bytes, each a
+//! short random string repeated, in a megabyte that is used over and over.
+
+use std::sync::Arc;
+
+use base::env::Rng;
+
+/// Bytes of a piece.
+const PIECE: usize = 100;
+/// More than any compression window, so that no value sees its own copy.
+const LEAST: usize = 1 << 20;
+/// The bytes are the same in every run, as in RocksDB.
+const SEED: u64 = 301;
+
+/// How sizes of values are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizes {
+    /// All the same.
+    Fixed(usize),
+    /// Every size from the first to the second alike.
+    Uniform(usize, usize),
+    /// Around the middle, a sixth of the range as deviation, kept within the range.
+    Normal(usize, usize),
+}
+
+impl Sizes {
+    /// The greatest size that can come.
+    pub fn most(self) -> usize {
+        match self {
+            Sizes::Fixed(size) => size,
+            Sizes::Uniform(_, most) | Sizes::Normal(_, most) => most,
+        }
+    }
+
+    /// The size expected.
+    pub fn average(self) -> usize {
+        match self {
+            Sizes::Fixed(size) => size,
+            Sizes::Uniform(least, most) | Sizes::Normal(least, most) => (least + most) / 2,
+        }
+    }
+
+    #[inline]
+    fn draw(self, rng: &mut Rng) -> usize {
+        match self {
+            Sizes::Fixed(size) => size,
+            Sizes::Uniform(least, most) => rng.usize(least..=most),
+            Sizes::Normal(least, most) => {
+                let (mean, deviation) = ((least + most) as f64 / 2.0, (most - least) as f64 / 6.0);
+                // Box and Muller's way from two uniform numbers to a normal one.
+                let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
+                let normal = radius * (std::f64::consts::TAU * rng.f64()).cos();
+                ((mean + deviation * normal).round().max(0.0) as usize).clamp(least, most)
+            }
+        }
+    }
+}
+
+/// Hands out values. Clones share their bytes.
+#[derive(Clone, Debug)]
+pub struct Values {
+    bytes: Arc<[u8]>,
+    position: usize,
+    sizes: Sizes,
+    same_percentage: u32,
+    rng: Rng,
+}
+
+impl Values {
+    /// Values that shrink to `ratio` of their size; `same_percentage` of them are all the same.
+    pub fn new(sizes: Sizes, ratio: f64, same_percentage: u32) -> Values {
+        let mut rng = Rng::with_seed(SEED);
+        let least = LEAST.max(sizes.most());
+        let mut bytes = Vec::with_capacity(least + PIECE);
+        let raw = ((PIECE as f64 * ratio) as usize).clamp(1, PIECE);
+        let mut random = vec![0; raw];
+        while bytes.len() < least {
+            rng.fill(&mut random);
+            bytes.extend(random.iter().cycle().take(PIECE));
+        }
+        Values {
+            bytes: bytes.into(),
+            position: 0,
+            sizes,
+            same_percentage,
+            rng,
+        }
+    }
+
+    /// How sizes are drawn.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// The same bytes in values of one size, at most a megabyte.
+    pub fn resized(&self, size: usize) -> Values {
+        Values {
+            sizes: Sizes::Fixed(size.min(self.bytes.len())),
+            position: 0,
+            ..self.clone()
+        }
+    }
+
+    /// The next value.
+    #[inline]
+    pub fn next_value(&mut self) -> &[u8] {
+        let len = self.sizes.draw(&mut self.rng);
+        if self.same_percentage > 0 && self.rng.u32(..100) < self.same_percentage {
+            return &self.bytes[..len];
+        }
+        if self.position + len > self.bytes.len() {
+            self.position = 0;
+        }
+        self.position += len;
+        &self.bytes[self.position - len..self.position]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codec::compression::{CompressionOptions, CompressionType, Compressor};
+
+    use super::*;
+
+    #[test]
+    fn values_compress_as_asked() {
+        for ratio in [0.2, 0.5, 1.0] {
+            let mut values = Values::new(Sizes::Fixed(64 << 10), ratio, 0);
+            let block = values.next_value().to_vec();
+            let mut compressor =
+                Compressor::new(CompressionType::Zstd, &CompressionOptions::default(), None).unwrap();
+            let mut out = Vec::new();
+            compressor.compress(&block, &mut out).unwrap();
+            let reached = out.len() as f64 / block.len() as f64;
+            assert!(
+                (reached - ratio).abs() < 0.1,
+                "{ratio} asked for, {reached} reached"
+            );
+        }
+    }
+
+    #[test]
+    fn values_run_on_and_start_over() {
+        let mut values = Values::new(Sizes::Fixed(100), 0.5, 0);
+        let first = values.next_value().to_vec();
+        assert_ne!(first, values.next_value());
+        let count = (0..).take_while(|_| values.next_value() != first).count();
+        assert_eq!(count + 2, LEAST.div_ceil(PIECE));
+        let mut same = Values::new(Sizes::Fixed(100), 0.5, 100);
+        assert_eq!(same.next_value().to_vec(), same.next_value());
+    }
+
+    #[test]
+    fn sizes_stay_in_their_range() {
+        for sizes in [Sizes::Uniform(10, 1000), Sizes::Normal(10, 1000)] {
+            let mut values = Values::new(sizes, 0.5, 0);
+            let drawn: Vec<usize> = (0..10_000).map(|_| values.next_value().len()).collect();
+            let average = drawn.iter().sum::<usize>() / drawn.len();
+            assert!(drawn.iter().all(|size| (10..=1000).contains(size)));
+            assert!(average.abs_diff(sizes.average()) < 20, "{sizes:?} {average}");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The workloads, by RocksDB's names.
+
+mod codec;
+pub mod meta;
+mod read;
+mod scan;
+pub mod write;
+
+use base::Result;
+
+use crate::bench::{Bench, Params};
+use crate::runner::Thread;
+use crate::suggest;
+
+/// What a workload does on each of its threads.
+pub type ThreadBody = fn(&Params<'_>, &mut Thread<'_>) -> Result<()>;
+
+/// How a workload is run.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// On threads, timed, with a line of its own.
+    Threads(ThreadBody),
+    /// Once, without a line.
+    Alone(fn(&mut Bench) -> Result<()>),
+}
+
+/// How many threads.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Threads {
+    /// `--threads`.
+    AsAsked,
+    /// One, whatever was asked for.
+    One,
+    /// `--threads`, and before them one that writes until they are done.
+    WithWriter,
+}
+
+/// A workload.
+pub struct Workload {
+    /// RocksDB's name.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// True if it begins with an empty database.
+    pub fresh: bool,
+    /// How many threads.
+    pub threads: Threads,
+    /// What it changes of the parameters.
+    pub adjust: fn(&mut Params<'_>),
+    /// Operations of a thread, for the progress bar.
+    pub expected: fn(&Params<'_>) -> i64,
+    /// What it does.
+    pub run: Run,
+}
+
+impl Workload {
+    const fn new(name: &'static str, help: &'static str, run: Run) -> Workload {
+        Workload {
+            name,
+            help,
+            fresh: false,
+            threads: Threads::AsAsked,
+            adjust: |_| {},
+            expected: |_| 0,
+            run,
+        }
+    }
+
+    const fn writing(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
+        Workload {
+            expected: |params| params.writes,
+            ..Workload::new(name, help, Run::Threads(body))
+        }
+    }
+
+    const fn reading(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
+        Workload {
+            expected: |params| params.reads,
+            ..Workload::new(name, help, Run::Threads(body))
+        }
+    }
+
+    const fn deleting(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
+        Workload {
+            expected: |params| params.deletes,
+            ..Workload::new(name, help, Run::Threads(body))
+        }
+    }
+
+    const fn alone(name: &'static str, help: &'static str, run: fn(&mut Bench) -> Result<()>) -> Workload {
+        Workload {
+            threads: Threads::One,
+            ..Workload::new(name, help, Run::Alone(run))
+        }
+    }
+
+    const fn fresh(mut self) -> Workload {
+        self.fresh = true;
+        self
+    }
+
+    const fn on(mut self, threads: Threads) -> Workload {
+        self.threads = threads;
+        self
+    }
+
+    const fn adjusted(mut self, adjust: fn(&mut Params<'_>)) -> Workload {
+        self.adjust = adjust;
+        self
+    }
+}
+
+/// Every workload, in the order of the help.
+pub const WORKLOADS: &[Workload] = &[
+    Workload::writing(
+        "fillseq",
+        "writes `writes` values in the order of their keys",
+        write::sequential,
+    )
+    .fresh(),
+    Workload::writing("fillbatch", "fillseq in batches of 1,000", write::sequential)
+        .fresh()
+        .adjusted(|params| params.batch = 1_000),
+    Workload::writing("fillrandom", "writes to random keys of `num`", write::random).fresh(),
+    Workload::writing(
+        "filluniquerandom",
+        "writes every key once, in random order",
+        write::unique_random,
+    )
+    .fresh()
+    .on(Threads::One),
+    Workload::writing(
+        "fillsync",
+        "fillrandom of a thousandth, every write synced",
+        write::random,
+    )
+    .fresh()
+    .adjusted(|params| {
+        params.num = (params.num / 1_000).max(1);
+        params.writes = params.num.min(params.writes);
+        params.write.sync = true;
+    }),
+    Workload::writing(
+        "fill100K",
+        "fillrandom of a thousandth with values of 100,000 bytes",
+        write::random,
+    )
+    .fresh()
+    .adjusted(|params| {
+        params.num = (params.num / 1_000).max(1);
+        params.writes = params.num.min(params.writes);
+        params.values = params.values.resized(100_000);
+    }),
+    Workload::writing(
+        "overwrite",
+        "fillrandom over the database that is there",
+        write::random,
+    ),
+    Workload::writing(
+        "updaterandom",
+        "reads a random key and writes it again",
+        write::update,
+    ),
+    Workload::writing(
+        "appendrandom",
+        "reads a random key and writes it again with more behind it",
+        write::append,
+    ),
+    Workload::writing(
+        "mergerandom",
+        "merges into random keys; needs --merge_operator",
+        write::merge,
+    ),
+    Workload::deleting(
+        "deleteseq",
+        "deletes keys in their order",
+        write::delete_sequential,
+    ),
+    Workload::deleting("deleterandom", "deletes random keys", write::delete_random),
+    Workload::reading("readrandom", "reads random keys", read::random),
+    Workload::reading("readrandomsmall", "readrandom of a thousandth", read::random)
+        .adjusted(|params| params.reads /= 1_000),
+    Workload::reading(
+        "readmissing",
+        "reads random keys that are not there",
+        read::random,
+    )
+    .adjusted(|params| params.keys.key_size += 1),
+    Workload::reading(
+        "multireadrandom",
+        "reads random keys, `batch_size` at a time",
+        read::multi_random,
+    ),
+    Workload::reading(
+        "readwhilewriting",
+        "readrandom beside a thread that overwrites",
+        read::random,
+    )
+    .on(Threads::WithWriter),
+    Workload::reading(
+        "multireadwhilewriting",
+        "multireadrandom beside a thread that overwrites",
+        read::multi_random,
+    )
+    .on(Threads::WithWriter),
+    Workload::reading(
+        "readrandomwriterandom",
+        "reads, and a write now and then (`readwritepercent`)",
+        read::and_write,
+    ),
+    Workload::reading("readseq", "reads entries in their order", scan::forward),
+    Workload::reading("readtocache", "readseq of all keys on one thread", scan::forward)
+        .on(Threads::One)
+        .adjusted(|params| params.reads = params.num),
+    Workload::reading("readreverse", "reads entries against their order", scan::backward),
+    Workload::reading("newiterator", "makes iterators", scan::new_iterator),
+    Workload::reading(
+        "seekrandom",
+        "seeks random keys and steps `seek_nexts` times",
+        scan::seek_random,
+    ),
+    Workload::reading(
+        "fwdrange",
+        "seekrandom with 10 steps, unless `seek_nexts` says otherwise",
+        scan::seek_random,
+    )
+    .adjusted(|params| {
+        params.seek_nexts = if params.seek_nexts > 0 {
+            params.seek_nexts
+        } else {
+            10
+        };
+        params.reverse = false;
+    }),
+    Workload::reading("revrange", "fwdrange backwards", scan::seek_random).adjusted(|params| {
+        params.seek_nexts = if params.seek_nexts > 0 {
+            params.seek_nexts
+        } else {
+            10
+        };
+        params.reverse = true;
+    }),
+    Workload::reading(
+        "seekrandomwhilewriting",
+        "seekrandom beside a thread that overwrites",
+        scan::seek_random,
+    )
+    .on(Threads::WithWriter),
+    Workload::new(
+        "crc32c",
+        "CRC-32C of `block_size` bytes, 5,000 MB of them",
+        Run::Threads(codec::crc32c),
+    ),
+    Workload::new("xxhash", "xxHash of the same", Run::Threads(codec::xxhash)),
+    Workload::new("xxhash64", "xxHash64 of the same", Run::Threads(codec::xxhash64)),
+    Workload::new("xxh3", "XXH3 of the same", Run::Threads(codec::xxh3)),
+    Workload::new(
+        "compress",
+        "compresses `block_size` bytes, 3 GB of them",
+        Run::Threads(codec::compress),
+    ),
+    Workload::new(
+        "uncompress",
+        "restores 20 GB of them",
+        Run::Threads(codec::uncompress),
+    ),
+    Workload::new(
+        "compact",
+        "compacts the whole database",
+        Run::Threads(meta::compact),
+    )
+    .on(Threads::One),
+    Workload::alone("flush", "writes the memtables to tables", meta::flush),
+    Workload::alone(
+        "waitforcompaction",
+        "waits until nothing is left to compact",
+        meta::wait_for_compaction,
+    ),
+    Workload::alone(
+        "levelstats",
+        "prints files and bytes of each level",
+        meta::level_stats,
+    ),
+    Workload::alone("stats", "prints the engine's statistics", meta::stats),
+    Workload::alone("memstats", "prints sizes of memtables", meta::mem_stats),
+    Workload::alone("sstables", "prints every table", meta::tables),
+];
+
+/// How often a workload is run: `[X5-W1]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeat {
+    /// Runs that count.
+    pub times: u32,
+    /// Runs before them that do not.
+    pub warm_up: u32,
+}
+
+/// Reads `name` or `name[X5-W1]`.
+pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
+    let mut repeat = Repeat { times: 1, warm_up: 0 };
+    let name = match item.split_once('[') {
+        None => item,
+        Some((name, rest)) => {
+            let arguments = rest
+                .strip_suffix(']')
+                .ok_or_else(|| format!("{item}: no ] at the end"))?;
+            for argument in arguments.split('-').filter(|argument| !argument.is_empty()) {
+                let bad = || format!("{item}: {argument} is neither X nor W and a number");
+                let (target, number) = match argument.split_at_checked(1).ok_or_else(bad)? {
+                    ("X", number) => (&mut repeat.times, number),
+                    ("W", number) => (&mut repeat.warm_up, number),
+                    _ => return Err(bad()),
+                };
+                *target = number.parse().map_err(|_| bad())?;
+            }
+            name
+        }
+    };
+    let found = WORKLOADS.iter().find(|workload| workload.name == name);
+    found.map(|workload| (workload, repeat)).ok_or_else(|| {
+        match suggest::nearest(name, WORKLOADS.iter().map(|workload| workload.name)) {
+            Some(nearest) => format!("unknown benchmark '{name}'; did you mean {nearest}?"),
+            None => format!("unknown benchmark '{name}'; --help lists them"),
+        }
+    })
+}
+
+/// The help about workloads.
+pub fn help() -> String {
+    WORKLOADS
+        .iter()
+        .map(|workload| format!("  {:<22} {}\n", workload.name, workload.help))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_repetitions() {
+        let (workload, repeat) = parse("readrandom[X5-W2]").unwrap();
+        assert_eq!(
+            (workload.name, repeat),
+            ("readrandom", Repeat { times: 5, warm_up: 2 })
+        );
+        assert_eq!(parse("fillseq").unwrap().1, Repeat { times: 1, warm_up: 0 });
+        assert_eq!(
+            parse("raedrandom").err().unwrap(),
+            "unknown benchmark 'raedrandom'; did you mean readrandom?"
+        );
+        assert_eq!(
+            parse("paint").err().unwrap(),
+            "unknown benchmark 'paint'; --help lists them"
+        );
+        for bad in [
+            "readrandom[X",
+            "readrandom[Y3]",
+            "readrandom[Xx]",
+            "readrandom[é]",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        let mut names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), WORKLOADS.len());
+    }
+}

@@ -1,0 +1,164 @@
+//! Point reads.
+
+use base::Result;
+use base::env::Rng;
+
+use crate::bench::Params;
+use crate::flags::Flags;
+use crate::report::Op;
+use crate::runner::Thread;
+
+/// Reads from one request to the read limiter to the next.
+const LIMITED_READS: u64 = 256;
+
+/// A key's number, alike or with low ones preferred (`--read_random_exp_range`).
+#[inline]
+pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
+    let num = flags.num as u64;
+    if flags.read_random_exp_range == 0.0 {
+        return rng.u64(..num);
+    }
+    let order = -rng.f64() * flags.read_random_exp_range;
+    let rank = (order.exp() * num as f64) as u64;
+    // Spreads neighbouring ranks over the keys, so that what is read often does not lie together.
+    rank.wrapping_mul(0x5bd1_e995) % num
+}
+
+fn limit(thread: &mut Thread<'_>, reads: u64) {
+    if let Some(limiter) = &thread.shared.read_limiter {
+        limiter.request(reads);
+        thread.restart_op();
+    }
+}
+
+pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let mut key = params.keys.allocate();
+    let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        let number = random_number(params.flags, &mut thread.rng);
+        params.keys.write(number, &mut key);
+        if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
+            found += 1;
+            bytes += key.len() + value.len();
+        }
+        read += 1;
+        if read % LIMITED_READS == 0 {
+            limit(thread, LIMITED_READS);
+        }
+        thread.finished(1, Op::Read);
+    }
+    finish(thread, found, read, bytes)
+}
+
+pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let flags = params.flags;
+    let batch = params.batch as u64;
+    let stride = flags.multiread_stride.max(0) as u64;
+    let mut keys: Vec<Vec<u8>> = (0..batch).map(|_| params.keys.allocate()).collect();
+    let mut families = vec![0; batch as usize];
+    let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
+    let mut pace = thread.pace(flags.duration, params.reads);
+    while !pace.done(params.batch) {
+        let first = random_number(flags, &mut thread.rng);
+        let first = first.min((flags.num as u64).saturating_sub(batch * stride));
+        for (at, key) in keys.iter_mut().enumerate() {
+            let number = match stride {
+                0 if at > 0 => random_number(flags, &mut thread.rng),
+                _ => first + at as u64 * stride,
+            };
+            families[at] = number % params.families.len() as u64;
+            params.keys.write(number, key);
+        }
+        for value in multi_get(params, &keys, &families)? {
+            found += 1;
+            bytes += params.keys.key_size + value;
+        }
+        read += batch;
+        limit(thread, batch);
+        thread.finished(batch, Op::Read);
+    }
+    finish(thread, found, read, bytes)
+}
+
+/// Lengths of the values found.
+fn multi_get(params: &Params<'_>, keys: &[Vec<u8>], families: &[u64]) -> Result<Vec<usize>> {
+    let mut lengths = Vec::with_capacity(keys.len());
+    for (id, family) in params.families.iter().enumerate() {
+        let of_family: Vec<&[u8]> = keys
+            .iter()
+            .zip(families)
+            .filter(|(_, of)| **of == id as u64)
+            .map(|(key, _)| key.as_slice())
+            .collect();
+        for value in params.db.multi_get(&params.read, family, &of_family) {
+            lengths.extend(value?.map(|value| value.len()));
+        }
+    }
+    Ok(lengths)
+}
+
+/// Reads and writes random keys, `--readwritepercent` of the operations reads.
+pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let flags = params.flags;
+    let mut values = params.values.clone();
+    let mut key = params.keys.allocate();
+    let (mut reads, mut writes, mut found, mut bytes) = (0u64, 0u64, 0u64, 0);
+    let mut pace = thread.pace(flags.duration, params.reads);
+    while !pace.done(1) {
+        let number = thread.rng.u64(..flags.num as u64);
+        params.keys.write(number, &mut key);
+        if thread.rng.i32(..100) < flags.readwritepercent {
+            reads += 1;
+            if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
+                found += 1;
+                bytes += key.len() + value.len();
+            }
+            thread.finished(1, Op::Read);
+        } else {
+            writes += 1;
+            let value = values.next_value();
+            params
+                .db
+                .put_opt(&params.write, params.family(number), &key, value)?;
+            bytes += key.len() + value.len();
+            thread.finished(1, Op::Write);
+        }
+    }
+    thread.add_bytes(bytes as u64);
+    thread.message = format!(
+        "( reads:{reads} writes:{writes} total:{} found:{found})",
+        flags.num
+    );
+    Ok(())
+}
+
+fn finish(thread: &mut Thread<'_>, found: u64, read: u64, bytes: usize) -> Result<()> {
+    thread.add_bytes(bytes as u64);
+    thread.message = format!("({found} of {read} found)\n");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skewed_numbers_repeat_and_stay_in_range() {
+        let mut rng = Rng::with_seed(3);
+        let distinct = |range: f64, rng: &mut Rng| {
+            let flags = Flags {
+                num: 10_000,
+                read_random_exp_range: range,
+                ..Flags::default()
+            };
+            let mut drawn: Vec<u64> = (0..10_000).map(|_| random_number(&flags, rng)).collect();
+            assert!(drawn.iter().all(|number| *number < 10_000));
+            drawn.sort_unstable();
+            drawn.dedup();
+            drawn.len()
+        };
+        let (even, skewed) = (distinct(0.0, &mut rng), distinct(25.0, &mut rng));
+        assert!(skewed * 2 < even, "{skewed} of {even}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Iterators: whole scans, seeks with steps behind them.
+
+use std::hint::black_box;
+
+use base::Result;
+use esker::ReadOptions;
+
+use crate::bench::Params;
+use crate::report::Op;
+use crate::runner::Thread;
+
+/// Entries from one request to the read limiter to the next.
+const LIMITED_ENTRIES: i64 = 1_024;
+
+pub fn forward(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    scan(params, thread, false)
+}
+
+pub fn backward(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    scan(params, thread, true)
+}
+
+fn read_options(params: &Params<'_>) -> ReadOptions {
+    let mut options = params.read.clone();
+    if params.flags.explicit_snapshot {
+        options.snapshot = Some(params.db.snapshot());
+    }
+    options
+}
+
+fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<()> {
+    let options = read_options(params);
+    let (mut read, mut bytes) = (0, 0);
+    for family in params.families {
+        let mut entries = params.db.iter_cf(&options, family);
+        if reverse {
+            entries.seek_to_last()
+        } else {
+            entries.seek_to_first()
+        }
+        while read < params.reads && entries.valid() {
+            bytes += entries.key().len() + entries.value().len();
+            thread.finished(1, Op::Read);
+            read += 1;
+            if read % LIMITED_ENTRIES == 0
+                && let Some(limiter) = &thread.shared.read_limiter
+            {
+                limiter.request(LIMITED_ENTRIES as u64);
+            }
+            if reverse { entries.prev() } else { entries.next() }
+        }
+        entries.status()?;
+    }
+    thread.add_bytes(bytes as u64);
+    Ok(())
+}
+
+pub fn new_iterator(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let options = read_options(params);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        let number = thread.rng.u64(..params.flags.num as u64);
+        black_box(params.db.iter_cf(&options, params.family(number)));
+        thread.finished(1, Op::Other);
+    }
+    Ok(())
+}
+
+pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let flags = params.flags;
+    let num = flags.num as u64;
+    let mut options = read_options(params);
+    let (mut key, mut bound) = (params.keys.allocate(), params.keys.allocate());
+    let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
+    // As much of a value as RocksDB's db_bench copies out.
+    let mut copy = [0; 256];
+    let mut pace = thread.pace(flags.duration, params.reads);
+    while !pace.done(1) {
+        let number = thread.rng.u64(..num);
+        params.keys.write(number, &mut key);
+        if flags.max_scan_distance > 0 {
+            let distance = flags.max_scan_distance as u64;
+            if params.reverse {
+                params.keys.write(number.saturating_sub(distance), &mut bound);
+                options.iterate_lower_bound = Some(bound.clone());
+            } else {
+                params.keys.write((number + distance).min(num), &mut bound);
+                options.iterate_upper_bound = Some(bound.clone());
+            }
+        }
+        let mut entries = params.db.iter_cf(&options, params.family(number));
+        entries.seek(&key);
+        read += 1;
+        found += u64::from(entries.valid() && entries.key() == key);
+        let mut steps = 0;
+        while steps < params.seek_nexts && entries.valid() {
+            let value = entries.value();
+            let len = value.len().min(copy.len());
+            copy[..len].copy_from_slice(&value[..len]);
+            black_box(&copy);
+            bytes += entries.key().len() + value.len();
+            if params.reverse {
+                entries.prev()
+            } else {
+                entries.next()
+            }
+            steps += 1;
+        }
+        entries.status()?;
+        if read % 256 == 0
+            && let Some(limiter) = &thread.shared.read_limiter
+        {
+            limiter.request(256);
+            thread.restart_op();
+        }
+        thread.finished(1, Op::Seek);
+    }
+    thread.add_bytes(bytes as u64);
+    thread.message = format!("({found} of {read} found)\n");
+    Ok(())
+}
