@@ -33,5 +33,5 @@ pub use cursor::TableCursor;
 pub use filter::BloomPolicy;
 pub use lookup_key::LookupKey;
 pub use properties::TableProperties;
-pub use reader::{BlockCache, BlockReadOptions, Table, TableReadOptions, Value};
+pub use reader::{BlockCache, BlockReadOptions, Located, Table, TableReadOptions, Value};
 pub use writer::{TableSummary, TableWriter, TableWriterOptions};

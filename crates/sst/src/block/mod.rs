@@ -262,11 +262,29 @@ impl Block {
     /// cannot have one: larger than 64 KiB, or with an entry that is damaged, which the plain search will report.
     #[inline]
     pub(crate) fn entry_index(&self) -> Option<EntryIndex<'_>> {
-        let bytes = match self.index.get() {
-            Some(bytes) => bytes,
-            None => self.build_entry_index(),
-        };
-        // Set before `index`, whose reading orders the two.
+        match self.index.get() {
+            Some(bytes) => self.view_entry_index(bytes),
+            None => self.view_entry_index(self.build_entry_index()),
+        }
+    }
+
+    /// The entry index for a search: built by the second search, so that a block that is searched once and forgotten
+    /// never pays for it.
+    #[inline]
+    pub(crate) fn entry_index_for_search(&self) -> Option<EntryIndex<'_>> {
+        match self.index.get() {
+            Some(bytes) => self.view_entry_index(bytes),
+            None if self.searched.load(Ordering::Relaxed) => self.entry_index(),
+            None => {
+                self.searched.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn view_entry_index<'a>(&self, bytes: &'a Option<Box<[u8]>>) -> Option<EntryIndex<'a>> {
+        // Set before `index` is, whose reading orders the two.
         let counts = self.index_counts.load(Ordering::Relaxed);
         bytes.as_deref().map(|bytes| EntryIndex::new(bytes, counts))
     }
@@ -288,17 +306,6 @@ impl Block {
             self.index_counts.store(counts, Ordering::Relaxed);
             Some(bytes)
         })
-    }
-
-    /// The entry index for a search: built by the second search, so that a block that is searched once and forgotten
-    /// never pays for it.
-    #[inline]
-    pub(crate) fn entry_index_for_search(&self) -> Option<EntryIndex<'_>> {
-        if self.index.get().is_none() && !self.searched.load(Ordering::Relaxed) {
-            self.searched.store(true, Ordering::Relaxed);
-            return None;
-        }
-        self.entry_index()
     }
 
     /// Bytes to charge the block cache with, beyond this value itself: the block's and those of the entry index it may get.

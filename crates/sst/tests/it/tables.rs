@@ -75,7 +75,10 @@ fn versions_of_one_key_over_many_blocks() {
     // A thousand versions of `m` do not fit a block, so that the index is of internal keys.
     let mut entries = numbered(20);
     for seqno in (1..=1000u64).rev() {
-        entries.push((internal_key::encode(b"m", seqno, Kind::Merge), seqno.to_string().into_bytes()));
+        entries.push((
+            internal_key::encode(b"m", seqno, Kind::Merge),
+            seqno.to_string().into_bytes(),
+        ));
     }
     entries.push((internal_key::encode(b"z", 5, Kind::Value), b"last".to_vec()));
     let bytes = write(options(&order), &entries, &[]);
@@ -84,7 +87,10 @@ fn versions_of_one_key_over_many_blocks() {
     assert!(table.index().unwrap().len() > 5);
     let read = BlockReadOptions::default();
     for seqno in [0, 1, 2, 500, 999, 1000, 1001, MAX_SEQNO] {
-        let found: Vec<u64> = get(&table, b"m", seqno, &read).iter().map(|version| version.0).collect();
+        let found: Vec<u64> = get(&table, b"m", seqno, &read)
+            .iter()
+            .map(|version| version.0)
+            .collect();
         let expected: Vec<u64> = (1..=seqno.min(1000)).rev().collect();
         assert_eq!(found, expected);
     }
@@ -97,7 +103,10 @@ fn versions_of_one_key_over_many_blocks() {
 fn timestamps_that_were_not_persisted_are_put_back() {
     let pairs = [
         (UserComparator::Bytewise, UserComparator::BytewiseU64Ts),
-        (UserComparator::ReverseBytewise, UserComparator::ReverseBytewiseU64Ts),
+        (
+            UserComparator::ReverseBytewise,
+            UserComparator::ReverseBytewiseU64Ts,
+        ),
     ];
     for (stored_order, order) in pairs {
         let mut stored = numbered(300);
@@ -113,7 +122,10 @@ fn timestamps_that_were_not_persisted_are_put_back() {
             .iter()
             .map(|(key, value)| {
                 let user_key = [internal_key::user_key(key), &[0; 8]].concat();
-                (internal_key::encode(&user_key, internal_key::seqno(key), Kind::Value), value.clone())
+                (
+                    internal_key::encode(&user_key, internal_key::seqno(key), Kind::Value),
+                    value.clone(),
+                )
             })
             .collect();
         let read = BlockReadOptions::default();
@@ -123,7 +135,11 @@ fn timestamps_that_were_not_persisted_are_put_back() {
             assert_eq!(get(&table, &user_key, MAX_SEQNO, &read).len(), 1);
             let at = user_key.len() - 8;
             user_key[at..].copy_from_slice(&77u64.to_le_bytes());
-            assert_eq!(get(&table, &user_key, MAX_SEQNO, &read).len(), 1, "at a later timestamp");
+            assert_eq!(
+                get(&table, &user_key, MAX_SEQNO, &read).len(),
+                1,
+                "at a later timestamp"
+            );
             assert_eq!(get(&table, &user_key, 0, &read).len(), 0);
         }
         let tombstones = table.range_tombstones();
@@ -146,7 +162,11 @@ fn range_deletions_alone_make_a_table() {
     let read = BlockReadOptions::default();
     check_cursor(|| table.cursor(read), &[], &cmp(&order), rng::seed());
     assert_eq!(get(&table, b"c", MAX_SEQNO, &read).len(), 0);
-    assert!(table.approximate_offset_of(&internal_key::encode(b"c", 1, Kind::Value)).is_ok());
+    assert!(
+        table
+            .approximate_offset_of(&internal_key::encode(b"c", 1, Kind::Value))
+            .is_ok()
+    );
     table.verify(&mut |check| check.result.unwrap()).unwrap();
 }
 
@@ -269,7 +289,11 @@ fn sequential_readers_read_ahead_and_others_do_not() {
         prefetched: AtomicU64::new(0),
     });
     let table = Table::open(counting.clone(), TableReadOptions::new(cmp(&order))).unwrap();
-    assert_eq!(counting.reads.swap(0, Ordering::Relaxed), 1, "one read opens a table");
+    assert_eq!(
+        counting.reads.swap(0, Ordering::Relaxed),
+        1,
+        "one read opens a table"
+    );
     table.load().unwrap();
     let blocks = table.index().unwrap().len() as u64;
     for (readahead_size, most) in [(0, 20), (64 << 10, 30), (1 << 30, 1)] {
@@ -325,7 +349,10 @@ fn verify_names_the_block_and_goes_on() {
         cursor.next();
     }
     let error = cursor.status().unwrap_err();
-    assert_eq!((error.is_corruption(), error.offset()), (true, Some(damaged[0].offset)));
+    assert_eq!(
+        (error.is_corruption(), error.offset()),
+        (true, Some(damaged[0].offset))
+    );
     cursor.seek_to_last();
     assert!(cursor.valid() && cursor.status().is_ok());
 }
@@ -344,7 +371,10 @@ fn files_without_what_they_need_do_not_open() {
         assert!(open(bytes.clone()).is_ok());
         for name in ["rocksdb.properties", "rocksdb.index"] {
             let mut bytes = bytes.clone();
-            let Some(at) = bytes.windows(name.len()).rposition(|window| window == name.as_bytes()) else {
+            let Some(at) = bytes
+                .windows(name.len())
+                .rposition(|window| window == name.as_bytes())
+            else {
                 assert_eq!((version, name), (5, "rocksdb.index"));
                 continue;
             };
@@ -379,6 +409,9 @@ fn the_inspector_sees_what_a_cursor_sees() {
     }
     assert_eq!(seen, entries);
     assert_eq!(sst::dump::footer(&table).format_version, table.format_version());
-    let names: Vec<&[u8]> = sst::dump::metaindex(&table).iter().map(|entry| &entry.0[..]).collect();
+    let names: Vec<&[u8]> = sst::dump::metaindex(&table)
+        .iter()
+        .map(|entry| &entry.0[..])
+        .collect();
     assert!(names.contains(&&b"rocksdb.range_del"[..]));
 }

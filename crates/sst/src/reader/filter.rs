@@ -1,0 +1,147 @@
+//! The filter of an open table: which keys it cannot hold.
+
+use base::internal_key;
+use base::{Error, Result};
+use codec::hash::{hash32, xxph3_64};
+
+use super::Table;
+use crate::filter::{FilterReader, LEGACY_SEED, PartitionedFilter};
+use crate::format::BlockHandle;
+use crate::index::{self, IndexCoding};
+use crate::lookup_key::LookupKey;
+
+/// The filter of a table, loaded.
+#[derive(Debug)]
+pub(super) enum TableFilter {
+    Full(FilterReader),
+    Partitioned(PartitionedFilter),
+}
+
+impl TableFilter {
+    pub(super) fn memory_usage(&self) -> usize {
+        match self {
+            TableFilter::Full(filter) => filter.memory_usage(),
+            TableFilter::Partitioned(filter) => filter.memory_usage(),
+        }
+    }
+}
+
+/// Where the filter of a table is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FilterHandle {
+    None,
+    Full(BlockHandle),
+    Partitioned(BlockHandle),
+}
+
+impl Table {
+    #[inline]
+    pub(super) fn filter(&self) -> Result<Option<&TableFilter>> {
+        Ok(self.filter.get_or_try(|| self.load_filter())?.as_ref())
+    }
+
+    fn load_filter(&self) -> Result<Option<TableFilter>> {
+        let verify = self.verify_checksums;
+        let read = |handle: BlockHandle| {
+            FilterReader::new(self.fetcher.raw(handle, verify)?)
+                .map_err(|error| self.fetcher.in_block(error, handle))
+        };
+        Ok(match self.filter_handle {
+            FilterHandle::None => None,
+            FilterHandle::Full(handle) => Some(TableFilter::Full(read(handle)?)),
+            FilterHandle::Partitioned(handle) => {
+                let block = self.fetcher.meta_block(handle, verify)?;
+                let coding = IndexCoding::of(&self.properties).top_level();
+                let mut partitions = Vec::new();
+                let mut end = 0;
+                index::decode_block(&block, coding, |entry| {
+                    if entry.handle.offset < end {
+                        return Err(Error::corruption("filter partitions overlap"));
+                    }
+                    end = entry.handle.end().unwrap_or(u64::MAX);
+                    partitions.push(Ok((entry.separator.to_vec(), read(entry.handle)?)));
+                    Ok(())
+                })
+                .map_err(|error| self.fetcher.in_block(error, handle))?;
+                Some(TableFilter::Partitioned(PartitionedFilter::new(partitions)?))
+            }
+        })
+    }
+
+    /// False if the filter knows that no version of the key is in the table; range deletions are not counted. True where
+    /// there is no filter, or none that can tell.
+    ///
+    /// Errors: those of reading the filter, the first time.
+    #[inline]
+    pub fn may_contain(&self, key: &LookupKey) -> Result<bool> {
+        let Some(filter) = self.filter()? else {
+            return Ok(true);
+        };
+        if self.filter_has_whole_keys {
+            let legacy = || key.legacy_filter_hash();
+            return Ok(match filter {
+                TableFilter::Full(filter) => filter.may_match(key.filter_hash(), legacy),
+                TableFilter::Partitioned(filter) => {
+                    self.partition_may_match(filter, key.internal_key(), key.filter_hash(), legacy)
+                }
+            });
+        }
+        let Some(extractor) = &self.filter_prefixes else {
+            return Ok(true);
+        };
+        match extractor.prefix(key.user_key_without_timestamp()) {
+            Some(prefix) => Ok(self.filter_may_match(filter, key.internal_key(), prefix)),
+            None => Ok(true),
+        }
+    }
+
+    /// False if the filter knows that no user key at or after the internal key `target` and with `target`'s prefix is in
+    /// the table. True also where the table was not written with this prefix extractor.
+    ///
+    /// Errors: those of reading the filter, the first time.
+    pub fn may_contain_prefix_of(&self, target: &[u8]) -> Result<bool> {
+        let Some(extractor) = &self.filter_prefixes else {
+            return Ok(true);
+        };
+        let user_key = self.cmp.user().strip_timestamp(internal_key::user_key(target));
+        match (extractor.prefix(user_key), self.filter()?) {
+            (Some(prefix), Some(filter)) => Ok(self.filter_may_match(filter, target, prefix)),
+            _ => Ok(true),
+        }
+    }
+
+    fn filter_may_match(&self, filter: &TableFilter, internal_key: &[u8], bytes: &[u8]) -> bool {
+        let legacy = || hash32(bytes, LEGACY_SEED);
+        match filter {
+            TableFilter::Full(filter) => filter.may_match(xxph3_64(bytes), legacy),
+            TableFilter::Partitioned(filter) => {
+                self.partition_may_match(filter, internal_key, xxph3_64(bytes), legacy)
+            }
+        }
+    }
+
+    fn partition_may_match(
+        &self,
+        filter: &PartitionedFilter,
+        internal_key: &[u8],
+        hash: u64,
+        legacy: impl FnOnce() -> u32,
+    ) -> bool {
+        let target = self.target(internal_key);
+        let user_keys = self.properties.index_key_is_user_key;
+        filter
+            .partition(|separator| {
+                index::separator_is_before(separator, user_keys, &target, &self.stored_order, &self.form)
+            })
+            .is_none_or(|partition| partition.may_match(hash, legacy))
+    }
+
+    /// Starts to bring the filter's memory for this key into the processor's cache, if the filter is loaded. Of use when
+    /// several tables will be asked for one key.
+    #[inline]
+    pub fn prefetch_filter(&self, key: &LookupKey) {
+        if let Some(Some(TableFilter::Full(filter))) = self.filter.value.get() {
+            filter.prefetch(key.filter_hash());
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Point lookups, and how a data block is found: by its slot, in the cache, in the file.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use base::Result;
+use cache::{CacheKey, Priority};
+
+use super::{BlockReadOptions, Table};
+use crate::block::search::{Lookup, Outcome, visit_versions};
+use crate::block::{BlockPin, PinRef, PinnedBytes};
+use crate::fetch::Span;
+use crate::index::Index;
+use crate::lookup_key::LookupKey;
+
+/// Where in a table a key must be, if it is in the table. See [`Table::locate`].
+#[derive(Clone, Copy, Debug)]
+pub struct Located {
+    block: usize,
+}
+
+/// A value within a block, borrowed while the visitor runs.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    bytes: &'a [u8],
+    start: usize,
+    pin: PinRef<'a>,
+}
+
+impl<'a> Value<'a> {
+    /// The value.
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The value, to keep: holds its block in memory, and copies nothing (but where another thread moved the block to
+    /// another place in the cache at this moment).
+    pub fn pin(&self) -> PinnedBytes {
+        match self.pin.to_pin() {
+            Some(pin) => PinnedBytes::in_block(pin, self.start, self.bytes.len()),
+            None => PinnedBytes::copied(self.bytes),
+        }
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({} bytes)", self.bytes.len())
+    }
+}
+
+impl Table {
+    /// Looks a key up: shows `visit` the versions of it that are visible at the key's sequence number (and timestamp),
+    /// newest first, until it breaks. The filter is asked first. Range deletions are not looked at.
+    ///
+    /// Nothing is allocated and nothing locked while the block is in the cache.
+    ///
+    /// Errors: `Corruption` with file and offset; what the file system says. Versions shown before an error were there.
+    #[inline]
+    pub fn get(
+        &self,
+        key: &LookupKey,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        match self.locate(key)? {
+            Some(located) => self.get_located(key, located, options, visit),
+            None => Ok(()),
+        }
+    }
+
+    /// The first half of [`Table::get`]: asks the filter, searches the index, and asks for the memory that the second
+    /// half will read. `None` if the key is not in the table.
+    ///
+    /// Worth it where many keys are looked up at once: locate all of them, then get them one after the other, and they
+    /// wait for memory together.
+    ///
+    /// Errors: those of reading filter and index, the first time.
+    #[inline]
+    pub fn locate(&self, key: &LookupKey) -> Result<Option<Located>> {
+        match self.may_contain(key)? {
+            true => self.locate_unfiltered(key),
+            false => Ok(None),
+        }
+    }
+
+    /// As [`Table::locate`], without asking the filter.
+    #[inline]
+    pub fn locate_unfiltered(&self, key: &LookupKey) -> Result<Option<Located>> {
+        let index = self.index()?;
+        let block = self.seek_index(index, &self.target(key.internal_key()));
+        if block == index.len() {
+            return Ok(None);
+        }
+        index.place(block).prefetch();
+        Ok(Some(Located { block }))
+    }
+
+    /// The second half of [`Table::get`], with what [`Table::locate`] of this table and key gave.
+    #[inline]
+    pub fn get_located(
+        &self,
+        key: &LookupKey,
+        located: Located,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let index = self.index()?;
+        let lookup = Lookup {
+            target: self.target(key.internal_key()),
+            user_key: key.user_key(),
+            seqno: key.seqno(),
+            form: &self.form,
+            stored_order: &self.stored_order,
+            order: self.cmp.user(),
+        };
+        for i in located.block..index.len() {
+            let outcome = self.with_block(index, i, options, |pin| {
+                let block = pin.block();
+                visit_versions(block, &lookup, &mut |internal_key, value| {
+                    let value = Value {
+                        bytes: &block.data()[value.clone()],
+                        start: value.start,
+                        pin,
+                    };
+                    visit(internal_key, value)
+                })
+            })?;
+            // A user key that separates blocks is in one of them only, unless it has timestamps: they are part of it.
+            let one_block = index.has_user_keys() && self.cmp.user().timestamp_size() == 0;
+            if outcome == Outcome::Done || one_block {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn with_block<R>(
+        &self,
+        index: &Index,
+        i: usize,
+        options: &BlockReadOptions,
+        read: impl FnOnce(PinRef<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let result = match &self.cache {
+            Some(cache) => match cache.get(&index.place(i).slot) {
+                Some(block) => {
+                    let result = read(PinRef::Guard {
+                        block: &block,
+                        cache,
+                        slot: &index.place(i).slot,
+                    });
+                    index.place(i).note(&block);
+                    result
+                }
+                None => read(PinRef::Pin(&self.load_block(
+                    index,
+                    i,
+                    options,
+                    &Span::default(),
+                )?)),
+            },
+            None => read(PinRef::Pin(&self.load_block(
+                index,
+                i,
+                options,
+                &Span::default(),
+            )?)),
+        };
+        result.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
+    }
+
+    /// Data block `i`, to hold, if its slot leads to the cache.
+    #[inline]
+    pub(crate) fn cached_block(&self, index: &Index, i: usize) -> Option<BlockPin> {
+        let cache = self.cache.as_ref()?;
+        let place = index.place(i);
+        place.prefetch();
+        let block = cache.get(&place.slot)?;
+        Some(BlockPin::Cached(block.into_handle(cache)))
+    }
+
+    /// Data block `i`, whose slot leads nowhere: from the cache, from `near`, or from the file.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn load_block(
+        &self,
+        index: &Index,
+        i: usize,
+        options: &BlockReadOptions,
+        near: &Span,
+    ) -> Result<BlockPin> {
+        let handle = index.handle(i);
+        let read = || self.fetcher.data_block(handle, options.verify_checksums, near);
+        let Some(cache) = &self.cache else {
+            return Ok(BlockPin::Owned(Arc::new(read()?)));
+        };
+        let key = CacheKey {
+            id: self.cache_id,
+            offset: handle.offset,
+        };
+        if let Some(block) = cache.lookup(key) {
+            index.place(i).slot.store(&block);
+            return Ok(BlockPin::Cached(block));
+        }
+        let block = read()?;
+        if !options.fill_cache {
+            return Ok(BlockPin::Owned(Arc::new(block)));
+        }
+        let charge = block.charge();
+        Ok(match cache.insert(key, block, charge, Priority::Low) {
+            Ok(block) => {
+                index.place(i).slot.store(&block);
+                BlockPin::Cached(block)
+            }
+            Err(block) => BlockPin::Owned(Arc::new(block)),
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! Opening a table: footer, metaindex, properties, dictionary and range deletions.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::comparator::Comparator;
+use base::internal_key;
+use base::{Error, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator};
+use rangedel::{FragmentedTombstones, RangeTombstone};
+use vfs::RandomAccessFile;
+
+use super::filter::FilterHandle;
+use super::{Lazy, Table, TableReadOptions};
+use crate::block::entries::Entries;
+use crate::block::{Block, KeyForm};
+use crate::fetch::{BlockFetcher, Span};
+use crate::format::{BlockHandle, FOOTER_LEN, Footer, meta};
+use crate::properties::{GLOBAL_SEQNO, TableProperties};
+
+/// How much of the end of a file is read at once to open it: footer, metaindex, properties and often the index.
+const TAIL_LEN: u64 = 8 << 10;
+
+impl Table {
+    /// Opens a table. Reads its end, usually in one go; index and filter are left for later.
+    ///
+    /// Errors: `Corruption` naming file and offset; `NotSupported` for tables of other kinds, of format versions below
+    /// 2, or with a user-defined index alone; what the file system says. The size of the file is not compared with
+    /// anything: that is for whoever has a MANIFEST.
+    pub fn open(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Arc<Table>> {
+        let path = file.path().to_path_buf();
+        Table::open_file(file, options)
+            .map(Arc::new)
+            .map_err(|error| error.in_file(&path))
+    }
+
+    fn open_file(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Table> {
+        let len = file.len();
+        let tail_offset = len.saturating_sub(TAIL_LEN);
+        let mut tail = vec![0; (len - tail_offset) as usize];
+        file.read_exact_at(tail_offset, &mut tail)?;
+        let footer_offset = len.saturating_sub(FOOTER_LEN as u64);
+        let footer = Footer::decode(&tail, footer_offset)?;
+        let tail = Span {
+            offset: tail_offset,
+            bytes: tail,
+        };
+        let mut fetcher = BlockFetcher::new(file, &footer, footer_offset, tail);
+        let verify = options.verify_checksums;
+
+        let metaindex = read_metaindex(&fetcher, footer.metaindex, verify)?;
+        let find = |name: &str| {
+            let entry = metaindex.iter().find(|entry| entry.0 == name.as_bytes());
+            entry.map(|entry| entry.1)
+        };
+        let properties_handle = find(meta::PROPERTIES).ok_or_else(|| {
+            Error::corruption("no properties block in the metaindex").at(footer.metaindex.offset)
+        })?;
+        let properties = read_properties(&fetcher, properties_handle, verify)
+            .map_err(|error| fetcher.in_block(error, properties_handle))?;
+        if properties.udi_is_primary_index != 0 {
+            return Err(Error::not_supported(
+                "table whose only index is a user-defined one",
+            ));
+        }
+        let index_handle = match footer.index {
+            Some(handle) => handle,
+            None => find(meta::INDEX).ok_or_else(|| {
+                Error::corruption("no index block in the metaindex").at(footer.metaindex.offset)
+            })?,
+        };
+
+        let global_seqno = global_seqno(&properties, options.largest_seqno)
+            .map_err(|error| error.at(properties_handle.offset))?;
+        let order = options.cmp.user().clone();
+        let lacks_timestamps = order.timestamp_size() > 0 && !properties.user_defined_timestamps_persisted;
+        let (stored_order, missing) = match lacks_timestamps {
+            true => (without_timestamps(&order), order.timestamp_size()),
+            false => (order.clone(), 0),
+        };
+        let form = KeyForm::new(global_seqno, missing);
+
+        if let Some(handle) = find(meta::COMPRESSION_DICT) {
+            let dictionary = fetcher.raw(handle, verify)?;
+            fetcher.set_dictionary(dictionary.into());
+        }
+        let range_tombstones = match find(meta::RANGE_DEL) {
+            Some(handle) => {
+                let block = fetcher.meta_block(handle, verify)?;
+                let tombstones =
+                    read_range_deletions(&block, &form).map_err(|error| fetcher.in_block(error, handle))?;
+                Arc::new(FragmentedTombstones::build(tombstones, &order))
+            }
+            None => FragmentedTombstones::empty(),
+        };
+
+        let filter_handle = match (find(meta::FULL_FILTER), find(meta::PARTITIONED_FILTER)) {
+            (Some(handle), _) => FilterHandle::Full(handle),
+            (None, Some(handle)) => FilterHandle::Partitioned(handle),
+            (None, None) => FilterHandle::None,
+        };
+        let filter_prefixes = options.prefix_extractor.filter(|extractor| {
+            properties.prefix_filtering != Some(false)
+                && properties.prefix_extractor() == Some(extractor.name().as_bytes())
+        });
+        fetcher.drop_tail();
+        Ok(Table {
+            filter_has_whole_keys: properties.whole_key_filtering != Some(false),
+            cache_id: options.cache.as_ref().map_or(0, |cache| cache.new_id()),
+            cache: options.cache,
+            fetcher,
+            footer,
+            metaindex,
+            index_handle,
+            properties,
+            cmp: options.cmp,
+            stored_order,
+            form,
+            range_tombstones,
+            index: Lazy::new(),
+            filter: Lazy::new(),
+            filter_handle,
+            filter_prefixes,
+            file_number: options.file_number,
+            verify_checksums: verify,
+        })
+    }
+}
+
+/// The entries of a metaindex block.
+fn read_metaindex(
+    fetcher: &BlockFetcher,
+    handle: BlockHandle,
+    verify: bool,
+) -> Result<Vec<(Vec<u8>, BlockHandle)>> {
+    let block = fetcher.meta_block(handle, verify)?;
+    let mut entries = Entries::new(&block);
+    let mut read = || {
+        let mut found = Vec::new();
+        while let Some(entry) = entries.next()? {
+            let handle = BlockHandle::decode(&mut base::coding::Reader::new(entry.value))
+                .map_err(|error| error.offset_by(entry.value_offset as u64))?;
+            found.push((entry.key.to_vec(), handle));
+        }
+        Ok(found)
+    };
+    read().map_err(|error| fetcher.in_block(error, handle))
+}
+
+/// The properties. Old-style ingestion wrote the global sequence number into them and left the checksum as it was, which
+/// is over zeros in its place.
+pub(crate) fn read_properties(
+    fetcher: &BlockFetcher,
+    handle: BlockHandle,
+    verify: bool,
+) -> Result<TableProperties> {
+    let block = fetcher.meta_block(handle, false)?;
+    let mut entries = Entries::new(&block);
+    let mut global_seqno_at = None;
+    let mut found = Vec::new();
+    let mut read = || -> Result<()> {
+        while let Some(entry) = entries.next()? {
+            if entry.key == GLOBAL_SEQNO.as_bytes() {
+                global_seqno_at = Some(entry.value_offset..entry.value_offset + entry.value.len());
+            }
+            found.push((entry.key.to_vec(), entry.value.to_vec()));
+        }
+        Ok(())
+    };
+    let read = read();
+    if verify {
+        let (mut contents, trailer) = fetcher.stored(handle)?;
+        if !fetcher.verifies(handle, &contents, &trailer) {
+            let as_written = global_seqno_at
+                .filter(|range| trailer[0] == 0 && range.end <= contents.len())
+                .is_some_and(|range| {
+                    contents[range].fill(0);
+                    fetcher.verifies(handle, &contents, &trailer)
+                });
+            if !as_written {
+                fetcher.verify(handle)?;
+            }
+        }
+    }
+    read?;
+    TableProperties::from_entries(found.iter().map(|(name, value)| (&name[..], &value[..])))
+}
+
+/// The sequence number all keys of an ingested table have, if it is one.
+pub(super) fn global_seqno(
+    properties: &TableProperties,
+    largest_seqno: Option<SeqNo>,
+) -> Result<Option<SeqNo>> {
+    let stored = properties.external_sst_file_global_seqno;
+    let version = match (properties.external_sst_file_version, stored) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => {
+            return Err(Error::corruption(
+                "external sst file without version has a global sequence number",
+            ));
+        }
+        (Some(version), _) => version,
+    };
+    if version < 2 {
+        return match (version, stored) {
+            (1, None) => Ok(None),
+            _ => Err(Error::corruption(format!(
+                "external sst file of version {version} with global sequence number {stored:?}"
+            ))),
+        };
+    }
+    let stored = stored.unwrap_or(0);
+    let seqno = match largest_seqno {
+        Some(largest) if stored == 0 => largest,
+        Some(largest) if stored != largest => {
+            return Err(Error::corruption(format!(
+                "external sst file has global sequence number {stored}, MANIFEST says {largest}"
+            )));
+        }
+        _ => stored,
+    };
+    if seqno > MAX_SEQNO {
+        return Err(Error::corruption(format!(
+            "external sst file has global sequence number {seqno}, above the highest"
+        )));
+    }
+    Ok(Some(seqno))
+}
+
+/// The range deletions of a block, in the order they stand there, which may be any.
+fn read_range_deletions(block: &Block, form: &KeyForm) -> Result<Vec<RangeTombstone>> {
+    let mut entries = Entries::new(block);
+    let mut tombstones = Vec::new();
+    while let Some(entry) = entries.next()? {
+        let bad = |error: Error| error.at(entry.offset as u64);
+        let key = ParsedInternalKey::parse(entry.key).map_err(bad)?;
+        if key.kind != Kind::RangeDeletion {
+            return Err(bad(Error::corruption(format!(
+                "entry of kind {:?} among range deletions",
+                key.kind
+            ))));
+        }
+        let with_timestamp = |user_key: &[u8]| {
+            let mut user_key = user_key.to_vec();
+            user_key.resize(user_key.len() + form.timestamp_size(), 0);
+            user_key
+        };
+        tombstones.push(RangeTombstone {
+            start: with_timestamp(key.user_key),
+            end: with_timestamp(entry.value),
+            seqno: form.trailer(internal_key::trailer(entry.key)) >> 8,
+        });
+    }
+    Ok(tombstones)
+}
+
+/// The order of keys from which the timestamps were cut off.
+fn without_timestamps(order: &UserComparator) -> UserComparator {
+    match order {
+        UserComparator::BytewiseU64Ts => UserComparator::Bytewise,
+        UserComparator::ReverseBytewiseU64Ts => UserComparator::ReverseBytewise,
+        UserComparator::Custom(custom) => UserComparator::Custom(Arc::new(MinimumTimestamps(custom.clone()))),
+        UserComparator::Bytewise | UserComparator::ReverseBytewise => order.clone(),
+    }
+}
+
+/// A user's order over keys that all have the minimum timestamp and do not hold it. Copies both keys for each comparison:
+/// a user's order knows no other kind of key.
+struct MinimumTimestamps(Arc<dyn Comparator>);
+
+impl Comparator for MinimumTimestamps {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let with_timestamp = |key: &[u8]| {
+            let mut key = key.to_vec();
+            key.resize(key.len() + self.0.timestamp_size(), 0);
+            key
+        };
+        self.0.compare(&with_timestamp(a), &with_timestamp(b))
+    }
+}
