@@ -131,7 +131,14 @@ fn l0_goes_by_sequence_numbers_where_epochs_are_missing() {
     assert!(error(&base, &[adding([(0, file(10, b"a", b"b", (6, 8)))])]).contains("is not known"));
     // An ingested file has one sequence number, between those of its neighbours or 0.
     assert!(build(&base, &[adding([(0, file(10, b"a", b"b", (13, 13)))])]).is_ok());
-    assert!(build(&base, &[adding([(0, file(10, b"a", b"b", (0, 0)))])]).is_ok());
+    let zeros = [
+        (0, file(10, b"a", b"b", (0, 0))),
+        (0, file(11, b"a", b"b", (0, 0))),
+    ];
+    assert_eq!(
+        numbers(&build(&base, &[adding(zeros)]).unwrap(), 0),
+        [8, 6, 7, 9, 11, 10]
+    );
     assert!(error(&base, &[adding([(0, file(10, b"a", b"b", (12, 12)))])]).contains("is not known"));
     assert_eq!(base.next_epoch_number(), None);
 }

@@ -217,6 +217,17 @@ fn what_may_be_ignored_is_kept_and_what_may_not_is_refused() {
         Temperature(0x77)
     );
     assert!(error(&format!("{file} 09 02 0404 01")).contains("wrong size"));
+    // 0 is RocksDB's word for no epoch, no blob file, no id.
+    let zeros = decode(&format!("{file} 0d 01 00 04 01 00 0c 10 {} 01", "00".repeat(16)));
+    let file_of_zeros = &zeros.new_files[0].1;
+    assert_eq!(
+        (
+            file_of_zeros.epoch_number,
+            file_of_zeros.oldest_blob_file_number,
+            file_of_zeros.unique_id
+        ),
+        (None, None, None)
+    );
     assert!(error(&format!("{file} 41 01 04 01")).contains("path_id"));
     assert!(error(&format!("{file} 0c 02 0000 01")).contains("invalid unique id"));
     assert!(error(&format!("{file} 0d 00 01")).contains("invalid epoch number"));

@@ -219,6 +219,30 @@ fn numbers_only_grow() {
 }
 
 #[test]
+fn a_snapshot_tells_the_lowest_wal_to_keep_once() {
+    let keep = VersionEdit {
+        min_log_number_to_keep: Some(8),
+        ..VersionEdit::default()
+    };
+    let state = replay([start(), new_family(1, "one"), new_file(1, 10), keep]).unwrap();
+    let edits = manifest::snapshot_edits(&state);
+    let telling: Vec<_> = edits
+        .iter()
+        .filter(|edit| edit.min_log_number_to_keep.is_some())
+        .collect();
+    assert_eq!(telling.len(), 1);
+    assert_eq!(
+        (telling[0].column_family, telling[0].min_log_number_to_keep),
+        (0, Some(8))
+    );
+    let names: Vec<_> = edits
+        .iter()
+        .filter_map(|edit| edit.column_family_add.as_deref())
+        .collect();
+    assert_eq!(names, ["one"]);
+}
+
+#[test]
 fn wals_are_told_from_their_making_to_their_end() {
     let adding = |number, synced_size| VersionEdit {
         wal_additions: vec![WalAddition { number, synced_size }],
