@@ -8,7 +8,7 @@
 //! * [`key_prefixes`]: searching sorted keys by their first eight bytes
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
-//! * [`env`]: the only source of time and chance
+//! * [`mod@env`]: the only source of time and chance
 //! * [`filename`]: how the files of a database are named
 #![forbid(unsafe_code)]
 
