@@ -13,9 +13,12 @@ pub struct Modules {
 impl Modules {
     /// True for a file that only tests, benchmarks or examples see.
     pub fn is_test(&self, path: &str) -> bool {
-        self.tests.contains(path)
+        self.tests.contains(path) || TEST_CRATES.iter().any(|place| path.starts_with(place))
     }
 }
+
+/// Crates that nothing but tests uses.
+const TEST_CRATES: &[&str] = &["crates/dbtest/"];
 
 /// Folders of a crate whose files are roots, and whether they are tests.
 const ROOT_FOLDERS: &[(&str, bool)] = &[

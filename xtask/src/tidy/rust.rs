@@ -125,7 +125,9 @@ pub fn check(source: &Source) -> Vec<Finding> {
         if line.code.contains("#[ignore]") {
             add("ignore", at, "say why: #[ignore = \"…\"]".into());
         }
-        if let Some(name) = twin(&line.code) {
+        if !line.test
+            && let Some(name) = twin(&line.code)
+        {
             add(
                 "twin",
                 at,

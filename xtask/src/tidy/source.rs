@@ -195,8 +195,7 @@ fn mark_tests(lines: &mut [Line]) {
     let mut i = 0;
     while i < lines.len() {
         let code = lines[i].code.trim_start();
-        let is_test =
-            (code.starts_with("#[cfg(test)]") || code.starts_with("#[cfg(all(test")) && !lines[i].test;
+        let is_test = needs_test(code) && !lines[i].test;
         if !is_test {
             i += 1;
             continue;
@@ -205,6 +204,15 @@ fn mark_tests(lines: &mut [Line]) {
         lines[i..=end].iter_mut().for_each(|line| line.test = true);
         i = end + 1;
     }
+}
+
+/// True for a `#[cfg(…)]` that holds in tests only, as far as one line shows.
+fn needs_test(code: &str) -> bool {
+    let Some(rest) = code.strip_prefix("#[cfg(") else {
+        return false;
+    };
+    let condition = rest.split(")]").next().unwrap_or(rest).replace("not(test)", "");
+    !condition.starts_with("any(") && word_at(&condition, "test").is_some()
 }
 
 /// The line on which the item ends whose attributes begin on line `start`.
@@ -286,6 +294,26 @@ mod tests {
                 .iter()
                 .all(|line| line.test)
         );
+    }
+
+    #[test]
+    fn conditions_of_tests() {
+        for yes in [
+            "#[cfg(test)]",
+            "#[cfg(all(not(loom), test))]",
+            "#[cfg(all(test, unix))] mod a;",
+        ] {
+            assert!(needs_test(yes), "{yes}");
+        }
+        for no in [
+            "#[cfg(not(test))]",
+            "#[cfg(any(test, loom))]",
+            "#[cfg(testing)]",
+            "#[test]",
+            "cfg(test)",
+        ] {
+            assert!(!needs_test(no), "{no}");
+        }
     }
 
     #[test]
