@@ -1,7 +1,7 @@
 //! Memory that is handed out piece by piece from any thread and given back all at once.
 //!
-//! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the skip list, which
-//! searches walk, and one for values, which they do not. Kept apart, the nodes of a 64 MiB memtable of small values fit the processor's last cache.
+//! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the tree, which
+//! searches walk, and one for entries, of which a search reads few. Kept apart, nodes are dense in cache lines and pages.
 //!
 //! Chunks start small and double up to the block size, so that the memtable of an idle column family costs next to nothing.
 
@@ -10,8 +10,10 @@ use std::ptr::{self, NonNull};
 
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering};
 
-/// Alignment of everything in the region for nodes.
-pub(crate) const NODE_ALIGN: usize = if cfg!(loom) { 64 } else { 16 };
+/// Alignment of pieces for nodes, and of chunks: a cache line.
+const NODE_ALIGN: usize = 64;
+/// Alignment of pieces for entries.
+const ENTRY_ALIGN: usize = 4;
 
 const FIRST_CHUNK: usize = 2 << 10;
 
@@ -32,7 +34,7 @@ struct Region {
 
 pub(crate) struct Arena {
     nodes: Region,
-    values: Region,
+    entries: Region,
     /// Bytes taken from the allocator.
     allocated: AtomicUsize,
     block_size: usize,
@@ -52,7 +54,7 @@ impl Arena {
             nodes: Region {
                 current: AtomicPtr::new(ptr::null_mut()),
             },
-            values: Region {
+            entries: Region {
                 current: AtomicPtr::new(ptr::null_mut()),
             },
             allocated: AtomicUsize::new(0),
@@ -67,16 +69,16 @@ impl Arena {
         self.allocated.load(Ordering::Relaxed)
     }
 
-    /// `len` bytes, aligned to [`NODE_ALIGN`], that nobody else has and that stay until the arena drops. Uninitialised.
+    /// `len` bytes, aligned to a cache line, that nobody else has and that stay until the arena drops. Uninitialised.
     #[inline]
     pub(crate) fn allocate_node(&self, len: usize) -> NonNull<u8> {
         self.allocate(&self.nodes, len.next_multiple_of(NODE_ALIGN))
     }
 
-    /// `len` bytes of any alignment, otherwise as for nodes.
+    /// `len` bytes, aligned to four, otherwise as for nodes.
     #[inline]
-    pub(crate) fn allocate_value(&self, len: usize) -> NonNull<u8> {
-        self.allocate(&self.values, len)
+    pub(crate) fn allocate_entry(&self, len: usize) -> NonNull<u8> {
+        self.allocate(&self.entries, len.next_multiple_of(ENTRY_ALIGN))
     }
 
     #[inline]

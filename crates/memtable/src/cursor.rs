@@ -1,36 +1,38 @@
 //! A cursor over a memtable.
 
-use std::ptr::{self, NonNull};
+use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use base::internal_key::{trailer, user_key};
 use base::{Cursor, Result};
 
+use crate::entry::{Entry, Target};
 use crate::memtable::{Memtable, PinnedValue};
-use crate::skiplist::{Node, Splice};
+use crate::tree::{Place, found};
 
-/// Walks the entries of a memtable, which it keeps alive. Entries added while it lives appear where they belong.
-///
-/// `next` follows a pointer. `prev` searches, from near the place of the `prev` before, so that walking backwards costs little more.
+/// Entries ahead that a walk asks for.
+const AHEAD: usize = 4;
+
+/// Walks the entries of a memtable, which it keeps alive. Entries added while it lives may appear where they belong, or not.
 pub struct MemtableCursor {
     table: Arc<Memtable>,
-    /// Of `table`; null while not valid.
-    node: *const Node,
-    /// Where `prev` last was. Made by the first `prev`.
-    near: Option<Box<Splice>>,
+    /// Of `table`.
+    place: Place,
+    /// The entry at the place; none while not valid.
+    entry: Option<NonNull<Entry>>,
 }
 
-// SAFETY: the pointers lead to nodes of `table`, which are only read, and `table` may be sent between threads.
+// SAFETY: the pointers lead to nodes and entries of `table`, which may be sent between threads.
 unsafe impl Send for MemtableCursor {}
-// SAFETY: shared access only reads the node.
+// SAFETY: shared access only reads the entry.
 unsafe impl Sync for MemtableCursor {}
 
 impl MemtableCursor {
     pub(crate) fn new(table: Arc<Memtable>) -> MemtableCursor {
         MemtableCursor {
             table,
-            node: ptr::null(),
-            near: None,
+            place: Place::NONE,
+            entry: None,
         }
     }
 
@@ -45,73 +47,73 @@ impl MemtableCursor {
     }
 
     #[inline]
-    fn current(&self) -> NonNull<Node> {
-        NonNull::new(self.node.cast_mut()).expect("a valid cursor")
+    fn current(&self) -> NonNull<Entry> {
+        self.entry.expect("a valid cursor")
     }
 
-    /// The last node before the place in the order, or null.
-    fn last_before(&mut self, user_key: &[u8], trailer: u64) -> *const Node {
-        let list = self.table.list();
-        let near = self.near.get_or_insert_with(|| Box::new(Splice::new()));
-        list.last_before_near(&list.target(user_key, trailer), near)
+    /// To a place of the cursor's table.
+    #[inline]
+    fn go(&mut self, place: Place) {
+        self.place = place;
+        // SAFETY: the callers got it from this tree.
+        self.entry = found(unsafe { self.table.tree().entry(&place) });
     }
 }
 
 impl Cursor for MemtableCursor {
     #[inline]
     fn valid(&self) -> bool {
-        !self.node.is_null()
+        self.entry.is_some()
     }
 
     fn seek_to_first(&mut self) {
-        self.node = self.table.list().first();
+        self.go(self.table.tree().first());
     }
 
     fn seek_to_last(&mut self) {
-        self.node = self.table.list().last();
+        self.go(self.table.tree().last());
     }
 
     fn seek(&mut self, target: &[u8]) {
-        let list = self.table.list();
-        self.node = list.first_at_or_after(&list.target(user_key(target), trailer(target)));
+        self.go(self.table.tree().first_at_or_after(&Target::of(target)));
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) {
-        let before = self.last_before(user_key(target), trailer(target));
-        let list = self.table.list();
-        let behind = match before.is_null() {
-            true => list.first(),
-            // SAFETY: a node of the cursor's own list.
-            false => unsafe { list.next(before) },
-        };
-        // SAFETY: a node of the list, and not the head.
-        let met = !behind.is_null()
-            && unsafe { list.is_at(behind, &list.target(user_key(target), trailer(target))) };
-        self.node = if met { behind } else { before };
+        self.go(self.table.tree().last_up_to(&Target::of(target)));
     }
 
     #[inline]
     fn next(&mut self) {
-        // SAFETY: a node of the cursor's own list.
-        self.node = unsafe { self.table.list().next(self.current().as_ptr()) };
+        self.current();
+        // SAFETY: the place is of the cursor's own tree, and at an entry.
+        unsafe {
+            let place = self.table.tree().next(&self.place);
+            self.table.tree().prefetch_ahead(&self.place, &place, AHEAD);
+            self.go(place);
+        }
     }
 
+    #[inline]
     fn prev(&mut self) {
-        // SAFETY: a node of the cursor's own table, which outlives this call; what it points to is never written.
-        let key = unsafe { Node::key(self.current().as_ptr()) };
-        self.node = self.last_before(user_key(key), trailer(key));
+        self.current();
+        // SAFETY: as in `next`.
+        unsafe {
+            let place = self.table.tree().prev(&self.place);
+            self.table.tree().prefetch_behind(&self.place, &place, AHEAD);
+            self.go(place);
+        }
     }
 
     #[inline]
     fn key(&self) -> &[u8] {
-        // SAFETY: the node is of `table`, which lives as long as the borrow of `self`.
-        unsafe { Node::key(self.current().as_ptr()) }
+        // SAFETY: the entry is of `table`, which lives as long as the borrow of `self`.
+        unsafe { Entry::key(self.current().as_ptr()) }
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
         // SAFETY: as in `key`.
-        unsafe { Node::value(self.current().as_ptr()) }
+        unsafe { Entry::value(self.current().as_ptr()) }
     }
 
     #[inline]
@@ -120,8 +122,8 @@ impl Cursor for MemtableCursor {
     }
 }
 
-impl std::fmt::Debug for MemtableCursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for MemtableCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemtableCursor")
             .field("table", &self.table)
             .field("valid", &self.valid())

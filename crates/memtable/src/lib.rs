@@ -1,16 +1,20 @@
-//! The in-memory table: an arena, a concurrent skip list, and range tombstones.
+//! The in-memory table: an arena, a concurrent tree of prefixes, and range tombstones.
 //!
 //! * `arena`: memory handed out piece by piece, given back all at once
-//! * `prefix`: eight bytes that stand for a key
-//! * `skiplist`: the list itself; its head comment says why it is sound and what makes it fast
+//! * `entry`: an entry in the arena, and places in the order
+//! * `prefix`: four bytes that stand for a key
+//! * `node`: slots written once, and the word that orders them
+//! * `tree`: the tree itself; its head comment says what makes it fast and why it is sound
 //! * [`Memtable`], [`MemtableCursor`]: what the engine uses
 
 mod arena;
 mod cursor;
+mod entry;
 mod memtable;
+mod node;
 mod prefix;
-mod skiplist;
 mod sync;
+mod tree;
 
 pub use cursor::MemtableCursor;
 pub use memtable::{Memtable, MemtableOptions, PinnedValue, Value};

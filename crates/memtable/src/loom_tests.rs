@@ -1,1 +1,250 @@
+//! Every interleaving of insertions, splits and reads in small trees, whose nodes have four slots here.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p esker-memtable --release loom`
 
+use std::sync::Arc;
+
+use base::internal_key::{pack_trailer, user_key};
+use base::{InternalComparator, Kind, MAX_SEQNO, UserComparator};
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use crate::arena::Arena;
+use crate::entry::{Entry, Target};
+use crate::tree::{Near, Tree, found};
+
+/// All keys begin with the same bytes, so that nodes come to skip some.
+fn key(n: u8) -> [u8; 3] {
+    [b'k', b'0' + n / 10, b'0' + n % 10]
+}
+
+fn number(key: &[u8]) -> u8 {
+    (key[1] - b'0') * 10 + key[2] - b'0'
+}
+
+fn trailer() -> u64 {
+    pack_trailer(1, Kind::Value as u8)
+}
+
+struct Fixture {
+    tree: Tree,
+}
+
+impl Fixture {
+    /// A tree of these keys.
+    fn new(keys: &[u8]) -> Arc<Fixture> {
+        let cmp = InternalComparator::new(UserComparator::Bytewise);
+        let fixture = Fixture {
+            tree: Tree::new(cmp, Arena::new(4 << 10)),
+        };
+        for &n in keys {
+            assert!(fixture.insert(n));
+        }
+        Arc::new(fixture)
+    }
+
+    fn insert(&self, n: u8) -> bool {
+        self.tree.insert(&key(n), trailer(), &[n], &mut Near::new())
+    }
+
+    fn has(&self, n: u8) -> bool {
+        let key = key(n);
+        let target = Target {
+            user_key: &key,
+            trailer: pack_trailer(MAX_SEQNO, 0xff),
+        };
+        let place = self.tree.first_version(&target);
+        // SAFETY: the place is of this tree.
+        let entry = found(unsafe { self.tree.entry(&place) });
+        if let Some(entry) = entry {
+            // SAFETY: an entry of this tree.
+            unsafe {
+                assert_eq!(user_key(Entry::key(entry.as_ptr())), key);
+                assert_eq!(Entry::value(entry.as_ptr()), [n]);
+            }
+        }
+        entry.is_some()
+    }
+
+    /// All keys, met forwards and then backwards.
+    fn walk(&self) -> Vec<u8> {
+        let mut keys = Vec::new();
+        let mut place = self.tree.first();
+        // SAFETY: places come from this tree, and are at entries where they are used.
+        unsafe {
+            while let Some(entry) = found(self.tree.entry(&place)) {
+                keys.push(number(Entry::key(entry.as_ptr())));
+                place = self.tree.next(&place);
+            }
+        }
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+        keys
+    }
+
+    fn walk_back(&self) -> Vec<u8> {
+        let mut keys = Vec::new();
+        let mut place = self.tree.last();
+        // SAFETY: as in `walk`.
+        unsafe {
+            while let Some(entry) = found(self.tree.entry(&place)) {
+                keys.push(number(Entry::key(entry.as_ptr())));
+                place = self.tree.prev(&place);
+            }
+        }
+        keys.reverse();
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+        keys
+    }
+
+    /// After all threads have ended.
+    fn check(&self, mut keys: Vec<u8>) {
+        keys.sort();
+        assert_eq!(self.walk(), keys);
+        assert_eq!(self.walk_back(), keys);
+        assert!(keys.iter().all(|&n| self.has(n)));
+    }
+}
+
+fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 50_000;
+    builder.check(run);
+}
+
+/// Two threads each add keys to a tree of `before`; then all are there.
+fn two_writers(preemptions: usize, before: &'static [u8], one: &'static [u8], other: &'static [u8]) {
+    model(preemptions, move || {
+        let fixture = Fixture::new(before);
+        let writer = {
+            let fixture = fixture.clone();
+            thread::spawn(move || {
+                for &n in one {
+                    assert!(fixture.insert(n));
+                    assert!(fixture.has(n));
+                }
+            })
+        };
+        for &n in other {
+            assert!(fixture.insert(n));
+            assert!(fixture.has(n));
+        }
+        writer.join().unwrap();
+        fixture.check([before, one, other].concat());
+    });
+}
+
+/// A reader sees what was there, and what a writer said was there, in order.
+fn writer_and_reader(preemptions: usize, before: &'static [u8], added: &'static [u8]) {
+    model(preemptions, move || {
+        let fixture = Fixture::new(before);
+        let done = Arc::new(AtomicUsize::new(0));
+        let writer = {
+            let (fixture, done) = (fixture.clone(), done.clone());
+            thread::spawn(move || {
+                for (i, &n) in added.iter().enumerate() {
+                    assert!(fixture.insert(n));
+                    done.store(i + 1, Ordering::Release);
+                }
+            })
+        };
+        let there = [before, &added[..done.load(Ordering::Acquire)]].concat();
+        assert!(there.iter().all(|&n| fixture.has(n)));
+        let walk = fixture.walk();
+        assert!(there.iter().all(|n| walk.contains(n)), "{there:?} {walk:?}");
+        let walk = fixture.walk_back();
+        assert!(there.iter().all(|n| walk.contains(n)), "{there:?} {walk:?}");
+        writer.join().unwrap();
+        fixture.check([before, added].concat());
+    });
+}
+
+#[test]
+fn one_leaf_takes_in_from_two_threads() {
+    two_writers(4, &[], &[10, 30], &[20]);
+}
+
+#[test]
+fn an_entry_is_taken_from_one_of_two_threads() {
+    model(4, || {
+        let fixture = Fixture::new(&[5]);
+        let writer = {
+            let fixture = fixture.clone();
+            thread::spawn(move || fixture.insert(7))
+        };
+        let mine = fixture.insert(7);
+        assert_ne!(mine, writer.join().unwrap());
+        fixture.check(vec![5, 7]);
+    });
+}
+
+#[test]
+fn a_closed_root_leaf_is_split_by_two_threads() {
+    two_writers(3, &[30, 10, 40, 20], &[15], &[35]);
+}
+
+#[test]
+fn a_closed_leaf_is_split_by_two_threads() {
+    // Leaves of [10 20 ...] and [30 40 50 60], the second closed.
+    two_writers(3, &[30, 10, 40, 20, 60, 50], &[45], &[35]);
+}
+
+#[test]
+fn ascending_keys_from_two_threads() {
+    two_writers(3, &[10, 20, 30, 40], &[50], &[60]);
+}
+
+#[test]
+fn descending_keys_from_two_threads() {
+    two_writers(3, &[40, 30, 20, 19], &[10], &[5]);
+}
+
+#[test]
+fn a_closed_inner_node_is_split_by_two_threads() {
+    // Four leaves of two or more under one root.
+    two_writers(2, &INNER, &[52], &[56]);
+}
+
+/// Closes the root, and the leaf of the fifties.
+const INNER: [u8; 14] = [50, 10, 60, 20, 70, 80, 30, 40, 90, 25, 57, 54, 22, 53];
+
+#[test]
+fn a_closed_inner_node_is_split_in_two_places() {
+    two_writers(2, &INNER, &[52], &[21]);
+}
+
+#[test]
+fn readers_of_a_leaf_being_split() {
+    writer_and_reader(3, &[30, 10, 40, 20], &[25]);
+    writer_and_reader(3, &[30, 10, 40, 20, 60, 50], &[45]);
+}
+
+#[test]
+fn readers_of_an_inner_node_being_split() {
+    writer_and_reader(2, &INNER, &[52]);
+}
+
+#[test]
+fn readers_of_ascending_keys() {
+    writer_and_reader(3, &[10, 20, 30, 40], &[50, 60]);
+}
+
+#[test]
+fn the_arena_gives_each_piece_to_one() {
+    model(4, || {
+        let arena = Arc::new(Arena::new(2 << 10));
+        let take = |arena: &Arena| [400, 500, 400].map(|len| (arena.allocate_entry(len).addr().get(), len));
+        let other = {
+            let arena = arena.clone();
+            thread::spawn(move || take(&arena))
+        };
+        let mut pieces = [take(&arena), other.join().unwrap()].concat();
+        pieces.sort();
+        assert!(
+            pieces.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
+            "{pieces:?}"
+        );
+        assert_eq!(arena.memory_usage() % (1 << 10), 0);
+        assert!((2600..=8 << 10).contains(&arena.memory_usage()));
+    });
+}

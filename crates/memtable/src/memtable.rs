@@ -13,8 +13,8 @@ use rangedel::MemTombstones;
 
 use crate::arena::Arena;
 use crate::cursor::MemtableCursor;
-use crate::prefix::{PrefixRule, big_endian};
-use crate::skiplist::{MAX_HEIGHT, Node, SkipList, Splice};
+use crate::entry::{Entry, Target};
+use crate::tree::{Near, Tree, found};
 
 /// How a memtable is laid out.
 #[derive(Clone, Debug)]
@@ -22,20 +22,12 @@ pub struct MemtableOptions {
     /// Most bytes taken from the allocator at once (RocksDB's option of that name); chunks start at 2 KiB and double up to it. Larger values
     /// than a quarter of it get an allocation of their own. Default 1 MiB.
     pub arena_block_size: usize,
-    /// What most user keys are expected to begin with. Searches tell keys apart by the eight bytes behind it, so a guess that fits
-    /// makes them faster, and one that does not makes them slower, never wrong. [`Memtable::common_prefix`] of the memtable before is a good one.
-    /// Default empty.
-    pub common_prefix: Vec<u8>,
-    /// Seed of the tower heights. Default 0.
-    pub seed: u64,
 }
 
 impl Default for MemtableOptions {
     fn default() -> MemtableOptions {
         MemtableOptions {
             arena_block_size: 1 << 20,
-            common_prefix: Vec::new(),
-            seed: 0,
         }
     }
 }
@@ -45,9 +37,8 @@ impl Default for MemtableOptions {
 /// Any number of threads add and read at the same time. Nothing is ever changed or removed; all of it goes when the memtable drops. What it
 /// is asked for is what was added before the question, and perhaps what is being added meanwhile: a reader's snapshot decides.
 pub struct Memtable {
-    list: SkipList,
+    tree: Tree,
     tombstones: MemTombstones,
-    seed: u64,
     counters: Counters,
 }
 
@@ -61,22 +52,20 @@ struct Counters {
     first_seqno: AtomicU64,
 }
 
-/// Splices a thread keeps, each for one memtable at a time: a thread that writes to a few column families in turn finds its place in
+/// Places a thread remembers, each in one memtable at a time: a thread that writes to a few column families in turn finds its place in
 /// each.
-const SPLICES: usize = 4;
+const PLACES: usize = 4;
 
 thread_local! {
-    static NEAR: RefCell<[Splice; SPLICES]> = const { RefCell::new([const { Splice::new() }; SPLICES]) };
+    static NEAR: RefCell<[Near; PLACES]> = const { RefCell::new([const { Near::new() }; PLACES]) };
 }
 
 impl Memtable {
     /// An empty memtable.
     pub fn new(cmp: InternalComparator, options: MemtableOptions) -> Memtable {
-        let rule = PrefixRule::new(cmp.user(), &options.common_prefix);
         Memtable {
             tombstones: MemTombstones::new(cmp.user().clone()),
-            list: SkipList::new(cmp, Arena::new(options.arena_block_size), rule),
-            seed: options.seed,
+            tree: Tree::new(cmp, Arena::new(options.arena_block_size)),
             counters: Counters {
                 entries: AtomicU64::new(0),
                 deletes: AtomicU64::new(0),
@@ -88,13 +77,13 @@ impl Memtable {
 
     /// The order of its keys.
     pub fn comparator(&self) -> &InternalComparator {
-        self.list.comparator()
+        self.tree.comparator()
     }
 
     /// Adds an entry. False, and nothing is added, if there is one of the same user key and sequence number, whatever its kind.
     ///
     /// [`Kind::RangeDeletion`] deletes from `user_key` up to `value`, exclusive, and goes to [`range_tombstones`](Self::range_tombstones);
-    /// that is never refused. Keys that come in order, forwards or backwards, cost O(1) a thread, others a search.
+    /// that is never refused. Keys that come in order, forwards or backwards, cost O(1), others a search.
     ///
     /// # Panics
     /// If key or value have 4 GiB or more, which no write batch can hold.
@@ -103,16 +92,13 @@ impl Memtable {
             self.tombstones.add(user_key, value, seqno);
         } else {
             let trailer = pack_trailer(seqno, kind as u8);
-            let height = self.height(user_key, trailer);
-            let added = NEAR.with(|near| match near.try_borrow_mut() {
-                Ok(mut splices) => {
-                    let splice = &mut splices[self.list.identity() as usize % SPLICES];
-                    self.list.insert(user_key, trailer, value, height, splice)
+            let added = NEAR.with(|places| match places.try_borrow_mut() {
+                Ok(mut places) => {
+                    let near = &mut places[self.tree.identity() as usize % PLACES];
+                    self.tree.insert(user_key, trailer, value, near)
                 }
                 // A comparator of the user's own that writes into a memtable.
-                Err(_) => self
-                    .list
-                    .insert(user_key, trailer, value, height, &mut Splice::new()),
+                Err(_) => self.tree.insert(user_key, trailer, value, &mut Near::new()),
             });
             if !added {
                 return false;
@@ -130,17 +116,6 @@ impl Memtable {
         true
     }
 
-    /// Levels of a new tower: one more with each toss of a coin, and the same again for the same entry and seed.
-    #[inline]
-    fn height(&self, user_key: &[u8], trailer: u64) -> usize {
-        // A batch may give many keys one sequence number, and keys often differ in their last bytes alone.
-        let tail = big_endian(&user_key[user_key.len().saturating_sub(8)..]);
-        let mut mixed = (trailer ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ tail;
-        mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        (1 + (mixed >> 32).trailing_zeros() as usize).min(MAX_HEIGHT)
-    }
-
     /// Calls `visit` with every entry of `user_key` that a reader at `snapshot` sees, newest first, until it breaks.
     /// Takes no lock and allocates nothing. Range tombstones are not looked at.
     ///
@@ -153,15 +128,14 @@ impl Memtable {
         snapshot: SeqNo,
         mut visit: impl FnMut(SeqNo, Kind, Value<'a>) -> ControlFlow<()>,
     ) {
-        let target = self
-            .list
-            .target(user_key, pack_trailer(snapshot.min(MAX_SEQNO), 0xff));
-        let mut node = self.list.first_version(&target);
-        while let Some(found) = NonNull::new(node.cast_mut()) {
-            let value = Value {
-                table: self,
-                node: found,
-            };
+        let target = Target {
+            user_key,
+            trailer: pack_trailer(snapshot.min(MAX_SEQNO), 0xff),
+        };
+        let mut place = self.tree.first_version(&target);
+        // SAFETY: the places are of this tree, and at entries of the target's user key.
+        while let Some(entry) = found(unsafe { self.tree.entry(&place) }) {
+            let value = Value { table: self, entry };
             let trailer = trailer(value.internal_key());
             // Of another timestamp's entries any sequence number may come.
             if trailer <= target.trailer {
@@ -170,8 +144,8 @@ impl Memtable {
                     return;
                 }
             }
-            // SAFETY: the node is of this list and has the target's user key.
-            node = unsafe { self.list.next_version(found.as_ptr(), &target) };
+            // SAFETY: as above.
+            place = unsafe { self.tree.next_version(&place, &target) };
         }
     }
 
@@ -193,7 +167,7 @@ impl Memtable {
         } else {
             self.tombstones.memory_usage()
         };
-        self.list.arena.memory_usage() + tombstones
+        self.tree.arena.memory_usage() + tombstones
     }
 
     /// Entries added, without range tombstones.
@@ -227,20 +201,8 @@ impl Memtable {
         self.first_seqno().is_none()
     }
 
-    /// The bytes that its first and its last user key, and so all between, begin with: a guess for the memtable to come. Empty for an order
-    /// of the user's own, and where there is no more than one key to judge by.
-    pub fn common_prefix(&self) -> Vec<u8> {
-        let (first, last) = (self.list.first(), self.list.last());
-        if first.is_null() || first == last {
-            return Vec::new();
-        }
-        // SAFETY: both are nodes of this list, and not the head.
-        let [first, last] = [first, last].map(|node| user_key(unsafe { Node::key(node) }));
-        self.list.rule().common_prefix(first, last).to_vec()
-    }
-
-    pub(crate) fn list(&self) -> &SkipList {
-        &self.list
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 }
 
@@ -259,15 +221,15 @@ impl fmt::Debug for Memtable {
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     table: &'a Memtable,
-    node: NonNull<Node>,
+    entry: NonNull<Entry>,
 }
 
 impl<'a> Value<'a> {
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
-        // SAFETY: the node is of `table`, which lives for `'a`.
-        unsafe { Node::value(self.node.as_ptr()) }
+        // SAFETY: the entry is of `table`, which lives for `'a`.
+        unsafe { Entry::value(self.entry.as_ptr()) }
     }
 
     /// The user key as it was added, timestamp included.
@@ -279,7 +241,7 @@ impl<'a> Value<'a> {
     #[inline]
     fn internal_key(&self) -> &'a [u8] {
         // SAFETY: as in `bytes`.
-        unsafe { Node::key(self.node.as_ptr()) }
+        unsafe { Entry::key(self.entry.as_ptr()) }
     }
 
     /// The value together with the memtable it lies in.
@@ -291,7 +253,7 @@ impl<'a> Value<'a> {
             std::ptr::eq(self.table, Arc::as_ptr(table)),
             "a value is pinned through its own memtable only"
         );
-        PinnedValue::new(table.clone(), self.node)
+        PinnedValue::new(table.clone(), self.entry)
     }
 }
 
@@ -315,18 +277,18 @@ impl fmt::Debug for Value<'_> {
 pub struct PinnedValue {
     table: Arc<Memtable>,
     /// Of `table`.
-    node: NonNull<Node>,
+    entry: NonNull<Entry>,
 }
 
-// SAFETY: a node that is linked is only read, and `table` may be sent and shared.
+// SAFETY: an entry is only read, and `table` may be sent and shared.
 unsafe impl Send for PinnedValue {}
 // SAFETY: as above.
 unsafe impl Sync for PinnedValue {}
 
 impl PinnedValue {
-    /// `node` is one of `table`.
-    pub(crate) fn new(table: Arc<Memtable>, node: NonNull<Node>) -> PinnedValue {
-        PinnedValue { table, node }
+    /// `entry` is one of `table`.
+    pub(crate) fn new(table: Arc<Memtable>, entry: NonNull<Entry>) -> PinnedValue {
+        PinnedValue { table, entry }
     }
 
     /// The memtable it lies in.
@@ -340,8 +302,8 @@ impl Deref for PinnedValue {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the node is of `self.table`, which lives as long as the borrow of `self`.
-        unsafe { Node::value(self.node.as_ptr()) }
+        // SAFETY: the entry is of `self.table`, which lives as long as the borrow of `self`.
+        unsafe { Entry::value(self.entry.as_ptr()) }
     }
 }
 

@@ -1,16 +1,13 @@
-//! Eight bytes that stand for a key: where they differ, the keys differ the same way.
+//! Four bytes that stand for a key within a node: where they differ, the keys differ the same way.
 
 use base::UserComparator;
 
-/// How a memtable makes prefixes: a map from user keys to integers that never turns their order round.
-/// Where two prefixes are equal, the keys themselves decide.
-#[derive(Clone, Debug)]
+/// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys themselves decide.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PrefixRule {
     kind: Kind,
     /// Bytes of the timestamp at the end of each key, which the prefix leaves out.
     timestamp: usize,
-    /// What most keys are expected to begin with; the prefix is of what follows.
-    common: Box<[u8]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +19,7 @@ enum Kind {
 }
 
 impl PrefixRule {
-    pub(crate) fn new(cmp: &UserComparator, common: &[u8]) -> PrefixRule {
+    pub(crate) fn new(cmp: &UserComparator) -> PrefixRule {
         PrefixRule {
             kind: match cmp {
                 UserComparator::Bytewise | UserComparator::BytewiseU64Ts => Kind::Ascending,
@@ -30,54 +27,64 @@ impl PrefixRule {
                 UserComparator::Custom(_) => Kind::Unknown,
             },
             timestamp: cmp.timestamp_size(),
-            common: common.into(),
         }
     }
 
     #[inline]
-    pub(crate) fn prefix(&self, user_key: &[u8]) -> u64 {
-        let key = &user_key[..user_key.len().saturating_sub(self.timestamp)];
+    fn strip<'a>(&self, user_key: &'a [u8]) -> &'a [u8] {
+        &user_key[..user_key.len().saturating_sub(self.timestamp)]
+    }
+
+    /// Bytes that two keys, and so all keys between them, begin with. 0 in an order nothing is known of.
+    pub(crate) fn common_len(&self, first: &[u8], last: &[u8]) -> usize {
         match self.kind {
-            Kind::Ascending => self.ascending(key),
-            Kind::Descending => !self.ascending(key),
+            Kind::Unknown => 0,
+            _ => {
+                let pairs = self.strip(first).iter().zip(self.strip(last));
+                pairs.take_while(|(a, b)| a == b).count()
+            }
+        }
+    }
+
+    /// The prefix of a key from its byte `skip` on, among keys that all begin with the same `skip` bytes.
+    #[inline]
+    pub(crate) fn prefix(&self, user_key: &[u8], skip: usize) -> u32 {
+        match self.kind {
+            Kind::Ascending => big_endian(self.strip(user_key), skip),
+            Kind::Descending => !big_endian(self.strip(user_key), skip),
             Kind::Unknown => 0,
         }
     }
 
+    /// The same where some keys may not begin with the first `skip` bytes of `reference`: those before take the least prefix there is, and
+    /// those behind the greatest.
     #[inline]
-    fn ascending(&self, key: &[u8]) -> u64 {
-        if self.common.is_empty() {
-            return big_endian(key);
+    pub(crate) fn prefix_checked(&self, user_key: &[u8], skip: usize, reference: &[u8]) -> u32 {
+        let key = self.strip(user_key);
+        let common = &reference[..skip];
+        let ascending = match key.get(..skip) {
+            Some(start) if start == common => big_endian(key, skip),
+            _ if key < common => 0,
+            _ => u32::MAX,
+        };
+        match self.kind {
+            Kind::Ascending => ascending,
+            Kind::Descending => !ascending,
+            Kind::Unknown => 0,
         }
-        match key.get(..self.common.len()) {
-            Some(start) if *start == *self.common => big_endian(&key[self.common.len()..]),
-            // Outside: all such keys before, or all behind, those that begin with the common bytes.
-            _ if *key < *self.common => 0,
-            _ => u64::MAX,
-        }
-    }
-
-    /// What all keys from `first` to `last` begin with, as [`new`](Self::new) takes it for another memtable of this order.
-    pub(crate) fn common_prefix<'a>(&self, first: &'a [u8], last: &[u8]) -> &'a [u8] {
-        if matches!(self.kind, Kind::Unknown) {
-            return &[];
-        }
-        let [first_key, last_key] = [first, last].map(|key| key.len().saturating_sub(self.timestamp));
-        let shared = first[..first_key].iter().zip(&last[..last_key]);
-        &first[..shared.take_while(|(a, b)| a == b).count()]
     }
 }
 
-/// The first eight bytes, as if zeros followed the end.
+/// Four bytes from `skip` on, as if zeros followed the end.
 #[inline]
-pub(crate) fn big_endian(key: &[u8]) -> u64 {
-    match key.first_chunk() {
-        Some(&chunk) => u64::from_be_bytes(chunk),
-        None => {
-            let mut chunk = [0; 8];
-            chunk[..key.len()].copy_from_slice(key);
-            u64::from_be_bytes(chunk)
-        }
+fn big_endian(key: &[u8], skip: usize) -> u32 {
+    let rest = key.get(skip..).unwrap_or_default();
+    match rest.first_chunk() {
+        Some(&chunk) => u32::from_be_bytes(chunk),
+        None => rest
+            .iter()
+            .zip([24, 16, 8])
+            .fold(0, |sum, (&byte, shift)| sum | u32::from(byte) << shift),
     }
 }
 
@@ -89,6 +96,7 @@ mod tests {
     #[test]
     fn prefixes_never_turn_the_order_round() {
         let mut rng = testkit::rng();
+        let start = b"key-of-many-bytes";
         for name in [
             "leveldb.BytewiseComparator",
             "rocksdb.ReverseBytewiseComparator",
@@ -96,20 +104,29 @@ mod tests {
             "rocksdb.ReverseBytewiseComparator.u64ts",
         ] {
             let cmp = UserComparator::builtin(name).unwrap();
-            for common in [&b""[..], b"k", b"key-of-many-bytes"] {
-                let rule = PrefixRule::new(&cmp, common);
-                let mut key = || {
-                    let mut key = b"key-of-many-bytes"[..rng.usize(0..=17)].to_vec();
-                    let len = rng.usize(0..12);
+            let rule = PrefixRule::new(&cmp);
+            for skip in [0, 1, 5, 17] {
+                let mut key = |shared: usize| {
+                    let mut key = start[..rng.usize(shared..=17)].to_vec();
+                    let len = rng.usize(0..8);
                     key.extend((0..len).map(|_| *rng.pick(&[0, 1, b'k', 0xff])));
                     key.extend(vec![rng.u8(..3); cmp.timestamp_size()]);
                     key
                 };
                 for _ in 0..2000 {
-                    let (a, b) = (key(), key());
-                    let by_prefix = rule.prefix(&a).cmp(&rule.prefix(&b));
+                    let (a, b) = (key(skip), key(skip));
+                    let order = rule.prefix(&a, skip).cmp(&rule.prefix(&b, skip));
                     assert!(
-                        by_prefix == Ordering::Equal || by_prefix == cmp.compare(&a, &b),
+                        order == Ordering::Equal || order == cmp.compare(&a, &b),
+                        "{a:?} {b:?} {name}"
+                    );
+                    assert!(rule.common_len(&a, &b) >= skip);
+
+                    let (a, b) = (key(0), key(0));
+                    let [x, y] = [&a, &b].map(|key| rule.prefix_checked(key, skip, start));
+                    let order = x.cmp(&y);
+                    assert!(
+                        order == Ordering::Equal || order == cmp.compare(&a, &b),
                         "{a:?} {b:?} {name}"
                     );
                 }

@@ -8,12 +8,12 @@ pub(crate) use self::under_loom::*;
 #[cfg(not(loom))]
 mod real {
     pub(crate) use parking_lot::Mutex;
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 }
 
 #[cfg(loom)]
 mod under_loom {
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
     /// loom's mutex with parking_lot's face.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
