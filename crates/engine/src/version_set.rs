@@ -16,7 +16,8 @@ use vfs::{CreateOptions, FileSystem};
 use wal::WriterOptions;
 
 use crate::db::DbInner;
-use crate::db::state::DbState;
+use crate::db::state::{DbState, FamilyState};
+use crate::events::Event;
 
 /// Numbers files and writes the MANIFEST.
 pub(crate) struct VersionSet {
@@ -152,12 +153,16 @@ pub(crate) fn replace_file(
 impl DbInner {
     /// Records a change of files of the family it names and installs the version that comes of it. Releases the database
     /// mutex while it writes. A failed write latches the database: whether the MANIFEST holds the edit is not known.
+    ///
+    /// `install` changes what must change in the same moment: rows that come into a table leave the memtables, or readers
+    /// would meet them twice.
     pub(crate) fn apply_edit(
         &self,
         state: &mut MutexGuard<'_, DbState>,
         mut edit: VersionEdit,
+        install: impl FnOnce(&mut FamilyState),
     ) -> Result<()> {
-        self.wait_for_manifest(state);
+        self.wait_for_manifest(state)?;
         let id = edit.column_family;
         let (old, family) = {
             let family = state.family_mut(id)?;
@@ -172,15 +177,7 @@ impl DbInner {
             self.versions.append(&edit)?;
             Ok(version)
         });
-        state.manifest_busy = false;
-        self.changed.notify_all();
-        let version = match built {
-            Ok(version) => version,
-            Err(error) => {
-                MutexGuard::unlocked(state, || self.latch("write the MANIFEST", error.clone()));
-                return Err(error);
-            }
-        };
+        let version = self.release_manifest(state, "write the MANIFEST", built)?;
         let family_state = state.family_mut(id)?;
         if let Some(log_number) = edit.log_number {
             family_state.log_number = family_state.log_number.max(log_number);
@@ -201,30 +198,52 @@ impl DbInner {
             }
         }
         family_state.version = version;
+        install(family_state);
+        family_state.install_super_version();
         self.rotate_manifest(state)
     }
 
     /// Records an edit that changes no files. When the caller has brought `state` up to it, [`rotate_manifest`](Self::rotate_manifest)
     /// is due, which writes down what `state` says.
     pub(crate) fn log_edit(&self, state: &mut MutexGuard<'_, DbState>, mut edit: VersionEdit) -> Result<()> {
-        self.wait_for_manifest(state);
+        self.wait_for_manifest(state)?;
         state.manifest_busy = true;
         edit.max_column_family = Some(state.max_family);
         self.stamp(&mut edit);
         let written = MutexGuard::unlocked(state, || self.versions.append(&edit));
-        state.manifest_busy = false;
-        self.changed.notify_all();
-        if let Err(error) = written {
-            MutexGuard::unlocked(state, || self.latch("write the MANIFEST", error.clone()));
-            return Err(error);
-        }
-        Ok(())
+        self.release_manifest(state, "write the MANIFEST", written)
     }
 
-    fn wait_for_manifest(&self, state: &mut MutexGuard<'_, DbState>) {
+    /// Returns when nobody writes the MANIFEST; the latched error if a write has failed, since what it holds is not known then.
+    fn wait_for_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         while state.manifest_busy {
             self.changed.wait(state);
         }
+        state.check_no_error()
+    }
+
+    /// Lets the next change begin, unless this one failed: that latches the database before anybody else gets the mutex.
+    fn release_manifest<T>(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        action: &'static str,
+        result: Result<T>,
+    ) -> Result<T> {
+        state.manifest_busy = false;
+        if let Err(error) = &result {
+            state.latch(action, error);
+            self.attention.store(true, Ordering::Relaxed);
+        }
+        self.changed.notify_all();
+        if let Err(error) = &result {
+            MutexGuard::unlocked(state, || {
+                self.notify(&Event::BackgroundError {
+                    action,
+                    error: error.clone(),
+                })
+            });
+        }
+        result
     }
 
     /// The counters every edit carries.
@@ -238,7 +257,7 @@ impl DbInner {
         if !self.versions.too_large() {
             return Ok(());
         }
-        self.wait_for_manifest(state);
+        self.wait_for_manifest(state)?;
         state.manifest_busy = true;
         let last_sequence = self.published.load(Ordering::Acquire);
         let mut snapshot = manifest_state(state, last_sequence);
@@ -248,12 +267,7 @@ impl DbInner {
                 snapshot
             })
         });
-        state.manifest_busy = false;
-        self.changed.notify_all();
-        if let Err(error) = &begun {
-            MutexGuard::unlocked(state, || self.latch("begin a MANIFEST", error.clone()));
-        }
-        begun
+        self.release_manifest(state, "begin a MANIFEST", begun)
     }
 }
 

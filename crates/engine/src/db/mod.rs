@@ -304,10 +304,7 @@ impl DbInner {
     /// Takes no more writes, because `action` failed. The first failure stays the reason.
     pub(crate) fn latch(&self, action: &'static str, error: Error) {
         {
-            let mut state = self.state.lock();
-            if state.background_error.is_none() {
-                state.background_error = Some(error.clone().context(action));
-            }
+            self.state.lock().latch(action, &error);
             self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
             self.changed.notify_all();
         }

@@ -76,7 +76,13 @@ impl DbInner {
                     let covered = if table.range_tombstones().is_empty() {
                         nothing()
                     } else {
-                        tombstones(family.tables.tombstones_within_bounds(file, &table).into())
+                        tombstones(
+                            family
+                                .tables
+                                .tombstones_within_bounds(file, &table)
+                                .clone()
+                                .into(),
+                        )
                     };
                     lanes.push((Source::Table(Box::new(table.cursor(read))), covered));
                 }

@@ -197,11 +197,23 @@ impl DbState {
         conditions.max_by_key(severity).unwrap_or(StallCondition::Normal)
     }
 
-    /// `ReadOnly` with the reason if a failure has latched the database, `ShutdownInProgress` if it is closing.
-    pub fn check_writable(&self) -> Result<()> {
-        if let Some(error) = &self.background_error {
-            return Err(error.clone().with_kind(ErrorKind::ReadOnly));
+    /// Takes note of a failure after which nothing may be written. The first one stays the reason.
+    pub fn latch(&mut self, action: &str, error: &Error) {
+        self.background_error
+            .get_or_insert_with(|| error.clone().context(action));
+    }
+
+    /// `ReadOnly` with the reason if a failure has latched the database.
+    pub fn check_no_error(&self) -> Result<()> {
+        match &self.background_error {
+            Some(error) => Err(error.clone().with_kind(ErrorKind::ReadOnly)),
+            None => Ok(()),
         }
+    }
+
+    /// As [`check_no_error`](Self::check_no_error), and `ShutdownInProgress` if the database is closing.
+    pub fn check_writable(&self) -> Result<()> {
+        self.check_no_error()?;
         if self.closing {
             return Err(Error::new(
                 ErrorKind::ShutdownInProgress,

@@ -176,7 +176,7 @@ impl DbInner {
         let result = if plan.trivial_move {
             edit.new_files
                 .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
-            self.apply_edit(state, edit)
+            self.apply_edit(state, edit, |_| {})
         } else {
             let written = MutexGuard::unlocked(state, || self.write_compaction(&family, &version, &plan));
             written.and_then(|written| {
@@ -184,23 +184,22 @@ impl DbInner {
                 edit.new_files
                     .extend(written.files.into_iter().map(|file| (output_level, file)));
                 edit.blob_file_garbages = garbage_of(&version, &written.garbage);
-                let applied = self.apply_edit(state, edit);
+                let applied = self.apply_edit(state, edit, |_| {});
                 applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied()))
             })
         };
         state.running_compactions -= 1;
+        let mut stall = None;
         if let Some(own) = state.families.get_mut(&id) {
             own.running.finish(job);
-            if result.is_ok() {
-                own.install_super_version();
-            }
-            self.note_stall(own);
+            stall = self.note_stall(own);
         }
         self.changed.notify_all();
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
-            self.report_compaction(&family, &plan, &outputs, &result, micros)
+            self.report_compaction(&family, &plan, &outputs, &result, micros);
+            stall.iter().for_each(|event| self.notify(event));
         });
         result
     }

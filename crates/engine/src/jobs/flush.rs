@@ -68,17 +68,17 @@ impl DbInner {
                 ..VersionEdit::default()
             };
             let written = file.iter().map(|file| file.number);
-            self.apply_edit(state, edit).inspect_err(|error| self.discard_of_dropped(error, written))?;
+            self.apply_edit(state, edit, |own| drop(own.immutable.drain(..memtables.len())))
+                .inspect_err(|error| self.discard_of_dropped(error, written))?;
             Ok(file)
         });
         state.running_flushes -= 1;
+        let mut stall = None;
         if let Some(own) = state.families.get_mut(&id) {
             own.flushing = false;
             if installed.is_ok() {
-                own.immutable.drain(..memtables.len());
                 own.flush_requested &= !own.immutable.is_empty();
-                own.install_super_version();
-                self.note_stall(own);
+                stall = self.note_stall(own);
             } else {
                 own.immutable
                     .iter_mut()
@@ -91,7 +91,10 @@ impl DbInner {
         self.changed.notify_all();
         self.work.notify_all();
         let took = self.options.clock.now().saturating_sub(start);
-        MutexGuard::unlocked(state, || self.report_flush(&family, &installed, took));
+        MutexGuard::unlocked(state, || {
+            self.report_flush(&family, &installed, took);
+            stall.iter().for_each(|event| self.notify(event));
+        });
         installed.map(drop)
     }
 
@@ -166,7 +169,9 @@ impl DbInner {
     /// the MANIFEST may name them.
     pub(crate) fn discard_of_dropped(&self, error: &Error, tables: impl IntoIterator<Item = u64>) {
         if error.kind() == ErrorKind::ColumnFamilyDropped {
-            tables.into_iter().for_each(|number| self.obsolete.add_table(number));
+            tables
+                .into_iter()
+                .for_each(|number| self.obsolete.add_table(number));
         }
     }
 

@@ -9,6 +9,7 @@ use compact::stall::StallCondition;
 use crate::db::DbInner;
 use crate::db::open::compacts;
 use crate::db::state::{DbState, FamilyState};
+use crate::events::Event;
 
 impl DbInner {
     /// Starts the threads of a database open for writing.
@@ -85,10 +86,16 @@ impl DbInner {
     }
 
     /// After the files of a family changed: whether writes may go on, and what is to be compacted.
-    pub(crate) fn note_stall(&self, family: &mut FamilyState) {
+    /// Returns what listeners are to be told of it, once the mutex is released.
+    pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
+        let before = family.stall;
         family.update_stall();
         if family.stall != StallCondition::Normal {
             self.attention.store(true, Ordering::Relaxed);
         }
+        (family.stall != before).then(|| Event::Stall {
+            family: family.family.name.clone(),
+            condition: family.stall,
+        })
     }
 }

@@ -157,7 +157,7 @@ impl LevelCursor {
         let metadata = &self.files()[file];
         let table = self.tables.table(metadata)?;
         let tombstones = if self.with_tombstones && !table.range_tombstones().is_empty() {
-            Some(self.tables.tombstones_within_bounds(metadata, &table))
+            Some(self.tables.tombstones_within_bounds(metadata, &table).clone())
         } else {
             None
         };

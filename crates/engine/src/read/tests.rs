@@ -259,7 +259,7 @@ fn a_merge_leaves_out_what_tombstones_cover() {
             }
             for file in version.files(0) {
                 let table = bench.tables.table(file).unwrap();
-                let tombstones = bench.tables.tombstones_within_bounds(file, &table);
+                let tombstones = bench.tables.tombstones_within_bounds(file, &table).clone();
                 lanes.push((
                     Source::Table(Box::new(table.cursor(options))),
                     of(tombstones.into()),
