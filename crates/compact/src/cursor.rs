@@ -318,6 +318,7 @@ impl<C: Cursor> CompactionCursor<C> {
     fn restart(&mut self, next_start: usize) {
         self.next_start = next_start;
         self.has_key = false;
+        self.clear_next = false;
         self.error = None;
         self.operands.clear();
         self.advance();

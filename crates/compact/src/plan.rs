@@ -4,13 +4,16 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use base::UserComparator;
 use base::internal_key;
+use base::{Result, UserComparator};
 use manifest::{FileMetadata, Version};
+use rangedel::FragmentedTombstones;
 
 use crate::beyond::{BeyondOutput, KeyRange};
+use crate::cursor::CompactionRules;
 use crate::order;
 use crate::split::SplitLimits;
+use crate::tombstones::CompactionTombstones;
 
 /// Why something is compacted. The names are RocksDB's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -189,7 +192,7 @@ impl Plan {
         }
     }
 
-    /// What lies below the output, for [`CompactionRules`](crate::CompactionRules).
+    /// What lies below the output.
     pub fn beyond(&self) -> BeyondOutput {
         self.beyond.clone()
     }
@@ -213,6 +216,39 @@ impl Plan {
             last += 1;
         }
         (&files[first].smallest, &files[last].largest)
+    }
+}
+
+impl Plan {
+    /// The range tombstones of all inputs, each file's, which `of_file` knows, cut to its
+    /// [bounds](Plan::tombstone_bounds).
+    pub fn tombstones(
+        &self,
+        mut of_file: impl FnMut(&FileMetadata) -> Result<Arc<FragmentedTombstones>>,
+    ) -> Result<CompactionTombstones> {
+        let mut sets = Vec::new();
+        for (i, input) in self.inputs.iter().enumerate() {
+            for (j, file) in input.files.iter().enumerate() {
+                let set = of_file(file)?;
+                if !set.is_empty() {
+                    let (smallest, largest) = self.tombstone_bounds(i, j);
+                    sets.push(set.truncate_shared(&self.cmp, smallest, largest));
+                }
+            }
+        }
+        let sets: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
+        Ok(CompactionTombstones::new(self.cmp.clone(), &sets))
+    }
+
+    /// What the compaction cursor has to respect, as far as the plan decides it: snapshots, tombstones, operator, filter
+    /// and blobs are to be filled in.
+    pub fn rules(&self) -> CompactionRules {
+        CompactionRules {
+            bottommost: self.bottommost,
+            beyond: self.beyond.clone(),
+            level: self.start_level(),
+            ..CompactionRules::new(self.cmp.clone())
+        }
     }
 }
 

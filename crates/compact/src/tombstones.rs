@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::{Result, SeqNo, UserComparator};
+use base::{Error, Result, SeqNo, UserComparator};
 use rangedel::{FragmentedTombstones, RangeTombstone, TombstoneCursor};
 
 use crate::beyond::BeyondOutput;
@@ -77,6 +77,9 @@ impl CompactionTombstones {
     /// Hands the tombstones that belong into an output file of the user keys from `lower` (`None`: the first) up to
     /// `upper`, exclusive (`None`: behind the last), both without timestamp, to `emit`: by start, newest first, cut to
     /// that range. Lower bounds must not descend from call to call with the same `beyond`.
+    ///
+    /// `Corruption` for a tombstone that a file's bounds cut behind a key where the order knows no next key to name as the
+    /// end: no release of RocksDB leaves such bounds behind, and there are no bytes that would say the same.
     pub(crate) fn output(
         &self,
         lower: Option<&[u8]>,
@@ -128,6 +131,14 @@ impl CompactionTombstones {
                 }
                 newer = Some((n, ceiling));
                 kept.tombstones.push((timestamp, seqno));
+            }
+            if !kept.tombstones.is_empty()
+                && ((!fragment.start_is_covered && start == fragment.start)
+                    || (fragment.end_is_covered && end == fragment.end))
+            {
+                return Err(Error::corruption(
+                    "range tombstone reaches beyond the largest key of its file, in an order without next keys",
+                ));
             }
             // What was cut apart by tombstones that are gone now is one again.
             match &mut last {

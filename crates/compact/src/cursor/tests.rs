@@ -369,3 +369,12 @@ fn operands_that_combine_in_part_keep_their_order() {
     );
     assert_eq!(shown(&mut cursor), "k@9#merge:a345 ~k@6#merge:b2 ~k@5#merge:a01");
 }
+
+#[test]
+fn a_compaction_may_run_on_any_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<CompactionCursor<VecCursor>>();
+    is_send::<crate::Plan>();
+    is_send::<crate::OutputSplitter>();
+    is_send::<crate::Running>();
+}

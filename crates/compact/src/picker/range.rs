@@ -295,8 +295,11 @@ impl RangeCompaction {
                 }
                 Phase::Down(level) => {
                     let base = LevelTargets::new(context.version, context.options).base_level;
-                    let output_level = if level == 0 { base } else { level + 1 };
-                    let picked = self.pick(context, level, OutputLevel::Level(output_level), None);
+                    let (output, output_level) = match level {
+                        0 => (OutputLevel::Base, base),
+                        _ => (OutputLevel::Level(level + 1), level + 1),
+                    };
+                    let picked = self.pick(context, level, output, None);
                     if let Some(step) = self.took(picked, self.below(context, output_level)) {
                         return Ok(step);
                     }

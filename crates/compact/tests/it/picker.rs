@@ -10,6 +10,7 @@ use esker_compact::{
     pick_leveled, pick_range,
 };
 use manifest::{FileMetadata, FileStats, Version, VersionBuilder, VersionEdit};
+use rangedel::{FragmentedTombstones, RangeTombstone};
 use testkit::datadriven::{self, TestCase};
 use testkit::keys;
 
@@ -486,4 +487,62 @@ fn one_level_has_nothing_to_pick() {
     state.oldest_snapshot = MAX_SEQNO;
     assert!(pick_leveled(&state.context()).is_none());
     assert_eq!(Scores::new(&state.version, &state.options).levels.len(), 0);
+}
+
+#[test]
+fn tombstones_are_cut_to_what_their_file_covers() {
+    let mut state = State::new();
+    state.options.level0_file_num_compaction_trigger = 1;
+    let file = |number, smallest: &str, largest: &str| {
+        Arc::new(FileMetadata {
+            number,
+            size: 10,
+            smallest: keys::key(smallest).into(),
+            largest: keys::key(largest).into(),
+            ..FileMetadata::default()
+        })
+    };
+    let mut edit = VersionEdit::default();
+    edit.new_files.push((0, file(9, "a@90", "z@80")));
+    // An older release split the versions of d over two files; f begins where a tombstone was cut.
+    edit.new_files.push((6, file(1, "b@20", "d@15")));
+    edit.new_files.push((6, file(2, "d@14", "f@max#rangedel")));
+    edit.new_files.push((6, file(3, "f@9", "h@8")));
+    state.version = apply(&empty(), &edit).unwrap();
+    let plan = pick_leveled(&state.context()).unwrap();
+    assert_eq!(plan.num_input_files(), 4);
+
+    let cmp = UserComparator::Bytewise;
+    let tombstones = plan
+        .tombstones(|file| {
+            let written = match file.number {
+                9 => "[m,n)@85",
+                1 => "[a,e)@12",
+                2 => "[c,k)@11",
+                _ => "[a,z)@7",
+            };
+            let tombstones = keys::tombstones(written)
+                .into_iter()
+                .map(|tombstone| RangeTombstone {
+                    start: tombstone.start,
+                    end: tombstone.end,
+                    seqno: tombstone.seqno,
+                });
+            Ok(Arc::new(FragmentedTombstones::build(tombstones, &cmp)))
+        })
+        .unwrap();
+    let fragments: Vec<String> = tombstones
+        .fragments()
+        .iter()
+        .map(|fragment| {
+            let (start, end) = (keys::escape(fragment.start), keys::escape(fragment.end));
+            format!("[{start},{end})@{:?}", fragment.seqnos)
+        })
+        .collect();
+    assert_eq!(
+        fragments.join(" "),
+        "[b,c)@[12] [c,e)@[12, 11] [e,f)@[11] [f,h\\x00)@[7] [m,n)@[85]"
+    );
+    let rules = plan.rules();
+    assert!(rules.bottommost && rules.level == 0);
 }

@@ -6,6 +6,9 @@ use esker_compact::{FileBounds, OutputSink};
 use rangedel::RangeTombstone;
 use testkit::keys::{self, Entry, Item, Tombstone};
 
+/// Internal key and value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// How user keys are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
@@ -46,8 +49,7 @@ impl Keys {
     }
 
     /// Point entries in the order of internal keys, and tombstones.
-    #[allow(clippy::type_complexity)]
-    pub fn items(self, cmp: &UserComparator, text: &str) -> (Vec<(Vec<u8>, Vec<u8>)>, Vec<RangeTombstone>) {
+    pub fn items(self, cmp: &UserComparator, text: &str) -> (Vec<Pair>, Vec<RangeTombstone>) {
         let (mut points, mut ranges) = (Vec::new(), Vec::new());
         for item in keys::parse_items(text).unwrap_or_else(|error| panic!("{error}")) {
             match item {
