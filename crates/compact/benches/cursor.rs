@@ -4,11 +4,16 @@
 //! nanoseconds a key, their difference, and a checksum of what came out.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use base::internal_key::{self, TRAILER_LEN};
 use base::{Cursor, Kind, Result, UserComparator};
-use esker_compact::{BeyondOutput, CompactionCursor, CompactionRules, CompactionTombstones};
+use esker_compact::{
+    BeyondOutput, CompactionCursor, CompactionRules, CompactionTombstones, FileBounds, OutputRange,
+    OutputSink, OutputSplitter, SplitLimits, write_outputs,
+};
+use manifest::FileMetadata;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 
 /// Entries of fixed size behind each other: as cheap as an input can be.
@@ -136,6 +141,81 @@ fn run(name: &str, bytes: &[u8], make_rules: impl Fn() -> CompactionRules) {
     );
 }
 
+/// Counts what comes.
+#[derive(Default)]
+struct Sink {
+    checksum: u64,
+    size: u64,
+}
+
+impl OutputSink for Sink {
+    fn open(&mut self) -> Result<()> {
+        self.size = 0;
+        Ok(())
+    }
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.checksum = self
+            .checksum
+            .wrapping_mul(31)
+            .wrapping_add(internal_key::trailer(black_box(key)));
+        self.size += (key.len() + black_box(value).len()) as u64;
+        Ok(())
+    }
+    fn add_range_tombstone(&mut self, _: &RangeTombstone) -> Result<()> {
+        Ok(())
+    }
+    fn file_size(&self) -> u64 {
+        self.size
+    }
+    fn close(&mut self, bounds: FileBounds) -> Result<()> {
+        self.checksum = self.checksum.wrapping_add(bounds.num_entries);
+        Ok(())
+    }
+}
+
+/// The whole way to output files of 2 MiB, with `grandparents` of 3000 keys each.
+fn run_outputs(name: &str, bytes: &[u8], grandparents: bool) {
+    let keys = bytes.len() / (KEY + VALUE);
+    let cmp = UserComparator::Bytewise;
+    let file = |first: usize| {
+        Arc::new(FileMetadata {
+            size: 1 << 20,
+            smallest: internal_key::encode(&user_key(first), 1, Kind::Value).into(),
+            largest: internal_key::encode(&user_key(first + 2990), 1, Kind::Value).into(),
+            ..FileMetadata::default()
+        })
+    };
+    let limits = SplitLimits {
+        output_level: 1,
+        grandparents: if grandparents {
+            (0..keys).step_by(3000).map(file).collect()
+        } else {
+            Vec::new()
+        },
+        target_file_size: 2 << 20,
+        max_output_file_size: 4 << 20,
+        max_compaction_bytes: 50 << 20,
+    };
+    let mut times = Vec::new();
+    let mut checksum = 0;
+    for _ in 0..7 {
+        let mut cursor = CompactionCursor::new(Flat { bytes, at: 0 }, rules(true));
+        let mut sink = Sink::default();
+        let splitter = OutputSplitter::new(cmp.clone(), limits.clone());
+        let start = Instant::now();
+        cursor.seek_to_first();
+        write_outputs(&mut cursor, OutputRange::default(), splitter, &mut sink).expect("entries in memory");
+        times.push(start.elapsed().as_nanos() as f64 / keys as f64);
+        checksum = sink.checksum;
+    }
+    println!(
+        "{name:<36} {:6} {:6.1} {:6}  {checksum:016x}",
+        "",
+        median(&mut times),
+        ""
+    );
+}
+
 fn main() {
     let keys = std::env::args()
         .filter_map(|arg| arg.parse().ok())
@@ -170,4 +250,6 @@ fn main() {
             ..rules(false)
         }
     });
+    run_outputs("to files", &distinct, false);
+    run_outputs("to files, grandparents", &distinct, true);
 }
