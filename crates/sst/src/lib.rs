@@ -6,11 +6,12 @@
 //! ([`block`]).
 //!
 //! * [`Table`] reads: [`Table::get`], [`Table::cursor`], [`Table::verify`]
-//! * [`TableWriter`](writer::TableWriter) writes
-//! * [`format`], [`properties`], [`block`], [`index`], [`filter`]: the parts of the format, one module each
+//! * [`TableWriter`] writes
+//! * [`mod@format`], [`properties`], [`block`], [`index`], [`filter`]: the parts of the format, one module each
 //! * [`dump`]: the same bytes for people
 //!
 //! The bytes are drawn in `docs/format/block_based_table.md`.
+#![deny(unsafe_code)]
 
 pub mod block;
 pub mod cursor;

@@ -7,10 +7,10 @@
 //! packed word u32                        bits 0-27 num_restarts, 28 separated sections, 29 a hint (uniform keys), 31 hash index
 //! ```
 //!
-//! * [`Block`]: the bytes, checked once when parsed, and an [entry index](EntryIndex) for whoever searches it twice
-//! * [`cursor`]: [`BlockCursor`] walks the entries of a data block, and holds the block while it does
-//! * [`search`]: the way of a point lookup, which makes no keys
-//! * [`entries`]: front to back over the small blocks (properties, metaindex, index, range deletions)
+//! * [`Block`]: the bytes, checked once when parsed, and an entry index (`entry_index`) for whoever searches it twice
+//! * `cursor`: walks the entries of a data block, and holds the block while it does
+//! * `search`: the way of a point lookup, which makes no keys
+//! * `entries`: front to back over the small blocks (properties, metaindex, index, range deletions)
 //! * [`builder`]: makes blocks
 //!
 //! What a file does to make searching cheaper on disk (the hash index, separated keys and values) is undone or left out
@@ -22,7 +22,12 @@ pub(crate) mod entries;
 mod entry;
 mod entry_index;
 mod key_form;
+#[expect(unsafe_code, reason = "a cursor holds the block it points into")]
 mod pin;
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "the prefetch instruction")
+)]
 mod prefetch;
 pub(crate) mod search;
 

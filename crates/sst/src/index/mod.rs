@@ -3,12 +3,12 @@
 //! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the other. In
 //! memory it is flat arrays over all data blocks: separators, the places of the blocks in the file, and for each block a
 //! cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
-//! searched by [eight bytes each](prefixes), behind what all of them have in common; whole separators are compared only
+//! searched by eight bytes each (`prefixes`), behind what all of them have in common; whole separators are compared only
 //! where those are equal.
 //!
 //! | format | handled by |
 //! |---|---|
-//! | keys are user keys or internal keys | [`Index::seek`] |
+//! | keys are user keys or internal keys | `Index::seek` |
 //! | values delta-coded or not, first keys | [`decode_block`] |
 //! | partitions | the caller, who adds the blocks of all of them to one [`IndexBuilder`] |
 //! | hash index | its hints are not needed |
