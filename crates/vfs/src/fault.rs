@@ -264,6 +264,11 @@ impl FileSystem for FaultFs {
             .perform(Op::SyncDir, dir, || self.inner.sync_dir(dir))
     }
 
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        self.control
+            .perform(Op::Sync, path, || self.inner.sync_file(path))
+    }
+
     fn exists(&self, path: &Path) -> Result<bool> {
         self.control.perform(Op::Exists, path, || self.inner.exists(path))
     }

@@ -108,6 +108,9 @@ pub trait FileSystem: Send + Sync + Debug {
     /// Makes the names in `dir` durable: creates, renames, links and removes done before.
     fn sync_dir(&self, dir: &Path) -> Result<()>;
 
+    /// Makes the bytes of a file durable that nobody has open for writing: one that another process left behind.
+    fn sync_file(&self, path: &Path) -> Result<()>;
+
     /// True if the file or directory exists.
     fn exists(&self, path: &Path) -> Result<bool>;
 

@@ -411,6 +411,12 @@ impl FileSystem for MemFs {
         })
     }
 
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        let inode = self.change("fsync", path, |state| state.tree.file(path))?;
+        inode.data.write().sync();
+        Ok(())
+    }
+
     fn exists(&self, path: &Path) -> Result<bool> {
         self.change("look for", path, |state| match state.tree.get(path) {
             Ok(_) => Ok(true),

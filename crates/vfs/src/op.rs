@@ -44,7 +44,7 @@ pub enum Op {
     Append,
     /// Flush a file being written.
     Flush,
-    /// Sync a file being written, by its writer or apart from it.
+    /// Sync a file, by its writer or apart from it.
     Sync,
     /// Sync a file being written with all its metadata.
     SyncAll,

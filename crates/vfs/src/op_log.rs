@@ -218,6 +218,10 @@ impl FileSystem for LogFs {
         self.call(Op::SyncDir, dir, || self.inner.sync_dir(dir))
     }
 
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        self.call(Op::Sync, path, || self.inner.sync_file(path))
+    }
+
     fn exists(&self, path: &Path) -> Result<bool> {
         self.call(Op::Exists, path, || self.inner.exists(path))
     }

@@ -95,6 +95,8 @@ pub struct Reader {
     frames: Option<FrameReader>,
     record_offset: u64,
     record_end: u64,
+    /// Bytes of unused blocks passed since the last logical record, fill before a record that must not be cut aside.
+    unused: u64,
     /// Whether the first record, compression type aside, was recyclable.
     recycled: Option<bool>,
     timestamp_sizes: BTreeMap<u32, u16>,
@@ -178,6 +180,7 @@ impl Reader {
             frames: None,
             record_offset: 0,
             record_end: 0,
+            unused: 0,
             recycled: None,
             timestamp_sizes: BTreeMap::new(),
             predecessor: None,
@@ -262,6 +265,12 @@ impl Reader {
         self.record_offset
     }
 
+    /// Bytes between the record read last and the one before it, or the start of the file, that hold no record although
+    /// there was space claimed for some. More than the few that fill up a block: something is missing there.
+    pub fn unused_before(&self) -> u64 {
+        self.unused
+    }
+
     /// Where in the file the record read last ends.
     pub fn record_end(&self) -> u64 {
         self.record_end
@@ -279,6 +288,7 @@ impl Reader {
     fn next_record(&mut self) -> Result<Option<Place>> {
         self.in_fragments = false;
         self.fragments.clear();
+        self.unused = 0;
         loop {
             match self.next_physical()? {
                 Physical::Record {
@@ -301,6 +311,7 @@ impl Reader {
                     self.lose_fragments("error in middle of record")?;
                 }
                 Physical::ZeroFill => {
+                    self.unused += self.offset_of(self.position) - self.found_at;
                     if self.in_fragments
                         && self.mode == RecoveryMode::TolerateCorruptedTailRecords
                         && self.zeros_from(self.found_at)?
@@ -375,7 +386,10 @@ impl Reader {
                     return Ok(Taken::NoFurther);
                 }
                 match self.take_timestamp_sizes(start, end) {
-                    Ok(()) => Ok(Taken::Part),
+                    Ok(()) => {
+                        self.unused = 0;
+                        Ok(Taken::Part)
+                    }
                     Err(error) => self.damaged(end - start, error.message()),
                 }
             }
@@ -386,6 +400,7 @@ impl Reader {
                 match PredecessorWal::decode(&self.chunk[start..end]) {
                     Ok(predecessor) => {
                         self.predecessor = Some(predecessor);
+                        self.unused = 0;
                         Ok(Taken::Part)
                     }
                     Err(error) => self.damaged(end - start, error.message()),

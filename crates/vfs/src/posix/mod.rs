@@ -176,6 +176,11 @@ impl FileSystem for PosixFs {
         }
     }
 
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        let synced = File::open(path).and_then(|file| file.sync_data());
+        synced.map_err(|e| error("fdatasync", path, e))
+    }
+
     fn exists(&self, path: &Path) -> Result<bool> {
         path.try_exists().map_err(|e| error("look for", path, e))
     }

@@ -382,6 +382,7 @@ fn missing_files_are_not_found_and_named() {
             fs.truncate(&missing, 1).err(),
             fs.list(&missing).err(),
             fs.remove_dir(&missing).err(),
+            fs.sync_file(&missing).err(),
             fs.sync_dir(&missing).err(),
             fs.size(&missing).err(),
             fs.modified_seconds(&missing).err(),

@@ -425,6 +425,24 @@ fn random_histories_keep_the_books() {
 }
 
 #[test]
+fn what_a_dead_process_left_can_be_synced() {
+    let fs = MemFs::new();
+    let mut log = fs.create(p("log"), &LOG).unwrap();
+    log.append(b"acknowledged").unwrap();
+    fs.sync_dir(p("/")).unwrap();
+    let next = fs.process_death_clone();
+    let lost = next.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose);
+    assert!(read(&lost, "log").iter().all(|&byte| byte == 0));
+    next.sync_file(p("log")).unwrap();
+    let kept = next.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose);
+    assert!(read(&kept, "log").starts_with(b"acknowledged"));
+    assert_eq!(
+        next.sync_file(p("other")).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+}
+
+#[test]
 fn a_crash_is_one_moment_for_all_files() {
     let fs = MemFs::new();
     let mut files: Vec<_> = ["a", "b", "c"]

@@ -634,3 +634,34 @@ fn announcements_that_contradict_or_do_not_decode_are_damage() {
         Ends::Fails
     );
 }
+
+#[test]
+fn space_without_records_is_measured() {
+    const FULL: usize = BLOCK_SIZE - HEADER_LEN;
+    let (bytes, _) = wal(options(false, false), &[FULL, FULL, FULL, 100]);
+    let unused = |bytes: &[u8]| {
+        let options = ReaderOptions {
+            log_number: Some(LOG),
+            mode: RecoveryMode::PointInTime,
+        };
+        let mut reader = Reader::new(Bytes::new(bytes), options);
+        let mut unused = Vec::new();
+        while reader.read_record().unwrap().is_some() {
+            unused.push(reader.unused_before());
+        }
+        unused
+    };
+    assert_eq!(unused(&bytes), [0; 4]);
+    let mut holed = bytes.clone();
+    holed[..BLOCK_SIZE].fill(0);
+    holed[2 * BLOCK_SIZE..3 * BLOCK_SIZE].fill(0);
+    assert_eq!(unused(&holed), [BLOCK_SIZE as u64; 2]);
+    // Fill in front of an announcement that must not be cut.
+    let (mut announced, sink) = writer(options(false, false));
+    announced
+        .add_record(&record(0, BLOCK_SIZE - 2 * HEADER_LEN))
+        .unwrap();
+    announced.add_timestamp_sizes(&[(1, 8)]).unwrap();
+    announced.add_record(&record(1, 10)).unwrap();
+    assert_eq!(unused(&sink.bytes()), [0, 0]);
+}
