@@ -8,9 +8,131 @@
 //!
 //! The default column has the empty name and so comes first. A plain read of the key returns it.
 
+use std::ops::Range;
+
 use crate::coding::{Reader, put_length_prefixed, put_varint32};
 use crate::error::{Error, Result};
 use crate::internal_key::Kind;
+
+/// Version 1: names and value sizes alternate, then the values.
+const VERSION_INLINE: u32 = 1;
+/// Version 2: columns may be blob references; sizes are grouped.
+const VERSION_WITH_BLOBS: u32 = 2;
+
+/// Where in an entity's bytes a column's value lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnValue {
+    /// The value.
+    Inline(Range<usize>),
+    /// The index of a value in a blob file.
+    Blob(Range<usize>),
+}
+
+/// A decoded entity: where in its bytes the columns lie, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entity {
+    columns: Vec<(Range<usize>, ColumnValue)>,
+}
+
+impl Entity {
+    /// Decodes `bytes`; `Corruption` with the offset within them if they are no entity.
+    pub fn decode(bytes: &[u8]) -> Result<Entity> {
+        let mut reader = Reader::new(bytes);
+        let columns = match reader.varint32("entity version")? {
+            VERSION_INLINE => inline_columns(&mut reader)?,
+            VERSION_WITH_BLOBS => columns_with_blobs(&mut reader)?,
+            version => {
+                return Err(Error::corruption(format!(
+                    "wide-column entity of version {version}"
+                )));
+            }
+        };
+        let names = columns.iter().map(|(name, _)| &bytes[name.clone()]);
+        if !names.is_sorted_by(|a, b| a < b) {
+            return Err(Error::corruption("Wide columns out of order"));
+        }
+        Ok(Entity { columns })
+    }
+
+    /// Names and places of the columns, in the order of their names. `bytes` are those it was decoded from.
+    pub fn columns<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a ColumnValue)> {
+        self.columns
+            .iter()
+            .map(|(name, value)| (&bytes[name.clone()], value))
+    }
+
+    /// The column without a name, which comes first.
+    pub fn default_column(&self) -> Option<&ColumnValue> {
+        self.columns
+            .first()
+            .filter(|(name, _)| name.is_empty())
+            .map(|(_, value)| value)
+    }
+}
+
+/// The next `len` bytes, as a range of the whole.
+fn range(reader: &mut Reader<'_>, len: usize, what: &str) -> Result<Range<usize>> {
+    let start = reader.position();
+    reader.bytes(len, what)?;
+    Ok(start..start + len)
+}
+
+fn inline_columns(reader: &mut Reader<'_>) -> Result<Vec<(Range<usize>, ColumnValue)>> {
+    let count = reader.varint32("number of columns")?;
+    let mut index = Vec::new();
+    for _ in 0..count {
+        let name = reader.length_prefixed("column name")?;
+        let name = reader.position() - name.len()..reader.position();
+        index.push((name, reader.varint32("size of a column's value")? as usize));
+    }
+    let column = |(name, size)| Ok((name, ColumnValue::Inline(range(reader, size, "column value")?)));
+    index.into_iter().map(column).collect()
+}
+
+fn columns_with_blobs(reader: &mut Reader<'_>) -> Result<Vec<(Range<usize>, ColumnValue)>> {
+    let count = reader.varint32("number of columns")? as usize;
+    for what in ["size of name sizes", "size of value sizes", "size of names"] {
+        reader.varint32(what)?;
+    }
+    // As many bytes are there, so reserving for as many columns is within reason from here on.
+    let kinds = reader.bytes(count, "column types")?;
+    let mut sizes = |what| {
+        (0..count)
+            .map(|_| reader.varint32(what))
+            .collect::<Result<Vec<u32>>>()
+    };
+    let name_sizes = sizes("name size")?;
+    let value_sizes = sizes("value size")?;
+    let mut ranges = |sizes: Vec<u32>, what| {
+        let range = |size| range(reader, size as usize, what);
+        sizes.into_iter().map(range).collect::<Result<Vec<_>>>()
+    };
+    let names = ranges(name_sizes, "column name")?;
+    let values = ranges(value_sizes, "column value")?;
+    let column = |((name, value), &kind): ((Range<usize>, Range<usize>), &u8)| match Kind::from_byte(kind) {
+        Some(Kind::Value) => Ok((name, ColumnValue::Inline(value))),
+        Some(Kind::BlobIndex) => Ok((name, ColumnValue::Blob(value))),
+        _ => Err(Error::corruption(format!("column of unknown type {kind:#04x}")).at(value.start as u64)),
+    };
+    names.into_iter().zip(values).zip(kinds).map(column).collect()
+}
+
+/// The bytes of an entity of `columns`, which are sorted by name, in version 1.
+pub fn encode(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    let size = |bytes: &[u8]| {
+        u32::try_from(bytes.len())
+            .map_err(|_| Error::not_supported(format!("column of {} bytes", bytes.len())))
+    };
+    put_varint32(out, VERSION_INLINE);
+    put_varint32(out, columns.len() as u32);
+    for (name, value) in columns {
+        put_length_prefixed(out, name);
+        put_varint32(out, size(value)?);
+    }
+    columns.iter().for_each(|(_, value)| out.extend_from_slice(value));
+    Ok(())
+}
 
 /// The value under the empty column name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,91 +147,27 @@ pub enum DefaultColumn<'a> {
 
 /// The default column of a serialized entity. `Corruption` for bytes that are none.
 pub fn default_column(entity: &[u8]) -> Result<DefaultColumn<'_>> {
-    let mut reader = Reader::new(entity);
-    match reader.varint32("entity version")? {
-        1 => {
-            let columns = reader.varint32("number of columns")?;
-            if columns == 0 {
-                return Ok(DefaultColumn::Absent);
-            }
-            let name = reader.length_prefixed("column name")?;
-            let size = reader.varint32("size of a column's value")? as usize;
-            for _ in 1..columns {
-                reader.length_prefixed("column name")?;
-                reader.varint32("size of a column's value")?;
-            }
-            if !name.is_empty() {
-                return Ok(DefaultColumn::Absent);
-            }
-            Ok(DefaultColumn::Value(reader.bytes(size, "column value")?))
-        }
-        2 => {
-            let columns = reader.varint32("number of columns")? as usize;
-            let name_sizes = reader.varint32("size of name sizes")? as usize;
-            let value_sizes = reader.varint32("size of value sizes")? as usize;
-            let names = reader.varint32("size of names")? as usize;
-            if columns == 0 {
-                return Ok(DefaultColumn::Absent);
-            }
-            let kind = reader.bytes(columns, "column types")?[0];
-            let name_size = Reader::new(reader.bytes(name_sizes, "name sizes")?).varint32("name size")?;
-            let size =
-                Reader::new(reader.bytes(value_sizes, "value sizes")?).varint32("value size")? as usize;
-            reader.bytes(names, "column names")?;
-            if name_size != 0 {
-                return Ok(DefaultColumn::Absent);
-            }
-            let value = reader.bytes(size, "column value")?;
-            if kind == Kind::BlobIndex as u8 {
-                Ok(DefaultColumn::Blob(value))
-            } else {
-                Ok(DefaultColumn::Value(value))
-            }
-        }
-        version => Err(Error::corruption(format!(
-            "wide-column entity of version {version}"
-        ))),
-    }
+    Ok(match Entity::decode(entity)?.default_column() {
+        None => DefaultColumn::Absent,
+        Some(ColumnValue::Inline(range)) => DefaultColumn::Value(&entity[range.clone()]),
+        Some(ColumnValue::Blob(range)) => DefaultColumn::Blob(&entity[range.clone()]),
+    })
 }
 
 /// Writes `entity` with `value` as its default column to `out`, which is cleared. False, and nothing written, for an
-/// entity of version 2, some of whose columns lie in blob files.
+/// entity some of whose columns lie in blob files.
 pub fn with_default_column(entity: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<bool> {
     out.clear();
-    let mut reader = Reader::new(entity);
-    match reader.varint32("entity version")? {
-        1 => {}
-        2 => return Ok(false),
-        version => {
-            return Err(Error::corruption(format!(
-                "wide-column entity of version {version}"
-            )));
+    let decoded = Entity::decode(entity)?;
+    let mut columns: Vec<(&[u8], &[u8])> = vec![(b"", value)];
+    for (name, column) in decoded.columns(entity) {
+        match column {
+            ColumnValue::Blob(_) => return Ok(false),
+            ColumnValue::Inline(range) if !name.is_empty() => columns.push((name, &entity[range.clone()])),
+            ColumnValue::Inline(_) => {}
         }
     }
-    let columns = reader.varint32("number of columns")?;
-    let index_start = reader.position();
-    // The first column's part of the index and of the values goes if it is the default column.
-    let (mut rest_start, mut replaced) = (index_start, 0);
-    for i in 0..columns {
-        let name = reader.length_prefixed("column name")?;
-        let size = reader.varint32("size of a column's value")? as usize;
-        if i == 0 && name.is_empty() {
-            (rest_start, replaced) = (reader.position(), size);
-        }
-    }
-    let index = &entity[rest_start..reader.position()];
-    let had_default = rest_start != index_start;
-    reader.bytes(replaced, "column value")?;
-    put_varint32(out, 1);
-    let columns = columns.checked_add(u32::from(!had_default));
-    put_varint32(out, columns.ok_or_else(|| Error::corruption("too many columns"))?);
-    put_length_prefixed(out, b"");
-    let size = u32::try_from(value.len())
-        .map_err(|_| Error::not_supported(format!("column value of {} bytes", value.len())))?;
-    put_varint32(out, size);
-    out.extend_from_slice(index);
-    out.extend_from_slice(value);
-    out.extend_from_slice(reader.rest());
+    encode(&columns, out)?;
     Ok(true)
 }
 
@@ -118,17 +176,40 @@ mod tests {
     use super::*;
 
     fn entity(columns: &[(&str, &str)]) -> Vec<u8> {
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+            .collect();
         let mut out = Vec::new();
-        put_varint32(&mut out, 1);
-        put_varint32(&mut out, columns.len() as u32);
-        for (name, value) in columns {
-            put_length_prefixed(&mut out, name.as_bytes());
-            put_varint32(&mut out, value.len() as u32);
-        }
-        for (_, value) in columns {
-            out.extend_from_slice(value.as_bytes());
-        }
+        encode(&columns, &mut out).unwrap();
         out
+    }
+
+    #[test]
+    fn columns_come_back_by_name() {
+        let bytes = entity(&[("", "default"), ("a", ""), ("col", "value")]);
+        let entity = Entity::decode(&bytes).unwrap();
+        let columns: Vec<_> = entity
+            .columns(&bytes)
+            .map(|(name, value)| (name, value.clone()))
+            .collect();
+        let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, [&b""[..], b"a", b"col"]);
+        assert!(matches!(&columns[2].1, ColumnValue::Inline(range) if &bytes[range.clone()] == b"value"));
+    }
+
+    #[test]
+    fn unsorted_columns_and_claims_nobody_backs_are_corruption() {
+        assert!(
+            Entity::decode(&entity(&[("b", "1"), ("a", "22")]))
+                .unwrap_err()
+                .is_corruption()
+        );
+        assert!(
+            Entity::decode(&[2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0])
+                .unwrap_err()
+                .is_corruption()
+        );
     }
 
     #[test]
@@ -157,7 +238,8 @@ mod tests {
         assert_eq!(out, entity(&[("", "new"), ("a", "x"), ("b", "yy")]));
         assert!(with_default_column(&entity(&[]), b"", &mut out).unwrap());
         assert_eq!(out, entity(&[("", "")]));
-        assert!(!with_default_column(&[2, 0, 0, 0, 0], b"v", &mut out).unwrap());
+        let with_blob = [2, 1, 1, 1, 1, 0x11, 1, 2, b'n', b'i', b'x'];
+        assert!(!with_default_column(&with_blob, b"v", &mut out).unwrap());
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Plan {
     /// [bounds](Plan::tombstone_bounds).
     pub fn tombstones(
         &self,
-        mut of_file: impl FnMut(&FileMetadata) -> Result<Arc<FragmentedTombstones>>,
+        mut of_file: impl FnMut(&Arc<FileMetadata>) -> Result<Arc<FragmentedTombstones>>,
     ) -> Result<CompactionTombstones> {
         let mut sets = Vec::new();
         for (i, input) in self.inputs.iter().enumerate() {

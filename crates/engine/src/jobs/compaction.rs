@@ -9,12 +9,11 @@ use compact::picker::leveled::pick_leveled;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
 use compact::{
-    BlobHook, CompactionCursor, CompactionRules, CompactionTombstones, FilterContext, OutputRange,
-    OutputSplitter, Plan, Relocation, write_outputs,
+    BlobHook, CompactionCursor, CompactionRules, FilterContext, OutputRange, OutputSplitter, Plan,
+    Relocation, write_outputs,
 };
 use manifest::{BlobFileGarbage, FileMetadata, Version, VersionEdit};
 use parking_lot::{Mutex, MutexGuard};
-use rangedel::FragmentedTombstones;
 use sst::BlockReadOptions;
 
 use super::output::{BlobGarbage, TableOutputs};
@@ -33,6 +32,17 @@ struct Facts<'a> {
 }
 
 impl FileFacts for Facts<'_> {
+    /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
+    fn worth_rewriting(&self, file: &FileMetadata) -> bool {
+        let resolves = self.family.values.operator().is_some();
+        resolves
+            || self
+                .family
+                .tables
+                .merge_operands(file)
+                .is_some_and(|operands| operands == 0)
+    }
+
     /// By the file's own compression, not by what is configured for the level it lies in. A table that is not open is not
     /// opened for the question: it is rewritten, as it would be if it differed.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
@@ -255,28 +265,23 @@ impl DbInner {
             readahead_size: COMPACTION_READAHEAD,
         };
         let mut sources = Vec::new();
-        let mut tombstones: Vec<Arc<FragmentedTombstones>> = Vec::new();
-        let mut oldest_ancestor_time = u64::MAX;
-        for (input, level) in plan.inputs.iter().enumerate() {
-            for (at, file) in level.files.iter().enumerate() {
-                let table = family.tables.table(file)?;
-                if !table.range_tombstones().is_empty() {
-                    let (smallest, largest) = plan.tombstone_bounds(input, at);
-                    tombstones.push(table.range_tombstones().truncate_shared(user, smallest, largest));
-                }
-                if file.oldest_ancestor_time > 0 {
-                    oldest_ancestor_time = oldest_ancestor_time.min(file.oldest_ancestor_time);
-                }
-                if level.level == 0 {
-                    sources.push(Source::Table(Box::new(table.cursor(read))));
-                }
-            }
+        for level in &plan.inputs {
             if level.level > 0 {
                 let cursor = LevelCursor::over_files(family.tables.clone(), level.files.clone(), read);
                 sources.push(Source::Level(Box::new(cursor)));
+                continue;
+            }
+            for file in &level.files {
+                let table = family.tables.table(file)?;
+                sources.push(Source::Table(Box::new(table.cursor(read))));
             }
         }
-        let borrowed: Vec<&FragmentedTombstones> = tombstones.iter().map(|set| &**set).collect();
+        let tombstones = plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?;
+        let known_times = plan
+            .files()
+            .map(|(_, file)| file.oldest_ancestor_time)
+            .filter(|&time| time > 0);
+        let oldest_ancestor_time = known_times.min().unwrap_or(0);
         let filter_context = FilterContext {
             is_full_compaction: plan.is_full_compaction,
             is_manual_compaction: plan.reason == compact::plan::CompactionReason::ManualCompaction,
@@ -299,23 +304,15 @@ impl DbInner {
             .map(|own| own.full_history_ts_low.to_vec());
         let rules = CompactionRules {
             snapshots: self.snapshots.seqnos(),
-            bottommost: plan.bottommost,
-            beyond: plan.beyond(),
-            tombstones: CompactionTombstones::new(user.clone(), &borrowed),
+            tombstones,
             merge_operator: family.values.operator(),
             filter: factory.and_then(|factory| factory.create(&filter_context)),
-            level: plan.start_level(),
             blobs,
             full_history_ts_low: low.filter(|low| !low.is_empty()),
             cancelled: Some(self.cancelled.clone()),
-            ..CompactionRules::new(user.clone())
+            ..plan.rules()
         };
         let mut cursor = CompactionCursor::new(MergingCursor::new(family.cmp.clone(), sources), rules);
-        let oldest_ancestor_time = if oldest_ancestor_time == u64::MAX {
-            0
-        } else {
-            oldest_ancestor_time
-        };
         let mut outputs = TableOutputs::new(
             self,
             family,

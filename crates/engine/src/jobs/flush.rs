@@ -132,7 +132,7 @@ impl DbInner {
             .collect();
         let sets: Vec<Arc<FragmentedTombstones>> = memtables
             .iter()
-            .map(|mem| mem.range_tombstones().snapshot())
+            .map(|mem| mem.range_tombstones().snapshot_for(&snapshots))
             .collect();
         let user = family.cmp.user();
         let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();

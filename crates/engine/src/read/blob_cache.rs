@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::{Result, filename};
-use blob::{BlobFile, BlobIndex, BlobLocation};
+use blob::{BlobFile, BlobIndex};
 use manifest::BlobFileMetadata;
 use parking_lot::RwLock;
 use vfs::{Access, FileSystem, OpenOptions};
@@ -33,13 +33,10 @@ impl BlobCache {
     pub fn get(&self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
         match index {
             BlobIndex::InlinedTtl { value, .. } => Ok(value.to_vec()),
-            BlobIndex::Blob { location, .. } => self.get_at(user_key, location),
+            BlobIndex::Blob { location, .. } => {
+                self.file(location.file_number)?.get(location, user_key, true)
+            }
         }
-    }
-
-    /// The value that lies at `location`.
-    pub fn get_at(&self, user_key: &[u8], location: &BlobLocation) -> Result<Vec<u8>> {
-        self.file(location.file_number)?.get(location, user_key, true)
     }
 
     /// The blob file of that number.

@@ -7,7 +7,6 @@ pub(crate) mod merging_cursor;
 pub(crate) mod super_version;
 pub(crate) mod table_cache;
 pub(crate) mod value;
-pub(crate) mod wide_columns;
 
 #[cfg(test)]
 mod tests;

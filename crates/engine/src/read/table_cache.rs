@@ -163,6 +163,12 @@ impl TableCache {
             .and_then(|table| compression_named(&table.properties().compression))
     }
 
+    /// Merge operands in `file`, if its table is open.
+    pub fn merge_operands(&self, file: &FileMetadata) -> Option<u64> {
+        let guard = self.slot(file).table.load();
+        guard.as_ref().map(|table| table.properties().num_merge_operands)
+    }
+
     /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
     pub fn memory_usage(&self, file: &FileMetadata) -> u64 {
         self.slot(file)

@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use base::entity::{self, ColumnValue, Entity};
 use base::merge::MergeOperator;
 use base::{Error, ErrorKind, Kind, Result};
 use blob::BlobIndex;
 use sst::PinnedBytes;
 
 use super::blob_cache::BlobCache;
-use super::wide_columns::{self, ColumnValue, Entity};
 
 /// A value read: where it lies, in a block of a table or in a memtable, kept alive by this handle; or a copy, where it was put together.
 pub struct PinnedValue(Repr);
@@ -73,16 +73,6 @@ pub(crate) enum Merger {
     Unknown(String),
 }
 
-impl ValueResolver {
-    /// The operator, if it is known.
-    pub fn operator(&self) -> Option<Arc<dyn MergeOperator>> {
-        match &self.merger {
-            Merger::Operator(operator) => Some(operator.clone()),
-            Merger::Unknown(_) => None,
-        }
-    }
-}
-
 /// Columns of a wide-column entity: name and value, in the order of the names.
 pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -93,6 +83,14 @@ pub(crate) struct ValueResolver {
 }
 
 impl ValueResolver {
+    /// The operator, if it is known.
+    pub fn operator(&self) -> Option<Arc<dyn MergeOperator>> {
+        match &self.merger {
+            Merger::Operator(operator) => Some(operator.clone()),
+            Merger::Unknown(_) => None,
+        }
+    }
+
     /// What a plain read of an entry returns, into `out`. `user_key` is that of the entry, as it was written.
     pub fn plain(&self, kind: Kind, user_key: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
@@ -120,7 +118,9 @@ impl ValueResolver {
     fn column(&self, user_key: &[u8], entity: &[u8], value: &ColumnValue) -> Result<Vec<u8>> {
         match value {
             ColumnValue::Inline(range) => Ok(entity[range.clone()].to_vec()),
-            ColumnValue::Blob(location) => self.blobs.get_at(user_key, location),
+            ColumnValue::Blob(range) => self
+                .blobs
+                .get(user_key, &BlobIndex::decode(&entity[range.clone()])?),
         }
     }
 
@@ -164,7 +164,9 @@ impl ValueResolver {
                     .iter()
                     .map(|(name, value)| (&name[..], &value[..]))
                     .collect();
-                Ok((Kind::WideColumnEntity, wide_columns::encode(&borrowed)))
+                let mut entity = Vec::new();
+                entity::encode(&borrowed, &mut entity)?;
+                Ok((Kind::WideColumnEntity, entity))
             }
             Base::Entry(kind, value) => {
                 let mut plain = Vec::new();
