@@ -1,5 +1,6 @@
 //! The order of user keys. RocksDB's four built-in orders are an enum so that hot paths compare without an indirect call.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -92,6 +93,16 @@ impl UserComparator {
         &key[key.len().saturating_sub(self.timestamp_size())..]
     }
 
+    /// `key`, which carries no timestamp, as [`compare_without_timestamp`](Self::compare_without_timestamp) takes it: with
+    /// some timestamp behind it where keys have one. Allocates only there.
+    #[inline]
+    pub fn stamped<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.timestamp_size() {
+            0 => Cow::Borrowed(key),
+            size => Cow::Owned([key, &vec![0; size]].concat()),
+        }
+    }
+
     /// Compares two user keys, timestamps included.
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
@@ -120,7 +131,8 @@ impl UserComparator {
         }
     }
 
-    /// Compares two user keys with their timestamps left out of account.
+    /// Compares two user keys with their timestamps left out of account. Both carry one where keys do; see
+    /// [`stamped`](Self::stamped) for those that do not.
     #[inline]
     pub fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
@@ -221,6 +233,9 @@ mod tests {
             order.compare_without_timestamp(&at(b"a", 1), &at(b"a", 2)),
             Ordering::Equal
         );
+        let (bare, stamped) = (b"prefix".as_slice(), at(b"prefix", 7));
+        assert!(order.compare_without_timestamp(&order.stamped(bare), &stamped).is_eq());
+        assert_eq!(UserComparator::Bytewise.stamped(bare), bare);
         assert_eq!(
             order.compare(b"x", b"yy"),
             Ordering::Greater,

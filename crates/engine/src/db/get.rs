@@ -295,11 +295,10 @@ impl DbInner {
         let mut iter = self.iterator_over(super_version.clone(), seqno, family, &options);
         iter.status()?;
         iter.seek(key);
+        let user = family.cmp.user();
         let found = iter.valid()
-            && family
-                .cmp
-                .user()
-                .compare_without_timestamp(iter.key(), key)
+            && user
+                .compare_without_timestamp(&user.stamped(iter.key()), &user.stamped(key))
                 .is_eq();
         iter.status()?;
         Ok(found.then(|| iter.value_pinned()))

@@ -161,7 +161,8 @@ fn sstables(version: &Version) -> String {
 
 fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]) -> Result<u64> {
     let user = family.cmp.user();
-    if user.compare_without_timestamp(begin, end).is_ge() {
+    let (first, behind) = (user.stamped(begin), user.stamped(end));
+    if user.compare_without_timestamp(&first, &behind).is_ge() {
         return Ok(0);
     }
     let target = |key: &[u8]| {
@@ -173,7 +174,7 @@ fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]
     let (from, to) = (target(begin), target(end));
     let mut total = 0;
     for level in 0..version.num_levels() {
-        for file in version.overlapping(level, Some(begin), Some(end)) {
+        for file in version.overlapping(level, Some(&first), Some(&behind)) {
             let inside = family.cmp.compare(&file.smallest, &from).is_ge()
                 && family.cmp.compare(&file.largest, &to).is_lt();
             total += if inside {

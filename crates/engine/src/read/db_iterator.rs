@@ -65,6 +65,7 @@ pub struct DbIterator {
     family: Arc<Family>,
     seqno: SeqNo,
     read_ts: Option<Vec<u8>>,
+    /// The bounds, with some timestamp behind them where keys have one.
     lower: Option<Vec<u8>>,
     upper: Option<Vec<u8>>,
     /// With `prefix_same_as_start`: the prefix of the key last sought.
@@ -96,13 +97,19 @@ impl DbIterator {
         seqno: SeqNo,
         options: &ReadOptions,
     ) -> DbIterator {
+        let stamped = |bound: &Option<Vec<u8>>| {
+            let stamped = family.cmp.user().stamped(bound.as_deref()?);
+            Some(stamped.into_owned())
+        };
+        let lower = stamped(&options.iterate_lower_bound);
+        let upper = stamped(&options.iterate_upper_bound);
         DbIterator {
             cursor,
             family,
             seqno,
             read_ts: options.timestamp.clone(),
-            lower: options.iterate_lower_bound.clone(),
-            upper: options.iterate_upper_bound.clone(),
+            lower,
+            upper,
             prefix: None,
             prefix_same_as_start: options.prefix_same_as_start,
             direction: Direction::Forward,
@@ -195,7 +202,8 @@ impl DbIterator {
         self.prefix = None;
         match self.lower.take() {
             Some(lower) => {
-                self.seek_internal(&lower);
+                let bare = self.user().strip_timestamp(&lower).len();
+                self.seek_internal(&lower[..bare]);
                 self.lower = Some(lower);
             }
             None if self.start(Direction::Forward) => {
@@ -214,7 +222,8 @@ impl DbIterator {
         }
         match &self.upper {
             Some(upper) => {
-                before_key(&mut self.target, self.family.cmp.user(), upper);
+                let user = self.family.cmp.user();
+                before_key(&mut self.target, user, user.strip_timestamp(upper));
                 self.cursor.seek_for_prev(&self.target);
             }
             None => self.cursor.seek_to_last(),
@@ -226,13 +235,11 @@ impl DbIterator {
     pub fn seek(&mut self, key: &[u8]) {
         self.remember_prefix(key);
         if let Some(lower) = self.lower.take_if(|lower| {
-            self.family
-                .cmp
-                .user()
-                .compare_without_timestamp(key, lower)
-                .is_lt()
+            let user = self.family.cmp.user();
+            user.compare_without_timestamp(&user.stamped(key), lower).is_lt()
         }) {
-            self.seek_internal(&lower);
+            let bare = self.user().strip_timestamp(&lower).len();
+            self.seek_internal(&lower[..bare]);
             self.lower = Some(lower);
         } else {
             self.seek_internal(key);
@@ -262,8 +269,8 @@ impl DbIterator {
         }
         let user = self.family.cmp.user();
         match &self.upper {
-            Some(upper) if user.compare_without_timestamp(key, upper).is_ge() => {
-                before_key(&mut self.target, user, upper);
+            Some(upper) if user.compare_without_timestamp(&user.stamped(key), upper).is_ge() => {
+                before_key(&mut self.target, user, user.strip_timestamp(upper));
             }
             _ => after_key(&mut self.target, user, key),
         }
