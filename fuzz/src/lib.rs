@@ -13,7 +13,23 @@ pub mod targets;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, each with a binary of its name.
-pub const TARGETS: &[Target] = &[("coding", targets::coding), ("decompress", targets::decompress)];
+pub const TARGETS: &[Target] = &[
+    ("coding", targets::coding),
+    ("decompress", targets::decompress),
+    ("footer", targets::footer),
+    ("properties", targets::properties),
+    ("index_block", targets::index_block),
+    ("data_block", targets::data_block),
+    ("filter", targets::filter),
+    ("table", targets::table),
+    ("log", targets::log),
+    ("version_edit", targets::version_edit),
+    ("manifest", targets::manifest),
+    ("blob_file", targets::blob_file),
+    ("write_batch", targets::write_batch),
+    ("options_file", targets::options_file),
+    ("database", targets::database),
+];
 
 /// Makes a libFuzzer binary of a target.
 #[cfg(feature = "libfuzzer")]

@@ -5,25 +5,166 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::mutate::MOST_BYTES;
+use crate::targets::DATABASE_FILES;
+
 /// Seeds of each target, by its name.
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
 
 /// Reads the test data. Panics where it is not as it should be: it is part of the tree.
 pub fn all() -> Seeds {
     let mut seeds = Seeds::new();
-    let vectors = vectors();
-    let mut add = |target, seed: Vec<u8>| seeds.entry(target).or_default().push(seed);
-    for varint in list(&vectors, "varint") {
-        add("coding", hex(&varint["hex"]));
-    }
-    for batch in list(&vectors, "write_batch") {
-        add("coding", hex(&batch["hex"]));
-    }
-    for block in list(&vectors, "compressed_block") {
-        let ty = block["type_byte"].as_u64().expect("a type byte") as u8;
-        add("decompress", [&[ty], &hex(&block["stored_hex"])[..]].concat());
+    from_vectors(&mut seeds, &vectors());
+    from_databases(&mut seeds);
+    for (at, name) in DATABASE_FILES.iter().enumerate() {
+        let whole = minimal_database();
+        let bytes = whole
+            .iter()
+            .find(|(found, _)| found == name)
+            .map_or(&[][..], |(_, bytes)| bytes);
+        for flags in [0, 4] {
+            add(&mut seeds, "database", with_first(at as u8 | flags, bytes));
+        }
     }
     seeds
+}
+
+fn add(seeds: &mut Seeds, target: &'static str, seed: Vec<u8>) {
+    if seed.len() <= MOST_BYTES {
+        seeds.entry(target).or_default().push(seed);
+    }
+}
+
+fn with_first(first: u8, rest: &[u8]) -> Vec<u8> {
+    [&[first], rest].concat()
+}
+
+fn from_vectors(seeds: &mut Seeds, vectors: &Value) {
+    for varint in list(vectors, "varint") {
+        add(seeds, "coding", hex(&varint["hex"]));
+    }
+    for batch in list(vectors, "write_batch") {
+        add(seeds, "coding", hex(&batch["hex"]));
+        add(seeds, "write_batch", hex(&batch["hex"]));
+    }
+    for block in list(vectors, "compressed_block") {
+        let ty = block["type_byte"].as_u64().expect("a type byte") as u8;
+        add(seeds, "decompress", with_first(ty, &hex(&block["stored_hex"])));
+    }
+    for block in list(vectors, "data_block") {
+        add(seeds, "data_block", hex(&block["block_hex"]));
+    }
+    for block in list(vectors, "index_block") {
+        for coding in 0..8 {
+            add(
+                seeds,
+                "index_block",
+                with_first(coding, &hex(&block["block_hex"])),
+            );
+        }
+    }
+    for filter in list(vectors, "filter") {
+        // Of the larger ones the vectors keep the first line and the metadata, which decode as a smaller filter.
+        let bytes = match (filter.get("filter_hex"), filter.get("filter_b64")) {
+            (Some(digits), _) => hex(digits),
+            (None, Some(digits)) => base64(digits),
+            (None, None) => [hex(&filter["filter_first64_hex"]), hex(&filter["trailer_hex"])].concat(),
+        };
+        add(seeds, "filter", bytes);
+    }
+    for footer in list(vectors, "footer") {
+        let offset = footer["footer_offset"].as_u64().expect("an offset");
+        add(
+            seeds,
+            "footer",
+            with_first((offset >> 4) as u8, &hex(&footer["footer_hex"])),
+        );
+    }
+    for record in list(vectors, "log_record") {
+        for how in [0, 2, 0x83] {
+            add(seeds, "log", with_first(how, &hex(&record["record_hex"])));
+        }
+    }
+    for edit in list(vectors, "version_edit") {
+        add(seeds, "version_edit", hex(&edit["hex"]));
+    }
+    for file in list(vectors, "whole_file") {
+        let bytes = base64(&file["b64"]);
+        if file["name"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("MANIFEST"))
+        {
+            add(seeds, "manifest", bytes);
+        } else {
+            add(seeds, "properties", properties_of(&bytes));
+            for how in [0, 1, 6] {
+                add(seeds, "table", with_first(how, &bytes));
+            }
+        }
+    }
+    let blob = &vectors["blob_file"];
+    add(seeds, "blob_file", hex(&blob["file_hex"]));
+    add(seeds, "blob_file", hex(&blob["blob_index_hex"]));
+}
+
+/// Whole files of the databases RocksDB wrote, where they are small enough.
+fn from_databases(seeds: &mut Seeds) {
+    let home = testdata().join("rocksdb-11.9");
+    for dir in sorted(&home).into_iter().filter(|path| path.is_dir()) {
+        for path in sorted(&dir) {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or("")
+                .to_owned();
+            let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            match name.rsplit_once('.') {
+                Some((_, "log")) => add(seeds, "log", with_first(2, &bytes)),
+                Some((_, "sst")) => add(seeds, "table", with_first(1, &bytes)),
+                Some((_, "blob")) => add(seeds, "blob_file", bytes),
+                _ if name.starts_with("MANIFEST-") => add(seeds, "manifest", bytes),
+                _ if name.starts_with("OPTIONS-") => add(seeds, "options_file", bytes),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The files of a small database that RocksDB accepts.
+pub fn minimal_database() -> Vec<(String, Vec<u8>)> {
+    let vectors = vectors();
+    let files = vectors["minimal_db"]["files_b64"]
+        .as_object()
+        .expect("the files of a database");
+    files
+        .iter()
+        .map(|(name, bytes)| (name.clone(), base64(bytes)))
+        .collect()
+}
+
+/// The properties of a table in the form the target takes.
+fn properties_of(table: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    // Names and values lie length-prefixed by their own: enough of a start for mutations.
+    for name in [
+        "rocksdb.num.entries",
+        "rocksdb.comparator",
+        "rocksdb.index.type",
+        "rocksdb.format.version",
+    ] {
+        if table.windows(name.len()).any(|window| window == name.as_bytes()) {
+            base::coding::put_length_prefixed(&mut out, name.as_bytes());
+            base::coding::put_length_prefixed(&mut out, &[2]);
+        }
+    }
+    out
+}
+
+fn sorted(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// Root of the test data.
@@ -44,7 +185,27 @@ fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
 }
 
 fn hex(value: &Value) -> Vec<u8> {
-    let text = value.as_str().expect("hexadecimal digits");
+    // Dots stand for what the vectors leave out.
+    let text = value.as_str().expect("hexadecimal digits").trim_end_matches('.');
     let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit");
     (0..text.len()).step_by(2).map(digit).collect()
+}
+
+fn base64(value: &Value) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = value.as_str().expect("base64 digits");
+    let (mut out, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        let digit = DIGITS
+            .iter()
+            .position(|digit| *digit == byte)
+            .expect("a base64 digit");
+        bits = bits << 6 | digit as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    out
 }

@@ -1,7 +1,81 @@
-//! The bodies. The first bytes of an input often choose a variant, the rest is what gets decoded.
+//! The bodies. The first byte of an input often chooses a variant, the rest is what gets decoded.
 
+mod blob_file;
+mod database;
+mod log;
+mod table;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::Cursor;
 use base::coding::Reader;
 use codec::compression::{CompressionType, Decompressor};
+use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions, RandomAccessFile};
+
+pub use blob_file::blob_file;
+pub use database::{DATABASE_FILES, database, options_file, write_batch};
+pub use log::{log, manifest, version_edit};
+pub use table::{data_block, filter, footer, index_block, properties, table};
+
+/// Steps after which a walk over damaged entries is given up: they may lead in circles, but not for ever.
+const MOST_STEPS: usize = 20_000;
+
+/// `bytes` as the file `path` of `fs`.
+fn put_file(fs: &MemFs, path: &Path, bytes: &[u8]) {
+    let mut file = fs
+        .create(path, &CreateOptions::default())
+        .expect("a file in memory");
+    file.append(bytes).expect("memory does not run full");
+    file.close().expect("a file in memory");
+}
+
+/// `bytes` as a file.
+fn file_of(bytes: &[u8]) -> Arc<dyn RandomAccessFile> {
+    let fs = MemFs::new();
+    let path = Path::new("/input");
+    put_file(&fs, path, bytes);
+    fs.open_random(path, &OpenOptions::default())
+        .expect("a file in memory")
+}
+
+/// Walks both ways, turns round, and seeks what it has seen.
+fn exercise(cursor: &mut impl Cursor) {
+    cursor.seek_to_first();
+    let mut keys = Vec::new();
+    for step in 0..MOST_STEPS {
+        if !cursor.valid() {
+            break;
+        }
+        if step % 7 == 0 && keys.len() < 32 {
+            keys.push(cursor.key().to_vec());
+        }
+        let _ = cursor.value().len();
+        if step % 5 == 4 {
+            cursor.prev();
+        } else {
+            cursor.next();
+        }
+    }
+    cursor.seek_to_last();
+    for _ in 0..MOST_STEPS {
+        if !cursor.valid() {
+            break;
+        }
+        cursor.prev();
+    }
+    for key in &keys {
+        cursor.seek(key);
+        if cursor.valid() {
+            cursor.next();
+        }
+        cursor.seek_for_prev(key);
+        if cursor.valid() {
+            cursor.prev();
+        }
+    }
+    let _ = cursor.status();
+}
 
 /// Varints, fixed-width integers and length-prefixed strings. Decoding must consume what it says and encode back.
 pub fn coding(data: &[u8]) {

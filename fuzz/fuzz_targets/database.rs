@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::database`.
+#![no_main]
+
+esker_fuzz::target!(database);

@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::filter`.
+#![no_main]
+
+esker_fuzz::target!(filter);

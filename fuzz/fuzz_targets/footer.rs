@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::footer`.
+#![no_main]
+
+esker_fuzz::target!(footer);

@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::log`.
+#![no_main]
+
+esker_fuzz::target!(log);

@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::manifest`.
+#![no_main]
+
+esker_fuzz::target!(manifest);

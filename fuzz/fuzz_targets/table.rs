@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::table`.
+#![no_main]
+
+esker_fuzz::target!(table);

@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::write_batch`.
+#![no_main]
+
+esker_fuzz::target!(write_batch);
