@@ -452,12 +452,12 @@ pub(crate) fn is_trivial_move(
     })
 }
 
-/// True if no two files of L0 overlap.
+/// True if no two files of L0 overlap or meet in a user key.
 fn level0_non_overlapping(version: &Version) -> bool {
     let order = version.cmp();
     let mut files: Vec<_> = version.files(0).iter().collect();
     files.sort_by(|a, b| order.compare(&a.smallest, &b.smallest));
     files
         .windows(2)
-        .all(|pair| order.compare(&pair[0].largest, &pair[1].smallest) == Ordering::Less)
+        .all(|pair| order::boundaries(order.user(), &pair[0].largest, &pair[1].smallest) == Ordering::Less)
 }

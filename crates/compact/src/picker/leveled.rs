@@ -10,6 +10,7 @@ use super::{
     Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
 };
 use crate::options::CompactionPri;
+use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 use crate::score::{Scores, Weights};
 
@@ -147,8 +148,10 @@ impl<'a> Picker<'a> {
         for file in self.files.level(0).iter().rev() {
             if !moved.is_empty() {
                 let bounds = self.files.bounds(&moved);
-                let apart = order.compare(&file.largest, bounds.smallest) == Ordering::Less
-                    || order.compare(&file.smallest, bounds.largest) == Ordering::Greater;
+                // Two that meet in a user key would part its versions in the next level.
+                let user = order.user();
+                let apart = order::boundaries(user, &file.largest, bounds.smallest) == Ordering::Less
+                    || order::boundaries(user, &file.smallest, bounds.largest) == Ordering::Greater;
                 if !apart {
                     break;
                 }
