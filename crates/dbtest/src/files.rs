@@ -35,7 +35,7 @@ pub fn check(db: &Db) -> Result<String> {
         let families = db.column_families();
         let pins: Vec<_> = families
             .iter()
-            .map(|family| db.iter_cf(&read(&family.options().comparator), family))
+            .map(|family| db.iter_cf(&read(family.comparator()), family))
             .collect();
         let place = |files: &[LiveFile]| {
             files
@@ -59,7 +59,7 @@ pub fn check(db: &Db) -> Result<String> {
         let Some(family) = db.column_family(&name) else {
             continue;
         };
-        let cmp = &family.options().comparator;
+        let cmp = family.comparator();
         let contents: Vec<Contents> = files
             .into_iter()
             .map(|file| read_contents(db, cmp, file, &mut found))
@@ -70,6 +70,20 @@ pub fn check(db: &Db) -> Result<String> {
         }
     }
     Ok(found)
+}
+
+/// The first and last entries and the tombstones of a file.
+fn describe(contents: &Contents) -> String {
+    let point = |point: &(Vec<u8>, SeqNo)| format!("{}@{}", point.0.escape_ascii(), point.1);
+    let mut text = format!(
+        "  {} to {}",
+        contents.points.first().map_or("-".to_owned(), point),
+        contents.points.last().map_or("-".to_owned(), point)
+    );
+    for (start, end, seqno) in &contents.tombstones {
+        let _ = write!(text, " [{},{})@{seqno}", start.escape_ascii(), end.escape_ascii());
+    }
+    text
 }
 
 fn name(file: &LiveFile) -> String {
@@ -192,9 +206,11 @@ fn check_levels(cmp: &UserComparator, contents: &[Contents], found: &mut String)
             );
             complain!(
                 found,
-                "{} to {end} and {} from {start} overlap",
+                "{} to {end} and {} from {start} overlap:\n{}\n{}",
                 name(&a.file),
-                name(&b.file)
+                name(&b.file),
+                describe(a),
+                describe(b)
             );
         }
     }

@@ -16,7 +16,7 @@ use base::{SeqNo, UserComparator};
 use dbtest::{files, settings};
 use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator,
-    ErrorKind, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use testkit::TestRng;
 use testkit::model::{Model, Op, Row};
@@ -129,8 +129,19 @@ struct History {
     max_value: usize,
     /// Writes some rows without WAL.
     without_wal: bool,
-    /// The last steps, for whoever must find out why it failed.
+    /// The steps, for whoever must find out why it failed.
     log: Vec<String>,
+    events: Arc<Events>,
+}
+
+/// What the database did in the background.
+#[derive(Default)]
+struct Events(Mutex<Vec<String>>);
+
+impl EventListener for Events {
+    fn on_event(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.to_string());
+    }
 }
 
 impl Drop for History {
@@ -139,6 +150,8 @@ impl Drop for History {
             eprintln!("{}", self.describe());
             let from = self.log.len().saturating_sub(40);
             self.log[from..].iter().for_each(|step| eprintln!("  {step}"));
+            let events = self.events.0.lock().unwrap();
+            events[events.len().saturating_sub(60)..].iter().for_each(|event| eprintln!("  {event}"));
         }
     }
 }
@@ -156,6 +169,8 @@ impl History {
             ..Options::default()
         };
         settings::draw(&mut rng, &mut options);
+        let events = Arc::new(Events::default());
+        options.listeners.push(events.clone());
         options.column_family = family_options(&mut rng);
         let keys = *rng.pick(&[5, 40, 200, 1000]);
         let max_value = *rng.pick(&[8, 50, 400, 5000]);
@@ -174,6 +189,7 @@ impl History {
             max_value,
             without_wal,
             log: Vec::new(),
+            events,
         };
         let db = Db::open(&history.options, path()).unwrap();
         history.add_family(db.default_column_family(), history.options.column_family.clone());
