@@ -3,7 +3,8 @@
 //! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the tree, which
 //! searches walk, and one for entries, of which a search reads few. Kept apart, nodes are dense in cache lines and pages.
 //!
-//! Chunks start small and double up to the block size, so that the memtable of an idle column family costs next to nothing.
+//! Chunks start small and double up to the block size, so that the memtable of an idle column family costs next to nothing. Chunks of
+//! whole huge pages are asked for as such: pages of 4 KiB cost more to take and give back, one fault each, than to fill.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
@@ -16,6 +17,8 @@ const NODE_ALIGN: usize = 64;
 const ENTRY_ALIGN: usize = 4;
 
 const FIRST_CHUNK: usize = 2 << 10;
+
+const HUGE_PAGE: usize = 2 << 20;
 
 /// At the start of each chunk.
 struct Chunk {
@@ -38,6 +41,7 @@ pub(crate) struct Arena {
     /// Bytes taken from the allocator.
     allocated: AtomicUsize,
     block_size: usize,
+    huge_pages: bool,
     /// Every block taken, and the lock under which one is.
     blocks: Mutex<Vec<(NonNull<u8>, Layout)>>,
 }
@@ -48,8 +52,13 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Takes chunks of up to `block_size` bytes, and pieces larger than a quarter of it on their own.
-    pub(crate) fn new(block_size: usize) -> Arena {
+    /// Takes chunks of up to `block_size` bytes, and pieces larger than a quarter of it on their own. With `huge_pages` a block size that is at least half a
+    /// huge page counts as the next multiple of one.
+    pub(crate) fn new(block_size: usize, huge_pages: bool) -> Arena {
+        let block_size = match huge_pages && block_size >= HUGE_PAGE / 2 {
+            true => block_size.next_multiple_of(HUGE_PAGE),
+            false => block_size.max(FIRST_CHUNK),
+        };
         Arena {
             nodes: Region {
                 current: AtomicPtr::new(ptr::null_mut()),
@@ -58,7 +67,8 @@ impl Arena {
                 current: AtomicPtr::new(ptr::null_mut()),
             },
             allocated: AtomicUsize::new(0),
-            block_size: block_size.max(FIRST_CHUNK),
+            block_size,
+            huge_pages,
             blocks: Mutex::new(Vec::new()),
         }
     }
@@ -131,15 +141,31 @@ impl Arena {
     }
 
     fn take_block(&self, blocks: &mut Vec<(NonNull<u8>, Layout)>, size: usize) -> NonNull<u8> {
-        let layout = Layout::from_size_align(size.max(1), NODE_ALIGN).expect("less than the address space");
+        let huge = self.huge_pages && size >= HUGE_PAGE;
+        let align = if huge { HUGE_PAGE } else { NODE_ALIGN };
+        let layout = Layout::from_size_align(size.max(1), align).expect("less than the address space");
         // SAFETY: the layout is not empty.
         let Some(block) = NonNull::new(unsafe { alloc(layout) }) else {
             handle_alloc_error(layout);
         };
+        if huge {
+            ask_for_huge_pages(block, size / HUGE_PAGE * HUGE_PAGE);
+        }
         blocks.push((block, layout));
         self.allocated.fetch_add(layout.size(), Ordering::Relaxed);
         block
     }
+}
+
+/// A wish, not more: where the system does not grant it, the memory is as good as any.
+fn ask_for_huge_pages(block: NonNull<u8>, len: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: whole pages of memory that is ours; the advice changes nothing about what it holds.
+    unsafe {
+        libc::madvise(block.as_ptr().cast(), len, libc::MADV_HUGEPAGE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (block, len);
 }
 
 impl Drop for Arena {

@@ -35,7 +35,7 @@ impl Fixture {
     fn new(keys: &[u8]) -> Arc<Fixture> {
         let cmp = InternalComparator::new(UserComparator::Bytewise);
         let fixture = Fixture {
-            tree: Tree::new(cmp, Arena::new(4 << 10)),
+            tree: Tree::new(cmp, Arena::new(4 << 10, false)),
         };
         for &n in keys {
             assert!(fixture.insert(n));
@@ -232,7 +232,7 @@ fn readers_of_ascending_keys() {
 #[test]
 fn the_arena_gives_each_piece_to_one() {
     model(4, || {
-        let arena = Arc::new(Arena::new(2 << 10));
+        let arena = Arc::new(Arena::new(2 << 10, false));
         let take = |arena: &Arena| [400, 500, 400].map(|len| (arena.allocate_entry(len).addr().get(), len));
         let other = {
             let arena = arena.clone();

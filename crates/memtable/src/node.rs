@@ -102,7 +102,7 @@ struct Inner {
     lows: [AtomicPtr<Entry>; SLOTS],
 }
 
-const MAX_SKIP: usize = (1 << 24) - 1;
+const MAX_SKIP: u32 = (1 << 24) - 1;
 /// Some keys in the node's range may not begin with the bytes that are skipped.
 const CHECKED: u32 = 1 << 24;
 const LEVEL_SHIFT: u32 = 25;
@@ -118,9 +118,15 @@ fn untagged(child: *mut u8) -> *const Node {
 pub(crate) struct Content {
     pub(crate) keys: [*const Entry; SLOTS],
     /// The children of an inner node.
-    pub(crate) children: [*const Node; SLOTS],
-    pub(crate) len: usize,
+    children: [*const Node; SLOTS],
+    len: usize,
+    /// The node it is copied from, null if it is new, and its prefixes of the keys.
+    source: *const Node,
+    prefixes: [u32; SLOTS],
 }
+
+/// Prefixes this far apart leave room for more between them.
+const SPREAD: u32 = 1 << 12;
 
 impl Content {
     pub(crate) fn empty() -> Content {
@@ -128,6 +134,8 @@ impl Content {
             keys: [ptr::null(); SLOTS],
             children: [ptr::null(); SLOTS],
             len: 0,
+            source: ptr::null(),
+            prefixes: [0; SLOTS],
         }
     }
 
@@ -151,6 +159,18 @@ impl Content {
             content.len += 1;
         }
         content
+    }
+
+    /// True if the prefixes of the source tell the keys from `first` on apart, so that the copy need not look at the keys themselves, which are
+    /// in no cache.
+    fn prefixes_serve(&self, first: usize) -> bool {
+        let prefixes = &self.prefixes[first.min(self.len)..self.len];
+        !self.source.is_null()
+            && prefixes.is_sorted_by(|a, b| a < b)
+            && prefixes
+                .last()
+                .zip(prefixes.first())
+                .is_some_and(|(last, first)| last - first >= SPREAD)
     }
 }
 
@@ -176,26 +196,25 @@ impl Node {
         low: *const Entry,
         high: *const Entry,
     ) -> *const Node {
-        // SAFETY: the caller's promise, also below where keys are read.
-        let key = |entry: *const Entry| unsafe { Entry::target(entry) }.user_key;
         // An inner node's first key may be null, and is not searched for.
         let first = usize::from(level > 0);
         let keys = &content.keys[..content.len];
-        let mut meta = (level as u32) << LEVEL_SHIFT;
-        let mut reference = ptr::null();
-        if !low.is_null() && !high.is_null() {
-            meta |= rule.common_len(key(low), key(high)).min(MAX_SKIP) as u32;
-        } else if content.len >= first + 2 {
-            let common = rule.common_len(key(keys[first]), key(keys[content.len - 1]));
-            if common > 0 {
-                reference = keys[first];
-                meta |= common.min(MAX_SKIP) as u32 | CHECKED;
-            }
-        }
+        let inherits = content.prefixes_serve(first);
+        let (skip, reference) = match inherits {
+            // SAFETY: the source is a node of the tree, and the new node's range is a part of its range.
+            true => unsafe {
+                (
+                    (*content.source).meta & (CHECKED | MAX_SKIP),
+                    (*content.source).reference,
+                )
+            },
+            // SAFETY: the caller's promise.
+            false => unsafe { Node::choose_skip(rule, keys.get(first..).unwrap_or_default(), low, high) },
+        };
         let mut node = Node {
             order: AtomicU64::new(Order::ascending(content.len).0),
-            meta,
-            prefixes: std::array::from_fn(|_| AtomicU32::new(0)),
+            meta: skip | (level as u32) << LEVEL_SHIFT,
+            prefixes: content.prefixes.map(AtomicU32::new),
             slots: std::array::from_fn(|slot| {
                 AtomicPtr::new(match level {
                     0 => content.keys[slot].cast_mut().cast(),
@@ -206,9 +225,12 @@ impl Node {
             low,
             high,
         };
-        for (slot, &entry) in keys.iter().enumerate().skip(first) {
-            // SAFETY: the caller's promise.
-            node.prefixes[slot] = AtomicU32::new(unsafe { node.prefix(rule, key(entry)) });
+        if !inherits {
+            for (slot, &entry) in keys.iter().enumerate().skip(first) {
+                // SAFETY: the caller's promise.
+                node.prefixes[slot] =
+                    AtomicU32::new(unsafe { node.prefix(rule, Entry::target(entry).user_key) });
+            }
         }
         // SAFETY: the caller's promise.
         unsafe {
@@ -222,6 +244,30 @@ impl Node {
             }
         }
         memory.cast::<Node>()
+    }
+
+    /// How many bytes a new node of these keys skips, and if that has to be checked, what against.
+    ///
+    /// # Safety
+    /// As for [`write`](Self::write).
+    unsafe fn choose_skip(
+        rule: &PrefixRule,
+        keys: &[*const Entry],
+        low: *const Entry,
+        high: *const Entry,
+    ) -> (u32, *const Entry) {
+        // SAFETY: the caller's promise.
+        let common = |a, b| unsafe {
+            rule.common_len(Entry::target(a).user_key, Entry::target(b).user_key)
+                .min(MAX_SKIP as usize) as u32
+        };
+        if !low.is_null() && !high.is_null() {
+            return (common(low, high), ptr::null());
+        }
+        match keys {
+            &[first, .., last] if common(first, last) > 0 => (common(first, last) | CHECKED, first),
+            _ => (0, ptr::null()),
+        }
     }
 
     #[inline]
@@ -240,7 +286,7 @@ impl Node {
     /// The node is of a live tree, and the key is in its range (or of an order nothing is known of).
     #[inline]
     unsafe fn prefix(&self, rule: &PrefixRule, user_key: &[u8]) -> u32 {
-        let skip = self.meta as usize & MAX_SKIP;
+        let skip = (self.meta & MAX_SKIP) as usize;
         if self.meta & CHECKED == 0 {
             return rule.prefix(user_key, skip);
         }
@@ -394,10 +440,12 @@ impl Node {
     /// The node is of a live tree, and the positions are live in `order`.
     pub(crate) unsafe fn content(node: *const Node, order: Order, first: usize, end: usize) -> Content {
         let mut content = Content::empty();
+        content.source = node;
         for position in first..end {
             // SAFETY: the caller's promise.
             unsafe {
                 content.keys[content.len] = Node::key_at(node, order, position);
+                content.prefixes[content.len] = (*node).prefix_at(order, position);
                 if (*node).level() > 0 {
                     content.children[content.len] = (*node).child(order, position);
                 }

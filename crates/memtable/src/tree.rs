@@ -77,6 +77,8 @@ pub(crate) struct Near {
     /// Identity of the tree; 0 for none.
     tree: u64,
     leaf: *const Node,
+    /// Two entries in a row went there. Otherwise it is not tried: the keys that bound it are seldom in a cache.
+    hot: bool,
 }
 
 impl Near {
@@ -84,7 +86,14 @@ impl Near {
         Near {
             tree: 0,
             leaf: ptr::null(),
+            hot: false,
         }
+    }
+
+    fn note(&mut self, tree: &Tree, leaf: *const Node) {
+        self.hot = self.tree == tree.identity && self.leaf == leaf;
+        self.tree = tree.identity;
+        self.leaf = leaf;
     }
 }
 
@@ -543,13 +552,16 @@ impl Tree {
             value,
             entry: ptr::null(),
         };
-        // SAFETY: the leaf of a `Near` is of the tree it names.
-        if near.tree == self.identity && unsafe { self.is_in_range(near.leaf, &new.target) } {
-            // SAFETY: as above, and the target is in its range. If it is not closed, it is current.
-            match unsafe { self.add_to_leaf(near.leaf, &mut new) } {
-                Added::Yes => return true,
-                Added::Same => return false,
-                Added::Closed(..) => (),
+        if near.hot && near.tree == self.identity {
+            // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current.
+            unsafe {
+                if self.is_in_range(near.leaf, &new.target) {
+                    match self.add_to_leaf(near.leaf, &mut new) {
+                        Added::Yes => return true,
+                        Added::Same => return false,
+                        Added::Closed(..) => (),
+                    }
+                }
             }
         }
         self.insert_from_root(&mut new, near)
@@ -561,16 +573,16 @@ impl Tree {
             // SAFETY: the leaf is of this tree, and has the target in its range.
             match unsafe { self.add_to_leaf(path.leaf, new) } {
                 Added::Yes => {
-                    near.tree = self.identity;
-                    near.leaf = path.leaf;
+                    near.note(self, path.leaf);
                     return true;
                 }
                 Added::Same => return false,
                 Added::Closed(order, position) => {
                     // SAFETY: the leaf is closed under this order, and the path leads to it.
                     if let Some(leaf) = unsafe { self.split_leaf(&path, order, position, new) } {
-                        near.tree = self.identity;
-                        near.leaf = leaf;
+                        // It begins a sequence, as the leaf before it was one.
+                        near.note(self, leaf);
+                        near.hot = true;
                         return true;
                     }
                 }
