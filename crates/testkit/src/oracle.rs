@@ -5,7 +5,7 @@
 //! passes by skipping.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// When set to anything but `0`, a missing tool fails the test that asks for it.
 pub const REQUIRE_VARIABLE: &str = "ESKER_REQUIRE_TOOLS";
@@ -26,23 +26,36 @@ pub fn sst_dump() -> Option<Command> {
     on_path("sst_dump")
 }
 
-/// A Python interpreter that can import `rocksdict` (RocksDB 9 or later).
+/// A Python interpreter that can import `rocksdict` (RocksDB 9 or later): the one named, that of `cargo xtask test`, or
+/// the `python3` on the path if it can.
 pub fn rocksdict() -> Option<Command> {
     let named = std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from);
     let usual = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(PYTHON_PATH);
     let found = named.into_iter().chain([usual]).find(|path| path.is_file());
-    found.map(Command::new).or_else(|| missing("rocksdict"))
+    found
+        .or_else(|| find_on_path("python3").filter(|python| imports_rocksdict(python)))
+        .map(Command::new)
+        .or_else(|| missing("rocksdict"))
+}
+
+fn imports_rocksdict(python: &Path) -> bool {
+    let import = Command::new(python)
+        .args(["-c", "import rocksdict"])
+        .stderr(Stdio::null())
+        .status();
+    import.is_ok_and(|status| status.success())
 }
 
 fn on_path(tool: &str) -> Option<Command> {
-    let found = std::env::var_os("PATH").and_then(|dirs| {
-        std::env::split_paths(&dirs)
-            .map(|dir| dir.join(tool))
-            .find(|path| path.is_file())
-    });
-    found.map(Command::new).or_else(|| missing(tool))
+    find_on_path(tool).map(Command::new).or_else(|| missing(tool))
+}
+
+fn find_on_path(tool: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(tool))
+        .find(|path| path.is_file())
 }
 
 fn missing(tool: &str) -> Option<Command> {
