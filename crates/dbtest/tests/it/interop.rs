@@ -364,7 +364,8 @@ fn a_newer_rocksdb_reads_version_6() {
     let Some(mut python) = oracle::rocksdict() else { return };
     let mut rng = testkit::rng();
     let mut written = Vec::new();
-    for (checksum, compression) in combinations() {
+    // The wheel is built without zlib.
+    for (checksum, compression) in combinations().filter(|(_, compression)| *compression != CompressionType::Zlib) {
         let dir = TempDir::new().unwrap();
         let model = write_database(&mut rng, &small(6, checksum, compression), dir.path(), None);
         written.push((dir, model, format!("{checksum:?} {compression:?}")));
@@ -377,7 +378,7 @@ fn a_newer_rocksdb_reads_version_6() {
     drop(input);
     let output = child.wait_with_output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{printed}");
+    assert!(output.status.success(), "{:?}", printed.lines().last());
     let mut databases = printed.split('=').skip(1);
     for (dir, model, what) in &written {
         let (path, got) = databases.next().unwrap().split_once('\n').unwrap();
