@@ -40,11 +40,13 @@ impl DbInner {
             self.work.notify_all();
             self.changed.notify_all();
         }
+        let mut threads = std::mem::take(&mut *self.threads.lock());
+        // The one started last deletes files, until the others have queued the last of them.
+        let deleter = threads.pop();
+        // A panic in a background thread has printed itself; there is nobody to hand it to.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
         self.obsolete.close();
-        for thread in self.threads.lock().drain(..) {
-            // A panic in a background thread has printed itself; there is nobody to hand it to.
-            let _ = thread.join();
-        }
+        deleter.into_iter().for_each(|thread| drop(thread.join()));
         let closed_wal = self
             .writer
             .lock()

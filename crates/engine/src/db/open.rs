@@ -138,8 +138,8 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
     let mut lock = None;
     if !read_only {
         if options.create_if_missing {
-            fs.create_dir_all(dir)?;
-            fs.create_dir_all(&options.wal_directory(dir))?;
+            create_dir(fs, dir)?;
+            create_dir(fs, &options.wal_directory(dir))?;
         } else if !fs.exists(dir)? {
             return Err(Error::invalid_argument("does not exist (create_if_missing is false)").in_file(dir));
         }
@@ -171,6 +171,36 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         inner.start_threads();
     }
     Ok(db)
+}
+
+/// Creates a directory and those above it, and makes their names durable: what a database promises to keep must be found again.
+fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    let above = |dir: &Path| match dir.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above.to_path_buf(),
+        _ => Path::new(".").to_path_buf(),
+    };
+    let mut missing = Vec::new();
+    for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+        if fs.exists(dir)? {
+            break;
+        }
+        missing.push(above(dir));
+    }
+    fs.create_dir_all(dir)?;
+    // Created before, it may be that whoever did so was cut off in front of the sync.
+    if missing.is_empty() && !fs.exists(&filename::current(dir))? {
+        missing.extend(dir.parent().map(|_| above(dir)));
+    }
+    missing.iter().try_for_each(|above| match fs.sync_dir(above) {
+        // A directory one may pass through, but not open.
+        Err(error) if is_denied(&error) => Ok(()),
+        result => result,
+    })
+}
+
+fn is_denied(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|source| source.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// Writes the files of an empty database. CURRENT comes last: until it is there, there is no database.

@@ -1,7 +1,7 @@
 //! Recovery: what WALs hold beyond the tables comes back, and a session begins.
 //!
 //! 1. Replay every WAL some family may need, in order, into memtables; a full one becomes a table of L0 at once.
-//! 2. Write what is left in memtables to tables too (unless asked not to).
+//! 2. Write what is left in memtables to tables too; unless asked not to, nothing was written yet, and no WAL is damaged.
 //! 3. Begin a MANIFEST that holds all of it and says that no old WAL is needed, and make CURRENT name it.
 //! 4. Begin a WAL; delete every file that now belongs to nothing.
 //!
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::filename::{self, FileKind};
-use base::{Error, Kind, Result, SeqNo};
+use base::{Error, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{VersionBuilder, VersionEdit};
 use parking_lot::MutexGuard;
 use vfs::{Access, OpenOptions};
@@ -26,6 +26,7 @@ use super::state::{DbState, LiveWal};
 use crate::events::Event;
 use crate::write::batch::Operations;
 use crate::write::pipeline::{UnsyncedWal, apply};
+use crate::write::predecessor::Predecessor;
 
 /// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
 const LONGEST_FILL: u64 = 11;
@@ -38,6 +39,14 @@ struct Replayed {
     last_seqno: SeqNo,
     /// The WAL whose damage the replay stopped at, and why, until a later WAL turns out to go on without a gap.
     stopped: Option<(u64, Error)>,
+    /// The last WAL that held a record, and where it ended.
+    end: Predecessor,
+    /// The WALs read so far.
+    wals: Vec<u64>,
+    /// Something in a WAL was not used.
+    damaged: bool,
+    /// A memtable was full and is a table now.
+    flushed: bool,
 }
 
 impl DbInner {
@@ -45,11 +54,12 @@ impl DbInner {
     pub(crate) fn recover(&self, manifest: u64) -> Result<()> {
         self.versions.mark_used(manifest);
         let wals = self.wals_to_replay()?;
-        let may_flush = !self.options.avoid_flush_during_recovery;
-        self.replay(&wals, may_flush)?;
+        let replayed = self.replay(&wals, true)?;
         let wal = self.versions.new_file_number();
         let mut state = self.state.lock();
-        if may_flush {
+        let mut predecessor = Predecessor::NONE;
+        // Damage is read once: what comes after it must not depend on finding it again as it is.
+        if !self.options.avoid_flush_during_recovery || replayed.flushed || replayed.damaged {
             self.flush_recovered(&mut state)?;
             state.families.values_mut().for_each(|family| {
                 family.log_number = wal;
@@ -57,6 +67,8 @@ impl DbInner {
             });
             state.wals.clear();
         } else {
+            self.sync_wals(&wals)?;
+            predecessor = replayed.end;
             let sizes = wals.iter().map(|&number| {
                 let size = self
                     .options
@@ -78,14 +90,14 @@ impl DbInner {
         drop(state);
         self.begin_session_manifest()?;
         let mut writer = self.writer.lock();
-        let log = self.create_wal(wal)?;
+        let log = self.create_wal(wal, predecessor, writer.last_seqno + 1)?;
         if let Some(sync) = log.syncer() {
             self.wal_tail
                 .unsynced
                 .lock()
                 .push(UnsyncedWal { number: wal, sync });
         }
-        writer.wal = Some(log);
+        writer.begin(log);
         drop(writer);
         self.attention.store(true, Ordering::Relaxed);
         self.delete_orphans()
@@ -136,12 +148,16 @@ impl DbInner {
         Ok(wals.into_iter().collect())
     }
 
-    fn replay(&self, wals: &[u64], may_flush: bool) -> Result<()> {
+    fn replay(&self, wals: &[u64], may_flush: bool) -> Result<Replayed> {
         let last_seqno = self.published.load(Ordering::Acquire);
         let mut replayed = Replayed {
             next_seqno: None,
             last_seqno,
             stopped: None,
+            end: Predecessor::NONE,
+            wals: Vec::new(),
+            damaged: false,
+            flushed: false,
         };
         for &number in wals {
             if !self.replay_wal(number, &mut replayed, may_flush)? {
@@ -164,7 +180,15 @@ impl DbInner {
         }
         self.writer.lock().last_seqno = replayed.last_seqno;
         self.published.store(replayed.last_seqno, Ordering::Release);
-        Ok(())
+        Ok(replayed)
+    }
+
+    /// Makes WALs durable that a process has left behind and that stay in use: what this one syncs must not outlive them.
+    fn sync_wals(&self, wals: &[u64]) -> Result<()> {
+        let fs = &*self.options.fs;
+        wals.iter()
+            .try_for_each(|&number| fs.sync_file(&filename::wal(&self.wal_dir, number)))?;
+        fs.sync_dir(&self.wal_dir)
     }
 
     /// Replays one WAL. False if those after it must not be.
@@ -184,7 +208,6 @@ impl DbInner {
             },
         );
         let mut state = self.state.lock();
-        let mut end_of_last = 0;
         let mut checked_timestamps = 0;
         let mut record = Vec::new();
         while let Some(bytes) = reader.read_record()? {
@@ -198,48 +221,69 @@ impl DbInner {
             let in_wal = |error: Error, at: u64| error.offset_by(at).in_file(&path);
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
-            if replayed.stopped.is_some() {
-                if replayed.next_seqno != Some(seqno) {
-                    self.report_dropped(&path, "it does not go on where the WAL before it was cut off");
-                    return Ok(false);
-                }
-                replayed.stopped = None;
+            if seqno > MAX_SEQNO - count {
+                let error =
+                    Error::corruption(format!("Sequence number {seqno} of {count} rows is too large"));
+                return Err(in_wal(error, reader.record_offset()));
             }
-            if let Some(next) = replayed.next_seqno {
-                if seqno < next {
-                    let error =
-                        Error::corruption(format!("Out of order sequence number {seqno}, {next} expected"));
-                    return Err(in_wal(error, reader.record_offset()));
-                }
-                let hole = reader.record_offset().saturating_sub(end_of_last) > LONGEST_FILL;
-                if mode == RecoveryMode::PointInTime && seqno > next && hole {
-                    // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may
-                    // stand before rows that survived. Those behind the hole come after rows that are lost.
-                    let error =
-                        Error::corruption("rows are missing before this record").at(reader.record_offset());
-                    replayed.stopped = Some((number, error));
-                    self.report_dropped(&path, "rows are missing in the middle");
-                    return Ok(true);
+            if let Some(next) = replayed.next_seqno.filter(|next| seqno < *next) {
+                let error =
+                    Error::corruption(format!("Out of order sequence number {seqno}, {next} expected"));
+                return Err(in_wal(error, reader.record_offset()));
+            }
+            let predecessor = Predecessor::decode(Operations::new(&record)?)?;
+            let goes_on = match predecessor.filter(|before| replayed.wals.contains(&before.number)) {
+                Some(before) => replayed.next_seqno == Some(before.next_seqno),
+                None => replayed.stopped.is_none() || replayed.next_seqno == Some(seqno),
+            };
+            if !goes_on {
+                let error = Error::corruption("it does not go on where the WAL before it ends");
+                match mode {
+                    RecoveryMode::AbsoluteConsistency => return Err(in_wal(error, reader.record_offset())),
+                    RecoveryMode::PointInTime => {
+                        self.report_dropped(&path, error.message());
+                        replayed.damaged = true;
+                        replayed.stopped.get_or_insert((number, error));
+                        return Ok(false);
+                    }
+                    RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::SkipAnyCorruptedRecords => {}
                 }
             }
-            let (offset, end) = (reader.record_offset(), reader.record_end());
+            replayed.stopped = None;
+            let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
+            if mode == RecoveryMode::PointInTime && hole {
+                // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may
+                // stand before rows that survived. Those behind the hole come after rows that are lost.
+                let error =
+                    Error::corruption("rows are missing before this record").at(reader.record_offset());
+                self.report_dropped(&path, "rows are missing in the middle");
+                replayed.damaged = true;
+                replayed.stopped = Some((number, error));
+                replayed.wals.push(number);
+                return Ok(true);
+            }
+            let offset = reader.record_offset();
             self.replay_batch(&mut state, number, operations)
                 .map_err(|error| in_wal(error, offset))?;
             replayed.next_seqno = Some(seqno + count);
-            if count > 0 {
-                replayed.last_seqno = replayed.last_seqno.max(seqno + count - 1);
-            }
-            end_of_last = end;
+            replayed.end = Predecessor {
+                number,
+                next_seqno: seqno + count,
+            };
+            // A batch without rows has a number too, and one written after it must not have a lower one.
+            replayed.last_seqno = replayed.last_seqno.max((seqno + count).saturating_sub(1));
             if reader.timestamp_sizes().len() != checked_timestamps {
                 checked_timestamps = reader.timestamp_sizes().len();
                 check_timestamp_sizes(&state, reader.timestamp_sizes())
                     .map_err(|error| in_wal(error, offset))?;
             }
             if may_flush {
-                self.flush_full(&mut state)?;
+                replayed.flushed |= self.flush_full(&mut state)?;
             }
         }
         drop(state);
+        replayed.wals.push(number);
+        replayed.damaged |= !reader.dropped().is_empty();
         if let Some(error) = reader.stopped() {
             replayed.stopped = Some((number, error.clone()));
         }
@@ -284,14 +328,16 @@ impl DbInner {
         .map(drop)
     }
 
-    /// Turns memtables that recovery has filled into tables.
-    fn flush_full(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+    /// Turns memtables that recovery has filled into tables. True if there were any.
+    fn flush_full(&self, state: &mut MutexGuard<'_, DbState>) -> Result<bool> {
         let full: Vec<u32> = {
             let full = state.families.values().filter(|family| family.mem_is_full());
             full.map(|family| family.family.id).collect()
         };
-        full.into_iter()
-            .try_for_each(|id| self.flush_one_recovered(state, id))
+        for &id in &full {
+            self.flush_one_recovered(state, id)?;
+        }
+        Ok(!full.is_empty())
     }
 
     fn flush_recovered(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
@@ -333,8 +379,13 @@ impl DbInner {
         Ok(())
     }
 
-    /// Creates a WAL to append to.
-    pub(crate) fn create_wal(&self, number: u64) -> Result<wal::Writer> {
+    /// Creates a WAL to append to; its first row will have sequence number `sequence`.
+    pub(crate) fn create_wal(
+        &self,
+        number: u64,
+        predecessor: Predecessor,
+        sequence: SeqNo,
+    ) -> Result<wal::Writer> {
         let path = filename::wal(&self.wal_dir, number);
         let create = vfs::CreateOptions {
             log: true,
@@ -353,6 +404,7 @@ impl DbInner {
         };
         let sizes: Vec<(u32, u16)> = self.state.lock().families.values().filter_map(sizes).collect();
         wal.add_timestamp_sizes(&sizes)?;
+        wal.add_record(predecessor.encode(sequence).data())?;
         Ok(wal)
     }
 

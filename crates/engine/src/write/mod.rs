@@ -2,3 +2,4 @@
 
 pub mod batch;
 pub(crate) mod pipeline;
+pub(crate) mod predecessor;

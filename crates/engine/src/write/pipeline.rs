@@ -24,6 +24,7 @@ use parking_lot::{Mutex, MutexGuard};
 use vfs::FileSync;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
+use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{DbState, FamilyState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
@@ -33,6 +34,10 @@ use crate::options::WriteOptions;
 pub(crate) struct Writer {
     /// `None` while there is nothing to write to: read-only.
     pub wal: Option<wal::Writer>,
+    /// Length of that WAL when it held no row yet.
+    wal_head: u64,
+    /// The sequence number behind the last record of the WALs; below that of the next row where rows were written without WAL.
+    logged_next: SeqNo,
     /// Sequence number of the last row.
     pub last_seqno: SeqNo,
     /// Rows written without WAL since the last flush of everything: a close must flush them.
@@ -66,6 +71,8 @@ pub(crate) struct SyncGroup {
     synced: u64,
     /// The newest WAL whose directory entry is on disk.
     directory: u64,
+    /// A sync failed. The kernel may have dropped what it could not write, so none may be tried again: it might succeed.
+    failed: Option<Error>,
 }
 
 /// What a write consists of.
@@ -78,11 +85,20 @@ impl Writer {
     pub fn new(last_seqno: SeqNo) -> Writer {
         Writer {
             wal: None,
+            wal_head: 0,
+            logged_next: 0,
             last_seqno,
             unlogged: false,
             scratch: Vec::new(),
             delayed_bytes: 0,
         }
+    }
+
+    /// Takes a WAL that holds no row yet to write to, and gives the one before.
+    pub fn begin(&mut self, wal: wal::Writer) -> Option<wal::Writer> {
+        self.wal_head = wal.len();
+        self.logged_next = self.last_seqno + 1;
+        self.wal.replace(wal)
     }
 }
 
@@ -103,6 +119,7 @@ impl DbInner {
         let first = writer.last_seqno + 1;
         let Writer {
             wal,
+            logged_next,
             scratch,
             unlogged,
             last_seqno,
@@ -144,6 +161,9 @@ impl DbInner {
             }
         };
         *last_seqno += count;
+        if !options.disable_wal {
+            *logged_next = *last_seqno + 1;
+        }
         self.published.store(*last_seqno, Ordering::Release);
         let records = self.wal_tail.records.load(Ordering::Relaxed);
         drop(writer);
@@ -240,6 +260,9 @@ impl DbInner {
         if group.synced >= records {
             return Ok(());
         }
+        if let Some(error) = &group.failed {
+            return Err(error.clone());
+        }
         // Read first: whatever was appended by then is in one of the WALs listed.
         let upto = self.wal_tail.records.load(Ordering::Acquire);
         let wals = self.wal_tail.unsynced.lock().clone();
@@ -253,6 +276,7 @@ impl DbInner {
             Ok(())
         });
         if let Err(error) = result {
+            group.failed = Some(error.clone());
             drop(group);
             self.latch("sync the WAL", error.clone());
             return Err(error);
@@ -387,7 +411,8 @@ impl DbInner {
         writer: &mut MutexGuard<'_, Writer>,
         families: &[u32],
     ) -> Result<()> {
-        if writer.wal.as_ref().is_some_and(|wal| !wal.is_empty()) {
+        let head = writer.wal_head;
+        if writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
             self.switch_wal(writer)?;
         }
         let mut state = self.state.lock();
@@ -424,8 +449,12 @@ impl DbInner {
 
     fn begin_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
         let number = self.versions.new_file_number();
-        let wal = self.create_wal(number)?;
-        if let Some(mut old) = writer.wal.replace(wal) {
+        let predecessor = Predecessor {
+            number: self.state.lock().current_wal(),
+            next_seqno: writer.logged_next,
+        };
+        let wal = self.create_wal(number, predecessor, writer.last_seqno + 1)?;
+        if let Some(mut old) = writer.begin(wal) {
             old.close()?;
             let size = old.len();
             self.older_wal_bytes.fetch_add(size, Ordering::Relaxed);
