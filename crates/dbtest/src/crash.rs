@@ -60,17 +60,28 @@ pub fn survive(
     depth: Depth,
     rng: &mut Rng,
 ) -> Verdict {
-    let explained = |found: String| format!("{found}\n{loss:?}, {flavour:?}\nfiles: {:?}", listing(fs, flavour));
+    let explained = |found: String| {
+        format!(
+            "{found}\n{loss:?}, {flavour:?}\nfiles: {:?}",
+            listing(fs, flavour)
+        )
+    };
     let faults = FaultFs::new(Arc::new(fs.clone()));
     let cut_off: Arc<Mutex<Vec<MemFs>>> = Arc::default();
     if depth == Depth::Recovery {
         let (images, mem) = (cut_off.clone(), fs.clone());
         let seed = rng.u64(..);
+        // Either way all that the first recovery found is there for the second.
+        let lose = move |rng: &mut Rng| match loss {
+            Loss::Power => any_loss(&mem, rng),
+            Loss::Process => mem.process_death_clone(),
+        };
         let hook = move |op: vfs::Op, _: &Path| {
             if op.is_change() {
                 let mut images = images.lock().unwrap();
-                let mut rng = Rng::with_seed(seed ^ images.len() as u64);
-                images.push(mem.crash_clone(&mut rng, any_policy(seed.wrapping_add(images.len() as u64))));
+                let mut rng = Rng::with_seed(seed.wrapping_add(images.len() as u64));
+                let image = lose(&mut rng);
+                images.push(image);
             }
         };
         faults.add(Rule::new(Action::Call(Arc::new(hook))));
@@ -81,9 +92,12 @@ pub fn survive(
     let found = quietly(|| dump(&db))?.map_err(|error| explained(format!("it cannot be read: {error}")))?;
     let kept = ledger.check(before, after, loss, &found).map_err(explained)?;
     for (at, image) in cut_off.lock().unwrap().drain(..).enumerate() {
-        let again = quietly(|| Db::open(&flavour.options(Arc::new(image.clone())), DIR).and_then(|db| dump(&db)))?;
+        let again =
+            quietly(|| Db::open(&flavour.options(Arc::new(image.clone())), DIR).and_then(|db| dump(&db)))?;
         let again = again.map_err(|error| {
-            explained(format!("recovery cut off at its operation {at} does not work again: {error}"))
+            explained(format!(
+                "recovery cut off at its operation {at} does not work again: {error}"
+            ))
         })?;
         if again != found {
             return Err(explained(format!(
@@ -115,9 +129,10 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     session.step(&step).map_err(say("write"))?;
 
     // What the process before this one left unsynced must not come between.
-    let image = fs.crash_clone(rng, any_policy(rng.u64(..)));
+    let image = any_loss(fs, rng);
     let now = shared.lock().unwrap().marks();
-    let again = Db::open(&flavour.options(Arc::new(image)), DIR).map_err(say("open after power was lost again"))?;
+    let again =
+        Db::open(&flavour.options(Arc::new(image)), DIR).map_err(say("open after power was lost again"))?;
     let found = dump(&again).map_err(say("read after power was lost again"))?;
     let check = shared.lock().unwrap().check(&now, &now, Loss::Power, &found);
     check.map_err(|error| format!("after power was lost again: {error}"))?;
@@ -125,9 +140,11 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
 
     let db = session.db().clone();
     let families = db.column_families();
-    db.flush_cf(&FlushOptions::default(), &families).map_err(say("flush"))?;
+    db.flush_cf(&FlushOptions::default(), &families)
+        .map_err(say("flush"))?;
     for family in &families {
-        db.compact_range(family, &CompactRangeOptions::default(), None, None).map_err(say("compact"))?;
+        db.compact_range(family, &CompactRangeOptions::default(), None, None)
+            .map_err(say("compact"))?;
     }
     db.wait_for_compact().map_err(say("wait"))?;
     let expected = |shared: &Arc<Mutex<Ledger>>, db: &Db| -> Verdict {
@@ -193,15 +210,14 @@ fn listing(fs: &dyn FileSystem, flavour: &Flavour) -> Vec<String> {
     flavour.directories().iter().flat_map(|dir| sized(dir)).collect()
 }
 
-/// One of the policies that lose something, drawn by `number`.
-pub fn any_policy(number: u64) -> UnsyncedPolicy {
-    [
-        UnsyncedPolicy::Random,
-        UnsyncedPolicy::RandomPages,
-        UnsyncedPolicy::Random,
-        UnsyncedPolicy::RandomPages,
-        UnsyncedPolicy::Lose,
-    ][(number % 5) as usize]
+/// What a loss of power leaves of `fs`, by one of the policies that lose something.
+pub fn any_loss(fs: &MemFs, rng: &mut Rng) -> MemFs {
+    let policy = match rng.u8(..5) {
+        0 | 1 => UnsyncedPolicy::Random,
+        2 | 3 => UnsyncedPolicy::RandomPages,
+        _ => UnsyncedPolicy::Lose,
+    };
+    fs.crash_clone(rng, policy)
 }
 
 /// Turns a panic of `body` into words.

@@ -91,7 +91,11 @@ impl Flavour {
             } else {
                 CompressionType::None
             },
-            wal_dir: if self.wal_dir { WAL_DIR.to_owned() } else { String::new() },
+            wal_dir: if self.wal_dir {
+                WAL_DIR.to_owned()
+            } else {
+                String::new()
+            },
             max_total_wal_size: self.max_total_wal_size,
             max_manifest_file_size: self.max_manifest_file_size,
             max_background_jobs: self.jobs,

@@ -16,11 +16,22 @@ pub type Found = BTreeMap<String, Rows>;
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the fields are the operands of the operation")]
 pub enum Change {
-    Put { key: Vec<u8>, value: Vec<u8> },
-    Delete { key: Vec<u8> },
-    DeleteRange { begin: Vec<u8>, end: Vec<u8> },
+    Put {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+    Delete {
+        key: Vec<u8>,
+    },
+    DeleteRange {
+        begin: Vec<u8>,
+        end: Vec<u8>,
+    },
     /// By appending behind a comma.
-    Merge { key: Vec<u8>, operand: Vec<u8> },
+    Merge {
+        key: Vec<u8>,
+        operand: Vec<u8>,
+    },
 }
 
 /// A batch: changes of families, which are counted in the order they were created.
@@ -162,10 +173,12 @@ impl Ledger {
         }
     }
 
-    /// Everything of every family was flushed.
-    pub fn all_flushed(&mut self) {
-        let marks = self.marks();
-        (0..marks.families.len()).for_each(|family| self.flushed(family, &marks));
+    /// Every row that no WAL holds was flushed.
+    pub fn unlogged_flushed(&mut self) {
+        self.marks
+            .unlogged
+            .values_mut()
+            .for_each(|row| row.flushed = row.written);
     }
 
     /// A family is about to be created; gives its number.
@@ -200,8 +213,13 @@ impl Ledger {
         let found: BTreeMap<usize, Rows> = numbers
             .iter()
             .map(|&(number, name)| {
-                let logged = found[name].iter().filter(|(key, _)| key.first() != Some(&UNLOGGED));
-                (number, logged.map(|(key, value)| (key.clone(), value.clone())).collect())
+                let logged = found[name]
+                    .iter()
+                    .filter(|(key, _)| key.first() != Some(&UNLOGGED));
+                (
+                    number,
+                    logged.map(|(key, value)| (key.clone(), value.clone())).collect(),
+                )
             })
             .collect();
         let floor = match loss {
@@ -221,7 +239,10 @@ impl Ledger {
             } else if kept.is_none() {
                 let differs = differences(&model, &found);
                 if differs.len() < nearest.0 {
-                    nearest = (differs.len(), format!("after {count} writes:\n{}", differs.join("\n")));
+                    nearest = (
+                        differs.len(),
+                        format!("after {count} writes:\n{}", differs.join("\n")),
+                    );
                 }
             }
         }
@@ -239,7 +260,10 @@ impl Ledger {
     pub fn check_all(&self, found: &Found) -> Verdict {
         let marks = self.marks();
         let mut before = marks.clone();
-        before.unlogged.values_mut().for_each(|row| row.flushed = row.written);
+        before
+            .unlogged
+            .values_mut()
+            .for_each(|row| row.flushed = row.written);
         self.check(&before, &marks, Loss::Process, found).map(drop)
     }
 
@@ -254,18 +278,23 @@ impl Ledger {
         for name in found.keys() {
             let number = after.families.iter().rposition(|family| &family.name == name);
             let dropped = |number: &usize| {
-                before.families.get(*number).is_some_and(|family| family.dropped == Progress::Done)
+                before
+                    .families
+                    .get(*number)
+                    .is_some_and(|family| family.dropped == Progress::Done)
             };
             match number.filter(|number| !dropped(number)) {
                 Some(number) => numbers.push((number, &name[..])),
                 None => {
-                    return Err(format!("family {name} is there, though dropped or never created\n{}", self.story()));
+                    return Err(format!(
+                        "family {name} is there, though dropped or never created\n{}",
+                        self.story()
+                    ));
                 }
             }
         }
         for (number, family) in before.families.iter().enumerate() {
-            let must_be =
-                family.created == Progress::Done && after.families[number].dropped == Progress::No;
+            let must_be = family.created == Progress::Done && after.families[number].dropped == Progress::No;
             if must_be && !numbers.iter().any(|&(found, _)| found == number) {
                 return Err(format!("family {} is gone\n{}", family.name, self.story()));
             }
@@ -281,14 +310,19 @@ impl Ledger {
         found: &Found,
     ) -> Verdict {
         for ((family, key), row) in &after.unlogged {
-            let Some((_, name)) = numbers.iter().find(|(number, _)| number == family) else { continue };
+            let Some((_, name)) = numbers.iter().find(|(number, _)| number == family) else {
+                continue;
+            };
             let value = found[*name].get(key);
             let value: u64 = match value.map(|value| String::from_utf8_lossy(value).parse()) {
                 None => 0,
                 Some(Ok(value)) => value,
                 Some(Err(_)) => u64::MAX,
             };
-            let flushed = before.unlogged.get(&(*family, key.clone())).map_or(0, |row| row.flushed);
+            let flushed = before
+                .unlogged
+                .get(&(*family, key.clone()))
+                .map_or(0, |row| row.flushed);
             if value < flushed || value > row.written {
                 return Err(format!(
                     "{name} {}: written without WAL up to {}, flushed up to {flushed}, found {value}\n{}",
@@ -326,7 +360,10 @@ impl Ledger {
             let value = rows.and_then(|rows| String::from_utf8_lossy(rows.get(key)?).parse().ok());
             // Found after a loss, it was in a table.
             let value = value.unwrap_or(0);
-            *row = Unlogged { written: value, flushed: value };
+            *row = Unlogged {
+                written: value,
+                flushed: value,
+            };
         }
         next
     }
@@ -347,7 +384,9 @@ impl Ledger {
 
 fn apply(write: &Write, model: &mut BTreeMap<usize, Rows>) {
     for (family, change) in &write.changes {
-        let Some(rows) = model.get_mut(family) else { continue };
+        let Some(rows) = model.get_mut(family) else {
+            continue;
+        };
         match change {
             Change::Put { key, value } => {
                 rows.insert(key.clone(), value.clone());
@@ -356,7 +395,10 @@ fn apply(write: &Write, model: &mut BTreeMap<usize, Rows>) {
                 rows.remove(key);
             }
             Change::DeleteRange { begin, end } => {
-                let doomed: Vec<Vec<u8>> = rows.range(begin.clone()..end.clone()).map(|(key, _)| key.clone()).collect();
+                let doomed: Vec<Vec<u8>> = rows
+                    .range(begin.clone()..end.clone())
+                    .map(|(key, _)| key.clone())
+                    .collect();
                 for key in doomed {
                     rows.remove(&key);
                 }
@@ -384,7 +426,9 @@ fn shown(bytes: Option<&Vec<u8>>) -> String {
 }
 
 fn rows_differ(family: &str, expected: &Rows, found: &Rows, out: &mut Vec<String>) {
-    let keys = expected.keys().chain(found.keys().filter(|key| !expected.contains_key(*key)));
+    let keys = expected
+        .keys()
+        .chain(found.keys().filter(|key| !expected.contains_key(*key)));
     for key in keys {
         if expected.get(key) != found.get(key) {
             out.push(format!(
@@ -409,11 +453,19 @@ fn differences(expected: &BTreeMap<usize, Rows>, found: &BTreeMap<usize, Rows>) 
 pub(super) fn difference(expected: &Found, found: &Found) -> String {
     let mut out = Vec::new();
     let empty = Rows::new();
-    for name in expected.keys().chain(found.keys().filter(|name| !expected.contains_key(*name))) {
+    for name in expected
+        .keys()
+        .chain(found.keys().filter(|name| !expected.contains_key(*name)))
+    {
         if expected.contains_key(name) != found.contains_key(name) {
             out.push(format!("  family {name} in one of them alone"));
         }
-        rows_differ(name, expected.get(name).unwrap_or(&empty), found.get(name).unwrap_or(&empty), &mut out);
+        rows_differ(
+            name,
+            expected.get(name).unwrap_or(&empty),
+            found.get(name).unwrap_or(&empty),
+            &mut out,
+        );
     }
     out.join("\n")
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use base::env::Rng;
 use esker::{
-    ColumnFamily, CompactRangeOptions, Db, ErrorKind, FlushOptions, ReadOptions, Result, WriteBatch, WriteOptions,
+    ColumnFamily, CompactRangeOptions, Db, FlushOptions, ReadOptions, Result, WriteBatch, WriteOptions,
 };
 
 use super::flavour::Flavour;
@@ -78,7 +78,11 @@ pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
             62..70 => steps.push(Step::SyncWal),
             70..80 => {
                 let wait = rng.bool();
-                steps.push(Step::Flush(if rng.u8(..3) == 0 { names.clone() } else { vec![any] }));
+                steps.push(Step::Flush(if rng.u8(..3) == 0 {
+                    names.clone()
+                } else {
+                    vec![any]
+                }));
                 if wait {
                     steps.push(Step::Wait);
                 }
@@ -117,7 +121,11 @@ fn random_write(rng: &mut Rng, flavour: &Flavour, names: &[String], sync: bool) 
                 // Half of it hard to compress, so that files grow.
                 let len = rng.usize(16..longest.max(17));
                 while value.len() < len {
-                    value.push(if value.len() % 2 == 0 { b'-' } else { rng.alphanumeric() as u8 });
+                    value.push(if value.len() % 2 == 0 {
+                        b'-'
+                    } else {
+                        rng.alphanumeric() as u8
+                    });
                 }
                 Change::Put { key: key(rng), value }
             }
@@ -134,7 +142,10 @@ fn random_write(rng: &mut Rng, flavour: &Flavour, names: &[String], sync: bool) 
         };
         (family, change)
     });
-    Step::Write { changes: changes.collect(), sync }
+    Step::Write {
+        changes: changes.collect(),
+        sync,
+    }
 }
 
 /// Every row of every family, which is the same backwards and by Get.
@@ -156,10 +167,21 @@ pub fn dump(db: &Db) -> Result<Found> {
             iter.prev();
         }
         iter.status()?;
-        assert_eq!(rows, backwards, "forwards and backwards differ in {}", family.name());
+        assert_eq!(
+            rows,
+            backwards,
+            "forwards and backwards differ in {}",
+            family.name()
+        );
         for (key, value) in &rows {
             let got = db.get_opt(&ReadOptions::default(), &family, key)?;
-            assert_eq!(got.as_ref(), Some(value), "Get of {} in {}", String::from_utf8_lossy(key), family.name());
+            assert_eq!(
+                got.as_ref(),
+                Some(value),
+                "Get of {} in {}",
+                String::from_utf8_lossy(key),
+                family.name()
+            );
         }
         found.insert(family.name().to_owned(), rows);
     }
@@ -188,7 +210,12 @@ impl Session {
 
     /// A write to the families there are now.
     pub fn random_write(&self, rng: &mut Rng, flavour: &Flavour, sync: bool) -> Step {
-        let names: Vec<String> = self.db().column_families().iter().map(|family| family.name().to_owned()).collect();
+        let names: Vec<String> = self
+            .db()
+            .column_families()
+            .iter()
+            .map(|family| family.name().to_owned())
+            .collect();
         random_write(rng, flavour, &names, sync)
     }
 
@@ -213,9 +240,14 @@ impl Session {
         match step {
             Step::Write { changes, sync } => {
                 let mut batch = WriteBatch::new();
-                let mut write = Write { changes: Vec::new(), sync: *sync };
+                let mut write = Write {
+                    changes: Vec::new(),
+                    sync: *sync,
+                };
                 for (name, change) in changes {
-                    let Some((number, family)) = self.family(name) else { continue };
+                    let Some((number, family)) = self.family(name) else {
+                        continue;
+                    };
                     match change {
                         Change::Put { key, value } => batch.put_cf(&family, key, value),
                         Change::Delete { key } => batch.delete_cf(&family, key),
@@ -225,17 +257,26 @@ impl Session {
                     write.changes.push((number, change.clone()));
                 }
                 let number = self.ledger().begin(write);
-                let options = WriteOptions { sync: *sync, ..WriteOptions::default() };
+                let options = WriteOptions {
+                    sync: *sync,
+                    ..WriteOptions::default()
+                };
                 self.db().write(&options, batch)?;
                 let acknowledged = self.ledger().acknowledge(number, *sync);
                 acknowledged.unwrap_or_else(|error| panic!("{error}"));
                 Ok(())
             }
             Step::Unlogged { family, key } => {
-                let Some((number, family)) = self.family(family) else { return Ok(()) };
+                let Some((number, family)) = self.family(family) else {
+                    return Ok(());
+                };
                 let value = self.ledger().begin_unlogged(number, key);
-                let options = WriteOptions { disable_wal: true, ..WriteOptions::default() };
-                self.db().put_opt(&options, &family, key, value.to_string().as_bytes())
+                let options = WriteOptions {
+                    disable_wal: true,
+                    ..WriteOptions::default()
+                };
+                self.db()
+                    .put_opt(&options, &family, key, value.to_string().as_bytes())
             }
             Step::SyncWal => {
                 let marks = self.ledger().marks();
@@ -250,13 +291,18 @@ impl Session {
                 let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
                 self.db().flush_cf(&FlushOptions::default(), &handles)?;
                 let mut ledger = self.ledger();
-                families.iter().for_each(|(number, _)| ledger.flushed(*number, &marks));
+                families
+                    .iter()
+                    .for_each(|(number, _)| ledger.flushed(*number, &marks));
                 Ok(())
             }
             Step::Compact(name) => {
-                let Some((number, family)) = self.family(name) else { return Ok(()) };
+                let Some((number, family)) = self.family(name) else {
+                    return Ok(());
+                };
                 let marks = self.ledger().marks();
-                self.db().compact_range(&family, &CompactRangeOptions::default(), None, None)?;
+                self.db()
+                    .compact_range(&family, &CompactRangeOptions::default(), None, None)?;
                 self.ledger().flushed(number, &marks);
                 Ok(())
             }
@@ -272,7 +318,9 @@ impl Session {
                 Ok(())
             }
             Step::Drop(name) => {
-                let Some((number, family)) = self.family(name) else { return Ok(()) };
+                let Some((number, family)) = self.family(name) else {
+                    return Ok(());
+                };
                 self.ledger().begin_drop(number);
                 self.db().drop_column_family(&family)?;
                 self.ledger().dropped(number);
@@ -285,22 +333,15 @@ impl Session {
     fn reopen(&mut self) -> Result<()> {
         let Some(db) = self.db.take() else { return Ok(()) };
         let (options, path) = (db.options().clone(), db.path().to_path_buf());
-        let unlogged_writes_go_on = db.close();
+        let closed = db.close();
         drop(db);
-        if unlogged_writes_go_on.is_ok() {
-            let mut ledger = self.ledger();
-            let marks = ledger.marks();
-            ledger.unlogged_flushed(&marks);
+        if closed.is_ok() {
+            self.ledger().unlogged_flushed();
         }
         let db = Db::open(&options, path)?;
         self.db = Some(db);
-        unlogged_writes_go_on
+        closed
     }
-}
-
-/// True for the errors an operation on a database gives that an earlier failure has latched.
-pub fn is_latched(kind: ErrorKind) -> bool {
-    kind == ErrorKind::ReadOnly
 }
 
 fn describe(step: &Step) -> String {
@@ -311,7 +352,12 @@ fn describe(step: &Step) -> String {
             for (family, change) in changes {
                 let change = match change {
                     Change::Put { key, value } => {
-                        format!("put {} {}..{}", text(key), text(&value[..value.len().min(6)]), value.len())
+                        format!(
+                            "put {} {}..{}",
+                            text(key),
+                            text(&value[..value.len().min(6)]),
+                            value.len()
+                        )
                     }
                     Change::Delete { key } => format!("delete {}", text(key)),
                     Change::DeleteRange { begin, end } => format!("delete {}-{}", text(begin), text(end)),

@@ -1,0 +1,122 @@
+//! Power is cut, or the process killed, at every operation on files of a script: what is found then is what was promised.
+//!
+//! Background threads make the number of operations vary from run to run. A failure prints the seed (`ESKER_SEED` runs
+//! the same script with the same choices), the operation, and what was done up to there. `ESKER_CRASH_ROUNDS` (default 1)
+//! multiplies the work.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base::env::Rng;
+use dbtest::crash::{
+    DIR, Depth, Flavour, Ledger, Loss, Session, Verdict, Watchdog, any_loss, dump, quietly, script, survive,
+};
+use esker::Db;
+use vfs::{Action, FaultFs, MemFs, Op, Rule};
+
+/// How many times the usual work, from `ESKER_CRASH_ROUNDS`.
+fn rounds() -> u64 {
+    std::env::var("ESKER_CRASH_ROUNDS")
+        .map_or(1, |text| text.parse().expect("ESKER_CRASH_ROUNDS is a number"))
+}
+
+/// A place to look at what a test was doing when it hung.
+type Shared = Arc<Mutex<Ledger>>;
+
+fn watchdog(name: &'static str, ledger: &Shared) -> Watchdog {
+    let ledger = ledger.clone();
+    Watchdog::new(name, Duration::from_secs(240), move || {
+        ledger
+            .try_lock()
+            .map_or_else(|_| "the ledger is held".to_owned(), |ledger| ledger.story())
+    })
+}
+
+/// Runs a script and looks, at each of its operations that changes files, what a crash just then leaves.
+fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
+    let mem = MemFs::new();
+    let fs = FaultFs::new(Arc::new(mem.clone()));
+    let ledger: Shared = Arc::new(Mutex::new(Ledger::new()));
+    let _watchdog = watchdog("crash_everywhere", &ledger);
+    let failure: Arc<Mutex<Option<String>>> = Arc::default();
+    let crashes = Arc::new(AtomicU64::new(0));
+    let hook = {
+        let (mem, ledger, failure, flavour) = (mem.clone(), ledger.clone(), failure.clone(), flavour.clone());
+        let crashes = crashes.clone();
+        move |op: Op, path: &Path| {
+            if !op.is_change() || failure.lock().unwrap().is_some() {
+                return;
+            }
+            let at = crashes.fetch_add(1, Ordering::SeqCst);
+            let mut rng = Rng::with_seed(seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let before = ledger.lock().unwrap().marks();
+            let image = match loss {
+                Loss::Power => any_loss(&mem, &mut rng),
+                Loss::Process => mem.process_death_clone(),
+            };
+            let now = ledger.lock().unwrap().clone();
+            let after = now.marks();
+            let depth = match at % 8 {
+                3 => Depth::Recovery,
+                1 | 5 | 7 => Depth::Life,
+                _ => Depth::Rows,
+            };
+            let verdict = survive(&flavour, &image, &now, (&before, &after), loss, depth, &mut rng);
+            if let Err(found) = verdict {
+                let found = format!("at operation {at}, before {op} of {}: {found}", path.display());
+                failure.lock().unwrap().get_or_insert(found);
+            }
+        }
+    };
+    fs.add(Rule::new(Action::Call(Arc::new(hook))));
+    let mut rng = Rng::with_seed(seed);
+    let steps = script(&mut rng, flavour, length);
+    let outcome = quietly(|| -> Verdict {
+        let db = Db::open(&flavour.options(Arc::new(fs.clone())), DIR).map_err(|error| error.to_string())?;
+        let mut session = Session::adopt(db, ledger.clone());
+        for step in &steps {
+            session.step(step).map_err(|error| format!("{step:?}: {error}"))?;
+            if failure.lock().unwrap().is_some() {
+                return Ok(());
+            }
+        }
+        let found = dump(session.db()).map_err(|error| error.to_string())?;
+        ledger.lock().unwrap().check_all(&found)
+    });
+    let failure = failure.lock().unwrap().take();
+    if let Some(failure) = failure.or(outcome.and_then(|outcome| outcome).err()) {
+        panic!("seed {seed}, {flavour:?}\n{failure}");
+    }
+    assert!(
+        crashes.load(Ordering::SeqCst) > 50,
+        "the script did next to nothing"
+    );
+}
+
+#[test]
+fn power_lost_at_every_operation() {
+    let mut rng = testkit::rng();
+    for round in 0..6 * rounds() {
+        let flavour = if round == 0 {
+            Flavour::plain()
+        } else {
+            Flavour::random(&mut rng)
+        };
+        crash_everywhere(rng.u64(..), &flavour, 60, Loss::Power);
+    }
+}
+
+#[test]
+fn process_killed_at_every_operation() {
+    let mut rng = testkit::rng();
+    for round in 0..4 * rounds() {
+        let flavour = if round == 0 {
+            Flavour::plain()
+        } else {
+            Flavour::random(&mut rng)
+        };
+        crash_everywhere(rng.u64(..), &flavour, 60, Loss::Process);
+    }
+}
