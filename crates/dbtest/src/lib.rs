@@ -2,9 +2,11 @@
 //!
 //! * [`commands`]: the commands of data-driven tests, one set for all of them
 //! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
+//! * [`crash`]: what a crash may take, and what it must leave
 //! * [`files`]: what must be true of a database's tables at any moment
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod crash;
 pub mod files;
 pub mod settings;

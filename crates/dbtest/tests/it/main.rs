@@ -2,4 +2,7 @@
 
 extern crate esker_dbtest as dbtest;
 
+mod crash;
+mod fixtures;
+mod interop;
 mod model;
