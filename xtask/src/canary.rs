@@ -34,6 +34,27 @@ pub const CANARIES: &[Canary] = &[
         wrong: "trailer(a).cmp(&trailer(b))",
         test: &["-p", "esker-base"],
     },
+    Canary {
+        name: "damaged blocks of tables verify",
+        file: "crates/sst/src/format.rs",
+        right: "*trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)",
+        wrong: "trailer[1..] != [0; 4] || block_trailer(checksum, contents, trailer[0], base_context, offset) == *trailer",
+        test: &["-p", "esker-sst"],
+    },
+    Canary {
+        name: "records of a recycled WAL's former life are replayed",
+        file: "crates/wal/src/reader.rs",
+        right: "if *self.log_number.get_or_insert(log_number) != log_number {",
+        wrong: "if *self.log_number.get_or_insert(log_number) == u32::MAX {",
+        test: &["-p", "esker-wal"],
+    },
+    Canary {
+        name: "compactions drop deletions that still hide something below",
+        file: "crates/compact/src/cursor/rules.rs",
+        right: "!self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN])",
+        wrong: "self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN]) || self.key.len() >= TRAILER_LEN",
+        test: &["-p", "esker-compact"],
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

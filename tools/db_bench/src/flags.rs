@@ -345,7 +345,8 @@ fn is_bool(name: &str, engine: EngineOptions<'_>) -> Option<bool> {
 
 fn apply(flags: &mut Flags, name: &str, value: &str, engine: EngineOptions<'_>) -> Result<(), String> {
     if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
-        return (flag.set)(flags, value).ok_or_else(|| format!("--{name}={value}: not a {}", flag.type_name));
+        return (flag.set)(flags, value)
+            .ok_or_else(|| format!("--{name}={value}: wants a value of type {}", flag.type_name));
     }
     let rocksdb = if engine(name).is_some() {
         None
@@ -485,7 +486,10 @@ mod tests {
             run("--zzzzzz").unwrap_err(),
             "unknown flag --zzzzzz; --help lists them"
         );
-        assert_eq!(run("--num=many").unwrap_err(), "--num=many: not a integer");
+        assert_eq!(
+            run("--num=many").unwrap_err(),
+            "--num=many: wants a value of type integer"
+        );
         assert_eq!(run("--num").unwrap_err(), "--num wants a value");
         assert_eq!(run("fillseq").unwrap_err(), "fillseq: a flag begins with --");
         assert_eq!(
@@ -494,7 +498,7 @@ mod tests {
         );
         assert_eq!(
             run("--threads=9999999999").unwrap_err(),
-            "--threads=9999999999: not a integer"
+            "--threads=9999999999: wants a value of type integer"
         );
     }
 
