@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Cursor, Error, Result};
 
-use crate::block::{BlockCursor, PinnedBytes};
+use crate::block::{Block, BlockCursor, PinnedBytes};
 use crate::fetch::Span;
 use crate::format::BLOCK_TRAILER_LEN;
 use crate::index::Index;
@@ -284,6 +284,10 @@ impl TableCursor {
         while !self.block_failed() && self.enter(self.number + 1) {
             self.block.seek_to_first();
             if self.block.valid() {
+                if let Ok(index) = self.table.index() {
+                    self.table
+                        .prefetch_block(index, self.number + 1, Block::prefetch_front);
+                }
                 return;
             }
         }
@@ -300,6 +304,9 @@ impl TableCursor {
                     }
                     self.block.seek_to_last();
                     if self.block.valid() {
+                        if let (Ok(index), Some(before)) = (self.table.index(), number.checked_sub(1)) {
+                            self.table.prefetch_block(index, before, Block::prefetch_back);
+                        }
                         return;
                     }
                 }

@@ -434,8 +434,11 @@ fn set_key(
     if !index.knows_shared(entry) {
         return false;
     }
-    buffer.clear();
-    index.push_shared(i, entry, buffer);
+    // Whatever key of this block the buffer holds, it begins as all of them do.
+    if buffer.is_empty() {
+        buffer.extend_from_slice(index.common());
+    }
+    index.set_shared(i, entry, buffer);
     buffer.extend_from_slice(entry.suffix(entries));
     *place = KeyPlace::Buffer;
     true

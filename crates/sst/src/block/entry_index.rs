@@ -192,16 +192,15 @@ impl<'a> EntryIndex<'a> {
         })
     }
 
-    /// Appends the bytes that entry `i` takes over from the key before it. Requires [`EntryIndex::knows_shared`].
+    /// Makes `key`, which begins with the common prefix, the bytes that entry `i` takes over from the key before it.
+    /// Requires [`EntryIndex::knows_shared`].
     #[inline(always)]
-    pub fn push_shared(self, i: usize, entry: &Entry, out: &mut Vec<u8>) {
-        let common = self.common();
-        if entry.shared <= common.len() {
-            out.extend_from_slice(&common[..entry.shared]);
-        } else {
-            out.extend_from_slice(common);
-            out.extend_from_slice(&self.word(i).to_be_bytes()[..entry.shared - common.len()]);
+    pub fn set_shared(self, i: usize, entry: &Entry, key: &mut Vec<u8>) {
+        if entry.shared > self.common_len {
+            key.truncate(self.common_len);
+            key.extend_from_slice(&self.word(i).to_be_bytes());
         }
+        key.truncate(entry.shared);
     }
 
     /// True if what `entry` shares is part of the common prefix and its word. Shared bytes that reach into a trailer are

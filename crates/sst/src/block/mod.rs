@@ -57,6 +57,10 @@ const RESERVED: u32 = 1 << 30;
 /// There is a hash index between the restart array and the packed word.
 const HASH_INDEX: u32 = 1 << 31;
 
+/// How much of the next block a walk asks for. The processor would see by itself how a walk goes on, but only after it has
+/// waited a few times, and in each page anew.
+const WALK_PREFETCH: usize = 4096;
+
 /// Bytes of a restart offset, and of the packed word.
 const WORD: usize = 4;
 
@@ -311,6 +315,24 @@ impl Block {
             self.index_counts.store(counts, Ordering::Relaxed);
             Some(bytes)
         })
+    }
+
+    /// Asks for the memory that a walk from the front will read.
+    #[inline]
+    pub(crate) fn prefetch_front(&self) {
+        let len = WALK_PREFETCH.min(self.entries_end as usize);
+        prefetch(self.data().as_ptr().addr(), len);
+    }
+
+    /// Asks for the memory that a walk from the back will read.
+    #[inline]
+    pub(crate) fn prefetch_back(&self) {
+        let end = self.entries_end as usize;
+        let len = WALK_PREFETCH.min(end);
+        prefetch(self.data().as_ptr().addr() + end - len, len);
+        if let Some(Some(bytes)) = self.index.get() {
+            prefetch(bytes.as_ptr().addr(), bytes.len());
+        }
     }
 
     /// Bytes to charge the block cache with, beyond this value itself: the block's and those of the entry index it may get.

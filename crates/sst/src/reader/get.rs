@@ -9,7 +9,7 @@ use cache::{CacheKey, Priority};
 
 use super::{BlockReadOptions, Table};
 use crate::block::search::{Lookup, Outcome, visit_versions};
-use crate::block::{BlockPin, PinRef, PinnedBytes};
+use crate::block::{Block, BlockPin, PinRef, PinnedBytes};
 use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
@@ -181,6 +181,17 @@ impl Table {
         place.prefetch();
         let block = cache.get(&place.slot)?;
         Some(BlockPin::Cached(block.into_handle(cache)))
+    }
+
+    /// Asks for the part of data block `i` that a walk into it reads first, if it is in the cache by its slot.
+    #[inline]
+    pub(crate) fn prefetch_block(&self, index: &Index, i: usize, part: impl FnOnce(&Block)) {
+        if let Some(cache) = &self.cache
+            && i < index.len()
+            && let Some(block) = cache.get(&index.place(i).slot)
+        {
+            part(&block);
+        }
     }
 
     /// Data block `i`, whose slot leads nowhere: from the cache, from `near`, or from the file.
