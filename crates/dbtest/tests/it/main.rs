@@ -2,7 +2,9 @@
 
 extern crate esker_dbtest as dbtest;
 
+mod behaviour;
 mod crash;
+mod crash_faults;
 mod fixtures;
 mod interop;
 mod model;
