@@ -168,13 +168,20 @@ impl ColumnFamilyOptions {
         self.compression_per_level[index.min(last)]
     }
 
-    /// What the picker needs to know.
+    /// What the picker needs to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB
+    /// does: a stop that comes before the compaction it waits for would last for ever.
     pub(crate) fn leveled(&self) -> LeveledOptions {
+        let compacts_at = self.level0_file_num_compaction_trigger;
+        let slows_at = match self.level0_slowdown_writes_trigger {
+            never @ ..0 => never,
+            trigger => trigger.max(compacts_at),
+        };
+        let stops_at = self.level0_stop_writes_trigger.max(slows_at).max(compacts_at);
         LeveledOptions {
             num_levels: self.num_levels as usize,
             level0_file_num_compaction_trigger: self.level0_file_num_compaction_trigger as usize,
-            level0_slowdown_writes_trigger: usize::try_from(self.level0_slowdown_writes_trigger).ok(),
-            level0_stop_writes_trigger: self.level0_stop_writes_trigger.max(1) as usize,
+            level0_slowdown_writes_trigger: usize::try_from(slows_at).ok(),
+            level0_stop_writes_trigger: stops_at as usize,
             target_file_size_base: self.target_file_size_base,
             target_file_size_multiplier: self.target_file_size_multiplier as u64,
             max_bytes_for_level_base: self.max_bytes_for_level_base,
@@ -183,7 +190,8 @@ impl ColumnFamilyOptions {
             max_compaction_bytes: self.max_compaction_bytes,
             soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
             hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
-            disable_auto_compactions: self.disable_auto_compactions,
+            disable_auto_compactions: self.disable_auto_compactions
+                || self.compaction_style == CompactionStyle::None,
             ..LeveledOptions::default()
         }
     }

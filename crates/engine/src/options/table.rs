@@ -60,7 +60,7 @@ pub trait OptionTable: Sized + 'static {
     fn set(&mut self, name: &str, text: &str) -> Result<()> {
         let row = Self::row(name).ok_or_else(|| Error::invalid_argument(format!("unknown option {name}")))?;
         (row.set)(self, text)
-            .ok_or_else(|| Error::invalid_argument(format!("{name}={text}: not a {}", row.type_name)))?;
+            .ok_or_else(|| Error::invalid_argument(format!("{name}={text}: expected {}", row.type_name)))?;
         row.check(self)
     }
 
