@@ -27,8 +27,8 @@ pub enum UnsyncedPolicy {
     Lose,
     /// Everything the kernel had.
     Keep,
-    /// Of each file a prefix of the unsynced bytes, torn anywhere, with zeros or the bytes of before behind it; of the
-    /// unsynced changes of names the oldest so many. Files and names know nothing of each other.
+    /// Of each file a prefix of the unsynced bytes, torn anywhere, with zeros or the bytes of before behind it (of a file that
+    /// is no log: torn where a sector begins, unless it ends there); of the unsynced changes of names the oldest so many. Files and names know nothing of each other.
     Random,
     /// As `Random`, but of each file any of the 4 KiB pages, later ones without earlier ones too: what a file may look like
     /// that was extended (or written, for [`reuse`](FileSystem::reuse)) before, and logs are.

@@ -14,10 +14,13 @@
 //! it ended there, and [`Reader::stopped`] says why: whether later WALs may still be replayed depends on their sequence
 //! numbers, which the engine knows. What was dropped, in whatever mode, is in [`Reader::dropped`].
 //!
-//! Two cases are finer than the table. A checksum mismatch in a recycled file is the end under Tolerate: behind the last
+//! Three cases are finer than the table. A checksum mismatch in a recycled file is the end under Tolerate: behind the last
 //! record lies the middle of an old one. And a log whose space is claimed ahead is torn differently: a process that dies
 //! while appending leaves zeros in place of the end of its record, and then zeros up to the end of the file. Under Tolerate
 //! that is a record cut off, like one cut by the end of the file; the other modes treat both alike anyway.
+//!
+//! The same goes for a record at the very end of the file of which whole sectors are zeros: the power went while it was
+//! written.
 //!
 //! Two things no reader can see. A damaged log number looks like an old record, and ends the file without a word. And
 //! SkipAny may skip the record that says how the file is compressed; what follows then comes out as it is stored.
@@ -34,6 +37,9 @@ use crate::format::{self, BLOCK_SIZE, Header, PredecessorWal, RecordType};
 
 /// Blocks fetched at a time.
 const CHUNK_BLOCKS: usize = 8;
+
+/// Bytes that reach a disk together.
+const SECTOR: u64 = 512;
 
 /// What to make of damage. The numbers are those of the option `wal_recovery_mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -674,12 +680,25 @@ impl Reader {
         Ok(self.position < self.block_end)
     }
 
-    /// True if a record that fails its checksum was torn while its writer died: its end is zeros, and so is all behind it.
+    /// True if the record just found, which fails its checksum, was torn while its writer died: its end is zeros, and so is
+    /// all behind it. At the very end of the file, a sector at least must be zeros to its end: of a record that was handed to
+    /// the disk in one piece some sectors may have got there, and of the others their place.
     fn is_torn(&self, last_byte: Option<u64>) -> Result<bool> {
-        match last_byte {
-            Some(last_byte) => self.zeros_from(last_byte),
-            None => Ok(false),
+        let Some(last_byte) = last_byte else {
+            return Ok(false);
+        };
+        if self.zeros_from(last_byte)? {
+            return Ok(true);
         }
+        let sector = last_byte / SECTOR * SECTOR;
+        let ends_here = self.file.read_at(last_byte + 1, &mut [0])? == 0;
+        Ok(ends_here && sector > self.found_at && self.zeros_between(sector, last_byte + 1)?)
+    }
+
+    fn zeros_between(&self, start: u64, end: u64) -> Result<bool> {
+        let mut bytes = vec![0; (end - start) as usize];
+        let read = self.file.read_at(start, &mut bytes)?;
+        Ok(bytes[..read].iter().all(|&byte| byte == 0))
     }
 
     /// True if the file goes on beyond `offset` and holds zeros alone from there.

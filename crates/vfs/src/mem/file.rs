@@ -75,6 +75,7 @@ impl Writer {
         path: &Path,
         options: &CreateOptions,
     ) -> Writer {
+        inode.data.write().log = options.log;
         Writer {
             sync: Arc::new(Syncer {
                 shared,

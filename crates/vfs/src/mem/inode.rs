@@ -7,8 +7,10 @@ use parking_lot::RwLock;
 
 use super::UnsyncedPolicy;
 
-/// Bytes that reach a disk, or do not, together.
+/// Bytes that the kernel writes out, or does not, together.
 const PAGE: usize = 4096;
+/// Bytes that a disk writes, or does not, together.
+const SECTOR: usize = 512;
 
 /// A file whatever its names.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub(super) struct Data {
     /// Length the file was cut to since the last sync. The disk has cut it, or still holds all of the old bytes: never new
     /// ones before old ones.
     cut: Option<usize>,
+    /// Written as a log: the kernel may write out a page in the middle of an append.
+    pub(super) log: bool,
     /// Seconds since 1970.
     pub(super) modified: u64,
     /// Live names of the file. Its bytes count as used while there is one.
@@ -144,23 +148,33 @@ impl Data {
         let mut kept = self.synced;
         if policy == UnsyncedPolicy::Random {
             kept = between(rng, self.synced, self.written);
-            put(&mut image, 0, &self.live[..kept]);
-        } else {
-            let mut start = self.synced;
-            while start < self.written {
-                let end = ((start / PAGE + 1) * PAGE).min(self.written);
-                if rng.bool() {
-                    put(&mut image, start, &self.live[start..end]);
-                    kept = end;
-                }
-                start = end;
+            let len = self.random_len(rng, image.len(), kept);
+            if len > kept && !self.log {
+                kept = (kept / SECTOR * SECTOR).max(self.synced);
             }
+            put(&mut image, 0, &self.live[..kept]);
+            image.resize(len, 0);
+            return image;
         }
-        // Lengths move on their own: zeros may follow, or what was to be cut off may still be there.
-        let shortest = self.live.len().min(image.len()).max(kept);
-        let longest = self.live.len().max(image.len()).max(kept);
-        image.resize(between(rng, shortest, longest), 0);
+        let mut start = self.synced;
+        while start < self.written {
+            let end = ((start / PAGE + 1) * PAGE).min(self.written);
+            if rng.bool() {
+                put(&mut image, start, &self.live[start..end]);
+                kept = end;
+            }
+            start = end;
+        }
+        let len = self.random_len(rng, image.len(), kept);
+        image.resize(len, 0);
         image
+    }
+
+    /// Lengths move on their own: zeros may follow, or what was to be cut off may still be there.
+    fn random_len(&self, rng: &mut Rng, durable: usize, kept: usize) -> usize {
+        let shortest = self.live.len().min(durable).max(kept);
+        let longest = self.live.len().max(durable).max(kept);
+        between(rng, shortest, longest)
     }
 }
 

@@ -665,3 +665,29 @@ fn space_without_records_is_measured() {
     announced.add_record(&record(1, 10)).unwrap();
     assert_eq!(unused(&sink.bytes()), [0, 0]);
 }
+
+#[test]
+fn sectors_of_the_last_record_that_did_not_reach_the_disk_are_a_tear() {
+    let (bytes, ends) = wal(options(false, false), &[900, 1500]);
+    let tolerate = |bytes: &[u8]| read(bytes, RecoveryMode::TolerateCorruptedTailRecords, Some(LOG));
+    for sector in (1024..ends[2]).step_by(512) {
+        let mut torn = bytes.clone();
+        torn[sector..].fill(0);
+        let outcome = tolerate(&torn);
+        assert!(
+            outcome.error.is_none(),
+            "zeros from {sector}: {:?}",
+            outcome.error
+        );
+        assert_eq!(numbers(&outcome), [0]);
+        // Elsewhere zeros are damage, and so are sectors before the last record.
+        let mut damaged = bytes.clone();
+        damaged[sector + 1..].fill(0);
+        if damaged[sector] != 0 && sector + 512 > ends[2] {
+            assert!(tolerate(&damaged).error.is_some(), "zeros from {}", sector + 1);
+        }
+    }
+    let mut damaged = bytes.clone();
+    damaged[512..1024].fill(0);
+    assert!(tolerate(&damaged).error.is_some());
+}
