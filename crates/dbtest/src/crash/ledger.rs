@@ -62,6 +62,7 @@ struct Family {
 #[derive(Clone, Copy, Debug, Default)]
 struct Unlogged {
     written: u64,
+    acknowledged: u64,
     flushed: u64,
 }
 
@@ -159,6 +160,13 @@ impl Ledger {
         row.written
     }
 
+    /// It was written.
+    pub fn acknowledge_unlogged(&mut self, family: usize, key: &[u8], value: u64) {
+        if let Some(row) = self.marks.unlogged.get_mut(&(family, key.to_vec())) {
+            row.acknowledged = value;
+        }
+    }
+
     /// What was written to `family` by then was flushed.
     pub fn flushed(&mut self, family: usize, marks: &Marks) {
         let touches = |write: &Arc<Write>| write.changes.iter().any(|(of, _)| *of == family);
@@ -168,17 +176,20 @@ impl Ledger {
             if *of == family
                 && let Some(now) = self.marks.unlogged.get_mut(&(*of, key.clone()))
             {
-                now.flushed = now.flushed.max(row.written);
+                now.flushed = now.flushed.max(row.acknowledged);
             }
         }
     }
 
-    /// Every row that no WAL holds was flushed.
-    pub fn unlogged_flushed(&mut self) {
-        self.marks
-            .unlogged
-            .values_mut()
-            .for_each(|row| row.flushed = row.written);
+    /// The database was closed: rows that no WAL holds were flushed, or lost where that went wrong.
+    pub fn closed(&mut self, well: bool) {
+        for row in self.marks.unlogged.values_mut() {
+            if well {
+                row.flushed = row.acknowledged;
+            } else {
+                row.acknowledged = row.flushed;
+            }
+        }
     }
 
     /// A family is about to be created; gives its number.
@@ -263,7 +274,7 @@ impl Ledger {
         before
             .unlogged
             .values_mut()
-            .for_each(|row| row.flushed = row.written);
+            .for_each(|row| row.flushed = row.acknowledged);
         self.check(&before, &marks, Loss::Process, found).map(drop)
     }
 
@@ -335,6 +346,11 @@ impl Ledger {
         Ok(())
     }
 
+    /// True if it is not known of some write whether it took place.
+    pub fn is_open_ended(&self) -> bool {
+        self.marks.begun > self.marks.acknowledged
+    }
+
     /// The ledger of the database that goes on after `kept` writes survived.
     pub fn survivor(&self, kept: usize, loss: Loss, after: &Marks, found: &Found) -> Ledger {
         let mut next = Ledger {
@@ -362,6 +378,7 @@ impl Ledger {
             let value = value.unwrap_or(0);
             *row = Unlogged {
                 written: value,
+                acknowledged: value,
                 flushed: value,
             };
         }

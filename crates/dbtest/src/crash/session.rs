@@ -8,7 +8,7 @@ use esker::{
 };
 
 use super::flavour::Flavour;
-use super::ledger::{Change, Found, Ledger, UNLOGGED, Write};
+use super::ledger::{Change, Found, Ledger, Loss, UNLOGGED, Write};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -194,6 +194,20 @@ impl Session {
         Session { db: Some(db), ledger }
     }
 
+    /// Where a write failed before the database was opened, finds out whether it took place. Panics if a promise was broken.
+    pub fn settle(&self) -> Result<()> {
+        if !self.ledger().is_open_ended() {
+            return Ok(());
+        }
+        let found = dump(self.db())?;
+        let mut ledger = self.ledger();
+        let marks = ledger.marks();
+        let kept = ledger.check(&marks, &marks, Loss::Process, &found);
+        let kept = kept.unwrap_or_else(|error| panic!("{error}"));
+        *ledger = ledger.survivor(kept, Loss::Process, &marks, &found);
+        Ok(())
+    }
+
     /// The database. Panics while there is none, because reopening it failed.
     pub fn db(&self) -> &Db {
         self.db.as_ref().expect("the database is open")
@@ -256,6 +270,9 @@ impl Session {
                     }
                     write.changes.push((number, change.clone()));
                 }
+                if batch.is_empty() {
+                    return Ok(());
+                }
                 let number = self.ledger().begin(write);
                 let options = WriteOptions {
                     sync: *sync,
@@ -276,7 +293,9 @@ impl Session {
                     ..WriteOptions::default()
                 };
                 self.db()
-                    .put_opt(&options, &family, key, value.to_string().as_bytes())
+                    .put_opt(&options, &family, key, value.to_string().as_bytes())?;
+                self.ledger().acknowledge_unlogged(number, key, value);
+                Ok(())
             }
             Step::SyncWal => {
                 let marks = self.ledger().marks();
@@ -335,11 +354,10 @@ impl Session {
         let (options, path) = (db.options().clone(), db.path().to_path_buf());
         let closed = db.close();
         drop(db);
-        if closed.is_ok() {
-            self.ledger().unlogged_flushed();
-        }
+        self.ledger().closed(closed.is_ok());
         let db = Db::open(&options, path)?;
         self.db = Some(db);
+        self.settle()?;
         closed
     }
 }

@@ -17,7 +17,7 @@ use esker::Db;
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
 /// How many times the usual work, from `ESKER_CRASH_ROUNDS`.
-fn rounds() -> u64 {
+pub fn rounds() -> u64 {
     std::env::var("ESKER_CRASH_ROUNDS")
         .map_or(1, |text| text.parse().expect("ESKER_CRASH_ROUNDS is a number"))
 }

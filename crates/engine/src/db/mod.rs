@@ -304,7 +304,9 @@ impl DbInner {
     /// Takes no more writes, because `action` failed. The first failure stays the reason.
     pub(crate) fn latch(&self, action: &'static str, error: Error) {
         {
-            self.state.lock().latch(action, &error);
+            // Whoever learns of the error here must find that writers stop, too.
+            let mut state = self.state.lock();
+            state.latch(action, &error);
             self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
             self.changed.notify_all();
         }

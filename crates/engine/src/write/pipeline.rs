@@ -276,7 +276,8 @@ impl DbInner {
             Ok(())
         });
         if let Err(error) = result {
-            group.failed = Some(error.clone());
+            let latched = error.clone().context("sync the WAL");
+            group.failed = Some(latched.with_kind(ErrorKind::ReadOnly));
             drop(group);
             self.latch("sync the WAL", error.clone());
             return Err(error);

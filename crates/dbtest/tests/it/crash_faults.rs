@@ -1,0 +1,317 @@
+//! One operation on files fails, or the disk is full: nothing that was promised is lost, nothing more is promised, and the
+//! reason is told.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base::env::Rng;
+use dbtest::crash::{
+    DIR, Depth, Flavour, Ledger, Loss, Session, Step, Verdict, Watchdog, any_loss, dump, quietly, script,
+    survive,
+};
+use esker::{Db, Error, ErrorKind};
+use vfs::{Action, FaultFs, MemFs, Op, Rule};
+
+use crate::crash::rounds;
+
+/// Operations that change files.
+const CHANGES: [Op; 11] = [
+    Op::Create,
+    Op::Rename,
+    Op::Remove,
+    Op::CreateDir,
+    Op::SyncDir,
+    Op::Append,
+    Op::Flush,
+    Op::Sync,
+    Op::SyncAll,
+    Op::Close,
+    Op::Lock,
+];
+
+/// Operations that do not.
+const READS: [Op; 5] = [Op::Open, Op::Read, Op::List, Op::Size, Op::Exists];
+
+/// A database on a disk where something is to go wrong.
+struct Bench {
+    flavour: Flavour,
+    steps: Vec<Step>,
+    mem: MemFs,
+    fs: FaultFs,
+    ledger: Arc<Mutex<Ledger>>,
+    /// What every error must say.
+    reason: &'static str,
+}
+
+impl Bench {
+    fn new(flavour: &Flavour, steps: &[Step], reason: &'static str) -> Bench {
+        let mem = MemFs::new();
+        Bench {
+            flavour: flavour.clone(),
+            steps: steps.to_vec(),
+            fs: FaultFs::new(Arc::new(mem.clone())),
+            mem,
+            ledger: Arc::new(Mutex::new(Ledger::new())),
+            reason,
+        }
+    }
+
+    fn open(&self) -> Result<Db, Error> {
+        Db::open(&self.flavour.options(Arc::new(self.fs.clone())), DIR)
+    }
+
+    fn explained(&self, error: &Error) -> Verdict {
+        if error.to_string().contains(self.reason) {
+            return Ok(());
+        }
+        Err(format!("an error that does not tell the reason: {error}"))
+    }
+
+    /// Runs the script, going on after errors, and looks at the database it leaves. `heal` makes the disk work again.
+    fn run(&self, heal: impl Fn(), rng: &mut Rng) -> Verdict {
+        let mut session = match self.open() {
+            Ok(db) => Session::adopt(db, self.ledger.clone()),
+            Err(error) => {
+                self.explained(&error)?;
+                heal();
+                let db = self
+                    .open()
+                    .map_err(|error| format!("it does not open on a good disk: {error}"))?;
+                Session::adopt(db, self.ledger.clone())
+            }
+        };
+        let mut after_error = 0;
+        for step in &self.steps {
+            if let Err(error) = session.step(step) {
+                self.explained(&error)?;
+                after_error += 1;
+            }
+            if !session.is_open() {
+                heal();
+                let db = self
+                    .open()
+                    .map_err(|error| format!("it does not open again on a good disk: {error}"))?;
+                session = Session::adopt(db, self.ledger.clone());
+                session
+                    .settle()
+                    .map_err(|error| format!("it cannot be read on a good disk: {error}"))?;
+            }
+            if after_error > 8 {
+                break;
+            }
+        }
+        let db = session.db().clone();
+        self.check_open(&db)?;
+        heal();
+        // Closing may meet what has failed, and says so.
+        if let Err(error) = db.close() {
+            self.explained(&error)?;
+        }
+        drop((session, db));
+        let ledger = self.ledger.lock().unwrap().clone();
+        let marks = ledger.marks();
+        let image = any_loss(&self.mem, rng);
+        survive(
+            &self.flavour,
+            &image,
+            &ledger,
+            (&marks, &marks),
+            Loss::Power,
+            Depth::Life,
+            rng,
+        )?;
+        survive(
+            &self.flavour,
+            &self.mem,
+            &ledger,
+            (&marks, &marks),
+            Loss::Process,
+            Depth::Life,
+            rng,
+        )
+    }
+
+    /// What an open database does after errors: it reads, and either writes as ever or not at all.
+    fn check_open(&self, db: &Db) -> Verdict {
+        // The failure may have waited for this read.
+        let found = dump(db).or_else(|_| dump(db));
+        let found = found.map_err(|error| format!("it does not read any more: {error}"))?;
+        self.ledger.lock().unwrap().check_all(&found)?;
+        let latched = db.property_int(&db.default_column_family(), "rocksdb.background-errors") == Some(1);
+        if !latched {
+            return Ok(());
+        }
+        let refused = [
+            db.put(b"after", b"the failure"),
+            db.sync_wal(),
+            db.flush(&esker::FlushOptions::default()),
+            db.wait_for_compact(),
+            db.create_column_family("after", &db.options().column_family)
+                .map(drop),
+        ];
+        for result in refused {
+            match result {
+                Err(error) if error.kind() == ErrorKind::ReadOnly => self.explained(&error)?,
+                Err(error) => return Err(format!("latched, but the error is {error}")),
+                // With nothing left to sync there is nothing to refuse.
+                Ok(()) => {}
+            }
+        }
+        match db.put(b"after", b"the failure") {
+            Ok(()) => Err("a write was acknowledged after a failure".to_owned()),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+fn watchdog(name: &'static str, ledger: &Arc<Mutex<Ledger>>) -> Watchdog {
+    let ledger = ledger.clone();
+    Watchdog::new(name, Duration::from_secs(120), move || {
+        ledger
+            .try_lock()
+            .map_or_else(|_| "the ledger is held".to_owned(), |ledger| ledger.story())
+    })
+}
+
+/// Lets the `index`th of `ops` fail, for every so many indexes until the script has no more.
+fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64) {
+    let mut rng = testkit::rng();
+    let flavour = Flavour {
+        jobs: 2,
+        ..Flavour::random(&mut rng)
+    };
+    let steps = script(&mut rng, &flavour, 25);
+    let mut index = rng.u64(..stride);
+    loop {
+        let bench = Bench::new(&flavour, &steps, "injected fault");
+        let _watchdog = watchdog("each_fails_once", &bench.ledger);
+        let action = rng.pick(actions).clone();
+        let what = format!("operation {index} of {ops:?}: {action:?}, {flavour:?}");
+        let rule = bench.fs.add(
+            Rule::new(action)
+                .on(ops.iter().copied())
+                .nth(index)
+                .with_seed(index),
+        );
+        let verdict = quietly(|| bench.run(|| (), &mut rng)).and_then(|verdict| verdict);
+        if let Err(found) = verdict {
+            panic!("{what}: {found}\n{}", bench.ledger.lock().unwrap().story());
+        }
+        if bench.fs.fired(rule) == 0 {
+            break;
+        }
+        index += stride;
+    }
+}
+
+#[test]
+fn a_change_that_fails() {
+    let actions = [
+        Action::Fail(ErrorKind::Io),
+        Action::FailAfter(ErrorKind::Io),
+        Action::Fail(ErrorKind::NoSpace),
+        Action::FailAfter(ErrorKind::NoSpace),
+    ];
+    for _ in 0..4 * rounds() {
+        each_fails_once(&CHANGES, &actions, 1);
+    }
+}
+
+#[test]
+fn a_read_that_fails() {
+    let actions = [Action::Fail(ErrorKind::Io)];
+    for _ in 0..4 * rounds() {
+        each_fails_once(&READS, &actions, 2);
+    }
+}
+
+#[test]
+fn a_disk_that_is_full() {
+    let mut rng = testkit::rng();
+    for _ in 0..100 * rounds() {
+        let flavour = Flavour::random(&mut rng);
+        let steps = script(&mut rng, &flavour, 30);
+        let bench = Bench::new(&flavour, &steps, "no storage space");
+        let _watchdog = watchdog("a_disk_that_is_full", &bench.ledger);
+        let budget = rng.u64(0..150_000);
+        bench.mem.set_budget(budget);
+        let heal = || bench.mem.set_budget(u64::MAX);
+        let verdict = quietly(|| bench.run(heal, &mut rng)).and_then(|verdict| verdict);
+        if let Err(found) = verdict {
+            panic!(
+                "{budget} bytes of disk, {flavour:?}: {found}\n{}",
+                bench.ledger.lock().unwrap().story()
+            );
+        }
+    }
+}
+
+#[test]
+fn life_after_life() {
+    let mut rng = testkit::rng();
+    for _ in 0..10 * rounds() {
+        let wal_dir = rng.bool();
+        let families = rng.usize(1..=3);
+        let mut mem = MemFs::new();
+        let shared = Arc::new(Mutex::new(Ledger::new()));
+        let _watchdog = watchdog("life_after_life", &shared);
+        for life in 0..8 {
+            let flavour = Flavour {
+                wal_dir,
+                families,
+                ..Flavour::random(&mut rng)
+            };
+            let next = one_life(&flavour, &mem, &shared, &mut rng);
+            mem = next.unwrap_or_else(|found| {
+                let ledger = shared.lock().unwrap();
+                panic!("in life {life}, {flavour:?}: {found}\n{}", ledger.story())
+            });
+        }
+    }
+}
+
+/// What a crash at some operation of a script leaves of the file system, once it was found to be good.
+fn one_life(flavour: &Flavour, mem: &MemFs, shared: &Arc<Mutex<Ledger>>, rng: &mut Rng) -> Verdict<MemFs> {
+    let fs = FaultFs::new(Arc::new(mem.clone()));
+    let loss = if rng.bool() { Loss::Power } else { Loss::Process };
+    let at = rng.u64(..300);
+    let taken = Arc::new(Mutex::new(None));
+    let hook = {
+        let (mem, ledger, taken, seed) = (mem.clone(), shared.clone(), taken.clone(), rng.u64(..));
+        move |_: Op, _: &std::path::Path| {
+            let before = ledger.lock().unwrap().marks();
+            let image = match loss {
+                Loss::Power => any_loss(&mem, &mut Rng::with_seed(seed)),
+                Loss::Process => mem.process_death_clone(),
+            };
+            let ledger = ledger.lock().unwrap().clone();
+            taken.lock().unwrap().get_or_insert((before, image, ledger));
+        }
+    };
+    fs.add(
+        Rule::new(Action::Call(Arc::new(hook.clone())))
+            .on(CHANGES)
+            .nth(at),
+    );
+    let options = flavour.options(Arc::new(fs.clone()));
+    let db = Db::open(&options, DIR).map_err(|error| error.to_string())?;
+    let mut session = Session::adopt(db, shared.clone());
+    for step in script(rng, flavour, 40) {
+        session.step(&step).map_err(|error| error.to_string())?;
+        if taken.lock().unwrap().is_some() {
+            break;
+        }
+    }
+    hook(Op::Sync, std::path::Path::new(DIR));
+    drop(session);
+    let (before, image, ledger) = taken.lock().unwrap().take().ok_or("nothing was taken")?;
+    let after = ledger.marks();
+    // Looked at in a copy: the life that follows recovers for itself.
+    let seen = image.process_death_clone();
+    let db =
+        Db::open(&flavour.options(Arc::new(seen)), DIR).map_err(|error| format!("reopening: {error}"))?;
+    let found = dump(&db).map_err(|error| error.to_string())?;
+    let kept = ledger.check(&before, &after, loss, &found)?;
+    *shared.lock().unwrap() = ledger.survivor(kept, loss, &after, &found);
+    Ok(image)
+}
