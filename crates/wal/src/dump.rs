@@ -174,6 +174,28 @@ impl Iterator for PhysicalRecords {
     }
 }
 
+/// Whether the record at `offset` that a reader took for one its writer did not finish was finished, and is damaged: with another length
+/// it is whole, or good records follow it. Reads the rest of its block.
+pub fn is_finished(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
+    let mut rest = vec![0; BLOCK_SIZE - (offset % BLOCK_SIZE as u64) as usize];
+    let len = file.read_at(offset, &mut rest)?;
+    let rest = &rest[..len];
+    let whole = Header::parse(rest).is_some_and(|header| {
+        let mut ends = header.len()..=len;
+        ends.any(|end| Header::masked_crc_of(&rest[..end]) == header.masked_crc)
+    });
+    let is_good = |at: usize| {
+        let record = &rest[at..];
+        Header::parse(record).is_some_and(|header| {
+            RecordType::from_byte(header.type_byte).is_some_and(|ty| ty != RecordType::Zero)
+                && record
+                    .get(..header.record_len())
+                    .is_some_and(|record| Header::masked_crc_of(record) == header.masked_crc)
+        })
+    };
+    Ok(whole || (1..len).any(is_good))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +269,24 @@ mod tests {
                 (BLOCK_SIZE as u64 + 13, 0, 3, RecordState::Truncated),
             ]
         );
+    }
+
+    #[test]
+    fn an_unfinished_record_is_told_from_a_damaged_length() {
+        let mut bytes = Vec::new();
+        put_record(&mut bytes, RecordType::Full, 0, &[7; 300]);
+        let second = bytes.len();
+        put_record(&mut bytes, RecordType::Full, 0, &[0; 300]);
+        let finished = |bytes: &[u8], at: usize| is_finished(&*Bytes::new(bytes), at as u64).unwrap();
+        for len in second + 1..bytes.len() {
+            assert!(!finished(&bytes[..len], second), "cut to {len}");
+        }
+        bytes[second + 5] ^= 0x40;
+        assert!(finished(&bytes, second));
+        bytes[second + 5] ^= 0x40;
+        bytes[5] ^= 0x40;
+        assert!(finished(&bytes, 0) && finished(&bytes[..second], 0));
+        assert!(!finished(&bytes[..second - 1], 0));
     }
 
     #[test]

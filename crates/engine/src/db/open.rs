@@ -140,8 +140,9 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         if options.create_if_missing {
             create_dir(fs, dir)?;
             create_dir(fs, &options.wal_directory(dir))?;
-        } else if !fs.exists(dir)? {
-            return Err(Error::invalid_argument("does not exist (create_if_missing is false)").in_file(dir));
+        } else if !fs.exists(&current)? {
+            // A directory that is no database is left without a LOCK.
+            return Err(does_not_exist(&current));
         }
         lock = Some(fs.lock(&filename::lock(dir))?);
     }
@@ -151,13 +152,12 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
     }
     if !exists {
         if read_only || !options.create_if_missing {
-            return Err(
-                Error::invalid_argument("does not exist (create_if_missing is false)").in_file(&current),
-            );
+            return Err(does_not_exist(&current));
         }
         create(options, dir)?;
     }
     let (manifest_number, recorded) = read_manifest(options, dir)?;
+    check_live_files(fs, dir, &recorded)?;
     let db = Db(Arc::new(Handle {
         inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded)?),
     }));
@@ -201,6 +201,34 @@ fn create_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
 fn is_denied(error: &Error) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
     source.is_some_and(|source| source.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+fn does_not_exist(current: &Path) -> Error {
+    Error::invalid_argument("does not exist (create_if_missing is false)").in_file(current)
+}
+
+/// `Corruption` unless every file of every version is there and as long as the MANIFEST says: with part of a database gone
+/// nothing may be written to, let alone deleted from, the rest.
+fn check_live_files(fs: &dyn FileSystem, dir: &Path, recorded: &ManifestState) -> Result<()> {
+    let check = |path: &Path, recorded: u64| match fs.size(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::corruption("a file that the MANIFEST names does not exist").in_file(path))
+        }
+        Ok(size) if size != recorded => {
+            let message = format!("file size mismatch: {size} bytes, the MANIFEST recorded {recorded}");
+            Err(Error::corruption(message).in_file(path).at(size.min(recorded)))
+        }
+        other => other.map(drop),
+    };
+    for family in recorded.families.values() {
+        for (_, file) in family.version.all_files() {
+            check(&filename::table(dir, file.number), file.size)?;
+        }
+        for blob in family.version.blob_files().values() {
+            check(&filename::blob(dir, blob.number()), blob.file_size())?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the files of an empty database. CURRENT comes last: until it is there, there is no database.
@@ -310,6 +338,15 @@ pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, Manif
     while let Some(record) = reader.read_record()? {
         let applied = replay.apply_record(record);
         applied.map_err(|error| error.offset_by(reader.record_offset()).in_file(&path))?;
+    }
+    // A writer that dies leaves half a record at the end. A record that only looks like one must not take what follows along:
+    // tables and WALs that the lost edits speak of would be deleted or forgotten.
+    if let Some(cut) = reader.dropped().first()
+        && wal::dump::is_finished(&**reader.file(), cut.offset)?
+    {
+        return Err(Error::corruption("a record's length is damaged")
+            .at(cut.offset)
+            .in_file(&path));
     }
     let state = replay
         .finish(&mut |family, recorded| comparator_for(options, family, recorded))

@@ -1,3 +1,4 @@
 //! The engine, from the outside.
 
+mod damaged;
 mod fixtures;

@@ -23,7 +23,7 @@ pub use options::{TableSummary, TableWriterOptions};
 use std::cmp::Ordering;
 
 use base::internal_key::{TRAILER_LEN, trailer, user_key};
-use base::{Error, Kind, Result, SeqNo, invariant};
+use base::{Error, Kind, Result, SeqNo};
 use rangedel::RangeTombstone;
 use vfs::WritableFile;
 
@@ -104,7 +104,8 @@ impl TableWriter {
 
     /// Adds an entry, which sorts after all before it.
     ///
-    /// Errors: `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
+    /// Errors: `Corruption` for one that does not: what is merged into a table may come from damaged ones without checksums, and
+    /// must not be lost in a table that cannot be searched. `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
     /// 2 GiB and more; and those of the file.
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let suffix = TRAILER_LEN + self.timestamp_size;
@@ -121,12 +122,11 @@ impl TableWriter {
         if kind == Kind::RangeDeletion as u8 {
             return Err(bad_entry(internal_key, value));
         }
-        invariant!(
-            self.properties.num_entries == 0
-                || self.options.cmp.compare(self.block.last_key(), internal_key) == Ordering::Less,
-            "keys out of order: {:02x?} after {internal_key:02x?}",
-            self.block.last_key()
-        );
+        if self.properties.num_entries > 0
+            && self.options.cmp.compare(self.block.last_key(), internal_key) != Ordering::Less
+        {
+            return Err(out_of_order(self.block.last_key(), internal_key));
+        }
         if self.block.size() > self.never_full_up_to && self.block_is_full(internal_key, value) {
             self.close_block(Some(internal_key))?;
         }
@@ -245,6 +245,15 @@ impl TableWriter {
             max.copy_from_slice(timestamp);
         }
     }
+}
+
+#[cold]
+fn out_of_order(last: &[u8], key: &[u8]) -> Error {
+    Error::corruption(format!(
+        "keys out of order: {} after {}",
+        key.escape_ascii(),
+        last.escape_ascii()
+    ))
 }
 
 #[cold]

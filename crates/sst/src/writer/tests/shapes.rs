@@ -25,6 +25,18 @@ fn an_empty_table_is_a_table() {
 }
 
 #[test]
+fn keys_out_of_order_are_refused() {
+    let scratch = Scratch::new();
+    let mut writer = scratch.writer(options(bytewise()));
+    writer.add(&value("b", 5), b"").unwrap();
+    for key in [value("b", 5), value("b", 6), value("a", 1)] {
+        assert!(writer.add(&key, b"").unwrap_err().is_corruption());
+    }
+    writer.add(&value("b", 4), b"").unwrap();
+    assert_eq!(writer.finish().unwrap().properties.num_entries, 2);
+}
+
+#[test]
 fn a_table_of_range_tombstones_alone_has_an_empty_index() {
     for format_version in 2..=7 {
         let scratch = Scratch::new();
