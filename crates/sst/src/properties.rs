@@ -20,11 +20,12 @@ pub const GLOBAL_SEQNO: &str = "rocksdb.external_sst_file.global_seqno";
 /// Text that RocksDB writes where there is no merge operator or prefix extractor.
 pub const NONE: &str = "nullptr";
 
-/// How the value of a property is coded, and which values are not written at all.
+/// How the value of a property is coded, which values are not written at all, and how it is shown.
 trait Form: Sized {
     type Value;
     fn decode(value: &[u8]) -> Result<Self::Value>;
     fn encode(value: &Self::Value) -> Option<Vec<u8>>;
+    fn show(value: &Self::Value) -> String;
 }
 
 /// A varint, always written.
@@ -77,6 +78,9 @@ impl Form for Varint {
     fn encode(value: &u64) -> Option<Vec<u8>> {
         Some(varint_bytes(*value))
     }
+    fn show(value: &u64) -> String {
+        value.to_string()
+    }
 }
 
 impl Form for NonZero {
@@ -86,6 +90,9 @@ impl Form for NonZero {
     }
     fn encode(value: &u64) -> Option<Vec<u8>> {
         (*value != 0).then(|| varint_bytes(*value))
+    }
+    fn show(value: &u64) -> String {
+        value.to_string()
     }
 }
 
@@ -97,6 +104,9 @@ impl Form for Known {
     fn encode(value: &Option<u64>) -> Option<Vec<u8>> {
         value.map(varint_bytes)
     }
+    fn show(value: &Option<u64>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
+    }
 }
 
 impl Form for Text {
@@ -106,6 +116,9 @@ impl Form for Text {
     }
     fn encode(value: &Vec<u8>) -> Option<Vec<u8>> {
         (!value.is_empty()).then(|| value.clone())
+    }
+    fn show(value: &Vec<u8>) -> String {
+        value.escape_ascii().to_string()
     }
 }
 
@@ -121,6 +134,9 @@ impl Form for Flag {
     fn encode(value: &Option<bool>) -> Option<Vec<u8>> {
         value.map(|flag| vec![b'0' + u8::from(flag)])
     }
+    fn show(value: &Option<bool>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
+    }
 }
 
 impl Form for Bool {
@@ -130,6 +146,9 @@ impl Form for Bool {
     }
     fn encode(value: &bool) -> Option<Vec<u8>> {
         Some(vec![u8::from(*value)])
+    }
+    fn show(value: &bool) -> String {
+        value.to_string()
     }
 }
 
@@ -141,6 +160,9 @@ impl Form for UnlessFalse {
     fn encode(value: &bool) -> Option<Vec<u8>> {
         (!value).then(|| vec![0])
     }
+    fn show(value: &bool) -> String {
+        value.to_string()
+    }
 }
 
 impl Form for Fixed32 {
@@ -151,6 +173,9 @@ impl Form for Fixed32 {
     fn encode(value: &Option<u32>) -> Option<Vec<u8>> {
         value.map(|number| number.to_le_bytes().to_vec())
     }
+    fn show(value: &Option<u32>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
+    }
 }
 
 impl Form for Fixed64 {
@@ -160,6 +185,9 @@ impl Form for Fixed64 {
     }
     fn encode(value: &Option<u64>) -> Option<Vec<u8>> {
         value.map(|number| number.to_le_bytes().to_vec())
+    }
+    fn show(value: &Option<u64>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
     }
 }
 
@@ -172,6 +200,9 @@ impl Form for Index {
     }
     fn encode(value: &IndexType) -> Option<Vec<u8>> {
         Some((*value as u32).to_le_bytes().to_vec())
+    }
+    fn show(value: &IndexType) -> String {
+        value.name().to_owned()
     }
 }
 
@@ -224,6 +255,14 @@ macro_rules! properties {
                 })*
                 self.user_collected.insert(name.to_vec(), value.to_vec());
                 Ok(())
+            }
+
+            /// The value of the entry `name` for people: numbers in decimal, bytes that are no printable ASCII escaped.
+            pub fn show(name: &[u8], value: &[u8]) -> String {
+                $(if name == $name.as_bytes() && let Ok(value) = $form::decode(value) {
+                    return $form::show(&value);
+                })*
+                value.escape_ascii().to_string()
             }
 
             /// The entries of a properties block, ascending by name.
@@ -418,6 +457,30 @@ mod tests {
             read(&TableProperties::default().entries()).unwrap(),
             TableProperties::default()
         );
+    }
+
+    #[test]
+    fn values_are_shown_by_their_form() {
+        let show = |name: &str, value: &[u8]| TableProperties::show(name.as_bytes(), value);
+        assert_eq!(show("rocksdb.num.entries", b"\xac\x02"), "300");
+        assert_eq!(show("rocksdb.num.entries", b"\xac"), "\\xac");
+        assert_eq!(
+            show("rocksdb.block.based.table.whole.key.filtering", b"1"),
+            "true"
+        );
+        assert_eq!(
+            show("rocksdb.block.based.table.index.type", &[2, 0, 0, 0]),
+            "kTwoLevelIndexSearch"
+        );
+        assert_eq!(
+            show(
+                "rocksdb.external_sst_file.global_seqno",
+                &[7, 0, 0, 0, 0, 0, 0, 0]
+            ),
+            "7"
+        );
+        assert_eq!(show("rocksdb.comparator", b"x\n"), "x\\n");
+        assert_eq!(show("mine", b"\x01"), "\\x01");
     }
 
     #[test]
