@@ -16,8 +16,7 @@ pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// What `cargo fuzz` passes too: edge coverage with counters and compares, and the address sanitizer.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Cdebug-assertions \
-    -Ccodegen-units=1";
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Cdebug-assertions";
 
 /// Most memory one input may take, in MiB: a decoder that allocates what a file merely claims goes beyond it.
 const MEMORY_LIMIT: u32 = 1_024;
@@ -54,10 +53,10 @@ pub fn quick(seconds: u64) -> Outcome {
     if !have_nightly() {
         eprintln!("no nightly compiler: fuzz targets run without coverage guidance");
         let mut command = shell::cargo();
+        // The profile of the tests: its debug assertions look on, and its crates are built already.
         command.args([
             "run",
             "--quiet",
-            "--release",
             "--package",
             "esker-fuzz",
             "--bin",
@@ -155,6 +154,10 @@ fn build() -> Result<PathBuf, String> {
         "--bins",
     ]);
     command.args(["--target", TARGET]);
+    // Optimised as the tests are: building takes minutes, and a quick run fuzzes for seconds.
+    command
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     shell::run(command.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", &home))?;
     Ok(home.join(TARGET).join("release"))
 }
