@@ -1,0 +1,224 @@
+//! A process that writes without sync, as fast as it can, is killed at any moment, again and again, on the real file system:
+//! every write that was acknowledged is there.
+//!
+//! The child is this test binary. It tells what was acknowledged by writing counters into a file, which, like the WAL's tail,
+//! is the kernel's when the call returns. `ESKER_CRASH_ROUNDS` multiplies the rounds.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base::env::Rng;
+use dbtest::crash::Watchdog;
+use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, WriteBatch, WriteOptions};
+
+use crate::crash::rounds;
+
+/// Names the child's directory.
+const CHILD: &str = "ESKER_CRASH_CHILD";
+
+/// Threads that write.
+const WRITERS: usize = 2;
+
+/// Rows a writer writes in turn.
+const SLOTS: u64 = 3000;
+
+const OTHER: &str = "other";
+
+fn options(avoid_flush_during_recovery: bool) -> Options {
+    let family = ColumnFamilyOptions {
+        write_buffer_size: 256 << 10,
+        target_file_size_base: 64 << 10,
+        max_bytes_for_level_base: 256 << 10,
+        ..ColumnFamilyOptions::default()
+    };
+    Options {
+        create_if_missing: true,
+        create_missing_column_families: true,
+        avoid_flush_during_recovery,
+        max_manifest_file_size: 4096,
+        column_families: BTreeMap::from([(OTHER.to_owned(), family.clone())]),
+        column_family: family,
+        ..Options::default()
+    }
+}
+
+fn key(writer: usize, count: u64) -> Vec<u8> {
+    format!("{writer}-{:06}", count.wrapping_mul(7919) % SLOTS).into_bytes()
+}
+
+fn value(count: u64) -> Vec<u8> {
+    let mut value = format!("{count:020}").into_bytes();
+    value.resize(20 + (count % 300) as usize, b'a' + (count % 26) as u8);
+    value
+}
+
+/// What the file of counters says: one a writer.
+fn counters(dir: &Path) -> [u64; WRITERS] {
+    let bytes = std::fs::read(dir.join("acknowledged")).unwrap_or_default();
+    std::array::from_fn(|writer| {
+        let counter = bytes.get(writer * 8..writer * 8 + 8);
+        counter.map_or(0, |counter| {
+            u64::from_le_bytes(counter.try_into().expect("eight bytes"))
+        })
+    })
+}
+
+/// Not a test: what the child does until it is killed.
+#[test]
+fn child() {
+    let Some(dir) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let dir = Path::new(&dir);
+    let start = counters(dir);
+    let db = Db::open(&options(start[0] % 2 == 0), dir.join("db")).unwrap();
+    let told = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.join("acknowledged"))
+        .unwrap();
+    std::thread::scope(|scope| {
+        for (writer, &done) in start.iter().enumerate() {
+            let (db, told) = (&db, &told);
+            scope.spawn(move || {
+                let other = db.column_family(OTHER).unwrap();
+                for count in done + 1.. {
+                    let mut batch = WriteBatch::new();
+                    batch.put(&key(writer, count), &value(count));
+                    batch.put_cf(&other, &key(writer, count), &value(count));
+                    db.write(&WriteOptions::default(), batch).unwrap();
+                    told.write_all_at(&count.to_le_bytes(), writer as u64 * 8)
+                        .unwrap();
+                    if count % 1500 == 0 {
+                        db.flush_cf(&FlushOptions { wait: false }, &[other.clone()])
+                            .unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// The rows of both families by writer and key, which must be the same ones.
+fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let of = |name: &str| {
+        let family = db
+            .column_family(name)
+            .unwrap_or_else(|| panic!("family {name} is gone"));
+        let mut rows = BTreeMap::new();
+        let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+        iter.seek_to_first();
+        while iter.valid() {
+            rows.insert(iter.key().to_vec(), iter.value().to_vec());
+            iter.next();
+        }
+        iter.status().unwrap();
+        rows
+    };
+    let (default, other) = (of("default"), of(OTHER));
+    assert!(
+        default == other,
+        "a batch took place in one family and not in the other"
+    );
+    default
+}
+
+/// The rows of one writer after so many writes.
+fn expected(writer: usize, count: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    // Slots come in turn, so the last so many writes are all that is left.
+    (count.saturating_sub(SLOTS) + 1..=count)
+        .map(|count| (key(writer, count), value(count)))
+        .collect()
+}
+
+#[test]
+fn killed_at_any_moment() {
+    let mut rng = testkit::rng();
+    let dir = tempfile::tempdir().unwrap();
+    let _watchdog = Watchdog::new(
+        "killed_at_any_moment",
+        Duration::from_secs(60 + 60 * rounds()),
+        String::new,
+    );
+    for round in 0..12 * rounds() {
+        kill_once(dir.path(), round, &mut rng);
+    }
+    assert!(
+        counters(dir.path()).iter().all(|&count| count > 1000),
+        "the children hardly wrote"
+    );
+}
+
+fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
+    let before = counters(dir);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash_kill::child"])
+        .env(CHILD, dir)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Two rounds in three it gets to write; in the third it is killed at any moment, recovery among them.
+    if round % 3 != 2 {
+        let start = Instant::now();
+        while counters(dir) == before && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    std::thread::sleep(Duration::from_micros(rng.u64(0..150_000)));
+    child.kill().unwrap();
+    let status = child.wait().unwrap();
+    assert!(
+        status.code().is_none(),
+        "round {round}: the child ended by itself: {status}"
+    );
+
+    let acknowledged = counters(dir);
+    if !dir.join("db/CURRENT").exists() {
+        assert_eq!(acknowledged, [0; WRITERS], "round {round}: the database is gone");
+        return;
+    }
+    let db = Db::open(&options(rng.bool()), dir.join("db"))
+        .unwrap_or_else(|error| panic!("round {round}: {error}"));
+    let found = rows(&db);
+    for (writer, &count) in acknowledged.iter().enumerate() {
+        let own = |(key, _): &(&Vec<u8>, &Vec<u8>)| key.starts_with(format!("{writer}-").as_bytes());
+        let found: BTreeMap<Vec<u8>, Vec<u8>> = found
+            .iter()
+            .filter(own)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        // The last write may have taken place without anybody being told.
+        if found == expected(writer, count) {
+            continue;
+        }
+        if found == expected(writer, count + 1) {
+            let told = File::options()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(dir.join("acknowledged"))
+                .unwrap();
+            told.write_all_at(&(count + 1).to_le_bytes(), writer as u64 * 8)
+                .unwrap();
+            continue;
+        }
+        let should = expected(writer, count);
+        let wrong = should.iter().find(|(key, value)| found.get(*key) != Some(value));
+        panic!(
+            "round {round}: writer {writer} was told of {count} writes, {} rows found, {} expected, the first wrong one {:?}",
+            found.len(),
+            should.len(),
+            wrong.map(|(key, value)| {
+                (
+                    String::from_utf8_lossy(key).into_owned(),
+                    String::from_utf8_lossy(&value[..20]).into_owned(),
+                )
+            })
+        );
+    }
+}
