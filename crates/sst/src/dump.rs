@@ -126,3 +126,26 @@ pub fn data_block(table: &Table, handle: BlockHandle) -> Result<BlockDump> {
         None => Ok(dump),
     }
 }
+
+/// The filter of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterDump {
+    /// `FastLocalBloom`, `Standard128Ribbon`, ...; of a partitioned filter that of the first partition.
+    pub kind: &'static str,
+    /// Partitions; 0 for a filter in one block.
+    pub partitions: usize,
+    /// Bytes it takes in memory.
+    pub memory_usage: usize,
+}
+
+/// The filter, if the table has one that this engine reads.
+///
+/// Errors: those of reading it.
+pub fn filter(table: &Table) -> Result<Option<FilterDump>> {
+    let filter = table.describe_filter()?;
+    Ok(filter.map(|(kind, partitions, memory_usage)| FilterDump {
+        kind,
+        partitions,
+        memory_usage,
+    }))
+}

@@ -118,7 +118,7 @@ fn a_seek_finds_what_a_plain_search_finds() {
                     "{target:02x?}"
                 );
             }
-            assert!(index.memory_usage() >= index.len() * 36);
+            assert!(index.memory_usage() >= index.len() * 32);
         }
     }
 }

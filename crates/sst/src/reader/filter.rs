@@ -35,6 +35,26 @@ pub(super) enum FilterHandle {
 }
 
 impl Table {
+    /// What filter there is: its kind (that of the first partition), its partitions, 0 for a filter in one block, and the
+    /// bytes it takes in memory. `None` without a filter.
+    ///
+    /// Errors: those of reading it.
+    pub(crate) fn describe_filter(&self) -> Result<Option<(&'static str, usize, usize)>> {
+        let partitions = match self.filter_handle {
+            FilterHandle::Partitioned(handle) => self.partitions(handle)?.len(),
+            FilterHandle::Full(_) | FilterHandle::None => 0,
+        };
+        Ok(self.filter()?.map(|filter| {
+            let kind = match filter {
+                TableFilter::Full(filter) => filter.kind(),
+                TableFilter::Partitioned(filter) => {
+                    filter.partition(|_| false).map_or("none", FilterReader::kind)
+                }
+            };
+            (kind, partitions, filter.memory_usage())
+        }))
+    }
+
     #[inline]
     pub(super) fn filter(&self) -> Result<Option<&TableFilter>> {
         Ok(self.filter.get_or_try(|| self.load_filter())?.as_ref())

@@ -264,3 +264,18 @@ fn prefixes_are_looked_up_under_the_same_extractor_only() {
     }
     assert!(asked > 0);
 }
+
+#[test]
+fn every_kind_of_filter_is_met() {
+    let kinds: std::collections::BTreeSet<(&str, bool)> = fixtures()
+        .iter()
+        .filter_map(|fixture| sst::dump::filter(&fixture.open(None)).unwrap())
+        .map(|filter| (filter.kind, filter.partitions > 0))
+        .collect();
+    let expected = [
+        ("FastLocalBloom", false),
+        ("LegacyBloom", false),
+        ("Standard128Ribbon", true),
+    ];
+    assert!(expected.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+}

@@ -316,6 +316,43 @@ fn sequential_readers_read_ahead_and_others_do_not() {
 }
 
 #[test]
+fn an_obsolete_table_leaves_the_cache() {
+    let order = UserComparator::Bytewise;
+    let entries = numbered(1000);
+    let cache = new_cache(1 << 20);
+    let open = |name| {
+        let options = TableReadOptions {
+            cache: Some(cache.clone()),
+            ..TableReadOptions::new(cmp(&order))
+        };
+        Table::open(file(name, write(self::options(&order), &entries, &[])), options).unwrap()
+    };
+    let (obsolete, other) = (open("a.sst"), open("b.sst"));
+    let read = BlockReadOptions::default();
+    obsolete.uncache();
+    for table in [&obsolete, &other] {
+        forwards(table, read).unwrap();
+    }
+    let blocks = other.index().unwrap().len();
+    assert_eq!(cache.occupancy(), 2 * blocks);
+    let pinned = get(&obsolete, b"key000500", MAX_SEQNO, &read);
+    obsolete.uncache();
+    assert_eq!(cache.occupancy(), blocks);
+    assert_eq!(&pinned[0].1[..], &entries[500].1[..]);
+    assert_eq!(forwards(&obsolete, read).unwrap(), entries);
+}
+
+#[test]
+fn cursors_and_values_go_from_thread_to_thread() {
+    fn send<T: Send>() {}
+    fn share<T: Send + Sync>() {}
+    send::<sst::TableCursor>();
+    share::<Table>();
+    share::<PinnedBytes>();
+    share::<LookupKey>();
+}
+
+#[test]
 fn verify_names_the_block_and_goes_on() {
     let order = UserComparator::Bytewise;
     let entries = numbered(500);
@@ -414,4 +451,6 @@ fn the_inspector_sees_what_a_cursor_sees() {
         .map(|entry| &entry.0[..])
         .collect();
     assert!(names.contains(&&b"rocksdb.range_del"[..]));
+    let filter = sst::dump::filter(&table).unwrap().unwrap();
+    assert_eq!((filter.kind, filter.partitions), ("FastLocalBloom", 0));
 }
