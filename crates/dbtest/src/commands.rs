@@ -35,8 +35,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use base::InternalComparator;
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, CompactionFilter, CompactionFilterFactory, Db, DbIterator,
-    Error, Event, EventListener, FilterContext, FlushOptions, LiveFile, MergeOperator, Options, ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
+    Db, DbIterator, Error, Event, EventListener, FilterContext, FlushOptions, LiveFile, MergeOperator,
+    Options, ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
 };
 use sst::{BlockReadOptions, Table, TableReadOptions};
 use testkit::datadriven::TestCase;
@@ -72,7 +73,12 @@ impl EventListener for Events {
     fn on_event(&self, event: &Event) {
         // Deletions come when they come.
         if !matches!(event, Event::FileDeleted { .. }) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(word(event)).or_default() += 1;
+            *self
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .entry(word(event))
+                .or_default() += 1;
         }
     }
 }
@@ -216,7 +222,11 @@ impl Session {
             "release" => {
                 let name: String = required(case, "as")?;
                 let held = self.snapshots.remove(&name).is_some() | self.iterators.remove(&name).is_some();
-                if held | self.handles.remove(&name).is_some() { Ok(()) } else { Err(misuse(format!("nothing is held as {name}"))) }
+                if held | self.handles.remove(&name).is_some() {
+                    Ok(())
+                } else {
+                    Err(misuse(format!("nothing is held as {name}")))
+                }
             }
             "flush" => {
                 let family = self.family(case)?;
@@ -233,15 +243,23 @@ impl Session {
             }
             "property" => {
                 let (family, name) = (self.family(case)?, required::<String>(case, "name")?);
-                out.push_str(&self.db()?.property(&family, &name).unwrap_or_else(|| "unknown".to_owned()));
+                out.push_str(
+                    &self
+                        .db()?
+                        .property(&family, &name)
+                        .unwrap_or_else(|| "unknown".to_owned()),
+                );
                 Ok(())
             }
             "approximate_sizes" => self.approximate_sizes(case, out),
             "files" => self.files(out),
             "events" => {
                 self.must_be_closed()?;
-                let counts = std::mem::take(&mut *self.events.0.lock().unwrap_or_else(PoisonError::into_inner));
-                counts.iter().for_each(|(word, count)| out.push_str(&format!("{word}: {count}\n")));
+                let counts =
+                    std::mem::take(&mut *self.events.0.lock().unwrap_or_else(PoisonError::into_inner));
+                counts
+                    .iter()
+                    .for_each(|(word, count)| out.push_str(&format!("{word}: {count}\n")));
                 Ok(())
             }
             "create_cf" => self.create_family(case),
@@ -265,12 +283,19 @@ impl Session {
     // Opening and closing.
 
     fn reset_options(&mut self) {
-        self.options = Options { create_if_missing: true, ..Options::default() };
+        self.options = Options {
+            create_if_missing: true,
+            ..Options::default()
+        };
         self.options.listeners.push(self.events.clone());
     }
 
     fn open(&mut self, case: &mut TestCase) -> Result<()> {
-        for (name, value) in case.input.split_whitespace().filter_map(|setting| setting.split_once('=')) {
+        for (name, value) in case
+            .input
+            .split_whitespace()
+            .filter_map(|setting| setting.split_once('='))
+        {
             settings::set(&mut self.options, name, value)?;
         }
         self.options.fs = Arc::new(self.fs.clone());
@@ -297,7 +322,11 @@ impl Session {
     /// Waits for what runs in the background, unless that is held.
     fn settle(&self, case: &mut TestCase) -> Result<()> {
         let held = flag(case, "no_wait") | flag(case, "read_only") | self.gate.is_held();
-        if held { Ok(()) } else { self.db()?.wait_for_compact() }
+        if held {
+            Ok(())
+        } else {
+            self.db()?.wait_for_compact()
+        }
     }
 
     // Families.
@@ -305,7 +334,11 @@ impl Session {
     fn create_family(&mut self, case: &mut TestCase) -> Result<()> {
         let name: String = required(case, "as")?;
         let mut options = self.options.column_family.clone();
-        for (name, value) in case.input.split_whitespace().filter_map(|setting| setting.split_once('=')) {
+        for (name, value) in case
+            .input
+            .split_whitespace()
+            .filter_map(|setting| setting.split_once('='))
+        {
             settings::set_family(&mut options, name, value)?;
         }
         self.db()?.create_column_family(&name, &options)?;
@@ -322,7 +355,8 @@ impl Session {
 
     fn named_family(&self, name: &str) -> Result<ColumnFamily> {
         let held = self.handles.get(name).cloned();
-        held.or(self.db()?.column_family(name)).ok_or_else(|| misuse(format!("no column family {name}")))
+        held.or(self.db()?.column_family(name))
+            .ok_or_else(|| misuse(format!("no column family {name}")))
     }
 
     // Writes.
@@ -352,10 +386,18 @@ impl Session {
         let (from, to): (usize, usize) = (required(case, "from")?, required(case, "to")?);
         let len = optional(case, "len")?.unwrap_or(20);
         let step = optional(case, "step")?.unwrap_or(1);
-        let options = WriteOptions { no_slowdown: flag(case, "no_slowdown"), ..WriteOptions::default() };
+        let options = WriteOptions {
+            no_slowdown: flag(case, "no_slowdown"),
+            ..WriteOptions::default()
+        };
         let (db, family) = (self.db()?, self.family(case)?);
         for number in (from..to).step_by(step) {
-            db.put_opt(&options, &family, format!("key{number:06}").as_bytes(), &filler(number, len))?;
+            db.put_opt(
+                &options,
+                &family,
+                format!("key{number:06}").as_bytes(),
+                &filler(number, len),
+            )?;
         }
         self.settle(case)
     }
@@ -364,7 +406,10 @@ impl Session {
 
     fn read_options(&self, case: &mut TestCase) -> Result<ReadOptions> {
         let snapshot = optional::<String>(case, "snapshot")?.map(|name| {
-            self.snapshots.get(&name).cloned().ok_or_else(|| misuse(format!("no snapshot {name}")))
+            self.snapshots
+                .get(&name)
+                .cloned()
+                .ok_or_else(|| misuse(format!("no snapshot {name}")))
         });
         Ok(ReadOptions {
             snapshot: snapshot.transpose()?,
@@ -388,16 +433,28 @@ impl Session {
     fn multi_get(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (options, family) = (self.read_options(case)?, self.family(case)?);
         let keys: Vec<Vec<u8>> = case.input.lines().map(bytes).collect::<Result<_>>()?;
-        for (key, value) in case.input.lines().zip(self.db()?.multi_get(&options, &family, &keys)) {
+        for (key, value) in case
+            .input
+            .lines()
+            .zip(self.db()?.multi_get(&options, &family, &keys))
+        {
             print_found(out, key, value);
         }
         Ok(())
     }
 
     fn scan(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
-        let (options, family, reverse) = (self.read_options(case)?, self.family(case)?, flag(case, "reverse"));
+        let (options, family, reverse) = (
+            self.read_options(case)?,
+            self.family(case)?,
+            flag(case, "reverse"),
+        );
         let mut iter = self.db()?.iter_cf(&options, &family);
-        if reverse { iter.seek_to_last() } else { iter.seek_to_first() }
+        if reverse {
+            iter.seek_to_last()
+        } else {
+            iter.seek_to_first()
+        }
         while iter.valid() {
             out.push_str(&place(&iter)?);
             out.push('\n');
@@ -449,14 +506,20 @@ impl Session {
             bottommost_level_compaction: bottommost,
         };
         let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
-        self.db()?.compact_range(&family, &options, begin.as_deref(), end.as_deref())?;
+        self.db()?
+            .compact_range(&family, &options, begin.as_deref(), end.as_deref())?;
         self.settle(case)
     }
 
     fn lsm(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (family, entries) = (self.family(case)?, flag(case, "entries"));
         let mut level = None;
-        for file in self.db()?.live_files().iter().filter(|file| file.column_family == family.name()) {
+        for file in self
+            .db()?
+            .live_files()
+            .iter()
+            .filter(|file| file.column_family == family.name())
+        {
             if level != Some(file.level) {
                 level = Some(file.level);
                 out.push_str(&format!("L{}\n", file.level));
@@ -482,13 +545,20 @@ impl Session {
         cursor.seek_to_first();
         while cursor.valid() {
             let long = format!("<{}>", cursor.value().len());
-            let value = if cursor.value().len() > LONG { long.as_bytes() } else { cursor.value() };
+            let value = if cursor.value().len() > LONG {
+                long.as_bytes()
+            } else {
+                cursor.value()
+            };
             out.push_str(&format!(" {}", print_entry(cursor.key(), value)));
             cursor.next();
         }
         cursor.status()?;
         for tombstone in table.range_tombstones().tombstones() {
-            out.push_str(&format!(" {}", Tombstone::new(tombstone.start, tombstone.end, tombstone.seqno)));
+            out.push_str(&format!(
+                " {}",
+                Tombstone::new(tombstone.start, tombstone.end, tombstone.seqno)
+            ));
         }
         Ok(())
     }
@@ -497,11 +567,18 @@ impl Session {
         let family = self.family(case)?;
         let mut ranges = Vec::new();
         for line in case.input.lines() {
-            let (begin, end) = line.split_once(' ').ok_or_else(|| misuse("a range is two keys"))?;
+            let (begin, end) = line
+                .split_once(' ')
+                .ok_or_else(|| misuse("a range is two keys"))?;
             ranges.push((bytes(begin)?, bytes(end)?));
         }
-        let borrowed: Vec<(&[u8], &[u8])> = ranges.iter().map(|(begin, end)| (&begin[..], &end[..])).collect();
-        for (line, size) in case.input.lines().zip(self.db()?.approximate_sizes(&family, &borrowed)?) {
+        let borrowed: Vec<(&[u8], &[u8])> =
+            ranges.iter().map(|(begin, end)| (&begin[..], &end[..])).collect();
+        for (line, size) in case
+            .input
+            .lines()
+            .zip(self.db()?.approximate_sizes(&family, &borrowed)?)
+        {
             // To the kilobyte: properties of tables hold what differs from run to run.
             out.push_str(&format!("{line}: {} kB\n", size / 1000));
         }
@@ -509,7 +586,11 @@ impl Session {
     }
 
     fn must_be_closed(&self) -> Result<()> {
-        if self.db.is_some() { Err(misuse("close the database first")) } else { Ok(()) }
+        if self.db.is_some() {
+            Err(misuse("close the database first"))
+        } else {
+            Ok(())
+        }
     }
 
     /// How many files of each kind there are.
@@ -529,7 +610,13 @@ impl Session {
             };
             *kinds.entry(kind.to_owned()).or_default() += 1;
         }
-        out.push_str(&kinds.iter().map(|(kind, count)| format!("{kind}: {count}")).collect::<Vec<_>>().join(", "));
+        out.push_str(
+            &kinds
+                .iter()
+                .map(|(kind, count)| format!("{kind}: {count}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        );
         Ok(())
     }
 }
@@ -537,7 +624,10 @@ impl Session {
 fn add_to_batch(batch: &mut WriteBatch, family: &ColumnFamily, words: &[&str]) -> Result<()> {
     // A key and its timestamp, which is empty in a family without.
     let stamped = |word: &str| -> Result<(Vec<u8>, Vec<u8>)> {
-        match word.rsplit_once('/').filter(|_| family.comparator().timestamp_size() > 0) {
+        match word
+            .rsplit_once('/')
+            .filter(|_| family.comparator().timestamp_size() > 0)
+        {
             Some((key, timestamp)) => {
                 let timestamp: u64 = timestamp.parse().map_err(|_| misuse("a timestamp is a number"))?;
                 Ok((bytes(key)?, timestamp.to_le_bytes().to_vec()))
@@ -580,7 +670,11 @@ fn place(iter: &DbIterator) -> Result<String> {
         Ok(timestamp) => format!("/{}", u64::from_le_bytes(timestamp)),
         Err(_) => String::new(),
     };
-    Ok(format!("{}{timestamp} = {}", escape(iter.key()), show(iter.value())))
+    Ok(format!(
+        "{}{timestamp} = {}",
+        escape(iter.key()),
+        show(iter.value())
+    ))
 }
 
 fn print_found(out: &mut String, key: &str, value: Result<Option<Vec<u8>>>) {
@@ -592,7 +686,11 @@ fn print_found(out: &mut String, key: &str, value: Result<Option<Vec<u8>>>) {
 }
 
 fn show(value: &[u8]) -> String {
-    if value.len() > LONG { format!("<{}>", value.len()) } else { escape(value) }
+    if value.len() > LONG {
+        format!("<{}>", value.len())
+    } else {
+        escape(value)
+    }
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>> {
@@ -604,7 +702,10 @@ fn bytes(text: &str) -> Result<Vec<u8>> {
 
 fn value_of(word: &str) -> Result<Vec<u8>> {
     match word.strip_prefix('<').and_then(|word| word.strip_suffix('>')) {
-        Some(len) => Ok(filler(0, len.parse().map_err(|_| misuse("a length is a number"))?)),
+        Some(len) => Ok(filler(
+            0,
+            len.parse().map_err(|_| misuse("a length is a number"))?,
+        )),
         None => bytes(word),
     }
 }
@@ -634,7 +735,9 @@ fn optional<T: Argument>(case: &mut TestCase, name: &str) -> Result<Option<T>> {
 }
 
 fn optional_bytes(case: &mut TestCase, name: &str) -> Result<Option<Vec<u8>>> {
-    optional::<String>(case, name)?.map(|text| bytes(&text)).transpose()
+    optional::<String>(case, name)?
+        .map(|text| bytes(&text))
+        .transpose()
 }
 
 fn required<T: Argument>(case: &mut TestCase, name: &str) -> Result<T> {

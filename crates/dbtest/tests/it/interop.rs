@@ -11,9 +11,9 @@ use std::process::{Command, Output, Stdio};
 
 use dbtest::files;
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ChecksumType, ColumnFamily, ColumnFamilyOptions, CompactRangeOptions,
-    CompressionType, Db, FilterPolicy, FlushOptions, MergeOperator, Options, ReadOptions, UserComparator, WriteBatch,
-    WriteOptions,
+    BlockBasedOptions, BottommostLevelCompaction, ChecksumType, ColumnFamily, ColumnFamilyOptions,
+    CompactRangeOptions, CompressionType, Db, FilterPolicy, FlushOptions, MergeOperator, Options,
+    ReadOptions, UserComparator, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -58,13 +58,19 @@ impl Rows {
             merge: merge.and_then(dbtest::settings::merge_operator),
             rows: HashMap::new(),
         };
-        Rows { families: db.column_families().into_iter().map(of).collect() }
+        Rows {
+            families: db.column_families().into_iter().map(of).collect(),
+        }
     }
 
     fn load(&mut self, text: &str) {
         for line in text.lines() {
             let mut fields = line.splitn(3, '\t');
-            let (family, key, rest) = (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
+            let (family, key, rest) = (
+                fields.next().unwrap(),
+                fields.next().unwrap(),
+                fields.next().unwrap(),
+            );
             let family = self.families.iter_mut().find(|own| own.name == family).unwrap();
             family.rows.insert(unhex(key), rest.to_owned());
         }
@@ -74,7 +80,11 @@ impl Rows {
         let mut out = String::new();
         for family in &self.families {
             let mut keys: Vec<&Vec<u8>> = family.rows.keys().collect();
-            keys.sort_by(|a, b| family.cmp.compare_without_timestamp(&stamped(&family.cmp, a), &stamped(&family.cmp, b)));
+            keys.sort_by(|a, b| {
+                family
+                    .cmp
+                    .compare_without_timestamp(&stamped(&family.cmp, a), &stamped(&family.cmp, b))
+            });
             for key in keys {
                 out.push_str(&format!("{}\t{}\t{}\n", family.name, hex(key), family.rows[key]));
             }
@@ -96,7 +106,8 @@ impl FamilyRows {
         let (start, end) = (stamped(&cmp, start), stamped(&cmp, end));
         self.rows.retain(|key, _| {
             let key = stamped(&cmp, key);
-            cmp.compare_without_timestamp(&key, &start).is_lt() || cmp.compare_without_timestamp(&key, &end).is_ge()
+            cmp.compare_without_timestamp(&key, &start).is_lt()
+                || cmp.compare_without_timestamp(&key, &end).is_ge()
         });
     }
 
@@ -128,7 +139,11 @@ fn write_randomly(rng: &mut TestRng, db: &Db, rows: &mut Rows, count: usize, tim
             let family = db.column_family(&own.name).unwrap();
             let key = random_key(rng, &known[at]);
             let stamp = timestamp.to_le_bytes();
-            let stamp = if own.cmp.timestamp_size() > 0 { &stamp[..] } else { &[] };
+            let stamp = if own.cmp.timestamp_size() > 0 {
+                &stamp[..]
+            } else {
+                &[]
+            };
             match rng.u32(..10) {
                 0..5 => {
                     let len = rng.usize(..120);
@@ -203,22 +218,52 @@ fn fixtures_take_a_thousand_writes() {
             let db = Db::open(&options, dir.path()).unwrap();
             model = Rows::new(&db, merge);
             // With timestamps the latest rows are not those that were expected at 400.
-            let start = if timestamps { rows(&db, &read(1 << 40), false) } else { expected(&name) };
+            let start = if timestamps {
+                rows(&db, &read(1 << 40), false)
+            } else {
+                expected(&name)
+            };
             model.load(&start);
             write_randomly(&mut rng, &db, &mut model, 500, (1 << 40) + 1);
-            assert_same(&format!("{name} in memory"), &rows(&db, &read(now), false), &model.text());
-            db.flush_cf(&FlushOptions::default(), &db.column_families()).unwrap();
+            assert_same(
+                &format!("{name} in memory"),
+                &rows(&db, &read(now), false),
+                &model.text(),
+            );
+            db.flush_cf(&FlushOptions::default(), &db.column_families())
+                .unwrap();
             write_randomly(&mut rng, &db, &mut model, 500, now);
-            assert_same(&format!("{name} half flushed"), &rows(&db, &read(now), false), &model.text());
-            db.flush_cf(&FlushOptions::default(), &db.column_families()).unwrap();
-            assert_same(&format!("{name} flushed"), &rows(&db, &read(now), true), &model.text());
+            assert_same(
+                &format!("{name} half flushed"),
+                &rows(&db, &read(now), false),
+                &model.text(),
+            );
+            db.flush_cf(&FlushOptions::default(), &db.column_families())
+                .unwrap();
+            assert_same(
+                &format!("{name} flushed"),
+                &rows(&db, &read(now), true),
+                &model.text(),
+            );
             compact_all(&db);
-            assert_same(&format!("{name} compacted"), &rows(&db, &read(now), false), &model.text());
+            assert_same(
+                &format!("{name} compacted"),
+                &rows(&db, &read(now), false),
+                &model.text(),
+            );
             assert_eq!(files::check(&db).unwrap(), "", "{name}");
         }
         let db = Db::open(&options, dir.path()).unwrap();
-        assert_same(&format!("{name} reopened"), &rows(&db, &read(now), false), &model.text());
-        assert_same(&format!("{name} reopened, backwards"), &rows(&db, &read(now), true), &model.text());
+        assert_same(
+            &format!("{name} reopened"),
+            &rows(&db, &read(now), false),
+            &model.text(),
+        );
+        assert_same(
+            &format!("{name} reopened, backwards"),
+            &rows(&db, &read(now), true),
+            &model.text(),
+        );
         if timestamps {
             assert_same("the past", &rows(&db, &read(400), false), &expected(&name));
         }
@@ -229,15 +274,25 @@ fn fixtures_take_a_thousand_writes() {
 
 /// What `command` printed; panics unless it succeeded.
 fn run(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     let stdout = String::from_utf8(stdout).unwrap();
     let stderr = String::from_utf8_lossy(&stderr);
-    assert!(status.success() && !stderr.contains("orruption"), "{command:?}: {status}\n{stdout}{stderr}");
+    assert!(
+        status.success() && !stderr.contains("orruption"),
+        "{command:?}: {status}\n{stdout}{stderr}"
+    );
     stdout
 }
 
 fn ldb(dir: &Path, arguments: &[&str]) -> String {
-    run(oracle::ldb().unwrap().arg(format!("--db={}", dir.display())).args(arguments))
+    run(oracle::ldb()
+        .unwrap()
+        .arg(format!("--db={}", dir.display()))
+        .args(arguments))
 }
 
 /// Every row as RocksDB reads it, in the form of `expected.tsv`.
@@ -245,7 +300,9 @@ fn ldb_rows(dir: &Path, families: &[&str]) -> String {
     let mut out = String::new();
     for family in families {
         for line in ldb(dir, &["--hex", "scan", &format!("--column_family={family}")]).lines() {
-            let (key, value) = line.split_once(" : ").unwrap_or_else(|| panic!("ldb scan printed {line}"));
+            let (key, value) = line
+                .split_once(" : ")
+                .unwrap_or_else(|| panic!("ldb scan printed {line}"));
             let digits = |text: &str| text.trim().strip_prefix("0x").unwrap().to_owned();
             out.push_str(&format!("{family}\t{}\t{}\n", digits(key), digits(value)));
         }
@@ -266,7 +323,10 @@ fn sst_dump_verifies<'a>(dirs: impl IntoIterator<Item = &'a Path>) {
             }
         }
     }
-    for arguments in [&["--command=verify"][..], &["--command=check", "--verify_checksum"]] {
+    for arguments in [
+        &["--command=verify"][..],
+        &["--command=check", "--verify_checksum"],
+    ] {
         let file = format!("--file={}", all.path().display());
         let printed = run(oracle::sst_dump().unwrap().arg(file).args(arguments));
         assert_eq!(printed.matches("Process ").count(), count, "{printed}");
@@ -290,7 +350,11 @@ fn small(format_version: u32, checksum: ChecksumType, compression: CompressionTy
         max_bytes_for_level_base: 32 << 10,
         ..ColumnFamilyOptions::default()
     };
-    Options { create_if_missing: true, column_family, ..Options::default() }
+    Options {
+        create_if_missing: true,
+        column_family,
+        ..Options::default()
+    }
 }
 
 /// A database with tables of two levels and, behind them, a WAL that was not flushed.
@@ -300,13 +364,18 @@ fn write_database(rng: &mut TestRng, options: &Options, dir: &Path, merge: Optio
     write_randomly(rng, &db, &mut model, 250, 0);
     compact_all(&db);
     write_randomly(rng, &db, &mut model, 50, 0);
-    db.flush_cf(&FlushOptions::default(), &db.column_families()).unwrap();
+    db.flush_cf(&FlushOptions::default(), &db.column_families())
+        .unwrap();
     write_randomly(rng, &db, &mut model, 20, 0);
     model
 }
 
 fn combinations() -> impl Iterator<Item = (ChecksumType, CompressionType)> {
-    CHECKSUMS.into_iter().flat_map(|checksum| COMPRESSIONS.into_iter().map(move |compression| (checksum, compression)))
+    CHECKSUMS.into_iter().flat_map(|checksum| {
+        COMPRESSIONS
+            .into_iter()
+            .map(move |compression| (checksum, compression))
+    })
 }
 
 #[test]
@@ -361,16 +430,25 @@ for path in sys.stdin.read().splitlines():
 
 #[test]
 fn a_newer_rocksdb_reads_version_6() {
-    let Some(mut python) = oracle::rocksdict() else { return };
+    let Some(mut python) = oracle::rocksdict() else {
+        return;
+    };
     let mut rng = testkit::rng();
     let mut written = Vec::new();
     // The wheel is built without zlib.
-    for (checksum, compression) in combinations().filter(|(_, compression)| *compression != CompressionType::Zlib) {
+    for (checksum, compression) in
+        combinations().filter(|(_, compression)| *compression != CompressionType::Zlib)
+    {
         let dir = TempDir::new().unwrap();
         let model = write_database(&mut rng, &small(6, checksum, compression), dir.path(), None);
         written.push((dir, model, format!("{checksum:?} {compression:?}")));
     }
-    let mut child = python.args(["-c", ROCKSDICT]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = python
+        .args(["-c", ROCKSDICT])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut input = child.stdin.take().unwrap();
     for (dir, ..) in &written {
         writeln!(input, "{}", dir.path().display()).unwrap();
@@ -405,26 +483,40 @@ fn a_database_changes_hands_and_comes_back() {
             options.wal_compression = CompressionType::Zstd;
         }
         options.create_missing_column_families = true;
-        options.column_families.insert("two".to_owned(), options.column_family.clone());
+        options
+            .column_families
+            .insert("two".to_owned(), options.column_family.clone());
         let mut model = write_database(&mut rng, &options, dir.path(), merge);
         let families = ["default", "two"];
         for round in 0..3 {
             let what = format!("{what}, round {round}");
             // What we left is in part in the WAL.
-            assert_same(&format!("{what}: RocksDB"), &ldb_rows(dir.path(), &families), &model.text());
+            assert_same(
+                &format!("{what}: RocksDB"),
+                &ldb_rows(dir.path(), &families),
+                &model.text(),
+            );
             for family in families {
                 ldb(dir.path(), &["compact", &format!("--column_family={family}")]);
             }
             {
                 let db = Db::open(&options, dir.path()).unwrap();
-                assert_same(&format!("{what}: compacted"), &rows(&db, &ReadOptions::default(), false), &model.text());
+                assert_same(
+                    &format!("{what}: compacted"),
+                    &rows(&db, &ReadOptions::default(), false),
+                    &model.text(),
+                );
                 assert_eq!(files::check(&db).unwrap(), "", "{what}");
                 write_randomly(&mut rng, &db, &mut model, 60, 0);
             }
             // What RocksDB leaves is in part in the WAL too.
             ldb_writes(&mut rng, dir.path(), &mut model);
             let db = Db::open(&options, dir.path()).unwrap();
-            assert_same(&format!("{what}: ours again"), &rows(&db, &ReadOptions::default(), true), &model.text());
+            assert_same(
+                &format!("{what}: ours again"),
+                &rows(&db, &ReadOptions::default(), true),
+                &model.text(),
+            );
             write_randomly(&mut rng, &db, &mut model, 60, 0);
             if round == 1 {
                 compact_all(&db);
@@ -446,7 +538,10 @@ fn ldb_writes(rng: &mut TestRng, dir: &Path, model: &mut Rows) {
         }
         ldb(dir, &puts.iter().map(String::as_str).collect::<Vec<_>>());
         let key = family.rows.keys().min().unwrap().clone();
-        ldb(dir, &["--hex", "delete", &format!("0x{}", hex(&key)), &column_family]);
+        ldb(
+            dir,
+            &["--hex", "delete", &format!("0x{}", hex(&key)), &column_family],
+        );
         family.rows.remove(&key);
         let mut bounds = [b"new001000".to_vec(), b"new001500".to_vec()];
         bounds.sort_by(|a, b| family.cmp.compare(a, b));

@@ -3,8 +3,10 @@
 extern crate esker_dbtest as dbtest;
 
 mod behaviour;
+mod company;
 mod crash;
 mod crash_faults;
+mod crash_kill;
 mod fixtures;
 mod interop;
 mod model;

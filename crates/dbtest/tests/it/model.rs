@@ -22,6 +22,8 @@ use testkit::TestRng;
 use testkit::model::{Model, Op, Row};
 use vfs::MemFs;
 
+use crate::company::{self, Company};
+
 /// How long the histories of a plain test run take together.
 const SECONDS: u64 = 20;
 
@@ -132,6 +134,9 @@ struct History {
     /// The steps, for whoever must find out why it failed.
     log: Vec<String>,
     events: Arc<Events>,
+    /// The threads beside this one, in some histories.
+    company: Option<Company>,
+    company_rows: Option<company::Rows>,
 }
 
 /// What the database did in the background.
@@ -151,7 +156,9 @@ impl Drop for History {
             let from = self.log.len().saturating_sub(40);
             self.log[from..].iter().for_each(|step| eprintln!("  {step}"));
             let events = self.events.0.lock().unwrap();
-            events[events.len().saturating_sub(60)..].iter().for_each(|event| eprintln!("  {event}"));
+            events[events.len().saturating_sub(60)..]
+                .iter()
+                .for_each(|event| eprintln!("  {event}"));
         }
     }
 }
@@ -190,12 +197,28 @@ impl History {
             without_wal,
             log: Vec::new(),
             events,
+            company: None,
+            company_rows: None,
         };
         let db = Db::open(&history.options, path()).unwrap();
         history.add_family(db.default_column_family(), history.options.column_family.clone());
         history.db = Some(db);
         for _ in 0..history.rng.usize(..3) {
             history.create_family();
+        }
+        if history.rng.one_in(3) {
+            let mut options = family_options(&mut history.rng);
+            options.comparator = UserComparator::Bytewise;
+            history
+                .db()
+                .create_column_family(company::FAMILY, &options)
+                .unwrap();
+            history
+                .options
+                .column_families
+                .insert(company::FAMILY.to_owned(), options);
+            history.company_rows = Some(company::Rows::new());
+            history.start_company();
         }
         history
     }
@@ -212,6 +235,38 @@ impl History {
             text += &format!("\nfamily {name}: {own} {:?} {operator}", options.comparator);
         }
         text
+    }
+
+    fn start_company(&mut self) {
+        if let Some(rows) = self.company_rows.take() {
+            self.company = Some(Company::start(&self.db(), self.rng.u64(..), rows));
+        }
+    }
+
+    /// Ends the other threads and looks at what they wrote.
+    fn stop_company(&mut self) {
+        if let Some(company) = self.company.take() {
+            self.company_rows = Some(company.stop());
+            self.check_company();
+        }
+    }
+
+    fn check_company(&self) {
+        if let Some(expected) = &self.company_rows {
+            let (db, read) = (self.db(), ReadOptions::default());
+            let family = db.column_family(company::FAMILY).unwrap();
+            let rows = company::rows(&db, &family, &read, false);
+            let key = |row: &Row| show_key(&row.0);
+            let expected: Vec<Row> = expected
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            assert_eq!(
+                rows.iter().map(key).collect::<Vec<_>>(),
+                expected.iter().map(key).collect::<Vec<_>>()
+            );
+            assert!(rows == expected, "values of the company's family");
+        }
     }
 
     fn db(&self) -> Db {
@@ -246,12 +301,12 @@ impl History {
                 _ => self.read_only(),
             }
         }
-        self.db().wait_for_compact().unwrap();
         self.check_files();
         self.check_everything();
         self.reopen();
         self.check_everything();
         self.check_files();
+        self.stop_company();
     }
 
     // Families.
@@ -316,8 +371,8 @@ impl History {
         match number {
             3 => Vec::new(),
             7 => vec![0xff; 9],
-            _ if number % 31 == 0 => format!("k{number:05}{}", "long".repeat(50)).into_bytes(),
-            _ if number % 5 == 0 => format!("k{number:05}tail").into_bytes(),
+            _ if number.is_multiple_of(31) => format!("k{number:05}{}", "long".repeat(50)).into_bytes(),
+            _ if number.is_multiple_of(5) => format!("k{number:05}tail").into_bytes(),
             _ => format!("k{number:05}").into_bytes(),
         }
     }
@@ -721,7 +776,7 @@ impl History {
     }
 
     fn check_files(&mut self) {
-        if self.rng.bool() {
+        if self.company.is_none() && self.rng.bool() {
             self.db().wait_for_compact().unwrap();
         }
         let found = files::check(&self.db()).unwrap();
@@ -757,6 +812,7 @@ impl History {
 
     fn reopen(&mut self) {
         self.note("reopen".to_owned());
+        self.stop_company();
         self.snapshots.clear();
         self.walks.clear();
         let db = self.db.take().expect("open between steps");
@@ -771,13 +827,16 @@ impl History {
         for family in &mut self.families {
             family.handle = db.column_family(family.handle.name()).unwrap();
         }
-        assert_eq!(db.column_families().len(), self.families.len());
+        let others = usize::from(self.company_rows.is_some());
+        assert_eq!(db.column_families().len(), self.families.len() + others);
         self.db = Some(db);
+        self.check_company();
+        self.start_company();
     }
 
     /// A second handle on the same directory, as it is now.
     fn read_only(&mut self) {
-        if self.without_wal {
+        if self.without_wal || self.company.is_some() {
             return;
         }
         self.db().wait_for_compact().unwrap();
@@ -800,6 +859,7 @@ fn family_options(rng: &mut TestRng) -> ColumnFamilyOptions {
     };
     settings::draw(rng, &mut options);
     settings::draw(rng, &mut options.table);
+    options.disable_auto_compactions = rng.one_in(8);
     let comparator = *rng.pick(&["bytewise", "bytewise", "reverse", "length"]);
     settings::set_family(&mut options, "comparator", comparator).unwrap();
     let operator = *rng.pick(&["nullptr", "stringappend", "uint64add", "put", "max"]);
