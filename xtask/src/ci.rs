@@ -21,27 +21,33 @@ pub fn nightly() -> Outcome {
     address_sanitizer()
 }
 
-/// Everything that runs no test.
+/// Everything that runs no test. Each check runs, whatever the ones before it found.
 pub fn static_checks() -> Outcome {
-    shell::run(shell::cargo().args(["fmt", "--all", "--check"]))?;
-    tidy::check()?;
-    generate::check()?;
-    licences::check()?;
-    shell::run(shell::cargo().args(["clippy", "--all-targets", "--", "-D", "warnings"]))?;
+    let format = ["fmt", "--all", "--check", "--", "--color", "never"];
+    let clippy = ["clippy", "--all-targets", "--", "-D", "warnings"];
     let docs = [
         "doc",
+        "--workspace",
         "--no-deps",
         "--exclude",
         "bench-compare",
         "--exclude",
         "esker-fuzz",
     ];
-    shell::run(
-        shell::cargo()
-            .args(docs)
-            .arg("--workspace")
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    let outcomes = [
+        shell::run(shell::cargo().args(format)),
+        tidy::check(),
+        generate::check(),
+        licences::check(),
+        shell::run(shell::cargo().args(clippy)),
+        shell::run(shell::cargo().args(docs).env("RUSTDOCFLAGS", "-D warnings")),
+    ];
+    let failed: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(failed.join("\nerror: "))
+    }
 }
 
 /// Crates that model-check their concurrency under `cfg(loom)`.
