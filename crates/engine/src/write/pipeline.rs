@@ -249,9 +249,38 @@ impl DbInner {
 
     #[inline]
     fn note_memory(&self, family: &Family, mem: &Memtable) {
-        if mem.memory_usage() as u64 >= family.options.write_buffer_size {
+        let limit = self.options.db_write_buffer_size;
+        if mem.memory_usage() as u64 >= family.options.write_buffer_size
+            || limit > 0 && self.memtable_bytes() >= limit
+        {
             self.attention.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Bytes of all memtables that rows are written to.
+    fn memtable_bytes(&self) -> u64 {
+        let index = self.index.load();
+        let bytes = |family: &Arc<Family>| bytes_written(&family.super_version.load().mem);
+        index.by_id.values().map(bytes).sum()
+    }
+
+    /// With `db_write_buffer_size` reached, the family to flush first: that with most in its memtable, if it may have one
+    /// more immutable one.
+    fn largest_memtable_over_limit(&self, state: &DbState) -> Option<u32> {
+        let limit = self.options.db_write_buffer_size;
+        let families = || state.families.values();
+        if limit == 0
+            || families()
+                .map(|family| bytes_written(&family.mem.table))
+                .sum::<u64>()
+                < limit
+        {
+            return None;
+        }
+        families()
+            .max_by_key(|family| bytes_written(&family.mem.table))
+            .filter(|family| family.has_room_for_immutable())
+            .map(|family| family.family.id)
     }
 
     /// Returns when the WAL up to its `records`th record lies on the disk.
@@ -321,10 +350,21 @@ impl DbInner {
                 self.switch_memtables(writer, &full)?;
                 continue;
             }
-            let holding = self.families_holding_oldest_wal(writer, &mut state);
-            if !holding.is_empty() {
+            let mut early = self.families_holding_oldest_wal(writer, &mut state);
+            if early.is_empty() {
+                early.extend(self.largest_memtable_over_limit(&state));
+            }
+            if !early.is_empty() {
                 drop(state);
-                self.switch_memtables(writer, &holding)?;
+                self.switch_memtables(writer, &early)?;
+                // However few they are: these were not full, so nothing else would flush them soon.
+                let mut state = self.state.lock();
+                for id in &early {
+                    if let Some(family) = state.families.get_mut(id) {
+                        family.flush_requested = true;
+                    }
+                }
+                self.work.notify_all();
                 continue;
             }
             if let StallCondition::Delayed { .. } = condition {
@@ -468,6 +508,15 @@ impl DbInner {
         }
         self.state.lock().wals.push_back(LiveWal { number, size: 0 });
         Ok(())
+    }
+}
+
+/// An empty memtable counts for nothing: to flush it would free no memory.
+fn bytes_written(mem: &Memtable) -> u64 {
+    if mem.is_empty() {
+        0
+    } else {
+        mem.memory_usage() as u64
     }
 }
 
