@@ -55,7 +55,11 @@ pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     let mut out = Vec::new();
     for family in db.column_families() {
         let mut iter = db.iter_cf(options, &family);
-        if backwards { iter.seek_to_last() } else { iter.seek_to_first() }
+        if backwards {
+            iter.seek_to_last()
+        } else {
+            iter.seek_to_first()
+        }
         let mut of_family = Vec::new();
         while iter.valid() {
             let mut row = format!("{}\t{}\t{}", family.name(), hex(iter.key()), hex(iter.value()));
@@ -85,5 +89,9 @@ pub fn assert_same(what: &str, got: &str, expected: &str) {
     for (at, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
         assert_eq!(got, expected, "{what}: line {}", at + 1);
     }
-    panic!("{what}: {} lines, {} expected", got.lines().count(), expected.lines().count());
+    panic!(
+        "{what}: {} lines, {} expected",
+        got.lines().count(),
+        expected.lines().count()
+    );
 }
