@@ -20,6 +20,10 @@ use crate::properties::{GLOBAL_SEQNO, TableProperties};
 /// How much of the end of a file is read at once to open it: footer, metaindex, properties and often the index.
 const TAIL_LEN: u64 = 8 << 10;
 
+/// Tombstones that a range-deletion block may be cut into. Fragments, which RocksDB writes, are never refused; a small block of
+/// tombstones nested in one another could ask for gigabytes.
+const MOST_TOMBSTONES: usize = 4 << 20;
+
 impl Table {
     /// Opens a table. Reads its end, usually in one go; index and filter are left for later.
     ///
@@ -88,7 +92,8 @@ impl Table {
                 let block = fetcher.meta_block(handle, verify)?;
                 let tombstones =
                     read_range_deletions(&block, &form).map_err(|error| fetcher.in_block(error, handle))?;
-                Arc::new(FragmentedTombstones::build(tombstones, &order))
+                let fragments = FragmentedTombstones::build_within(tombstones, &order, MOST_TOMBSTONES);
+                Arc::new(fragments.map_err(|error| fetcher.in_block(error, handle))?)
             }
             None => FragmentedTombstones::empty(),
         };
