@@ -40,15 +40,18 @@ fn histories_equal_the_model() {
     let heart = Heart::start();
     let mut seed = testkit::rng::seed();
     let mut histories = 0;
+    let mut work = [0; 3];
     loop {
-        History::new(TestRng::with_seed(seed), heart.clone()).run();
+        let done = History::new(TestRng::with_seed(seed), heart.clone()).run();
+        work.iter_mut().zip(done).for_each(|(all, done)| *all += done);
         histories += 1;
         if Instant::now() >= end || std::env::var_os("ESKER_SEED").is_some() && seconds == SECONDS {
             break;
         }
         seed = base::env::fresh_seed();
     }
-    eprintln!("{histories} histories");
+    let [flushes, compactions, moves] = work;
+    eprintln!("{histories} histories, {flushes} flushes, {compactions} compactions, {moves} moves");
 }
 
 /// Ends the process when a history hangs: a test that waits for ever tells nobody its seed.
@@ -279,7 +282,8 @@ impl History {
         self.heart.steps.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn run(mut self) {
+    /// Runs it, and says how many flushes, compactions and moves it had.
+    fn run(mut self) -> [usize; 3] {
         for _ in 0..*self.rng.pick(&STEPS) {
             self.heart.place.lock().unwrap()[0] = self.describe();
             match self.rng.u32(..100) {
@@ -307,6 +311,9 @@ impl History {
         self.check_everything();
         self.check_files();
         self.stop_company();
+        let events = self.events.0.lock().unwrap();
+        ["flushed", "compacted", "moved"]
+            .map(|word| events.iter().filter(|event| event.contains(word)).count())
     }
 
     // Families.
