@@ -4,12 +4,14 @@
 //! * `entry`: an entry in the arena, and places in the order
 //! * `prefix`: four bytes that stand for a key
 //! * `node`: slots written once, and the word that orders them
-//! * `tree`: the tree itself; its head comment says what makes it fast and why it is sound
+//! * `tree`: the tree itself and its reading; its head comment says what makes it fast and why it is sound
+//! * `insert`: its writing
 //! * [`Memtable`], [`MemtableCursor`]: what the engine uses
 
 mod arena;
 mod cursor;
 mod entry;
+mod insert;
 mod memtable;
 mod node;
 mod prefix;

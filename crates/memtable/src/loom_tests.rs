@@ -11,7 +11,8 @@ use loom::thread;
 
 use crate::arena::Arena;
 use crate::entry::{Entry, Target};
-use crate::tree::{Near, Tree, found};
+use crate::insert::Near;
+use crate::tree::{Tree, found};
 
 /// All keys begin with the same bytes, so that nodes come to skip some.
 fn key(n: u8) -> [u8; 3] {
@@ -121,21 +122,28 @@ fn two_writers(preemptions: usize, before: &'static [u8], one: &'static [u8], ot
             thread::spawn(move || {
                 for &n in one {
                     assert!(fixture.insert(n));
-                    assert!(fixture.has(n));
                 }
             })
         };
         for &n in other {
             assert!(fixture.insert(n));
-            assert!(fixture.has(n));
         }
         writer.join().unwrap();
         fixture.check([before, one, other].concat());
     });
 }
 
+/// How a reader looks.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    /// For the greatest key that is there.
+    Get,
+    Forwards,
+    Backwards,
+}
+
 /// A reader sees what was there, and what a writer said was there, in order.
-fn writer_and_reader(preemptions: usize, before: &'static [u8], added: &'static [u8]) {
+fn writer_and_reader(preemptions: usize, before: &'static [u8], added: &'static [u8], look: Look) {
     model(preemptions, move || {
         let fixture = Fixture::new(before);
         let done = Arc::new(AtomicUsize::new(0));
@@ -149,11 +157,15 @@ fn writer_and_reader(preemptions: usize, before: &'static [u8], added: &'static 
             })
         };
         let there = [before, &added[..done.load(Ordering::Acquire)]].concat();
-        assert!(there.iter().all(|&n| fixture.has(n)));
-        let walk = fixture.walk();
-        assert!(there.iter().all(|n| walk.contains(n)), "{there:?} {walk:?}");
-        let walk = fixture.walk_back();
-        assert!(there.iter().all(|n| walk.contains(n)), "{there:?} {walk:?}");
+        let seen = match look {
+            Look::Get => {
+                assert!(there.iter().max().is_none_or(|&n| fixture.has(n)));
+                there.clone()
+            }
+            Look::Forwards => fixture.walk(),
+            Look::Backwards => fixture.walk_back(),
+        };
+        assert!(there.iter().all(|n| seen.contains(n)), "{there:?} {seen:?}");
         writer.join().unwrap();
         fixture.check([before, added].concat());
     });
@@ -161,12 +173,12 @@ fn writer_and_reader(preemptions: usize, before: &'static [u8], added: &'static 
 
 #[test]
 fn one_leaf_takes_in_from_two_threads() {
-    two_writers(4, &[], &[10, 30], &[20]);
+    two_writers(8, &[], &[10, 30], &[20]);
 }
 
 #[test]
 fn an_entry_is_taken_from_one_of_two_threads() {
-    model(4, || {
+    model(8, || {
         let fixture = Fixture::new(&[5]);
         let writer = {
             let fixture = fixture.clone();
@@ -180,53 +192,81 @@ fn an_entry_is_taken_from_one_of_two_threads() {
 
 #[test]
 fn a_closed_root_leaf_is_split_by_two_threads() {
-    two_writers(3, &[30, 10, 40, 20], &[15], &[35]);
+    two_writers(8, &[30, 10, 40, 20], &[15], &[35]);
 }
 
 #[test]
 fn a_closed_leaf_is_split_by_two_threads() {
     // Leaves of [10 20 ...] and [30 40 50 60], the second closed.
-    two_writers(3, &[30, 10, 40, 20, 60, 50], &[45], &[35]);
+    two_writers(5, &[30, 10, 40, 20, 60, 50], &[45], &[35]);
 }
 
 #[test]
 fn ascending_keys_from_two_threads() {
-    two_writers(3, &[10, 20, 30, 40], &[50], &[60]);
+    two_writers(8, &[10, 20, 30, 40], &[50], &[60]);
 }
 
 #[test]
 fn descending_keys_from_two_threads() {
-    two_writers(3, &[40, 30, 20, 19], &[10], &[5]);
+    two_writers(6, &[40, 30, 20, 19], &[10], &[5]);
+}
+
+/// A closed root over leaves of which one is closed too, that of 33 to 63.
+const CLOSED_ROOT: [u8; 9] = [11, 62, 65, 84, 87, 33, 12, 47, 63];
+/// The same with three closed leaves.
+const CLOSED_LEAVES: [u8; 12] = [13, 10, 12, 23, 45, 37, 87, 81, 31, 64, 19, 50];
+/// Three levels; the first inner node and some leaves have their upper halves in a neighbour already.
+const HALF_SPLIT: [u8; 14] = [50, 10, 60, 20, 70, 80, 30, 40, 90, 25, 57, 54, 22, 53];
+
+#[test]
+fn the_shapes_are_what_the_names_say() {
+    model(1, || {
+        for (keys, shape) in [
+            (&CLOSED_ROOT[..], "[2 4! 2 1]!"),
+            (&CLOSED_LEAVES, "[4! 4! 4! 2]!"),
+            (&HALF_SPLIT, "[[4! 2 4! 1]! [2 3 2 1]!]"),
+        ] {
+            assert_eq!(Fixture::new(keys).tree.shape(), shape);
+        }
+    });
 }
 
 #[test]
 fn a_closed_inner_node_is_split_by_two_threads() {
-    // Four leaves of two or more under one root.
-    two_writers(2, &INNER, &[52], &[56]);
+    two_writers(1, &CLOSED_ROOT, &[40], &[50]);
 }
-
-/// Closes the root, and the leaf of the fifties.
-const INNER: [u8; 14] = [50, 10, 60, 20, 70, 80, 30, 40, 90, 25, 57, 54, 22, 53];
 
 #[test]
 fn a_closed_inner_node_is_split_in_two_places() {
-    two_writers(2, &INNER, &[52], &[21]);
+    two_writers(2, &CLOSED_LEAVES, &[11], &[30]);
+}
+
+#[test]
+fn splits_begun_are_finished_by_two_threads() {
+    two_writers(3, &HALF_SPLIT, &[21], &[23]);
 }
 
 #[test]
 fn readers_of_a_leaf_being_split() {
-    writer_and_reader(3, &[30, 10, 40, 20], &[25]);
-    writer_and_reader(3, &[30, 10, 40, 20, 60, 50], &[45]);
+    for look in [Look::Get, Look::Forwards, Look::Backwards] {
+        writer_and_reader(8, &[30, 10, 40, 20], &[25], look);
+        writer_and_reader(6, &[30, 10, 40, 20, 60, 50], &[45], look);
+    }
 }
 
 #[test]
 fn readers_of_an_inner_node_being_split() {
-    writer_and_reader(2, &INNER, &[52]);
+    for look in [Look::Get, Look::Forwards, Look::Backwards] {
+        writer_and_reader(4, &CLOSED_ROOT, &[50], look);
+        writer_and_reader(4, &HALF_SPLIT, &[21], look);
+    }
 }
 
 #[test]
 fn readers_of_ascending_keys() {
-    writer_and_reader(3, &[10, 20, 30, 40], &[50, 60]);
+    for look in [Look::Get, Look::Forwards, Look::Backwards] {
+        writer_and_reader(6, &[10, 20, 30, 40], &[50, 60], look);
+    }
 }
 
 #[test]

@@ -14,7 +14,8 @@ use rangedel::MemTombstones;
 use crate::arena::Arena;
 use crate::cursor::MemtableCursor;
 use crate::entry::{Entry, Target};
-use crate::tree::{Near, Tree, found};
+use crate::insert::Near;
+use crate::tree::{Tree, found};
 
 /// How a memtable is laid out.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use std::ptr;
 
 use crate::entry::{Entry, Target};
 use crate::prefix::PrefixRule;
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, settled};
 
 /// Slots of a node: as many as have their prefixes in one cache line with the order.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 4 } else { 13 };
@@ -82,7 +82,7 @@ pub(crate) struct Node {
     /// `skip` in the low 24 bits, then `CHECKED`, then the level: 0 for leaves.
     meta: u32,
     /// By slot: of the entry's key, or of the child's `low`.
-    prefixes: [AtomicU32; SLOTS],
+    prefixes: [settled::AtomicU32; SLOTS],
     /// By slot: entries of a leaf, children of an inner node.
     slots: [AtomicPtr<u8>; SLOTS],
     /// What the first `skip` bytes of the node's keys are compared with, if `CHECKED`.
@@ -99,7 +99,7 @@ pub(crate) struct Node {
 struct Inner {
     node: Node,
     /// By slot: the child's `low`. That of the node's first child is not looked at in a search.
-    lows: [AtomicPtr<Entry>; SLOTS],
+    lows: [settled::AtomicPtr<Entry>; SLOTS],
 }
 
 const MAX_SKIP: u32 = (1 << 24) - 1;
@@ -214,7 +214,7 @@ impl Node {
         let mut node = Node {
             order: AtomicU64::new(Order::ascending(content.len).0),
             meta: skip | (level as u32) << LEVEL_SHIFT,
-            prefixes: content.prefixes.map(AtomicU32::new),
+            prefixes: content.prefixes.map(settled::AtomicU32::new),
             slots: std::array::from_fn(|slot| {
                 AtomicPtr::new(match level {
                     0 => content.keys[slot].cast_mut().cast(),
@@ -229,7 +229,7 @@ impl Node {
             for (slot, &entry) in keys.iter().enumerate().skip(first) {
                 // SAFETY: the caller's promise.
                 node.prefixes[slot] =
-                    AtomicU32::new(unsafe { node.prefix(rule, Entry::target(entry).user_key) });
+                    settled::AtomicU32::new(unsafe { node.prefix(rule, Entry::target(entry).user_key) });
             }
         }
         // SAFETY: the caller's promise.
@@ -239,7 +239,7 @@ impl Node {
             } else {
                 memory.cast::<Inner>().write(Inner {
                     node,
-                    lows: std::array::from_fn(|slot| AtomicPtr::new(content.keys[slot].cast_mut())),
+                    lows: std::array::from_fn(|slot| settled::AtomicPtr::new(content.keys[slot].cast_mut())),
                 });
             }
         }

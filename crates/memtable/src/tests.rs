@@ -316,6 +316,18 @@ fn keys_in_any_order_make_the_same_table() {
 }
 
 #[test]
+fn keys_in_order_fill_their_leaves() {
+    let ascending = bytewise();
+    let descending = bytewise();
+    for i in 0..60u8 {
+        ascending.add(1, Kind::Value, &[i], b"");
+        descending.add(1, Kind::Value, &[60 - i], b"");
+    }
+    assert_eq!(ascending.tree().shape(), "[13! 13! 13! 13! 8]");
+    assert_eq!(descending.tree().shape(), "[8 13! 13! 13! 13!]");
+}
+
+#[test]
 fn readers_see_all_that_was_added_before_they_looked() {
     const WRITERS: u64 = 2;
     const EACH: u64 = 8_000;
