@@ -10,3 +10,4 @@ mod crash_kill;
 mod fixtures;
 mod interop;
 mod model;
+mod timestamps;

@@ -1,0 +1,284 @@
+//! Families with timestamps under random writes: every reader sees what was there at its timestamp and its snapshot.
+
+use std::sync::Arc;
+
+use base::{SeqNo, UserComparator};
+use dbtest::{files, settings};
+use esker::{
+    BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, Options, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
+};
+use testkit::TestRng;
+use vfs::MemFs;
+
+const KEYS: usize = 40;
+
+/// What was done, in order: timestamps never go back, as RocksDB demands of its users.
+#[derive(Default)]
+struct History {
+    writes: Vec<Write>,
+}
+
+struct Write {
+    timestamp: u64,
+    what: What,
+}
+
+enum What {
+    Put(Vec<u8>, Vec<u8>),
+    Delete(Vec<u8>),
+    DeleteRange(Vec<u8>, Vec<u8>),
+}
+
+impl History {
+    /// The value of `key` for who reads the first `seqno` writes at `timestamp`.
+    fn get(&self, cmp: &UserComparator, key: &[u8], seqno: usize, timestamp: u64) -> Option<(u64, &[u8])> {
+        let seen = self.writes[..seqno]
+            .iter()
+            .filter(|write| write.timestamp <= timestamp);
+        for write in seen.rev() {
+            match &write.what {
+                What::Put(of, value) if of == key => return Some((write.timestamp, value)),
+                What::Delete(of) if of == key => return None,
+                What::DeleteRange(start, end)
+                    if bare(cmp, start, key).is_le() && bare(cmp, key, end).is_lt() =>
+                {
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// Compares keys that carry no timestamps.
+fn bare(cmp: &UserComparator, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+    cmp.compare_without_timestamp(&cmp.stamped(a), &cmp.stamped(b))
+}
+
+/// Keys of all lengths; many differ in their last bytes alone.
+fn key(number: usize) -> Vec<u8> {
+    match number % 4 {
+        0 => format!("k{number:02}").into_bytes(),
+        1 => format!("key{number:014}").into_bytes(),
+        2 => format!("key{:014}tail", number - 1).into_bytes(),
+        _ => vec![b'k'; number],
+    }
+}
+
+type Row = (Vec<u8>, u64, Vec<u8>);
+
+#[test]
+fn readers_see_their_timestamp() {
+    for _ in 0..12 {
+        let mut rng = testkit::rng();
+        run(&mut rng, UserComparator::BytewiseU64Ts);
+        run(&mut rng, UserComparator::ReverseBytewiseU64Ts);
+    }
+}
+
+fn run(rng: &mut TestRng, cmp: UserComparator) {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    let family = &mut options.column_family;
+    family.comparator = cmp.clone();
+    family.write_buffer_size = 16 << 10;
+    family.target_file_size_base = 2 << 10;
+    family.max_bytes_for_level_base = 8 << 10;
+    settings::draw(rng, &mut family.table);
+    let extractor = *rng.pick(&["nullptr", "fixed:3", "capped:6"]);
+    settings::set_family(family, "prefix_extractor", extractor).unwrap();
+    let mut db = Db::open(&options, "/db").unwrap();
+    let mut history = History::default();
+    let mut snapshots: Vec<(Snapshot, usize)> = Vec::new();
+    let mut timestamp = 1;
+    let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
+    keys.sort_by(|a, b| bare(&cmp, a, b));
+    for _ in 0..300 {
+        match rng.u32(..20) {
+            0..8 => {
+                let mut batch = WriteBatch::new();
+                for _ in 0..rng.usize(1..15) {
+                    timestamp += rng.u64(..3);
+                    write(rng, &db, &cmp, &keys, timestamp, &mut batch, &mut history);
+                }
+                db.write(&WriteOptions::default(), batch).unwrap();
+                assert_eq!(db.latest_sequence_number(), history.writes.len() as SeqNo);
+            }
+            8 => db.flush(&FlushOptions::default()).unwrap(),
+            9 => {
+                let options = CompactRangeOptions {
+                    bottommost_level_compaction: BottommostLevelCompaction::Force,
+                    ..CompactRangeOptions::default()
+                };
+                let [begin, end] = [rng.usize(..KEYS), rng.usize(..KEYS)].map(|at| &keys[at][..]);
+                let bounds = rng
+                    .bool()
+                    .then_some((begin, end))
+                    .filter(|(a, b)| bare(&cmp, a, b).is_le());
+                let family = db.default_column_family();
+                let (begin, end) = bounds.map_or((None, None), |(begin, end)| (Some(begin), Some(end)));
+                db.compact_range(&family, &options, begin, end).unwrap();
+                assert_eq!(files::check(&db).unwrap(), "");
+            }
+            10 if snapshots.len() < 4 => snapshots.push((db.snapshot(), history.writes.len())),
+            11 if !snapshots.is_empty() => drop(snapshots.swap_remove(0)),
+            12 if rng.one_in(5) => {
+                snapshots.clear();
+                drop(db);
+                db = Db::open(&options, "/db").unwrap();
+            }
+            _ => compare(rng, &db, &cmp, &keys, timestamp, &history, &snapshots),
+        }
+    }
+}
+
+fn write(
+    rng: &mut TestRng,
+    db: &Db,
+    cmp: &UserComparator,
+    keys: &[Vec<u8>],
+    timestamp: u64,
+    batch: &mut WriteBatch,
+    history: &mut History,
+) {
+    let family = db.default_column_family();
+    let key = rng.pick(keys).clone();
+    let stamp = timestamp.to_le_bytes();
+    let what = match rng.u32(..10) {
+        0..6 => {
+            let len = rng.usize(..80);
+            let value = rng.bytes(len);
+            batch.put_at(&family, &key, &stamp, &value);
+            What::Put(key, value)
+        }
+        6..8 => {
+            batch.delete_at(&family, &key, &stamp);
+            What::Delete(key)
+        }
+        _ => {
+            let mut bounds = [key.clone(), rng.pick(keys).clone()];
+            if !rng.one_in(6) {
+                bounds[1] = [&key[..], b"\x01"].concat();
+            }
+            bounds.sort_by(|a, b| bare(cmp, a, b));
+            let [start, end] = bounds;
+            batch.delete_range_at(&family, &start, &end, &stamp);
+            What::DeleteRange(start, end)
+        }
+    };
+    history.writes.push(Write { timestamp, what });
+}
+
+fn compare(
+    rng: &mut TestRng,
+    db: &Db,
+    cmp: &UserComparator,
+    keys: &[Vec<u8>],
+    now: u64,
+    history: &History,
+    snapshots: &[(Snapshot, usize)],
+) {
+    let (snapshot, seqno) = match snapshots {
+        [] => (None, history.writes.len()),
+        _ if rng.bool() => (None, history.writes.len()),
+        _ => {
+            let (snapshot, seqno) = rng.pick(snapshots);
+            (Some(snapshot.clone()), *seqno)
+        }
+    };
+    let timestamp = if rng.bool() { now } else { rng.u64(..=now) };
+    let mut bound = |rng: &mut TestRng| rng.one_in(3).then(|| rng.pick(keys).clone());
+    let options = ReadOptions {
+        snapshot,
+        timestamp: Some(timestamp.to_le_bytes().to_vec()),
+        iterate_lower_bound: bound(rng),
+        iterate_upper_bound: bound(rng),
+        ..ReadOptions::default()
+    };
+    let within = |key: &[u8]| {
+        options
+            .iterate_lower_bound
+            .as_ref()
+            .is_none_or(|lower| bare(cmp, lower, key).is_le())
+            && options
+                .iterate_upper_bound
+                .as_ref()
+                .is_none_or(|upper| bare(cmp, key, upper).is_lt())
+    };
+    let row = |key: &Vec<u8>| {
+        let (written, value) = history.get(cmp, key, seqno, timestamp)?;
+        Some((key.clone(), written, value.to_vec()))
+    };
+    let expected: Vec<Row> = keys.iter().filter(|key| within(key)).filter_map(row).collect();
+    let mut iter = db.iter(&options);
+    let current = |iter: &esker::DbIterator| -> Row {
+        let timestamp = u64::from_le_bytes(iter.timestamp().try_into().unwrap());
+        (iter.key().to_vec(), timestamp, iter.value().to_vec())
+    };
+    let mut got = Vec::new();
+    iter.seek_to_first();
+    while iter.valid() {
+        got.push(current(&iter));
+        iter.next();
+    }
+    assert_eq!(got, expected, "forwards at {timestamp}");
+    got.clear();
+    iter.seek_to_last();
+    while iter.valid() {
+        got.push(current(&iter));
+        iter.prev();
+    }
+    got.reverse();
+    assert_eq!(got, expected, "backwards at {timestamp}");
+    for _ in 0..10 {
+        let key = rng.pick(keys);
+        let value = history
+            .get(cmp, key, seqno, timestamp)
+            .map(|(_, value)| value.to_vec());
+        let family = db.default_column_family();
+        assert_eq!(
+            db.get_opt(&options, &family, key).unwrap(),
+            value,
+            "get {} at {timestamp}",
+            key.escape_ascii()
+        );
+        assert_eq!(db.multi_get(&options, &family, &[key]).remove(0).unwrap(), value);
+        let at = expected.partition_point(|row| bare(cmp, &row.0, key).is_lt());
+        iter.seek(key);
+        assert_eq!(
+            iter.valid().then(|| current(&iter)).as_ref(),
+            expected.get(at),
+            "seek {}",
+            key.escape_ascii()
+        );
+        if iter.valid() {
+            iter.prev();
+            assert_eq!(
+                iter.valid().then(|| current(&iter)).as_ref(),
+                at.checked_sub(1).map(|at| &expected[at])
+            );
+        }
+        let behind = expected.partition_point(|row| bare(cmp, &row.0, key).is_le());
+        iter.seek_for_prev(key);
+        let before = behind.checked_sub(1).map(|at| &expected[at]);
+        assert_eq!(
+            iter.valid().then(|| current(&iter)).as_ref(),
+            before,
+            "seek_for_prev {}",
+            key.escape_ascii()
+        );
+        if iter.valid() {
+            iter.next();
+            assert_eq!(
+                iter.valid().then(|| current(&iter)).as_ref(),
+                expected.get(behind)
+            );
+        }
+    }
+    iter.status().unwrap();
+}
