@@ -1,2 +1,74 @@
-//! The inspector.
-fn main() {}
+//! The inspector: looks into databases without changing them, and writes single rows for those who ask.
+//!
+//! The commands that read rows go through the engine, opened for reading only. `verify` and the dumps read the files
+//! themselves, so that they also work on databases the engine refuses.
+//!
+//! Results go to standard output, an error as one line to standard error. The exit status is 0, 1 for an error or for
+//! damage found, 2 for a wrong command line.
+#![forbid(unsafe_code)]
+
+mod args;
+mod directory;
+mod dump;
+mod log;
+mod lsm;
+mod open;
+mod output;
+mod properties;
+mod rows;
+mod text;
+mod verify;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use output::{Failure, Out};
+
+fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
+    match command {
+        Command::Scan(args) => rows::scan(args, out),
+        Command::Get(args) => rows::get(args, out),
+        Command::Put(args) => rows::put(args),
+        Command::Delete(args) => rows::delete(args),
+        Command::Deleterange(args) => rows::delete_range(args),
+        Command::Verify(args) => verify::verify(args, out),
+        Command::Sst(args) => dump::sst::dump(args, out),
+        Command::Manifest(args) => dump::manifest::dump(args, out),
+        Command::Wal(args) => dump::wal::dump(args, out),
+        Command::Lsm(args) => lsm::lsm(args, out),
+        Command::Properties(args) => properties::properties(args, out),
+    }
+}
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Nobody is left to tell if this cannot be written.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let mut out = Out::new();
+    let result = run(&args.command, &mut out);
+    // What came out before an error is shown before it.
+    let result = match (result, out.finish()) {
+        (Ok(()), flushed) => flushed,
+        (failed, _) => failed,
+    };
+    let Err(failure) = result else {
+        return ExitCode::SUCCESS;
+    };
+    let (message, status) = match failure {
+        // Whoever read our output has seen enough.
+        Failure::PipeClosed => return ExitCode::SUCCESS,
+        Failure::Usage(message) => (message, 2),
+        Failure::Error(error) => (error.to_string(), 1),
+    };
+    let line = message.replace(['\n', '\r'], " ");
+    let _ = writeln!(std::io::stderr(), "esker: {line}");
+    ExitCode::from(status)
+}

@@ -1,0 +1,334 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Looks into RocksDB's and Esker's databases.
+///
+/// Reading never changes a directory, and takes no lock: a database that is in use is read as it is at that moment.
+#[derive(Parser, Debug)]
+#[command(name = "esker", version, rename_all = "snake_case", max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+#[command(rename_all = "snake_case")]
+pub enum Command {
+    /// Prints rows in order: key, tab, value; with --all_column_families the family's name comes first
+    ///
+    /// A row of a wide-column entity has a further field `columns`, and then one `name=value` a column.
+    Scan(ScanArgs),
+    /// Prints the value of a key; exit status 1 if there is none
+    Get(GetArgs),
+    /// Sets a key to a value
+    Put(PutArgs),
+    /// Deletes a key, whether or not it exists
+    Delete(DeleteArgs),
+    /// Deletes the keys from BEGIN up to END, exclusive
+    Deleterange(DeleteRangeArgs),
+    /// Checks every checksum of every file; prints file and offset of each bad block, and then exits with 1
+    ///
+    /// Tables and blob files are also compared with what the MANIFEST says of them.
+    Verify(VerifyArgs),
+    /// Shows what a table is made of: footer, properties, index, blocks, entries
+    Sst(SstArgs),
+    /// Shows every edit of a MANIFEST, and what they come to
+    Manifest(ManifestArgs),
+    /// Shows the write batches in WALs, and the physical records they lie in
+    Wal(WalArgs),
+    /// Draws the levels: files, the keys they span, sizes
+    Lsm(LsmArgs),
+    /// Prints the engine's properties of a column family, or the value of one
+    Properties(PropertiesArgs),
+}
+
+/// Which database.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct Database {
+    /// The directory of the database
+    #[arg(long, value_name = "DIR")]
+    pub db: PathBuf,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub wal_dir: Option<PathBuf>,
+}
+
+/// Which rows of it.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct Keys {
+    /// The column family [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub column_family: Option<String>,
+    /// Keys and values are in hexadecimal. Otherwise they are text, in which `\\` is a backslash, `\t`, `\n` and `\r` stand
+    /// for control characters, and `\xNN` for any byte
+    #[arg(long)]
+    pub hex: bool,
+    /// Reads as of this timestamp, or writes at it, in column families with timestamps [default for reading: the newest]
+    #[arg(long, value_name = "N")]
+    pub timestamp: Option<u64>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct ScanArgs {
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub keys: Keys,
+    /// All column families, by id
+    #[arg(long, conflicts_with = "column_family")]
+    pub all_column_families: bool,
+    /// Begins at this key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub from: Option<OsString>,
+    /// Ends before this key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub to: Option<OsString>,
+    /// Prints no more rows than this
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Last row first; --from and --to bound the same keys
+    #[arg(long)]
+    pub reverse: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct GetArgs {
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub keys: Keys,
+    /// The key
+    pub key: OsString,
+}
+
+/// How to write.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct Writing {
+    /// Returns only when the row lies on the disk, not just in the kernel's memory
+    #[arg(long)]
+    pub sync: bool,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct PutArgs {
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub keys: Keys,
+    #[command(flatten)]
+    pub writing: Writing,
+    /// Creates the database if there is none
+    #[arg(long)]
+    pub create_if_missing: bool,
+    /// The key
+    pub key: OsString,
+    /// The value
+    pub value: OsString,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct DeleteArgs {
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub keys: Keys,
+    #[command(flatten)]
+    pub writing: Writing,
+    /// The key
+    pub key: OsString,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct DeleteRangeArgs {
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub keys: Keys,
+    #[command(flatten)]
+    pub writing: Writing,
+    /// The first key to go
+    pub begin: OsString,
+    /// The first key to stay
+    pub end: OsString,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub database: Database,
+    /// Prints no line for files that are good
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Files to look into: named, or those of their kind in a database.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+#[group(required = true, multiple = false)]
+pub struct Source {
+    /// The directory of a database, to look into all its files of this kind
+    #[arg(long, value_name = "DIR")]
+    pub db: Option<PathBuf>,
+    /// Files
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct SstArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Shows the footer and the metaindex [this and --properties are the default]
+    #[arg(long)]
+    pub footer: bool,
+    /// Shows the properties
+    #[arg(long)]
+    pub properties: bool,
+    /// Shows the index: an entry a data block
+    #[arg(long)]
+    pub index: bool,
+    /// Shows how each data block is stored
+    #[arg(long)]
+    pub blocks: bool,
+    /// Shows the entries, range deletions first
+    #[arg(long)]
+    pub entries: bool,
+    /// Shows all of these
+    #[arg(long)]
+    pub all: bool,
+    /// Keys and values in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+    /// Entries from this user key on
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub from: Option<OsString>,
+    /// Entries before this user key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub to: Option<OsString>,
+    /// No more entries of a table than this
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct ManifestArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Shows what the edits come to and not the edits
+    #[arg(long)]
+    pub summary: bool,
+    /// Keys in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct WalArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Shows the physical records too
+    #[arg(long)]
+    pub physical: bool,
+    /// Shows one line a batch and not its operations
+    #[arg(long)]
+    pub headers: bool,
+    /// Keys and values in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct LsmArgs {
+    /// The directory of the database
+    #[arg(long, value_name = "DIR")]
+    pub db: PathBuf,
+    /// The column family [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub column_family: Option<String>,
+    /// Lists the files under the picture
+    #[arg(long)]
+    pub files: bool,
+    /// Keys in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+    /// Characters a line may have [default: $COLUMNS, or 100]
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct PropertiesArgs {
+    #[command(flatten)]
+    pub database: Database,
+    /// The column family [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub column_family: Option<String>,
+    /// One property, with or without `rocksdb.` before it: its value alone is printed, a line a column family
+    pub name: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_grammar_holds() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_are_spelled_as_rocksdb_spells_them() {
+        let args = Args::try_parse_from([
+            "esker",
+            "scan",
+            "--db=d",
+            "--column_family",
+            "one",
+            "--hex",
+            "--from=-5",
+            "--to",
+            "-1",
+            "--limit=3",
+            "--reverse",
+            "--timestamp=7",
+        ]);
+        let Command::Scan(scan) = args.unwrap().command else {
+            panic!("not a scan");
+        };
+        assert_eq!(scan.keys.column_family.as_deref(), Some("one"));
+        assert_eq!(scan.from.as_deref(), Some("-5".as_ref()));
+        assert_eq!((scan.limit, scan.keys.timestamp), (Some(3), Some(7)));
+        for wrong in [
+            &["esker", "scan"][..],
+            &[
+                "esker",
+                "scan",
+                "--db=d",
+                "--all_column_families",
+                "--column_family=x",
+            ],
+            &["esker", "sst"],
+            &["esker", "sst", "--db=d", "000001.sst"],
+            &["esker", "scan", "--db=d", "--limit=many"],
+        ] {
+            assert!(Args::try_parse_from(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

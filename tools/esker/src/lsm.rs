@@ -1,0 +1,314 @@
+//! A picture of the levels: where in the order of keys the files of each level lie.
+//!
+//! The axis is data, not keys: each file is given room by its size, so that a level that holds twice as much looks twice as full,
+//! whatever the keys are and however they are ordered.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::filename::FileKind;
+use base::{Error, ErrorKind, UserComparator};
+use manifest::{FamilyState, FileMetadata, ManifestState, Version};
+use vfs::FileSystem;
+
+use crate::args::LsmArgs;
+use crate::directory;
+use crate::output::{Failure, Out};
+use crate::text::{Form, count, show_size};
+
+/// L0 files drawn one by one; older ones share a row.
+const MOST_L0_ROWS: usize = 8;
+/// Characters beside the strip: level, files, size.
+const BESIDE: usize = 30;
+/// Characters of a strip at least, and at most.
+const WIDTHS: (usize, usize) = (20, 160);
+/// Characters of a line where nobody says.
+const DEFAULT_WIDTH: usize = 100;
+/// Bytes of a key shown under the picture.
+const KEY_SHOWN: usize = 24;
+
+/// Draws.
+pub fn lsm(args: &LsmArgs, out: &mut Out) -> Result<(), Failure> {
+    directory::check_is_database(&args.db)?;
+    let manifest = directory::current_manifest(&args.db)?;
+    let state = directory::manifest_state(&manifest)?;
+    let families: Vec<&FamilyState> = match &args.column_family {
+        None => state.families.values().collect(),
+        Some(name) => vec![state.family(name).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("no column family {name}")).in_file(&args.db)
+        })?],
+    };
+    let columns = args
+        .width
+        .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok())
+        .unwrap_or(DEFAULT_WIDTH);
+    let width = columns.saturating_sub(BESIDE).clamp(WIDTHS.0, WIDTHS.1);
+    heading(&args.db, &manifest, &state, out)?;
+    for family in families {
+        writeln!(out)?;
+        picture(family, width, Form::new(args.hex), out)?;
+        if args.files {
+            list(family, Form::new(args.hex), out)?;
+        }
+    }
+    Ok(())
+}
+
+fn heading(dir: &Path, manifest: &Path, state: &ManifestState, out: &mut Out) -> Result<(), Failure> {
+    let needed = state
+        .families
+        .values()
+        .map(|family| family.log_number)
+        .min()
+        .unwrap_or(0);
+    let (mut wals, mut wal_bytes) = (0, 0);
+    for file in directory::files(dir, None)? {
+        if matches!(file.kind, FileKind::Wal(number) if number >= needed) {
+            wals += 1;
+            wal_bytes += directory::fs().size(&file.path)?;
+        }
+    }
+    writeln!(
+        out,
+        "{}  {}, last sequence {}, {} of {} beside the tables",
+        dir.display(),
+        manifest.file_name().unwrap_or_default().display(),
+        state.last_sequence,
+        count(wals, "WAL"),
+        show_size(wal_bytes)
+    )?;
+    Ok(())
+}
+
+/// Where on the axis files begin and end.
+struct Axis {
+    order: UserComparator,
+    /// Every smallest and largest user key, ascending, once each.
+    bounds: Vec<Box<[u8]>>,
+    /// Part of the data before each bound, 0 to 1.
+    places: Vec<f64>,
+}
+
+impl Axis {
+    fn new(version: &Version) -> Axis {
+        let order = version.cmp().user().clone();
+        let files: Vec<&Arc<FileMetadata>> = version.all_files().map(|(_, file)| file).collect();
+        let mut bounds: Vec<Box<[u8]>> = files
+            .iter()
+            .flat_map(|file| [file.smallest_user_key().into(), file.largest_user_key().into()])
+            .collect();
+        bounds.sort_by(|a, b| order.compare(a, b));
+        bounds.dedup();
+        let mut axis = Axis {
+            places: vec![0.0; bounds.len()],
+            order,
+            bounds,
+        };
+        // A file weighs the same in each gap between bounds that it covers; one that covers none has a place, but no width.
+        let mut gains = vec![0.0; axis.bounds.len() + 1];
+        for file in files {
+            let (from, to) = axis.bounds_of(file);
+            if to > from {
+                let weight = file.size as f64 / (to - from) as f64;
+                gains[from + 1] += weight;
+                gains[to + 1] -= weight;
+            }
+        }
+        let (mut weight, mut before) = (0.0, 0.0);
+        for (place, gain) in axis.places.iter_mut().zip(gains) {
+            weight += gain;
+            before += weight;
+            *place = before;
+        }
+        let total = axis.places.last().copied().unwrap_or(0.0);
+        if total > 0.0 {
+            axis.places.iter_mut().for_each(|place| *place /= total);
+        }
+        axis
+    }
+
+    fn bounds_of(&self, file: &FileMetadata) -> (usize, usize) {
+        let find = |key: &[u8]| {
+            self.bounds
+                .partition_point(|bound| self.order.compare(bound, key).is_lt())
+        };
+        (find(file.smallest_user_key()), find(file.largest_user_key()))
+    }
+
+    /// The characters of a strip that a file takes, at least one.
+    fn columns(&self, file: &FileMetadata, width: usize) -> std::ops::Range<usize> {
+        let (from, to) = self.bounds_of(file);
+        let column = |at: usize| {
+            let place = self.places.get(at).copied().unwrap_or(0.0);
+            ((place * width as f64).round() as usize).min(width)
+        };
+        let start = column(from).min(width - 1);
+        start..column(to).max(start + 1)
+    }
+
+    /// Draws files that do not overlap side by side: neighbours differ, and where several share a character it says so.
+    fn strip(&self, files: &[&FileMetadata], width: usize) -> String {
+        let mut cells = vec![' '; width];
+        for (i, file) in files.iter().enumerate() {
+            let shade = if i % 2 == 0 { '█' } else { '▓' };
+            for cell in &mut cells[self.columns(file, width)] {
+                *cell = if *cell == ' ' { shade } else { '▒' };
+            }
+        }
+        cells.into_iter().collect()
+    }
+}
+
+fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Result<(), Failure> {
+    let version = &family.version;
+    writeln!(
+        out,
+        "{} (id {})  {}, {} in {}",
+        Form::Escaped.show(family.name.as_bytes()),
+        family.id,
+        family.comparator.name(),
+        show_size(version.total_bytes()),
+        count(version.num_files() as u64, "table")
+    )?;
+    let blobs = version.blob_files();
+    if !blobs.is_empty() {
+        let bytes = blobs.values().map(|blob| blob.total_blob_bytes()).sum();
+        let garbage = blobs.values().map(|blob| blob.garbage_blob_bytes).sum();
+        let number = count(blobs.len() as u64, "blob file");
+        writeln!(
+            out,
+            "{number} of {}, {} of it garbage",
+            show_size(bytes),
+            show_size(garbage)
+        )?;
+    }
+    if version.num_files() == 0 {
+        writeln!(out, "  no tables: everything is in the WAL")?;
+        return Ok(());
+    }
+    let axis = Axis::new(version);
+    writeln!(out, "level  files       size  ┌{}┐", "─".repeat(width))?;
+    for level in 0..version.num_levels() {
+        let files: Vec<&FileMetadata> = version.files(level).iter().map(|file| &**file).collect();
+        if files.is_empty() {
+            continue;
+        }
+        let size = show_size(version.level_bytes(level));
+        let label = format!("L{level:<5} {:>5} {size:>10}", files.len());
+        // Files of L0 overlap: newest first, a row each.
+        let rows: Vec<String> = match level {
+            0 => {
+                let split = if files.len() > MOST_L0_ROWS {
+                    MOST_L0_ROWS - 1
+                } else {
+                    files.len()
+                };
+                let (newest, older) = files.split_at(split);
+                let mut rows: Vec<String> = newest.iter().map(|file| axis.strip(&[file], width)).collect();
+                if !older.is_empty() {
+                    rows.push(axis.strip(older, width));
+                }
+                rows
+            }
+            _ => vec![axis.strip(&files, width)],
+        };
+        for (i, row) in rows.iter().enumerate() {
+            let label = if i == 0 { &label[..] } else { "" };
+            writeln!(out, "{label:<23} │{row}│")?;
+        }
+    }
+    writeln!(out, "{:<23} └{}┘", "", "─".repeat(width))?;
+    let key = |bound: Option<&Box<[u8]>>| {
+        let key = bound.map(|bound| &bound[..]).unwrap_or_default();
+        let dots = if key.len() > KEY_SHOWN { "…" } else { "" };
+        format!("{}{dots}", form.show(&key[..key.len().min(KEY_SHOWN)]))
+    };
+    let (first, last) = (key(axis.bounds.first()), key(axis.bounds.last()));
+    let gap = (width + 2)
+        .saturating_sub(first.chars().count() + last.chars().count())
+        .max(2);
+    writeln!(out, "{:<23} {first}{}{last}", "", " ".repeat(gap))?;
+    Ok(())
+}
+
+fn list(family: &FamilyState, form: Form, out: &mut Out) -> Result<(), Failure> {
+    for (level, file) in family.version.all_files() {
+        // The end of a range deletion is not itself in the file.
+        let end = if file.largest_is_sentinel() { ')' } else { ']' };
+        writeln!(
+            out,
+            "  L{level:<3} {:06}.sst {:>10}  seqno {}..{}  [{} .. {}{end}",
+            file.number,
+            show_size(file.size),
+            file.smallest_seqno,
+            file.largest_seqno,
+            form.show(file.smallest_user_key()),
+            form.show(file.largest_user_key()),
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{InternalComparator, Kind, internal_key};
+    use manifest::{VersionBuilder, VersionEdit};
+
+    use super::*;
+
+    fn version(files: &[(u32, &str, &str, u64)]) -> Version {
+        let cmp = InternalComparator::new(UserComparator::Bytewise);
+        let mut builder = VersionBuilder::new(&Version::empty(cmp, 7));
+        let new_files = files
+            .iter()
+            .enumerate()
+            .map(|(i, (level, smallest, largest, size))| {
+                let seqno = 100 - i as u64;
+                let file = FileMetadata {
+                    number: i as u64 + 1,
+                    size: *size,
+                    smallest: internal_key::encode(smallest.as_bytes(), seqno, Kind::Value).into(),
+                    largest: internal_key::encode(largest.as_bytes(), seqno, Kind::Value).into(),
+                    smallest_seqno: seqno,
+                    largest_seqno: seqno,
+                    epoch_number: Some(seqno),
+                    ..FileMetadata::default()
+                };
+                (*level, Arc::new(file))
+            });
+        builder
+            .apply(&VersionEdit {
+                new_files: new_files.collect(),
+                ..VersionEdit::default()
+            })
+            .unwrap();
+        builder.build().unwrap()
+    }
+
+    fn strips(version: &Version, level: usize, width: usize) -> String {
+        let files: Vec<&FileMetadata> = version.files(level).iter().map(|file| &**file).collect();
+        Axis::new(version).strip(&files, width)
+    }
+
+    #[test]
+    fn files_take_room_by_their_size() {
+        let version = version(&[(6, "a", "b", 100), (6, "c", "d", 300), (1, "a", "d", 1)]);
+        let strip = strips(&version, 6, 40);
+        assert_eq!(strip.matches('█').count(), 10, "{strip}");
+        assert!((29..=30).contains(&strip.matches('▓').count()), "{strip}");
+        assert_eq!(strips(&version, 1, 40), "█".repeat(40));
+    }
+
+    #[test]
+    fn a_file_of_one_key_is_seen_and_crowds_are_marked() {
+        let version = version(&[(6, "a", "b", 100), (5, "b", "b", 100), (6, "c", "c", 1)]);
+        assert_eq!(strips(&version, 5, 20).trim_start(), "█");
+        let keys: Vec<String> = (0..100).map(|i| format!("{i:03}")).collect();
+        let crowd: Vec<(u32, &str, &str, u64)> = keys
+            .chunks(2)
+            .map(|pair| (1, &pair[0][..], &pair[1][..], 10))
+            .collect();
+        assert!(strips(&super::tests::version(&crowd), 1, 20).contains('▒'));
+    }
+}

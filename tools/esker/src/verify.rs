@@ -1,0 +1,466 @@
+//! Checks every checksum of every file of a database, and that its files are those its MANIFEST names.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, InternalComparator, Result, UserComparator};
+use blob::BlobFile;
+use esker::{Operations, OptionsFile};
+use manifest::ManifestState;
+use sst::{BlockReadOptions, Table, TableReadOptions};
+use vfs::FileSystem;
+use wal::{ReaderOptions, RecoveryMode};
+
+use crate::args::VerifyArgs;
+use crate::directory::{self, DbFile};
+use crate::log;
+use crate::output::{Failure, Out};
+use crate::text::{count, show_size};
+
+/// What checking one file gave.
+#[derive(Debug, Default)]
+struct FileCheck {
+    /// Pieces checked, and what a piece is called.
+    pieces: (u64, &'static str),
+    /// Something worth saying that is no damage.
+    note: Option<String>,
+    damage: Vec<Error>,
+}
+
+impl FileCheck {
+    fn of(pieces: u64, what: &'static str) -> FileCheck {
+        FileCheck {
+            pieces: (pieces, what),
+            ..FileCheck::default()
+        }
+    }
+
+    /// Of a file in no version, which the next open for writing deletes: no row is in it, so nothing about it is damage.
+    fn belongs_to_nothing(&mut self) {
+        let first = self.damage.drain(..).next();
+        let not_whole = first.map_or_else(String::new, |error| format!(", not whole: {}", error.message()));
+        self.note = Some(format!("in no version{not_whole}"));
+    }
+
+    /// Takes note of what a check found, naming file and, where it is not known, the file's start.
+    fn take<T>(&mut self, result: Result<T>, path: &Path) -> Option<T> {
+        result
+            .map_err(|error| self.damage.push(error.in_file(path).at(0)))
+            .ok()
+    }
+}
+
+/// What the MANIFEST in force says of the files beside it.
+#[derive(Default)]
+struct Promised {
+    /// Sizes and highest sequence numbers, by number.
+    tables: BTreeMap<u64, (u64, u64)>,
+    /// Sizes.
+    blobs: BTreeMap<u64, u64>,
+    /// Bytes known to be synced.
+    wals: BTreeMap<u64, u64>,
+    db_id: Option<String>,
+}
+
+impl Promised {
+    fn new(state: &ManifestState) -> Promised {
+        let versions = || state.families.values().map(|family| &family.version);
+        Promised {
+            tables: versions()
+                .flat_map(|version| version.all_files())
+                .map(|(_, file)| (file.number, (file.size, file.largest_seqno)))
+                .collect(),
+            blobs: versions()
+                .flat_map(|version| version.blob_files().values())
+                .map(|blob| (blob.number(), blob.file_size()))
+                .collect(),
+            wals: state
+                .wals
+                .iter()
+                .map(|(&number, &size)| (number, size.unwrap_or(0)))
+                .collect(),
+            db_id: state.db_id.clone(),
+        }
+    }
+}
+
+/// Checks a whole database.
+pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
+    let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
+    let files = directory::files(dir, wal_dir)?;
+    let mut report = Report {
+        out,
+        quiet: args.quiet,
+        listening: true,
+        files: 0,
+        bad_files: 0,
+        bytes: 0,
+        pieces: 0,
+        damaged: 0,
+        first: None,
+    };
+    let mut missing = FileCheck::default();
+    let current = directory::current_manifest(dir);
+    if files.iter().all(|file| file.kind != FileKind::Current) {
+        missing.take(current.clone(), &filename::current(dir));
+    }
+    // A MANIFEST that cannot be replayed is found damaged below; then files are checked each by itself.
+    let state = current.and_then(|path| directory::manifest_state(&path));
+    let promised = state.as_ref().map(Promised::new).unwrap_or_default();
+    let is_left_over = |kind: &FileKind| match kind {
+        FileKind::Table(number) => state.is_ok() && !promised.tables.contains_key(number),
+        FileKind::Blob(number) => state.is_ok() && !promised.blobs.contains_key(number),
+        _ => false,
+    };
+    for file in &files {
+        let mut check = match file.kind {
+            FileKind::Current => check_current(file, dir),
+            FileKind::Identity => check_identity(file, &promised),
+            FileKind::Manifest(_) => check_manifest(file),
+            FileKind::Options(_) => check_options(file),
+            FileKind::Wal(number) => check_wal(file, number, &promised),
+            FileKind::Table(number) => check_table(file, number, &promised),
+            FileKind::Blob(number) => check_blob(file, number, &promised),
+            FileKind::Temp | FileKind::Lock | FileKind::InfoLog => continue,
+        };
+        if is_left_over(&file.kind) {
+            check.belongs_to_nothing();
+        }
+        report.file(file, check)?;
+    }
+    let wal_dir = wal_dir.unwrap_or(dir);
+    let is_there = |kind: FileKind| files.iter().any(|file| file.kind == kind);
+    let tables = promised
+        .tables
+        .keys()
+        .map(|&number| (FileKind::Table(number), filename::table(dir, number)));
+    let blobs = promised
+        .blobs
+        .keys()
+        .map(|&number| (FileKind::Blob(number), filename::blob(dir, number)));
+    let wals = promised
+        .wals
+        .keys()
+        .map(|&number| (FileKind::Wal(number), filename::wal(wal_dir, number)));
+    for (kind, path) in tables.chain(blobs).chain(wals) {
+        if !is_there(kind) {
+            let error = Error::corruption("the MANIFEST names it, and it is not there").in_file(&path);
+            missing.damage.push(error);
+        }
+    }
+    report.damage(missing.damage)?;
+    report.finish()
+}
+
+/// Prints results as they come, and counts them.
+struct Report<'a> {
+    out: &'a mut Out,
+    quiet: bool,
+    /// False once nobody reads the output: the exit status still tells.
+    listening: bool,
+    files: u64,
+    bad_files: u64,
+    bytes: u64,
+    pieces: u64,
+    damaged: u64,
+    first: Option<Error>,
+}
+
+impl Report<'_> {
+    fn line(&mut self, line: &str) -> Result<(), Failure> {
+        if !self.listening {
+            return Ok(());
+        }
+        let written = writeln!(self.out, "{line}").map_err(Failure::from);
+        let flushed = written.and_then(|()| match self.out.is_terminal() {
+            true => self.out.finish(),
+            false => Ok(()),
+        });
+        match flushed {
+            Err(Failure::PipeClosed) => {
+                self.listening = false;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn file(&mut self, file: &DbFile, check: FileCheck) -> Result<(), Failure> {
+        let size = directory::fs().size(&file.path).unwrap_or(0);
+        self.files += 1;
+        self.bytes += size;
+        self.pieces += check.pieces.0;
+        let bad = !check.damage.is_empty();
+        self.bad_files += u64::from(bad);
+        if bad || !self.quiet {
+            let mut line = format!(
+                "{} {:<20} {:>12}",
+                if bad { "BAD" } else { "ok " },
+                file.name,
+                show_size(size)
+            );
+            if check.pieces.0 > 0 {
+                line.push_str(&format!("  {}", count(check.pieces.0, check.pieces.1)));
+            }
+            if let Some(note) = check.note {
+                line.push_str(&format!("  ({note})"));
+            }
+            self.line(&line)?;
+        }
+        self.damage(check.damage)
+    }
+
+    fn damage(&mut self, damage: Vec<Error>) -> Result<(), Failure> {
+        for error in damage {
+            self.damaged += 1;
+            self.line(&format!("    {error}"))?;
+            self.first.get_or_insert(error);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        let checked = format!(
+            "{}, {}, {} blocks and records",
+            count(self.files, "file"),
+            show_size(self.bytes),
+            self.pieces
+        );
+        match self.first.take() {
+            None => self.line(&format!("{checked}: all good")),
+            Some(first) => {
+                let found = format!(
+                    "{} in {}",
+                    count(self.damaged, "fault"),
+                    count(self.bad_files, "file")
+                );
+                self.line(&format!("{checked}: {found}"))?;
+                Err(first.context(&format!("{found}, the first")).into())
+            }
+        }
+    }
+}
+
+fn check_current(file: &DbFile, dir: &Path) -> FileCheck {
+    let mut check = FileCheck::default();
+    if let Some(manifest) = check.take(directory::current_manifest(dir), &file.path) {
+        let exists = directory::fs().exists(&manifest).and_then(|exists| match exists {
+            true => Ok(()),
+            false => {
+                let name = manifest.file_name().unwrap_or_default().display();
+                Err(Error::corruption(format!(
+                    "it names {name}, which does not exist"
+                )))
+            }
+        });
+        check.take(exists, &file.path);
+    }
+    check
+}
+
+fn check_identity(file: &DbFile, promised: &Promised) -> FileCheck {
+    let mut check = FileCheck::default();
+    if let Some(bytes) = check.take(directory::fs().read_file(&file.path), &file.path) {
+        let id = String::from_utf8_lossy(&bytes);
+        if let Some(promised) = promised
+            .db_id
+            .as_deref()
+            .filter(|promised| *promised != id.trim_end())
+        {
+            let error = Error::corruption(format!("the MANIFEST says that the database's id is {promised}"));
+            check.take(Err::<(), _>(error), &file.path);
+        }
+    }
+    check
+}
+
+fn check_options(file: &DbFile) -> FileCheck {
+    let mut check = FileCheck::default();
+    let text = directory::fs().read_file(&file.path).and_then(|bytes| {
+        String::from_utf8(bytes)
+            .map_err(|error| Error::corruption("no UTF-8 text").at(error.utf8_error().valid_up_to() as u64))
+    });
+    let parsed = text.and_then(|text| OptionsFile::parse(&text));
+    if let Some(options) = check.take(parsed, &file.path) {
+        let unknown = options.unknown().len() as u64;
+        if unknown > 0 {
+            check.note = Some(format!("{} not ours", count(unknown, "option")));
+        }
+    }
+    check
+}
+
+/// The physical records of a log.
+fn check_log(file: &DbFile, number: Option<u64>) -> FileCheck {
+    let mut check = FileCheck::of(0, "record");
+    let walked = directory::open(&file.path).and_then(|open| log::check(&open, number));
+    if let Some(walked) = check.take(walked, &file.path) {
+        check.pieces.0 = walked.records;
+        check.damage = walked.damage;
+        check.note = walked
+            .former_life
+            .map(|offset| format!("what it held before it was recycled from {offset} on"));
+    }
+    check
+}
+
+fn check_manifest(file: &DbFile) -> FileCheck {
+    let mut check = check_log(file, None);
+    if check.damage.is_empty() {
+        match directory::manifest_state(&file.path) {
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                check.note = Some(format!("files not compared with it: {}", error.message()));
+            }
+            result => {
+                check.take(result, &file.path);
+            }
+        }
+    }
+    check
+}
+
+fn check_wal(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
+    let mut check = check_log(file, Some(number));
+    if check.damage.is_empty() {
+        let recycled = check.note.is_some();
+        check.take(check_batches(file, number, recycled), &file.path);
+    }
+    if let Some(&synced) = promised.wals.get(&number) {
+        let compared = directory::fs()
+            .size(&file.path)
+            .and_then(|size| match size < synced {
+                true => {
+                    let message = format!("{size} bytes, and the MANIFEST says that {synced} were synced");
+                    Err(Error::corruption(message).at(size))
+                }
+                false => Ok(()),
+            });
+        check.take(compared, &file.path);
+    }
+    check
+}
+
+/// Decodes every batch of a WAL whose physical records are good.
+fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<()> {
+    let options = ReaderOptions {
+        log_number: Some(number),
+        mode: RecoveryMode::PointInTime,
+    };
+    let mut reader = wal::Reader::new(directory::open(&file.path)?, options);
+    while let Some(record) = reader.read_record()? {
+        let decoded = Operations::new(record).and_then(|mut operations| {
+            operations
+                .by_ref()
+                .try_for_each(|operation| operation.map(drop))?;
+            operations.check_count()
+        });
+        // Offsets within a batch are not those of the file where records are split or compressed.
+        let offset = reader.record_offset();
+        decoded.map_err(|error| Error::corruption(error.message()).at(offset))?;
+    }
+    match reader.stopped() {
+        Some(error) if !recycled => Err(error.clone()),
+        _ => Ok(()),
+    }
+}
+
+/// An error if the file is not as long as the MANIFEST says.
+fn check_size(path: &Path, promised: Option<u64>) -> Result<()> {
+    let Some(promised) = promised else {
+        return Ok(());
+    };
+    let size = directory::fs().size(path)?;
+    if size == promised {
+        return Ok(());
+    }
+    Err(Error::corruption(format!("{size} bytes, and the MANIFEST says {promised}")).at(size.min(promised)))
+}
+
+fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
+    let mut check = FileCheck::of(0, "block");
+    let live = promised.tables.get(&number);
+    check.take(check_size(&file.path, live.map(|live| live.0)), &file.path);
+    // The order of keys does not matter to checksums.
+    let mut options = TableReadOptions::new(InternalComparator::new(UserComparator::Bytewise));
+    options.file_number = number;
+    options.largest_seqno = live.map(|live| live.1);
+    let opened =
+        directory::open(&file.path).and_then(|open| Ok((Table::open(open.clone(), options.clone())?, open)));
+    let Some((table, open)) = check.take(opened, &file.path) else {
+        return check;
+    };
+    let mut seen = Vec::new();
+    let verified = table.verify(&mut |block| {
+        check.pieces.0 += 1;
+        if let Err(error) = block.result {
+            seen.push(error.context(block.what).at(block.offset).in_file(&file.path));
+        }
+    });
+    check.damage.extend(seen);
+    if check.damage.is_empty() {
+        check.take(verified, &file.path);
+    }
+    // Only behind good checksums does it tell anything that entries do not decode.
+    if check.damage.is_empty()
+        && let Some(order) = UserComparator::builtin(&String::from_utf8_lossy(&table.properties().comparator))
+    {
+        options.cmp = InternalComparator::new(order);
+        let walked = Table::open(open, options).and_then(|table| check_order(&table));
+        check.take(walked, &file.path);
+    }
+    check
+}
+
+/// Walks the entries of a table: each must decode and come after the one before.
+fn check_order(table: &std::sync::Arc<Table>) -> Result<()> {
+    let cmp = table.comparator().clone();
+    let mut cursor = table.cursor(BlockReadOptions::default());
+    let mut last: Vec<u8> = Vec::new();
+    cursor.seek_to_first();
+    while cursor.valid() {
+        let key = cursor.key();
+        base::ParsedInternalKey::parse(key)?;
+        if !last.is_empty() && cmp.compare(&last, key).is_ge() {
+            return Err(Error::corruption(format!(
+                "entries out of order at key {}",
+                key.escape_ascii()
+            )));
+        }
+        last.clear();
+        last.extend_from_slice(key);
+        cursor.next();
+    }
+    cursor.status()
+}
+
+fn check_blob(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
+    let mut check = FileCheck::of(0, "blob");
+    let live = promised.blobs.get(&number).copied();
+    check.take(check_size(&file.path, live), &file.path);
+    let opened = directory::open(&file.path).and_then(BlobFile::open);
+    let Some(blobs) = check.take(opened, &file.path) else {
+        return check;
+    };
+    if blobs.footer().is_none() && live.is_some() {
+        let end = blobs.file().len();
+        check.take(Err::<(), _>(Error::corruption("no footer").at(end)), &file.path);
+    }
+    let mut records = blobs.records();
+    let mut last_bad = None;
+    loop {
+        let record = records.next();
+        match record.and_then(|record| record.map(|record| record.value().map(drop)).transpose()) {
+            Ok(None) => break,
+            Ok(Some(())) => check.pieces.0 += 1,
+            // Behind a record whose length cannot be trusted there is no way on.
+            Err(error) if last_bad == Some(error.offset()) => break,
+            Err(error) => {
+                last_bad = Some(error.offset());
+                check.take(Err::<(), _>(error), &file.path);
+            }
+        }
+    }
+    check
+}

@@ -1,0 +1,9 @@
+//! The inspector from outside: the real binary over the databases RocksDB wrote, whole and damaged.
+
+mod common;
+mod damage;
+mod dumps;
+mod errors;
+mod opening;
+mod rows;
+mod tools;

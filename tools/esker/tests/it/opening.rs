@@ -1,0 +1,237 @@
+//! Damaged databases opened for writing: an error, or what can be read is right; and what was good stays.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use base::filename::{self, FileKind};
+use esker::{Db, Event, EventListener, Options, ReadOptions};
+use testkit::TestRng;
+use wal::{ReaderOptions, RecoveryMode};
+
+use crate::common::*;
+use crate::damage::{Damage, covered, files_by_kind, is_unprotected, offset_in, open};
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// Every row, in the format of the expected ones.
+fn rows(db: &Db, name: &str) -> esker::Result<String> {
+    let options = ReadOptions {
+        timestamp: (name == "user_timestamps").then(|| TIMESTAMP.to_le_bytes().to_vec()),
+        ..ReadOptions::default()
+    };
+    let mut out = String::new();
+    for family in db.column_families() {
+        let mut iter = db.iter_cf(&options, &family);
+        iter.seek_to_first();
+        while iter.valid() {
+            out.push_str(&format!(
+                "{}\t{}\t{}",
+                family.name(),
+                hex(iter.key()),
+                hex(iter.value())
+            ));
+            if let Some(columns) = iter.columns()? {
+                out.push_str("\tcolumns");
+                columns
+                    .iter()
+                    .for_each(|(name, value)| out.push_str(&format!("\t{}={}", hex(name), hex(value))));
+            }
+            out.push('\n');
+            iter.next();
+        }
+        iter.status()?;
+    }
+    Ok(out)
+}
+
+fn read_only_rows(dir: &Path, name: &str) -> esker::Result<String> {
+    rows(&Db::open_read_only(&Options::default(), dir)?, name)
+}
+
+/// What is readable of fixture `name` when the record of WAL `path` that holds offset `at` is lost, and all that follows.
+fn rows_before(name: &str, path: &Path, at: u64) -> esker::Result<String> {
+    let Some(FileKind::Wal(number)) = filename::parse(path.file_name().unwrap().to_str().unwrap()) else {
+        panic!("{} is no WAL", path.display());
+    };
+    let options = ReaderOptions {
+        log_number: Some(number),
+        mode: RecoveryMode::PointInTime,
+    };
+    let mut reader = wal::Reader::new(open(&fixture(name).join(path.file_name().unwrap())), options);
+    let mut cut = 0;
+    while reader.read_record().unwrap().is_some() && reader.record_end() <= at {
+        cut = reader.record_end();
+    }
+    let dir = copy(name);
+    let wal = dir.path().join(path.file_name().unwrap());
+    let bytes = fs::read(&wal).unwrap();
+    fs::write(&wal, &bytes[..cut as usize]).unwrap();
+    for file in listing(dir.path()).into_keys() {
+        if matches!(filename::parse(&file), Some(FileKind::Wal(other)) if other > number) {
+            fs::remove_file(dir.path().join(file)).unwrap();
+        }
+    }
+    read_only_rows(dir.path(), name)
+}
+
+/// One damaged file of a copy of a fixture.
+struct Case<'a> {
+    what: String,
+    name: &'a str,
+    dir: &'a Path,
+    kind: &'a str,
+    path: PathBuf,
+    good: Vec<u8>,
+    damage: Damage,
+}
+
+impl Case<'_> {
+    fn check(&self) {
+        let what = &self.what;
+        let before = listing(self.dir);
+        // A shortened MANIFEST says what it said when it was that short: reading and writing must agree on what.
+        let read_only = read_only_rows(self.dir, self.name);
+        match Db::open(&Options::default(), self.dir) {
+            Err(error) => {
+                assert!(error.file().is_some(), "{what}: {error}");
+                let after = listing(self.dir);
+                for (file, bytes) in &before {
+                    assert_eq!(after.get(file), Some(bytes), "{what}: {error}: {file} changed");
+                }
+                fs::write(&self.path, &self.good).unwrap();
+            }
+            Ok(db) => {
+                let found = rows(&db, self.name);
+                // A background compaction may have met the damage as well.
+                let _ = db.close();
+                drop(db);
+                self.check_rows(found, read_only);
+                match self.kind {
+                    // What these hold has been recovered from them, as far as they went.
+                    "wal" | "manifest" | "current" => return,
+                    // What it said was taken over into the one written at open.
+                    "options" => {
+                        let is_options =
+                            |file: &String| matches!(filename::parse(file), Some(FileKind::Options(_)));
+                        for file in listing(self.dir).into_keys().filter(is_options) {
+                            fs::remove_file(self.dir.join(file)).unwrap();
+                        }
+                        fs::write(&self.path, &self.good).unwrap();
+                    }
+                    _ if self.path.exists() => fs::write(&self.path, &self.good).unwrap(),
+                    _ => {}
+                }
+            }
+        }
+        let restored = read_only_rows(self.dir, self.name).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_same(&format!("{what}, damage undone"), &restored, &expected(self.name));
+    }
+
+    fn check_rows(&self, found: esker::Result<String>, read_only: esker::Result<String>) {
+        let what = &self.what;
+        let truncated = matches!(self.damage, Damage::Truncate(_));
+        match (found, self.kind) {
+            (Err(error), "wal" | "manifest" | "identity" | "current") => panic!("{what}: {error}"),
+            (Err(error), _) => assert!(
+                error.file().is_some() || self.kind == "options",
+                "{what}: {error}"
+            ),
+            (Ok(found), "wal") if found != expected(self.name) => {
+                let (Damage::Flip(at, _) | Damage::Truncate(at)) = self.damage;
+                let prefix = rows_before(self.name, &self.path, at).unwrap();
+                assert_same(what, &found, &prefix);
+            }
+            (Ok(found), "manifest") if truncated => assert_same(what, &found, &read_only.unwrap()),
+            // An option may say how merges are resolved.
+            (Ok(_), "options") => {}
+            (Ok(found), _) => assert_same(what, &found, &expected(self.name)),
+        }
+    }
+}
+
+fn damages(rng: &mut TestRng, path: &Path, len: u64) -> [Damage; 2] {
+    let covered = covered(path);
+    let at = match covered.is_empty() {
+        true => rng.u64(0..len),
+        false => offset_in(rng, &covered),
+    };
+    [Damage::Flip(at, rng.u32(0..8)), Damage::Truncate(rng.u64(0..len))]
+}
+
+#[test]
+fn what_was_good_is_not_lost() {
+    let mut rng = testkit::rng();
+    eprintln!("ESKER_SEED={}", rng.seed());
+    for name in fixtures() {
+        for kind in files_by_kind(&fixture(&name)).into_keys() {
+            for which in 0..2 {
+                let dir = copy(&name);
+                let paths = files_by_kind(dir.path()).remove(kind).unwrap();
+                let path = rng.pick(&paths).clone();
+                let good = fs::read(&path).unwrap();
+                if good.is_empty() {
+                    continue;
+                }
+                let damage = damages(&mut rng, &path, good.len() as u64)[which];
+                if matches!(damage, Damage::Flip(..)) && is_unprotected(&path) {
+                    // A compaction makes of wrong rows a table that is whole.
+                    continue;
+                }
+                fs::write(&path, damage.apply(&good)).unwrap();
+                let case = Case {
+                    what: format!("{name} {} {damage:?}", path.file_name().unwrap().display()),
+                    name: &name,
+                    dir: dir.path(),
+                    kind,
+                    path,
+                    good,
+                    damage,
+                };
+                case.check();
+            }
+        }
+    }
+}
+
+/// Listens for what recovery left out.
+#[derive(Default)]
+struct Dropped(Mutex<Vec<String>>);
+
+impl EventListener for Dropped {
+    fn on_event(&self, event: &Event) {
+        if let Event::WalDropped { path, reason } = event {
+            self.0.lock().unwrap().push(format!("{path}: {reason}"));
+        }
+    }
+}
+
+#[test]
+fn rows_lost_with_a_damaged_wal_are_told() {
+    let dir = copy("wal_only");
+    let path = dir.path().join("000010.log");
+    let good = fs::read(&path).unwrap();
+    let at = good.len() as u64 / 2;
+    fs::write(&path, Damage::Flip(at, 3).apply(&good)).unwrap();
+    let dropped = Arc::new(Dropped::default());
+    let options = Options {
+        listeners: vec![dropped.clone()],
+        ..Options::default()
+    };
+    let db = Db::open(&options, dir.path()).unwrap();
+    assert_same(
+        "a prefix",
+        &rows(&db, "wal_only").unwrap(),
+        &rows_before("wal_only", &path, at).unwrap(),
+    );
+    assert!(
+        dropped
+            .0
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|told| told.contains("000010.log"))
+    );
+}
