@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use dbtest::files;
 use esker::{ColumnFamily, Db, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
 use testkit::TestRng;
 
@@ -77,6 +78,9 @@ pub fn rows(
 /// Of one snapshot all ways of reading tell the same.
 fn read(db: &Db, stop: &AtomicBool, mut rng: TestRng) {
     while !stop.load(Ordering::Relaxed) {
+        if rng.one_in(10) {
+            assert_eq!(files::check(db).unwrap(), "");
+        }
         let options = ReadOptions {
             snapshot: Some(db.snapshot()),
             ..ReadOptions::default()

@@ -537,6 +537,7 @@ fn a_database_changes_hands_and_comes_back() {
                 assert_eq!(files::check(&db).unwrap(), "", "{what}");
                 write_randomly(&mut rng, &db, &mut model, 60, 0);
             }
+            ldb(dir.path(), &["checkconsistency"]);
             // What RocksDB leaves is in part in the WAL too.
             ldb_writes(&mut rng, dir.path(), &mut model);
             let db = Db::open(&options, dir.path()).unwrap();

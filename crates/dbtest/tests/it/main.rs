@@ -2,6 +2,7 @@
 
 extern crate esker_dbtest as dbtest;
 
+mod api;
 mod behaviour;
 mod company;
 mod crash;

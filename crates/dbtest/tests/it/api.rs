@@ -1,0 +1,176 @@
+//! What scripts cannot say: who may outlive whom, which threads may have what, and calls in the wrong order.
+
+use std::sync::Arc;
+
+use esker::{
+    ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, PinnedValue, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
+};
+use vfs::MemFs;
+
+fn options() -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn handles_go_to_other_threads() {
+    fn send<T: Send + 'static>() {}
+    fn sync<T: Sync>() {}
+    send::<Db>();
+    sync::<Db>();
+    send::<ColumnFamily>();
+    sync::<ColumnFamily>();
+    send::<Snapshot>();
+    sync::<Snapshot>();
+    send::<WriteBatch>();
+    send::<DbIterator>();
+    send::<PinnedValue>();
+}
+
+#[test]
+fn handles_outlive_the_database() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    db.put(b"table", b"1").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"memory", b"2").unwrap();
+    let snapshot = db.snapshot();
+    db.delete(b"table").unwrap();
+    let read = ReadOptions {
+        snapshot: Some(snapshot.clone()),
+        ..ReadOptions::default()
+    };
+    let in_table = db.get_pinned(&read, &family, b"table").unwrap().unwrap();
+    let in_memory = db.get_pinned(&read, &family, b"memory").unwrap().unwrap();
+    let mut iter = db.iter(&read);
+    iter.seek_to_first();
+    drop(db);
+    assert_eq!((&in_table[..], &in_memory[..]), (&b"1"[..], &b"2"[..]));
+    assert_eq!(iter.key(), b"memory");
+    iter.next();
+    assert_eq!((iter.key(), iter.value()), (&b"table"[..], &b"1"[..]));
+    let value = iter.value_pinned();
+    iter.next();
+    assert!(!iter.valid());
+    iter.status().unwrap();
+    drop(iter);
+    assert_eq!(&value[..], b"1");
+    assert_eq!(family.name(), "default");
+    drop((snapshot, in_table, in_memory, value, family));
+    // The database itself is closed all the while, and may be opened again.
+    let db = Db::open(&options, "/db").unwrap();
+    assert_eq!(db.get(b"table").unwrap(), None);
+}
+
+#[test]
+fn a_closed_database_takes_no_more_writes() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    db.put(b"k", b"v").unwrap();
+    let other = db.clone();
+    db.close().unwrap();
+    db.close().unwrap();
+    assert_eq!(
+        other.put(b"k", b"w").unwrap_err().kind(),
+        ErrorKind::ShutdownInProgress
+    );
+    assert_eq!(
+        other.flush(&FlushOptions::default()).unwrap_err().kind(),
+        ErrorKind::ShutdownInProgress
+    );
+    // The lock is given back although a handle is left.
+    let again = Db::open(&options, "/db").unwrap();
+    assert_eq!(again.get(b"k").unwrap().unwrap(), b"v");
+}
+
+#[test]
+fn one_writer_at_a_time() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let error = Db::open(&options, "/db").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockHeld);
+    assert!(error.to_string().contains("/db/LOCK"), "{error}");
+    let error = Db::destroy(&options, "/db").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockHeld);
+    drop(db);
+    Db::destroy(&options, "/db").unwrap();
+}
+
+#[test]
+fn families_belong_to_one_database() {
+    let (one, two) = (
+        Db::open(&options(), "/one").unwrap(),
+        Db::open(&options(), "/two").unwrap(),
+    );
+    let error = one
+        .put_opt(&WriteOptions::default(), &two.default_column_family(), b"k", b"v")
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn batches_carry_rocksdbs_bytes() {
+    let db = Db::open(&options(), "/db").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(b"a", b"1");
+    batch.delete(b"b");
+    let copy = WriteBatch::from_data(batch.data()).unwrap();
+    db.write(&WriteOptions::default(), copy).unwrap();
+    assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
+    assert_eq!(db.latest_sequence_number(), 2);
+    let cut = &batch.data()[..batch.data().len() - 1];
+    assert!(WriteBatch::from_data(cut).unwrap_err().is_corruption());
+    // A batch that names a family nobody has is refused as a whole.
+    let two = db.create_column_family("two", &Default::default()).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(b"first", b"1");
+    batch.put_cf(&two, b"k", b"v");
+    db.drop_column_family(&two).unwrap();
+    assert!(db.write(&WriteOptions::default(), batch.clone()).is_err());
+    assert_eq!(db.get(b"first").unwrap(), None);
+    let ignoring = WriteOptions {
+        ignore_missing_column_families: true,
+        ..WriteOptions::default()
+    };
+    db.write(&ignoring, batch).unwrap();
+    assert_eq!(db.get(b"first").unwrap().unwrap(), b"1");
+}
+
+#[test]
+fn many_writers_share_syncs() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let db = &db;
+            scope.spawn(move || {
+                for number in 0..100 {
+                    let key = format!("{thread}/{number}");
+                    let write = WriteOptions {
+                        sync: true,
+                        ..WriteOptions::default()
+                    };
+                    db.put_opt(&write, &db.default_column_family(), key.as_bytes(), b"v")
+                        .unwrap();
+                    assert!(db.get(key.as_bytes()).unwrap().is_some());
+                }
+            });
+        }
+    });
+    assert_eq!(db.latest_sequence_number(), 400);
+    drop(db);
+    let db = Db::open(&options, "/db").unwrap();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    let mut count = 0;
+    while iter.valid() {
+        count += 1;
+        iter.next();
+    }
+    assert_eq!(count, 400);
+}
