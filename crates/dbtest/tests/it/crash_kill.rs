@@ -75,7 +75,7 @@ fn child() {
     };
     let dir = Path::new(&dir);
     let start = counters(dir);
-    let db = Db::open(&options(start[0] % 2 == 0), dir.join("db")).unwrap();
+    let db = Db::open(&options(start[0].is_multiple_of(2)), dir.join("db")).unwrap();
     let told = File::options()
         .create(true)
         .truncate(false)
@@ -95,7 +95,7 @@ fn child() {
                     told.write_all_at(&count.to_le_bytes(), writer as u64 * 8)
                         .unwrap();
                     if count % 1500 == 0 {
-                        db.flush_cf(&FlushOptions { wait: false }, &[other.clone()])
+                        db.flush_cf(&FlushOptions { wait: false }, std::slice::from_ref(&other))
                             .unwrap();
                     }
                 }

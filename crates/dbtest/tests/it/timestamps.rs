@@ -192,7 +192,7 @@ fn compare(
         }
     };
     let timestamp = if rng.bool() { now } else { rng.u64(..=now) };
-    let mut bound = |rng: &mut TestRng| rng.one_in(3).then(|| rng.pick(keys).clone());
+    let bound = |rng: &mut TestRng| rng.one_in(3).then(|| rng.pick(keys).clone());
     let options = ReadOptions {
         snapshot,
         timestamp: Some(timestamp.to_le_bytes().to_vec()),
