@@ -55,6 +55,34 @@ pub const CANARIES: &[Canary] = &[
         wrong: "self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN]) || self.key.len() >= TRAILER_LEN",
         test: &["-p", "esker-compact"],
     },
+    Canary {
+        name: "compactions drop what only a snapshot sees",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "snapshots: self.snapshots.seqnos(),",
+        wrong: "snapshots: Vec::new(),",
+        test: &["-p", "esker-dbtest", "model"],
+    },
+    Canary {
+        name: "Get passes over the range tombstones of tables",
+        file: "crates/engine/src/db/get.rs",
+        right: "context.covering = context.covering.max(covering);",
+        wrong: "context.covering = context.covering.max(covering.min(0));",
+        test: &["-p", "esker-dbtest", "model"],
+    },
+    Canary {
+        name: "keys without timestamps are compared as if they had one",
+        file: "crates/engine/src/db/get.rs",
+        right: ".compare_without_timestamp(&user.stamped(iter.key()), &user.stamped(key))",
+        wrong: ".compare_without_timestamp(iter.key(), key)",
+        test: &["-p", "esker-dbtest", "timestamps"],
+    },
+    Canary {
+        name: "tables of L0 that meet in a key are moved side by side",
+        file: "crates/compact/src/picker.rs",
+        right: "order::boundaries(order.user(), &pair[0].largest, &pair[1].smallest) == Ordering::Less",
+        wrong: "order.compare(&pair[0].largest, &pair[1].smallest) == Ordering::Less",
+        test: &["-p", "esker-compact"],
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.
