@@ -32,6 +32,9 @@ use crate::write::pipeline::{SyncGroup, WalTail, Writer};
 /// Bytes of the block cache a database has unless it is given one.
 const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
 
+/// How often opening for reading begins anew because somebody writes.
+const READ_ONLY_ATTEMPTS: usize = 100;
+
 /// Number of the MANIFEST a new database begins with.
 const FIRST_MANIFEST: u64 = 1;
 
@@ -46,9 +49,26 @@ impl Db {
     }
 
     /// Opens the database in `path` as it is now, for reading only: nothing in the directory changes, no lock is taken, and
-    /// what others write afterwards is not seen.
+    /// what others write meanwhile or afterwards is not seen. Rows in WALs are kept in memory. With
+    /// [`Options::max_open_files`] at -1 every table is held open, so that it can be read when its writer has deleted it.
+    ///
+    /// `TryAgain` if the database changes faster than it can be opened.
     pub fn open_read_only(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
-        open(options, path.as_ref(), true)
+        let path = path.as_ref();
+        let mut changed = None;
+        for _ in 0..READ_ONLY_ATTEMPTS {
+            let before = Moment::of(options, path);
+            match open(options, path, true) {
+                // Files that a writer replaced meanwhile are missing to whoever knew of them before.
+                Err(error) if before != Moment::of(options, path) => changed = Some(error),
+                result => return result,
+            }
+        }
+        let reason = changed.map_or(String::new(), |error| format!(": {error}"));
+        Err(Error::new(
+            ErrorKind::TryAgain,
+            format!("the database changes while it is opened{reason}"),
+        ))
     }
 
     /// The names of the column families of the database in `path`, which is not opened.
@@ -156,6 +176,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         }
         create(options, dir)?;
     }
+    let moment = Moment::of(options, dir);
     let (manifest_number, recorded) = read_manifest(options, dir)?;
     check_live_files(fs, dir, &recorded)?;
     let db = Db(Arc::new(Handle {
@@ -163,7 +184,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
     }));
     let inner = &db.0.inner;
     if read_only {
-        inner.recover_read_only()?;
+        inner.recover_read_only(&moment)?;
     } else {
         inner.recover(manifest_number)?;
         inner.create_missing_families()?;
@@ -171,6 +192,27 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         inner.start_threads();
     }
     Ok(db)
+}
+
+/// Tells whether somebody has written to the MANIFEST: while nobody has, no file that it needs is deleted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// What CURRENT says, and the size of the MANIFEST it names; `None` while there are none.
+    manifest: Option<(Vec<u8>, u64)>,
+}
+
+impl Moment {
+    pub fn of(options: &Options, dir: &Path) -> Moment {
+        let fs = &*options.fs;
+        let look = || -> Result<(Vec<u8>, u64)> {
+            let current = fs.read_file(&filename::current(dir))?;
+            let size = fs.size(&dir.join(parse_current(&current)?))?;
+            Ok((current, size))
+        };
+        Moment {
+            manifest: look().ok(),
+        }
+    }
 }
 
 /// Creates a directory and those above it, and makes their names durable: what a database promises to keep must be found again.

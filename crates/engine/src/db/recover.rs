@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::filename::{self, FileKind};
-use base::{Error, Kind, MAX_SEQNO, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{VersionBuilder, VersionEdit};
 use parking_lot::MutexGuard;
-use vfs::{Access, OpenOptions};
+use vfs::{Access, OpenOptions, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 
 use super::DbInner;
-use super::open::write_identity;
+use super::open::{Moment, write_identity};
 use super::state::{DbState, LiveWal};
 use crate::events::Event;
 use crate::write::batch::Operations;
@@ -54,7 +54,7 @@ impl DbInner {
     pub(crate) fn recover(&self, manifest: u64) -> Result<()> {
         self.versions.mark_used(manifest);
         let wals = self.wals_to_replay()?;
-        let replayed = self.replay(&wals, true)?;
+        let replayed = self.replay(self.open_wals(&wals)?, true)?;
         let wal = self.versions.new_file_number();
         let mut state = self.state.lock();
         let mut predecessor = Predecessor::NONE;
@@ -103,16 +103,45 @@ impl DbInner {
         self.delete_orphans()
     }
 
-    /// Recovers into memory alone.
-    pub(crate) fn recover_read_only(&self) -> Result<()> {
-        let wals = self.wals_to_replay()?;
-        self.replay(&wals, false)?;
+    /// Recovers into memory alone. `moment` is that of before the MANIFEST was read: `TryAgain` if it was written to since.
+    pub(crate) fn recover_read_only(&self, moment: &Moment) -> Result<()> {
+        let wals = self.open_wals(&self.wals_to_replay()?)?;
+        self.hold_tables()?;
+        // All that the MANIFEST needs is open now and can be read whatever becomes of its names.
+        if *moment != Moment::of(&self.options, &self.dir) {
+            return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
+        }
+        self.replay(wals, false)?;
         self.state
             .lock()
             .families
             .values()
             .for_each(|family| family.install_super_version());
         Ok(())
+    }
+
+    /// Opens every table, unless only so many may be open.
+    fn hold_tables(&self) -> Result<()> {
+        if self.options.max_open_files >= 0 {
+            return Ok(());
+        }
+        let state = self.state.lock();
+        state.families.values().try_for_each(|family| {
+            let mut files = family.version.all_files();
+            files.try_for_each(|(_, file)| family.family.tables.table(file).map(drop))
+        })
+    }
+
+    fn open_wals(&self, numbers: &[u64]) -> Result<Vec<(u64, Arc<dyn RandomAccessFile>)>> {
+        let open = OpenOptions {
+            access: Access::Sequential,
+            ..OpenOptions::default()
+        };
+        let opened = numbers.iter().map(|&number| {
+            let path = filename::wal(&self.wal_dir, number);
+            Ok((number, self.options.fs.open_random(&path, &open)?))
+        });
+        opened.collect()
     }
 
     /// The numbers of the WALs that may hold rows no table has, ascending. Takes note of every number in use.
@@ -148,7 +177,7 @@ impl DbInner {
         Ok(wals.into_iter().collect())
     }
 
-    fn replay(&self, wals: &[u64], may_flush: bool) -> Result<Replayed> {
+    fn replay(&self, wals: Vec<(u64, Arc<dyn RandomAccessFile>)>, may_flush: bool) -> Result<Replayed> {
         let last_seqno = self.published.load(Ordering::Acquire);
         let mut replayed = Replayed {
             next_seqno: None,
@@ -159,8 +188,8 @@ impl DbInner {
             damaged: false,
             flushed: false,
         };
-        for &number in wals {
-            if !self.replay_wal(number, &mut replayed, may_flush)? {
+        for (number, file) in wals {
+            if !self.replay_wal(number, file, &mut replayed, may_flush)? {
                 break;
             }
         }
@@ -192,13 +221,14 @@ impl DbInner {
     }
 
     /// Replays one WAL. False if those after it must not be.
-    fn replay_wal(&self, number: u64, replayed: &mut Replayed, may_flush: bool) -> Result<bool> {
+    fn replay_wal(
+        &self,
+        number: u64,
+        file: Arc<dyn RandomAccessFile>,
+        replayed: &mut Replayed,
+        may_flush: bool,
+    ) -> Result<bool> {
         let path = filename::wal(&self.wal_dir, number);
-        let open = OpenOptions {
-            access: Access::Sequential,
-            ..OpenOptions::default()
-        };
-        let file = self.options.fs.open_random(&path, &open)?;
         let mode = self.options.wal_recovery_mode;
         let mut reader = wal::Reader::new(
             file,
