@@ -94,8 +94,13 @@ fn as_nobody(place: &Path) -> Command {
     }
     let binary = place.join("esker");
     if !binary.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_esker"), &binary).unwrap();
-        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+        // By another process: a child forked meanwhile would keep a file of ours open for writing, and a file so open cannot be run.
+        let copied = Command::new("cp")
+            .arg(env!("CARGO_BIN_EXE_esker"))
+            .arg(&binary)
+            .status();
+        assert!(copied.unwrap().success());
+        chmod(&binary, 0o755);
     }
     let mut command = Command::new(binary);
     command
