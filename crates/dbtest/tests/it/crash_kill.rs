@@ -94,7 +94,7 @@ fn child() {
                     db.write(&WriteOptions::default(), batch).unwrap();
                     told.write_all_at(&count.to_le_bytes(), writer as u64 * 8)
                         .unwrap();
-                    if count % 1500 == 0 {
+                    if count.is_multiple_of(1500) {
                         db.flush_cf(&FlushOptions { wait: false }, std::slice::from_ref(&other))
                             .unwrap();
                     }

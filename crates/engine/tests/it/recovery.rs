@@ -711,9 +711,7 @@ fn a_database_is_opened_for_writing_once() {
     let dir = directory();
     let path = dir.path().join("db");
     let held_by = |pid: u32| {
-        let error = Db::open(&small_buffers(), &path)
-            .err()
-            .expect("it is open already");
+        let error = Db::open(&small_buffers(), &path).expect_err("it is open already");
         assert_eq!(error.kind(), ErrorKind::LockHeld);
         let text = error.to_string();
         assert!(text.contains(&path.join("LOCK").display().to_string()), "{text}");
@@ -773,7 +771,7 @@ fn reading_only_while_somebody_writes() {
                 db.put(format!("{number:08}").as_bytes(), &[b'v'; 300]).unwrap();
                 number += 1;
                 written.store(number, Ordering::Release);
-                if number % 20 == 0 {
+                if number.is_multiple_of(20) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
