@@ -7,6 +7,7 @@ mod behaviour;
 mod company;
 mod crash;
 mod crash_faults;
+mod crash_group;
 mod crash_kill;
 mod fixtures;
 mod interop;
