@@ -251,6 +251,19 @@ impl DbInner {
             let in_wal = |error: Error, at: u64| error.offset_by(at).in_file(&path);
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
+            let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
+            if mode == RecoveryMode::PointInTime && hole {
+                // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may stand before
+                // rows that survived. Those behind the hole come after rows that are lost. What they hold is not looked at:
+                // the record that says how this WAL is compressed may be among the lost.
+                let error =
+                    Error::corruption("rows are missing before this record").at(reader.record_offset());
+                self.report_dropped(&path, "rows are missing in the middle");
+                replayed.damaged = true;
+                replayed.stopped.get_or_insert((number, error));
+                replayed.wals.push(number);
+                return Ok(true);
+            }
             if seqno > MAX_SEQNO - count {
                 let error =
                     Error::corruption(format!("Sequence number {seqno} of {count} rows is too large"));
@@ -280,18 +293,6 @@ impl DbInner {
                 }
             }
             replayed.stopped = None;
-            let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
-            if mode == RecoveryMode::PointInTime && hole {
-                // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may
-                // stand before rows that survived. Those behind the hole come after rows that are lost.
-                let error =
-                    Error::corruption("rows are missing before this record").at(reader.record_offset());
-                self.report_dropped(&path, "rows are missing in the middle");
-                replayed.damaged = true;
-                replayed.stopped = Some((number, error));
-                replayed.wals.push(number);
-                return Ok(true);
-            }
             let offset = reader.record_offset();
             self.replay_batch(&mut state, number, operations)
                 .map_err(|error| in_wal(error, offset))?;

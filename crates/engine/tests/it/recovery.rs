@@ -104,6 +104,34 @@ fn to_block_end(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
+/// A compressed WAL of two blocks whose second begins with a whole record and whose first was lost.
+fn compressed_with_a_hole() -> Vec<u8> {
+    let mut rng = base::env::Rng::with_seed(1);
+    let mut random = |len: usize| -> Vec<u8> { (0..len).map(|_| rng.u8(..)).collect() };
+    for len in 16_400..16_800 {
+        let fs = MemFs::new();
+        let path = Path::new("/wal");
+        let file = fs.create(path, &vfs::CreateOptions::default()).unwrap();
+        let options = wal::WriterOptions {
+            compression: esker::CompressionType::Zstd,
+            ..Default::default()
+        };
+        let mut writer = wal::Writer::new(file, options).unwrap();
+        for (sequence, len) in [(1, 16_000), (2, len), (3, 100)] {
+            let mut batch = WriteBatch::new();
+            batch.put(b"k", &random(len));
+            writer.add_record(&stamped(batch, sequence)).unwrap();
+        }
+        writer.close().unwrap();
+        let mut bytes = fs.read_file(path).unwrap();
+        if bytes.get(BLOCK + 6) == Some(&1) {
+            bytes[..BLOCK].fill(0);
+            return bytes;
+        }
+    }
+    panic!("no record begins where the second block does");
+}
+
 /// A row of the table.
 struct Row {
     name: &'static str,
@@ -352,6 +380,13 @@ fn table() -> Vec<Row> {
             |_| vec![joined(&[vec![0; BLOCK], wal(&[batch(2, "b")])])],
             ["b", "b", "", "b"],
             [true, true, false, true],
+        ),
+        // Behind the hole nothing says that this is compressed: to the other modes it is no batch.
+        row(
+            "a compressed WAL's first block lost",
+            |_| vec![compressed_with_a_hole()],
+            [ERROR, ERROR, "", ERROR],
+            NONE,
         ),
         row(
             "torn in claimed space",
