@@ -28,6 +28,23 @@ pub struct LogCheck {
 ///
 /// Errors: those of reading the file. Damage is no error but a result.
 pub fn check(file: &Arc<dyn RandomAccessFile>, number: Option<u64>) -> Result<LogCheck> {
+    let first = walk(file, number)?;
+    if first.damage.is_empty() {
+        return Ok(first);
+    }
+    // Somebody may be appending: half a record at the end is whole a moment later.
+    let mut second = walk(file, number)?;
+    let seen_before = |error: &Error| {
+        first
+            .damage
+            .iter()
+            .any(|before| before.offset() == error.offset())
+    };
+    second.damage.retain(seen_before);
+    Ok(second)
+}
+
+fn walk(file: &Arc<dyn RandomAccessFile>, number: Option<u64>) -> Result<LogCheck> {
     let mut walk = Walk {
         file,
         log_number: number.map(|number| number as u32),

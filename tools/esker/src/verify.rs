@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::filename::{self, FileKind};
-use base::{Error, ErrorKind, InternalComparator, Result, UserComparator};
+use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
 use blob::BlobFile;
+use codec::checksum::crc32c_extend;
 use esker::{Operations, OptionsFile};
-use manifest::ManifestState;
+use manifest::{BlobFileMetadata, FileMetadata, ManifestState};
 use sst::{BlockReadOptions, Table, TableReadOptions};
-use vfs::FileSystem;
+use vfs::{FileSystem, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 
 use crate::args::VerifyArgs;
 use crate::directory::{self, DbFile};
 use crate::log;
 use crate::output::{Failure, Out};
-use crate::text::{count, show_size};
+use crate::text::{Form, count, show_size};
 
 /// What checking one file gave.
 #[derive(Debug, Default)]
@@ -55,13 +56,87 @@ impl FileCheck {
 /// What the MANIFEST in force says of the files beside it.
 #[derive(Default)]
 struct Promised {
-    /// Sizes and highest sequence numbers, by number.
-    tables: BTreeMap<u64, (u64, u64)>,
-    /// Sizes.
-    blobs: BTreeMap<u64, u64>,
+    /// By number.
+    tables: BTreeMap<u64, PromisedFile>,
+    /// By number.
+    blobs: BTreeMap<u64, PromisedFile>,
     /// Bytes known to be synced.
     wals: BTreeMap<u64, u64>,
     db_id: Option<String>,
+}
+
+/// What a MANIFEST says of a file.
+#[derive(Clone, Debug)]
+struct PromisedFile {
+    size: u64,
+    /// Of a table.
+    largest_seqno: Option<SeqNo>,
+    /// Name of the function, and the checksum of the whole file by it.
+    checksum: (String, Box<[u8]>),
+}
+
+/// The name of RocksDB's own function for checksums of whole files: CRC-32C, its four bytes big-endian.
+const WHOLE_FILE_CRC32C: &str = "FileChecksumCrc32c";
+
+impl PromisedFile {
+    fn table(file: &FileMetadata) -> PromisedFile {
+        let checksum = file.file_checksum.as_ref();
+        PromisedFile {
+            size: file.size,
+            largest_seqno: Some(file.largest_seqno),
+            checksum: checksum.map_or_else(Default::default, |checksum| {
+                (checksum.func_name.clone(), checksum.value.clone())
+            }),
+        }
+    }
+
+    fn blob(blob: &BlobFileMetadata) -> PromisedFile {
+        let addition = &blob.shared.addition;
+        PromisedFile {
+            size: blob.file_size(),
+            largest_seqno: None,
+            checksum: (addition.checksum_method.clone(), addition.checksum_value.clone()),
+        }
+    }
+
+    /// An error if the file is not as long as the MANIFEST says, or has another checksum.
+    fn check(&self, path: &Path) -> Result<()> {
+        let file = directory::open(path)?;
+        let (size, promised) = (file.len(), self.size);
+        if size != promised {
+            let message = format!("{size} bytes, and the MANIFEST says {promised}");
+            return Err(Error::corruption(message).at(size.min(promised)));
+        }
+        let (function, checksum) = &self.checksum;
+        if function != WHOLE_FILE_CRC32C {
+            return Ok(());
+        }
+        let computed = crc32c_of(&*file)?.to_be_bytes();
+        if computed[..] == checksum[..] {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "checksum of the whole file mismatch: the MANIFEST says {}, computed {}",
+            Form::Hex.show(checksum),
+            Form::Hex.show(&computed)
+        )))
+    }
+}
+
+/// Bytes read at a time where a file is read as a whole.
+const READ: usize = 256 << 10;
+
+fn crc32c_of(file: &dyn RandomAccessFile) -> Result<u32> {
+    let mut buffer = vec![0; READ];
+    let (mut crc, mut at) = (0, 0);
+    loop {
+        let read = file.read_at(at, &mut buffer)?;
+        if read == 0 {
+            return Ok(crc);
+        }
+        crc = crc32c_extend(crc, &buffer[..read]);
+        at += read as u64;
+    }
 }
 
 impl Promised {
@@ -70,11 +145,11 @@ impl Promised {
         Promised {
             tables: versions()
                 .flat_map(|version| version.all_files())
-                .map(|(_, file)| (file.number, (file.size, file.largest_seqno)))
+                .map(|(_, file)| (file.number, PromisedFile::table(file)))
                 .collect(),
             blobs: versions()
                 .flat_map(|version| version.blob_files().values())
-                .map(|blob| (blob.number(), blob.file_size()))
+                .map(|blob| (blob.number(), PromisedFile::blob(blob)))
                 .collect(),
             wals: state
                 .wals
@@ -83,6 +158,20 @@ impl Promised {
                 .collect(),
             db_id: state.db_id.clone(),
         }
+    }
+
+    /// The files that should be there and are not.
+    fn missing(&self, dir: &Path, wal_dir: &Path) -> Result<Vec<PathBuf>> {
+        let tables = self.tables.keys().map(|&number| filename::table(dir, number));
+        let blobs = self.blobs.keys().map(|&number| filename::blob(dir, number));
+        let wals = self.wals.keys().map(|&number| filename::wal(wal_dir, number));
+        let mut missing = Vec::new();
+        for path in tables.chain(blobs).chain(wals) {
+            if !directory::fs().exists(&path)? {
+                missing.push(path);
+            }
+        }
+        Ok(missing)
     }
 }
 
@@ -125,29 +214,23 @@ pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
             FileKind::Blob(number) => check_blob(file, number, &promised),
             FileKind::Temp | FileKind::Lock | FileKind::InfoLog => continue,
         };
+        if !directory::fs().exists(&file.path)? {
+            // Whoever has the database open needs it no longer.
+            continue;
+        }
         if is_left_over(&file.kind) {
             check.belongs_to_nothing();
         }
         report.file(file, check)?;
     }
-    let wal_dir = wal_dir.unwrap_or(dir);
-    let is_there = |kind: FileKind| files.iter().any(|file| file.kind == kind);
-    let tables = promised
-        .tables
-        .keys()
-        .map(|&number| (FileKind::Table(number), filename::table(dir, number)));
-    let blobs = promised
-        .blobs
-        .keys()
-        .map(|&number| (FileKind::Blob(number), filename::blob(dir, number)));
-    let wals = promised
-        .wals
-        .keys()
-        .map(|&number| (FileKind::Wal(number), filename::wal(wal_dir, number)));
-    for (kind, path) in tables.chain(blobs).chain(wals) {
-        if !is_there(kind) {
-            let error = Error::corruption("the MANIFEST names it, and it is not there").in_file(&path);
-            missing.damage.push(error);
+    let missing_files = |promised: &Promised| promised.missing(dir, wal_dir.unwrap_or(dir));
+    if !missing_files(&promised)?.is_empty()
+        && let Ok(state) = directory::current_manifest(dir).and_then(|path| directory::manifest_state(&path))
+    {
+        // Asked again, for whoever has the database open may have compacted it meanwhile.
+        for path in missing_files(&Promised::new(&state))? {
+            let error = Error::corruption("the MANIFEST names it, and it is not there");
+            missing.damage.push(error.in_file(&path));
         }
     }
     report.damage(missing.damage)?;
@@ -366,26 +449,14 @@ fn check_batches(file: &DbFile, number: u64, recycled: bool) -> Result<()> {
     }
 }
 
-/// An error if the file is not as long as the MANIFEST says.
-fn check_size(path: &Path, promised: Option<u64>) -> Result<()> {
-    let Some(promised) = promised else {
-        return Ok(());
-    };
-    let size = directory::fs().size(path)?;
-    if size == promised {
-        return Ok(());
-    }
-    Err(Error::corruption(format!("{size} bytes, and the MANIFEST says {promised}")).at(size.min(promised)))
-}
-
 fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     let mut check = FileCheck::of(0, "block");
     let live = promised.tables.get(&number);
-    check.take(check_size(&file.path, live.map(|live| live.0)), &file.path);
+    check.take(live.map_or(Ok(()), |live| live.check(&file.path)), &file.path);
     // The order of keys does not matter to checksums.
     let mut options = TableReadOptions::new(InternalComparator::new(UserComparator::Bytewise));
     options.file_number = number;
-    options.largest_seqno = live.map(|live| live.1);
+    options.largest_seqno = live.and_then(|live| live.largest_seqno);
     let opened =
         directory::open(&file.path).and_then(|open| Ok((Table::open(open.clone(), options.clone())?, open)));
     let Some((table, open)) = check.take(opened, &file.path) else {
@@ -437,8 +508,8 @@ fn check_order(table: &std::sync::Arc<Table>) -> Result<()> {
 
 fn check_blob(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     let mut check = FileCheck::of(0, "blob");
-    let live = promised.blobs.get(&number).copied();
-    check.take(check_size(&file.path, live), &file.path);
+    let live = promised.blobs.get(&number);
+    check.take(live.map_or(Ok(()), |live| live.check(&file.path)), &file.path);
     let opened = directory::open(&file.path).and_then(BlobFile::open);
     let Some(blobs) = check.take(opened, &file.path) else {
         return check;

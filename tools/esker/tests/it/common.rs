@@ -131,6 +131,13 @@ pub fn esker(verb: &str, dir: &Path, args: &[&str]) -> Ran {
     run(command)
 }
 
+/// Runs `esker VERB FILE ARGS...`.
+pub fn look(verb: &str, file: &Path, args: &[&str]) -> Ran {
+    let mut command = command();
+    command.arg(verb).arg(file).args(args);
+    run(command)
+}
+
 /// Scans everything in hexadecimal, fixture `name` at the timestamp its rows were written down at.
 pub fn scan(name: &str, dir: &Path) -> Ran {
     let timestamp = format!("--timestamp={TIMESTAMP}");

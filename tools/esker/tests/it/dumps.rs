@@ -4,6 +4,10 @@ use std::path::Path;
 
 use crate::common::*;
 
+fn shown(verb: &str, path: &Path, args: &[&str]) -> String {
+    look(verb, path, args).good()
+}
+
 #[test]
 fn every_dump_runs_over_every_database_and_changes_nothing() {
     for name in fixtures() {
@@ -29,29 +33,22 @@ fn every_dump_runs_over_every_database_and_changes_nothing() {
     }
 }
 
-/// Runs `esker VERB FILE ARGS...`.
-fn look(verb: &str, path: &Path, args: &[&str]) -> String {
-    let mut command = command();
-    command.arg(verb).arg(path).args(args);
-    run(command).good()
-}
-
 #[test]
 fn a_table_is_shown_from_footer_to_entries() {
     let path = fixture("ingested_global_seqno").join("000070.sst");
-    let shown = look("sst", &path, &["--footer", "--properties"]);
+    let table = shown("sst", &path, &["--footer", "--properties"]);
     for line in [
         "footer at ",
         "checksum kXXH3",
         "rocksdb.external_sst_file.version                    2",
         "rocksdb.comparator",
     ] {
-        assert!(shown.contains(line), "{line}: {shown}");
+        assert!(table.contains(line), "{line}: {table}");
     }
     let path = fixture("fv5_zstd").join("000042.sst");
-    let entries = look("sst", &path, &["--entries"]);
+    let entries = shown("sst", &path, &["--entries"]);
     assert!(entries.ends_with("\n1029 entries\n"), "{entries}");
-    let bounded = look(
+    let bounded = shown(
         "sst",
         &path,
         &[
@@ -66,13 +63,13 @@ fn a_table_is_shown_from_footer_to_entries() {
         lines[0] >= "  key000000000100" && lines.len() == 4 && lines[3] == "3 entries",
         "{bounded}"
     );
-    let blocks = look("sst", &path, &["--blocks"]);
+    let blocks = shown("sst", &path, &["--blocks"]);
     assert_eq!(
         blocks.lines().filter(|line| line.starts_with("  at ")).count(),
         73
     );
     assert_eq!(
-        look("sst", &path, &["--index"])
+        shown("sst", &path, &["--index"])
             .lines()
             .filter(|line| line.starts_with("  at "))
             .count(),
@@ -82,10 +79,10 @@ fn a_table_is_shown_from_footer_to_entries() {
 
 #[test]
 fn a_wal_is_shown_as_batches_and_as_records() {
-    let wal = look("wal", &fixture("cfs_fv7_lz4").join("000036.log"), &["--physical"]);
+    let wal = shown("wal", &fixture("cfs_fv7_lz4").join("000036.log"), &["--physical"]);
     assert!(wal.contains("record at 0  Full  7+"), "{}", &wal[..200]);
     assert!(wal.contains("  Put(1) key"), "{}", &wal[..200]);
-    let recycled = look(
+    let recycled = shown(
         "wal",
         &fixture("wal_recycled_zstd").join("000057.log"),
         &["--headers"],
@@ -94,7 +91,7 @@ fn a_wal_is_shown_as_batches_and_as_records() {
         recycled.ends_with("before it was recycled begins at 50497\n"),
         "{recycled}"
     );
-    let timestamps = look(
+    let timestamps = shown(
         "wal",
         &fixture("user_timestamps").join("000012.log"),
         &["--headers"],

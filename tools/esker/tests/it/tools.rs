@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Stdio;
 
 use testkit::oracle;
 
@@ -103,6 +104,55 @@ fn manifests_say_what_ldb_says_they_say() {
         compared += 1;
     }
     assert!(compared == 0 || compared >= 15, "{compared}");
+}
+
+/// RocksDB tells the checksums of whole files to its MANIFEST when asked to.
+#[test]
+fn checksums_of_whole_files_are_verified() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let db = dir.path().join("db");
+    let ldb = |args: &[&str]| -> Option<()> {
+        let mut ldb = oracle::ldb()?;
+        let status = ldb
+            .arg(format!("--db={}", db.display()))
+            .args(args)
+            .stdout(Stdio::null())
+            .status();
+        assert!(status.unwrap().success(), "{args:?}");
+        Some(())
+    };
+    if ldb(&["--create_if_missing", "put", "a", "1"]).is_none() {
+        return;
+    }
+    let options = listing(&db)
+        .into_keys()
+        .find(|file| file.starts_with("OPTIONS-"))
+        .unwrap();
+    let text = std::fs::read_to_string(db.join(&options)).unwrap();
+    let none = "file_checksum_gen_factory=nullptr";
+    assert!(text.contains(none), "{text}");
+    let crc32c = "file_checksum_gen_factory=FileChecksumGenCrc32cFactory";
+    std::fs::write(db.join(&options), text.replace(none, crc32c)).unwrap();
+    ldb(&["--try_load_options", "put", "b", "2"]);
+    ldb(&["--try_load_options", "compact"]);
+    let said = esker("manifest", &db, &[]).good();
+    assert!(said.contains("file_checksum=FileChecksumCrc32c:"), "{said}");
+    esker("verify", &db, &[]).good();
+    // The last bytes of the footer's padding are covered by no other checksum.
+    let table = listing(&db)
+        .into_keys()
+        .find(|file| file.ends_with(".sst"))
+        .unwrap();
+    let mut bytes = std::fs::read(db.join(&table)).unwrap();
+    let padding = bytes.len() - 13;
+    assert_eq!(bytes[padding], 0);
+    bytes[padding] = 1;
+    std::fs::write(db.join(&table), bytes).unwrap();
+    let error = esker("verify", &db, &[]).bad();
+    assert!(
+        error.contains("checksum of the whole file mismatch") && error.contains(&table),
+        "{error}"
+    );
 }
 
 /// Names of `sst_dump --show_properties`, and RocksDB's names for the same in the file.
