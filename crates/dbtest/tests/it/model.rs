@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::ops::Bound;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,9 +18,10 @@ use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator,
     ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
+use tempfile::TempDir;
 use testkit::TestRng;
 use testkit::model::{Model, Op, Row};
-use vfs::MemFs;
+use vfs::{FileSystem, MemFs, PosixFs};
 
 use crate::company::{self, Company};
 
@@ -123,6 +124,7 @@ struct History {
     rng: TestRng,
     heart: Arc<Heart>,
     options: Options,
+    path: PathBuf,
     db: Option<Db>,
     model: Model,
     families: Vec<Family>,
@@ -140,6 +142,8 @@ struct History {
     /// The threads beside this one, in some histories.
     company: Option<Company>,
     company_rows: Option<company::Rows>,
+    /// Where it lies, if on the disk; deleted last.
+    directory: Option<TempDir>,
 }
 
 /// What the database did in the background.
@@ -166,16 +170,21 @@ impl Drop for History {
     }
 }
 
-fn path() -> &'static Path {
-    Path::new("/db")
-}
-
 impl History {
     fn new(mut rng: TestRng, heart: Arc<Heart>) -> History {
         heart.seed.store(rng.seed(), Ordering::Relaxed);
+        // Most in memory, which is quicker; but the disk has logs that are mapped.
+        let directory = rng.one_in(10).then(|| TempDir::new().unwrap());
+        let fs: Arc<dyn FileSystem> = match &directory {
+            Some(_) => Arc::new(PosixFs::new()),
+            None => Arc::new(MemFs::new()),
+        };
+        let path = directory
+            .as_ref()
+            .map_or(PathBuf::from("/db"), |directory| directory.path().join("db"));
         let mut options = Options {
             create_if_missing: true,
-            fs: Arc::new(MemFs::new()),
+            fs,
             ..Options::default()
         };
         settings::draw(&mut rng, &mut options);
@@ -189,6 +198,7 @@ impl History {
             rng,
             heart,
             options,
+            path,
             db: None,
             model: Model::new(),
             families: Vec::new(),
@@ -202,8 +212,9 @@ impl History {
             events,
             company: None,
             company_rows: None,
+            directory,
         };
-        let db = Db::open(&history.options, path()).unwrap();
+        let db = Db::open(&history.options, &history.path).unwrap();
         history.add_family(db.default_column_family(), history.options.column_family.clone());
         history.db = Some(db);
         for _ in 0..history.rng.usize(..3) {
@@ -284,7 +295,12 @@ impl History {
 
     /// Runs it, and says how many flushes, compactions and moves it had.
     fn run(mut self) -> [usize; 3] {
-        for _ in 0..*self.rng.pick(&STEPS) {
+        let most = if self.directory.is_some() {
+            STEPS[0]
+        } else {
+            usize::MAX
+        };
+        for _ in 0..most.min(*self.rng.pick(&STEPS)) {
             self.heart.place.lock().unwrap()[0] = self.describe();
             match self.rng.u32(..100) {
                 0..30 => self.write_batch(),
@@ -830,7 +846,7 @@ impl History {
         if self.rng.bool() {
             settings::draw(&mut self.rng, &mut self.options);
         }
-        let db = Db::open(&self.options, path()).unwrap();
+        let db = Db::open(&self.options, &self.path).unwrap();
         for family in &mut self.families {
             family.handle = db.column_family(family.handle.name()).unwrap();
         }
@@ -847,7 +863,7 @@ impl History {
             return;
         }
         self.db().wait_for_compact().unwrap();
-        let reader = Db::open_read_only(&self.options, path()).unwrap();
+        let reader = Db::open_read_only(&self.options, &self.path).unwrap();
         for family in &self.families {
             let handle = reader.column_family(family.handle.name()).unwrap();
             let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
