@@ -265,7 +265,7 @@ pub struct LsmArgs {
     /// Keys in hexadecimal
     #[arg(long)]
     pub hex: bool,
-    /// Characters a line may have [default: $COLUMNS, or 100]
+    /// Characters a line may have [default: $COLUMNS, or 80]
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
 }

@@ -24,7 +24,7 @@ const BESIDE: usize = 30;
 /// Characters of a strip at least, and at most.
 const WIDTHS: (usize, usize) = (20, 160);
 /// Characters of a line where nobody says.
-const DEFAULT_WIDTH: usize = 100;
+const DEFAULT_WIDTH: usize = 80;
 /// Bytes of a key shown under the picture.
 const KEY_SHOWN: usize = 24;
 

@@ -38,11 +38,11 @@ impl FileCheck {
         }
     }
 
-    /// Of a file in no version, which the next open for writing deletes: no row is in it, so nothing about it is damage.
-    fn belongs_to_nothing(&mut self) {
+    /// Of a file that the next open for writing deletes: no row is in it, so nothing about it is damage.
+    fn left_over(&mut self, why: &str) {
         let first = self.damage.drain(..).next();
         let not_whole = first.map_or_else(String::new, |error| format!(", not whole: {}", error.message()));
-        self.note = Some(format!("in no version{not_whole}"));
+        self.note = Some(format!("{why}{not_whole}"));
     }
 
     /// Takes note of what a check found, naming file and, where it is not known, the file's start.
@@ -196,12 +196,17 @@ pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
         missing.take(current.clone(), &filename::current(dir));
     }
     // A MANIFEST that cannot be replayed is found damaged below; then files are checked each by itself.
-    let state = current.and_then(|path| directory::manifest_state(&path));
+    let state = current.clone().and_then(|path| directory::manifest_state(&path));
     let promised = state.as_ref().map(Promised::new).unwrap_or_default();
-    let is_left_over = |kind: &FileKind| match kind {
-        FileKind::Table(number) => state.is_ok() && !promised.tables.contains_key(number),
-        FileKind::Blob(number) => state.is_ok() && !promised.blobs.contains_key(number),
-        _ => false,
+    let left_over = |file: &DbFile| match file.kind {
+        _ if state.is_err() => None,
+        FileKind::Table(number) => (!promised.tables.contains_key(&number)).then_some("in no version"),
+        FileKind::Blob(number) => (!promised.blobs.contains_key(&number)).then_some("in no version"),
+        FileKind::Manifest(_) => current
+            .as_ref()
+            .is_ok_and(|path| *path != file.path)
+            .then_some("not in force"),
+        _ => None,
     };
     for file in &files {
         let mut check = match file.kind {
@@ -218,8 +223,8 @@ pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
             // Whoever has the database open needs it no longer.
             continue;
         }
-        if is_left_over(&file.kind) {
-            check.belongs_to_nothing();
+        if let Some(why) = left_over(file) {
+            check.left_over(why);
         }
         report.file(file, check)?;
     }

@@ -196,6 +196,25 @@ fn a_reader_that_has_seen_enough() {
 }
 
 #[test]
+fn files_a_crash_left_over_are_no_damage() {
+    let dir = copy("fv5_zstd");
+    fs::write(dir.path().join("000090.sst"), "half a tab").unwrap();
+    fs::write(dir.path().join("000091.blob"), "").unwrap();
+    fs::write(dir.path().join("MANIFEST-000092"), "half").unwrap();
+    fs::write(dir.path().join("000093.dbtmp"), "MANIF").unwrap();
+    let said = esker("verify", dir.path(), &[]).good();
+    for note in ["000090.sst", "000091.blob", "MANIFEST-000092"] {
+        let line = said.lines().find(|line| line.contains(note)).unwrap();
+        assert!(line.contains("not whole"), "{line}");
+    }
+    assert_same(
+        "rows",
+        &scan("fv5_zstd", dir.path()).good(),
+        &expected("fv5_zstd"),
+    );
+}
+
+#[test]
 fn damage_is_told_by_the_exit_status_when_nobody_listens() {
     let dir = copy("fv5_zstd");
     let path = dir.path().join("000042.sst");
