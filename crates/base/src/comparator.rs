@@ -234,7 +234,11 @@ mod tests {
             Ordering::Equal
         );
         let (bare, stamped) = (b"prefix".as_slice(), at(b"prefix", 7));
-        assert!(order.compare_without_timestamp(&order.stamped(bare), &stamped).is_eq());
+        assert!(
+            order
+                .compare_without_timestamp(&order.stamped(bare), &stamped)
+                .is_eq()
+        );
         assert_eq!(UserComparator::Bytewise.stamped(bare), bare);
         assert_eq!(
             order.compare(b"x", b"yy"),
