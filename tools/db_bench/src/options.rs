@@ -211,6 +211,41 @@ mod tests {
         }
     }
 
+    /// `docs/options.md` is read off the options; `REWRITE=1` writes it.
+    #[test]
+    fn options_are_documented() {
+        let mut text = String::from(
+            "# Options\n\nNames, units and defaults are RocksDB's where the text does not say otherwise. Each can stand in an OPTIONS file, \
+             and as a flag\nof `db_bench`, under its name. Options that are objects (comparators, caches, listeners) are documented in the \
+             code alone.\n\n| option | type | default | what it does |\n|---|---|---|---|\n",
+        );
+        for (name, kind, default, doc) in rows() {
+            let doc: Vec<&str> = doc
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .collect();
+            let default = if default.is_empty() {
+                String::new()
+            } else {
+                format!("`{default}`")
+            };
+            text.push_str(&format!(
+                "| `{name}` | {kind} | {default} | {} |\n",
+                doc.join(" ").replace('|', "\\|")
+            ));
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
+        if std::env::var_os("REWRITE").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            written == text,
+            "docs/options.md is not up to date: REWRITE=1 cargo test -p db_bench options_are_documented"
+        );
+    }
+
     #[test]
     fn no_option_is_a_flag_of_another_meaning() {
         // Flags of these names set the option of the same name, and more.
