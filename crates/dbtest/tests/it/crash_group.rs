@@ -168,12 +168,24 @@ fn a_failed_sync_is_acknowledged_to_nobody() {
         let fs = FaultFs::new(Arc::new(mem.clone()));
         let told = Told::default();
         let db = Db::open(&flavour().options(Arc::new(fs.clone())), DIR).unwrap();
-        let rule = Rule::new(Action::Fail(ErrorKind::Io))
-            .on([Op::Sync])
-            .path_ends_with(".log");
-        fs.add(rule.nth(rng.u64(..60)));
+        // Syncs take a while, so that others wait for them.
+        let syncs = Arc::new(AtomicU64::new(0));
+        let counted = syncs.clone();
+        let count = move |_: Op, _: &Path| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_micros(200));
+        };
+        let of_wals = |action| Rule::new(action).on([Op::Sync]).path_ends_with(".log");
+        fs.add(of_wals(Action::Call(Arc::new(count))));
+        let failing = rng.u64(..60);
+        fs.add(of_wals(Action::Fail(ErrorKind::Io)).nth(failing));
         let errors = write_all(&db, &told, 200);
         assert_eq!(errors.len(), WRITERS, "every writer is refused");
+        assert_eq!(
+            syncs.load(Ordering::SeqCst),
+            failing + 1,
+            "what failed was tried again"
+        );
         assert!(
             errors
                 .iter()
