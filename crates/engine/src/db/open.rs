@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, Result, UserComparator, env};
 use cache::{Cache, CacheOptions};
+use codec::compression::CompressionType;
 use manifest::{ManifestState, Replay, VersionEdit};
 use parking_lot::{Condvar, Mutex};
 use sst::BlockCache;
@@ -125,6 +126,9 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
             .iter()
             .chain(&options.bottommost_compression);
         for compression in compressions.chain([&options.compression]) {
+            if options.table.block_align && *compression != CompressionType::None {
+                return Err(Error::invalid_argument("Enable block_align, but compression enabled"));
+            }
             codec::compression::Compressor::new(*compression, &options.compression_opts, None)?;
         }
         Ok(())
@@ -139,7 +143,6 @@ fn check_options(options: &Options) -> Result<()> {
         .column_families
         .iter()
         .try_for_each(|(name, family)| check_family_options(name, family))?;
-    use codec::compression::CompressionType;
     if !matches!(
         options.wal_compression,
         CompressionType::None | CompressionType::Zstd

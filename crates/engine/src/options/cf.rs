@@ -35,8 +35,8 @@ option_table! {
         max_write_buffer_number: i32 = 2, range(2, i32::MAX), domain["2", "4"];
         /// Full memtables that a flush waits for and merges into one table. Default: 1.
         min_write_buffer_number_to_merge: i32 = 1, range(1, i32::MAX), domain["1", "2"];
-        /// Levels. Default: 7.
-        num_levels: i32 = 7, range(1, 64), domain["2", "4", "7"];
+        /// Levels, L0 included. Default: 7.
+        num_levels: i32 = 7, range(2, 64), domain["2", "4", "7"];
         /// L0 files that start a compaction. Default: 4.
         level0_file_num_compaction_trigger: i32 = 4, range(1, i32::MAX), domain["2", "4", "8"];
         /// L0 files that slow writes down. Default: 20.
