@@ -257,9 +257,15 @@ impl Session {
                 self.must_be_closed()?;
                 let counts =
                     std::mem::take(&mut *self.events.0.lock().unwrap_or_else(PoisonError::into_inner));
-                counts
-                    .iter()
-                    .for_each(|(word, count)| out.push_str(&format!("{word}: {count}\n")));
+                for (word, count) in counts {
+                    // How often a condition is told depends on which job ends first.
+                    let times = if word.contains("] writes ") {
+                        String::new()
+                    } else {
+                        format!(": {count}")
+                    };
+                    out.push_str(&format!("{word}{times}\n"));
+                }
                 Ok(())
             }
             "create_cf" => self.create_family(case),
