@@ -118,7 +118,8 @@ fn a_seek_finds_what_a_plain_search_finds() {
                     "{target:02x?}"
                 );
             }
-            assert!(index.memory_usage() >= index.len() * 32);
+            // Offset, size, end of the key and slot; keys and their prefixes may be empty.
+            assert!(index.memory_usage() >= index.len() * 24);
         }
     }
 }
