@@ -1,6 +1,6 @@
 //! The command line, as gflags reads it for RocksDB's db_bench: `--name=value`, `--name value`, `--name`, `--noname`.
 //!
-//! Each flag is one row of [`flags!`]: name, type, default, help. Names, defaults and meaning are RocksDB's; numbers also
+//! Each flag is one row of `flags!`: name, type, default, help. Names, defaults and meaning are RocksDB's; numbers also
 //! take `k`, `m`, `g` and `t`. What is no flag of ours may be an option of the engine, under the engine's name; what is
 //! a flag of RocksDB's with nothing behind it here is accepted at its default, and otherwise refused, or noted where it
 //! only tunes how RocksDB does things.

@@ -127,7 +127,9 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
             .chain(&options.bottommost_compression);
         for compression in compressions.chain([&options.compression]) {
             if options.table.block_align && *compression != CompressionType::None {
-                return Err(Error::invalid_argument("Enable block_align, but compression enabled"));
+                return Err(Error::invalid_argument(
+                    "Enable block_align, but compression enabled",
+                ));
             }
             codec::compression::Compressor::new(*compression, &options.compression_opts, None)?;
         }
