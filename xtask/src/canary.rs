@@ -83,6 +83,41 @@ pub const CANARIES: &[Canary] = &[
         wrong: "order.compare(&pair[0].largest, &pair[1].smallest) == Ordering::Less",
         test: &["-p", "esker-compact"],
     },
+    Canary {
+        name: "a flush leaves WALs unsynced that hold older rows of other families",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "if several_families {",
+        wrong: "if several_families && self.read_only {",
+        test: &["-p", "esker-dbtest", "crash"],
+    },
+    Canary {
+        name: "a sync that failed is tried again",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "if let Some(error) = &group.failed {",
+        wrong: "if let Some(error) = group.failed.as_ref().filter(|_| self.read_only) {",
+        test: &["-p", "esker-dbtest", "crash"],
+    },
+    Canary {
+        name: "WALs a dead process left stay unsynced",
+        file: "crates/engine/src/db/recover.rs",
+        right: "self.sync_wals(&wals)?;",
+        wrong: "",
+        test: &["-p", "esker-dbtest", "crash"],
+    },
+    Canary {
+        name: "recovery does not see that the end of a WAL is lost",
+        file: "crates/engine/src/db/recover.rs",
+        right: "Some(before) => replayed.next_seqno == Some(before.next_seqno),",
+        wrong: "Some(_) => true,",
+        test: &["-p", "esker", "recovery"],
+    },
+    Canary {
+        name: "recovery takes what lies behind a hole in a WAL",
+        file: "crates/engine/src/db/recover.rs",
+        right: "if mode == RecoveryMode::PointInTime && hole {",
+        wrong: "if mode == RecoveryMode::PointInTime && hole && self.read_only {",
+        test: &["-p", "esker", "recovery"],
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.
