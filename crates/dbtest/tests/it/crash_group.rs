@@ -117,7 +117,7 @@ fn power_lost_while_writers_share_syncs() {
     let mut rng = testkit::rng();
     let _watchdog = Watchdog::new(
         "power_lost_while_writers_share_syncs",
-        Duration::from_secs(60 + 60 * rounds()),
+        Duration::from_secs(240 + 60 * rounds()),
         String::new,
     );
     for _ in 0..6 * rounds() {
@@ -160,7 +160,7 @@ fn a_failed_sync_is_acknowledged_to_nobody() {
     let mut rng = testkit::rng();
     let _watchdog = Watchdog::new(
         "a_failed_sync_is_acknowledged_to_nobody",
-        Duration::from_secs(60 + 60 * rounds()),
+        Duration::from_secs(240 + 60 * rounds()),
         String::new,
     );
     for _ in 0..60 * rounds() {

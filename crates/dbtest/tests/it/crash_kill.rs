@@ -142,7 +142,7 @@ fn killed_at_any_moment() {
     let dir = tempfile::tempdir().unwrap();
     let _watchdog = Watchdog::new(
         "killed_at_any_moment",
-        Duration::from_secs(60 + 60 * rounds()),
+        Duration::from_secs(240 + 60 * rounds()),
         String::new,
     );
     for round in 0..12 * rounds() {
