@@ -588,8 +588,11 @@ impl Reader {
             if self.in_short_block() {
                 let bytes = rest.len();
                 self.position = self.block_end;
+                // Zeros claimed ahead and cut off: after power failed a log may end anywhere in them.
+                let unused = self.mode == RecoveryMode::PointInTime && rest.iter().all(|&byte| byte == 0);
                 return Ok(match bytes {
                     0 => Physical::EndOfFile,
+                    _ if unused => Physical::EndOfFile,
                     _ => Physical::Truncated {
                         bytes,
                         reason: "truncated header",
