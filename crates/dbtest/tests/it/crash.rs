@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::env::Rng;
 use dbtest::crash::{
@@ -20,6 +20,13 @@ use vfs::{Action, FaultFs, MemFs, Op, Rule};
 pub fn rounds() -> u64 {
     std::env::var("ESKER_CRASH_ROUNDS")
         .map_or(1, |text| text.parse().expect("ESKER_CRASH_ROUNDS is a number"))
+}
+
+/// The rounds of a test: so many times the usual number, but on a busy machine only the first and what fits into half a minute
+/// more.
+pub fn rounds_of(usual: u64) -> impl Iterator<Item = u64> {
+    let (start, time) = (Instant::now(), Duration::from_secs(30 * rounds()));
+    (0..usual * rounds()).take_while(move |round| *round == 0 || start.elapsed() < time)
 }
 
 /// A place to look at what a test was doing when it hung.
@@ -98,7 +105,7 @@ fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
 #[test]
 fn power_lost_at_every_operation() {
     let mut rng = testkit::rng();
-    for round in 0..6 * rounds() {
+    for round in rounds_of(6) {
         let flavour = if round == 0 {
             Flavour::plain()
         } else {
@@ -111,7 +118,7 @@ fn power_lost_at_every_operation() {
 #[test]
 fn process_killed_at_every_operation() {
     let mut rng = testkit::rng();
-    for round in 0..4 * rounds() {
+    for round in rounds_of(4) {
         let flavour = if round == 0 {
             Flavour::plain()
         } else {

@@ -12,7 +12,7 @@ use dbtest::crash::{
 use esker::{Db, Error, ErrorKind};
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
-use crate::crash::rounds;
+use crate::crash::rounds_of;
 
 /// Operations that change files.
 const CHANGES: [Op; 11] = [
@@ -212,7 +212,7 @@ fn a_change_that_fails() {
         Action::Fail(ErrorKind::NoSpace),
         Action::FailAfter(ErrorKind::NoSpace),
     ];
-    for _ in 0..4 * rounds() {
+    for _ in rounds_of(4) {
         each_fails_once(&CHANGES, &actions, 1);
     }
 }
@@ -220,7 +220,7 @@ fn a_change_that_fails() {
 #[test]
 fn a_read_that_fails() {
     let actions = [Action::Fail(ErrorKind::Io)];
-    for _ in 0..4 * rounds() {
+    for _ in rounds_of(4) {
         each_fails_once(&READS, &actions, 2);
     }
 }
@@ -228,7 +228,7 @@ fn a_read_that_fails() {
 #[test]
 fn a_disk_that_is_full() {
     let mut rng = testkit::rng();
-    for _ in 0..100 * rounds() {
+    for _ in rounds_of(100) {
         let flavour = Flavour::random(&mut rng);
         let steps = script(&mut rng, &flavour, 30);
         let bench = Bench::new(&flavour, &steps, "no storage space");
@@ -249,7 +249,7 @@ fn a_disk_that_is_full() {
 #[test]
 fn life_after_life() {
     let mut rng = testkit::rng();
-    for _ in 0..10 * rounds() {
+    for _ in rounds_of(10) {
         let wal_dir = rng.bool();
         let families = rng.usize(1..=3);
         let mut mem = MemFs::new();
