@@ -14,7 +14,7 @@ use manifest::{FileMetadata, Version};
 
 use crate::options::LeveledOptions;
 use crate::order;
-use crate::plan::{LevelFiles, Plan};
+use crate::plan::{CompactionReason, LevelFiles, Plan};
 
 pub mod leveled;
 pub mod range;
@@ -79,6 +79,9 @@ struct Job {
     smallest: Box<[u8]>,
     largest: Box<[u8]>,
     files: Vec<Arc<FileMetadata>>,
+    /// Files change their level out of turn: what another job put between the two levels meanwhile would be newer data
+    /// below older.
+    exclusive: bool,
 }
 
 impl Running {
@@ -108,13 +111,24 @@ impl Running {
             );
             file.set_being_compacted(true);
         }
-        self.add(
+        let id = self.add(
             Some(plan.start_level()),
             plan.output_level,
             &plan.smallest_user_key,
             &plan.largest_user_key,
             files,
-        )
+        );
+        if plan.reason == CompactionReason::RefitLevel
+            && let Some(job) = self.jobs.last_mut()
+        {
+            job.exclusive = true;
+        }
+        id
+    }
+
+    /// True while a job runs that must be the only one of its family.
+    pub fn is_exclusive(&self) -> bool {
+        self.jobs.iter().any(|job| job.exclusive)
     }
 
     /// Reserves the user keys from `smallest` to `largest`, both inclusive, of `level` for files that come from
@@ -140,6 +154,7 @@ impl Running {
             smallest: smallest.into(),
             largest: largest.into(),
             files,
+            exclusive: false,
         });
         id
     }

@@ -25,7 +25,7 @@ const MIN_FILES_FOR_INTRA_L0: usize = 4;
 /// Pure; with the result [`start`](super::Running::start)ed, the next call finds another one beside it. Cost: a pass
 /// over the metadata of all files, and a sort of those of the levels that are too large.
 pub fn pick_leveled(context: &PickContext<'_>) -> Option<Plan> {
-    if context.version.num_levels() < 2 {
+    if context.version.num_levels() < 2 || context.running.is_exclusive() {
         return None;
     }
     Picker::new(context).pick()

@@ -56,6 +56,9 @@ pub enum RangePick {
 
 /// The next compaction of a key range of one level, of at most `max_compaction_bytes` where that can be.
 pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> RangePick {
+    if context.running.is_exclusive() {
+        return RangePick::Conflict;
+    }
     let files = Files::of(context.version);
     let level = request.input_level;
     let output_level = match request.output {
@@ -442,13 +445,14 @@ fn refit(context: &PickContext<'_>, level: usize, target_level: Option<usize>) -
     } else {
         to..=level - 1
     };
-    if between.clone().any(|between| !version.files(between).is_empty()) {
+    if between.any(|between| !version.files(between).is_empty()) {
         return Err(Error::not_supported(
             "Levels between source and target are not empty for a move.",
         ));
     }
     let inputs = level_inputs(level, files.to_vec(), to, &[]);
-    if any_busy(files) || between.any(|between| conflicts(context, &inputs, between)) {
+    // It must be the only job, and stay so until it is installed.
+    if !context.running.is_empty() {
         return Ok(RangeStep::Wait);
     }
     Ok(RangeStep::Compact(Box::new(Plan::new(Parts {
