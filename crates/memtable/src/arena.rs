@@ -3,8 +3,8 @@
 //! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the tree, which
 //! searches walk, and one for entries, of which a search reads few. Kept apart, nodes are dense in cache lines and pages.
 //!
-//! Chunks start small and double up to the block size, so that the memtable of an idle column family costs next to nothing. Chunks of
-//! whole huge pages are asked for as such: pages of 4 KiB cost more to take and give back, one fault each, than to fill.
+//! Chunks start small and grow with what was taken before, so that the memtable of an idle column family costs next to nothing, and that at most a
+//! third of a memtable is unused. Chunks of whole huge pages are asked for as such: pages of 4 KiB cost more to take and give back, one fault each, than to fill.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
@@ -25,6 +25,8 @@ struct Chunk {
     /// Offset of the first byte not handed out; beyond `len` when the chunk is used up.
     used: AtomicUsize,
     len: usize,
+    /// Length of all chunks of the region up to this one.
+    total: usize,
 }
 
 const HEADER: usize = size_of::<Chunk>().next_multiple_of(NODE_ALIGN);
@@ -93,6 +95,9 @@ impl Arena {
 
     #[inline]
     fn allocate(&self, region: &Region, len: usize) -> NonNull<u8> {
+        if len > self.block_size / 4 {
+            return self.take_block(&mut self.blocks.lock(), len);
+        }
         self.cut(region.current.load(Ordering::Acquire), len)
             .unwrap_or_else(|| self.allocate_slow(region, len))
     }
@@ -114,23 +119,22 @@ impl Arena {
     #[cold]
     fn allocate_slow(&self, region: &Region, len: usize) -> NonNull<u8> {
         let mut blocks = self.blocks.lock();
-        if len > self.block_size / 4 {
-            return self.take_block(&mut blocks, len);
-        }
         let current = region.current.load(Ordering::Acquire);
         // Another thread may have brought a new chunk meanwhile.
         if let Some(piece) = self.cut(current, len) {
             return piece;
         }
         // SAFETY: as in `cut`.
-        let last = unsafe { current.as_ref() }.map_or(FIRST_CHUNK / 2, |header| header.len);
-        let size = (last * 2)
+        let total = unsafe { current.as_ref() }.map_or(0, |header| header.total);
+        let grown = 1 << (total / 2).checked_ilog2().unwrap_or(0);
+        let size = grown
             .max((HEADER + len).next_multiple_of(NODE_ALIGN))
-            .min(self.block_size);
+            .clamp(FIRST_CHUNK, self.block_size);
         let chunk = self.take_block(&mut blocks, size).cast::<Chunk>();
         let header = Chunk {
             used: AtomicUsize::new(HEADER + len),
             len: size,
+            total: total + size,
         };
         // SAFETY: the block is ours alone until it is published below, aligned, and at least `HEADER + len` long: `len` is at most a quarter
         // of the block size, and a header fits the rest.

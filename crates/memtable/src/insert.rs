@@ -53,6 +53,23 @@ enum Added {
     Closed(Order, usize),
 }
 
+/// A new right neighbour.
+#[derive(Clone, Copy)]
+enum Next {
+    /// The upper half of the node before it, which is to be replaced by its lower half.
+    Half(*const Node),
+    /// Something that is in no other node.
+    Other(*const Node),
+}
+
+impl Next {
+    fn node(self) -> *const Node {
+        match self {
+            Next::Half(node) | Next::Other(node) => node,
+        }
+    }
+}
+
 /// What is to be added: copied into the arena only once it is known to be new.
 struct New<'a> {
     target: Target<'a>,
@@ -235,9 +252,8 @@ impl Tree {
             if position == SLOTS && order.ascends_to(position) {
                 let entry = self.copied(new);
                 let next = self.new_node(0, &Content::entry(entry), entry, path.fence);
-                return self
-                    .link_behind(path, path.len, leaf, path.fence, next)
-                    .then_some(next);
+                let linked = self.link_behind(path, path.len, leaf, path.fence, Next::Other(next));
+                return linked.then_some(next);
             }
             let runs = order.ascends_to(position) || order.descends_to(position);
             let half = match runs && position < SLOTS {
@@ -246,7 +262,7 @@ impl Tree {
             };
             let upper = Node::content(leaf, order, half, SLOTS);
             let upper = self.new_node(0, &upper, upper.keys[0], path.fence);
-            if self.link_behind(path, path.len, leaf, path.fence, upper) {
+            if self.link_behind(path, path.len, leaf, path.fence, Next::Half(upper)) {
                 self.finish_split(path, path.len, leaf, order, half);
             }
             None
@@ -303,12 +319,12 @@ impl Tree {
         depth: usize,
         node: *const Node,
         fence: *const Entry,
-        next: *const Node,
+        next: Next,
     ) -> bool {
         // SAFETY: the caller's promise; nodes on the path are of this tree.
         unsafe {
             let Some(parent_depth) = depth.checked_sub(1) else {
-                let children = Content::children(&[node, next]);
+                let children = Content::children(&[node, next.node()]);
                 let root = self.new_node((*node).level() + 1, &children, ptr::null(), ptr::null());
                 let exchanged = self.root.compare_exchange(
                     node.cast_mut(),
@@ -335,9 +351,9 @@ impl Tree {
                 if order.is_closed() {
                     return self.split_inner(path, parent_depth, order, Some((behind, next)));
                 }
-                match (*parent).claim(order, next.cast()) {
+                match (*parent).claim(order, next.node().cast()) {
                     Ok(()) => {
-                        Node::publish(parent, &self.rule, order, behind, (*next).low);
+                        Node::publish(parent, &self.rule, order, behind, (*next.node()).low);
                         return true;
                     }
                     Err(other) => {
@@ -364,7 +380,7 @@ impl Tree {
         path: &Path,
         depth: usize,
         order: Order,
-        child: Option<(usize, *const Node)>,
+        child: Option<(usize, Next)>,
     ) -> bool {
         let (node, fence) = path.inner[depth];
         // SAFETY: the caller's promise.
@@ -374,18 +390,20 @@ impl Tree {
                 self.finish_split(path, depth, node, order, half);
                 return false;
             }
-            if let Some((SLOTS, child)) = child
+            // Not for halves: the other half would be put into this node, where no change of the order warns who comes from a parent loaded
+            // before its new neighbour was there.
+            if let Some((SLOTS, Next::Other(child))) = child
                 && order.ascends_to(SLOTS)
             {
                 let content = Content::children(&[child]);
                 let next = self.new_node((*node).level(), &content, (*child).low, fence);
-                return self.link_behind(path, depth, node, fence, next);
+                return self.link_behind(path, depth, node, fence, Next::Other(next));
             }
             (*node).freeze();
             let half = SLOTS / 2;
             let upper = Node::content(node, order, half, SLOTS);
             let upper = self.new_node((*node).level(), &upper, upper.keys[0], fence);
-            if self.link_behind(path, depth, node, fence, upper) {
+            if self.link_behind(path, depth, node, fence, Next::Half(upper)) {
                 self.finish_split(path, depth, node, order, half);
             }
             false

@@ -215,6 +215,10 @@ fn descending_keys_from_two_threads() {
 const CLOSED_ROOT: [u8; 9] = [11, 62, 65, 84, 87, 33, 12, 47, 63];
 /// The same with three closed leaves.
 const CLOSED_LEAVES: [u8; 12] = [13, 10, 12, 23, 45, 37, 87, 81, 31, 64, 19, 50];
+/// One leaf more closes the root; all leaves are closed.
+const ALMOST_CLOSED: [u8; 10] = [10, 12, 44, 15, 55, 19, 76, 34, 22, 71];
+/// Filled in ascending order: a closed root over closed leaves.
+const ASCENDING: [u8; 16] = [0, 6, 12, 18, 24, 30, 36, 42, 48, 54, 60, 66, 72, 78, 84, 90];
 /// Three levels; the first inner node and some leaves have their upper halves in a neighbour already.
 const HALF_SPLIT: [u8; 14] = [50, 10, 60, 20, 70, 80, 30, 40, 90, 25, 57, 54, 22, 53];
 
@@ -224,6 +228,8 @@ fn the_shapes_are_what_the_names_say() {
         for (keys, shape) in [
             (&CLOSED_ROOT[..], "[2 4! 2 1]!"),
             (&CLOSED_LEAVES, "[4! 4! 4! 2]!"),
+            (&ALMOST_CLOSED, "[4! 4! 4!]"),
+            (&ASCENDING, "[4! 4! 4! 4!]!"),
             (&HALF_SPLIT, "[[4! 2 4! 1]! [2 3 2 1]!]"),
         ] {
             assert_eq!(Fixture::new(keys).tree.shape(), shape);
@@ -239,6 +245,11 @@ fn a_closed_inner_node_is_split_by_two_threads() {
 #[test]
 fn a_closed_inner_node_is_split_in_two_places() {
     two_writers(2, &CLOSED_LEAVES, &[11], &[30]);
+}
+
+#[test]
+fn an_inner_node_is_closed_and_split_under_a_writer() {
+    two_writers(2, &ALMOST_CLOSED, &[20, 60], &[50]);
 }
 
 #[test]
@@ -259,6 +270,14 @@ fn readers_of_an_inner_node_being_split() {
     for look in [Look::Get, Look::Forwards, Look::Backwards] {
         writer_and_reader(4, &CLOSED_ROOT, &[50], look);
         writer_and_reader(4, &HALF_SPLIT, &[21], look);
+    }
+}
+
+#[test]
+fn readers_of_the_last_leaf_under_a_closed_root() {
+    for look in [Look::Get, Look::Forwards, Look::Backwards] {
+        writer_and_reader(3, &ASCENDING, &[81], look);
+        writer_and_reader(3, &ASCENDING, &[95], look);
     }
 }
 

@@ -369,7 +369,8 @@ impl Node {
                 Ordering::Acquire,
             )
             .map(drop)
-            .map_err(<*mut u8>::cast_const)
+            // Since `order` was loaded the node may have been closed and frozen.
+            .map_err(|other| untagged(other).cast())
     }
 
     /// Makes what was claimed under `order` live at `position`; `key` is its first key. Anyone may do it, and more than once.

@@ -119,9 +119,12 @@ fn memory_is_what_was_taken_and_small_tables_take_little() {
         (written..written * 5 / 4 + (4 << 20)).contains(&usage),
         "{usage} for {written}"
     );
-    // One too large for a chunk takes just what it needs.
+    // One too large for a chunk takes just what it needs, and leaves the chunk to others.
     table.add(MAX_SEQNO, Kind::Value, b"large", &vec![1; 5 << 20]);
     assert_eq!(table.memory_usage(), usage + (5 << 20) + (8 + 5 + 8 + 3));
+    let usage = table.memory_usage();
+    table.add(MAX_SEQNO - 1, Kind::Value, b"small", b"");
+    assert_eq!(table.memory_usage(), usage);
 }
 
 #[test]

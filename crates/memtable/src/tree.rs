@@ -34,11 +34,13 @@
 //!
 //! # What readers rely on
 //!
-//! * A node's range begins at `low`, and whatever is in range and was ever added below the node is found through it, until its replacement is
-//!   in the parent. So a descent, however slow, ends in a leaf that has everything added to its part of the range before the descent began.
-//! * The range's end, `fence`, is the next key in the parent, or where the child is the last the parent's own fence. The fence is the key
-//!   of an entry, and that entry is the next one after the leaf's. So a walk that has reached the end of a leaf, or in a closed leaf the fence,
-//!   goes on by a descent to the fence.
+//! * A node's range begins at `low`. It ends at the `fence`: the next key in the parent, or where the child is the last, the parent's own fence. The fence is
+//!   the key of an entry, and that entry is the next one after the leaf's. So a walk that has reached the end of a leaf, or in a closed leaf the
+//!   fence, goes on by a descent to the fence.
+//! * Who reaches a node finds in it, or below it, all of its range that was added before the descent began. Nodes that were replaced still have
+//!   what they had, and nothing was added to their range before they were. A lower half has less than the node it replaced, so nobody may
+//!   come to it with a fence beyond its end: the order of its parent is loaded again after the pointer to it, and if the upper half is in a neighbour of
+//!   the parent, then the parent is itself a copy that ends there.
 //! * A leaf that is not closed is the current one for its range, wherever the pointer to it was found.
 
 use std::cmp;
