@@ -420,6 +420,70 @@ fn readers_see_all_that_was_added_before_they_looked() {
 }
 
 #[test]
+fn each_thread_finds_what_it_added_whatever_the_others_do() {
+    const THREADS: u64 = 3;
+    const EACH: u64 = 4_000;
+    let seed = testkit::rng().seed();
+    let ascending = |thread, i| i * THREADS + thread;
+    let patterns: [&(dyn Fn(&mut TestRng, u64, u64) -> u64 + Sync); 4] = [
+        &|rng, _, _| rng.u64(..),
+        &|rng, _, _| rng.u64(0..500),
+        &|_, thread, i| ascending(thread, i),
+        &|_, thread, i| u64::MAX - ascending(thread, i),
+    ];
+    for pattern in patterns {
+        let table = bytewise();
+        let last_seqno = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                let (table, last_seqno) = (&table, &last_seqno);
+                scope.spawn(move || {
+                    let mut rng = TestRng::with_seed(seed ^ number);
+                    let mut cursor = table.cursor();
+                    let mut mine = Vec::new();
+                    for i in 0..EACH {
+                        let key = pattern(&mut rng, number, i).to_be_bytes();
+                        let seqno = last_seqno.fetch_add(1, Ordering::Relaxed) + 1;
+                        assert!(table.add(seqno, Kind::Value, &key, &seqno.to_le_bytes()));
+                        mine.push((key, seqno));
+                        let (key, seqno) = mine[rng.usize(mine.len().saturating_sub(20)..mine.len())];
+                        let newest = versions(table, &key, seqno).swap_remove(0);
+                        assert_eq!(newest, (seqno, Kind::Value, seqno.to_le_bytes().to_vec()));
+                        if i % 32 == 0 {
+                            let target = encode(&key, seqno, Kind::Value);
+                            cursor.seek(&target);
+                            assert_eq!(cursor.key(), target);
+                            cursor.seek_for_prev(&target);
+                            assert_eq!(cursor.key(), target);
+                        }
+                    }
+                    let mut expected: Vec<_> = mine
+                        .iter()
+                        .map(|(key, seqno)| encode(key, *seqno, Kind::Value))
+                        .collect();
+                    expected.sort_by(|a, b| table.comparator().compare(a, b));
+                    let mut left = expected.iter().peekable();
+                    cursor.seek_to_first();
+                    while cursor.valid() {
+                        left.next_if(|key| **key == cursor.key());
+                        cursor.next();
+                    }
+                    assert_eq!(left.next(), None);
+                    let mut left = expected.iter().rev().peekable();
+                    cursor.seek_to_last();
+                    while cursor.valid() {
+                        left.next_if(|key| **key == cursor.key());
+                        cursor.prev();
+                    }
+                    assert_eq!(left.next(), None);
+                });
+            }
+        });
+        assert_eq!(table.num_entries(), THREADS * EACH);
+    }
+}
+
+#[test]
 fn of_two_threads_adding_one_entry_one_succeeds() {
     const KEYS: u64 = 4_096;
     let table = bytewise();
