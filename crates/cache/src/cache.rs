@@ -15,7 +15,8 @@ pub use crate::lru::Stats;
 
 /// A sharded LRU cache of values of type `V`.
 ///
-/// Values are shared, never copied: a [`Guard`] or [`Handle`] pins one, and it stays where it is, unchanged, until the last pin is gone.
+/// Values are shared, never copied: a [`Guard`] or [`Handle`] pins one, and it stays where it is, unchanged, until
+/// the last pin is gone.
 pub struct Cache<V> {
     shards: Box<[Shard<V>]>,
     shard_bits: u32,
@@ -24,16 +25,16 @@ pub struct Cache<V> {
     last_id: AtomicU64,
 }
 
-// SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between them by pins; everything else
-// inside is atomics, or guarded by the shards' locks.
+// SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between them by
+// pins; everything else inside is atomics, or guarded by the shards' locks.
 unsafe impl<V: Send + Sync> Send for Cache<V> {}
 // SAFETY: as above.
 unsafe impl<V: Send + Sync> Sync for Cache<V> {}
 
 /// Remembers where a value sat in a [`Cache`], in one word. Empty by default.
 ///
-/// It belongs to the one cache its handles come from; it keeps nothing alive, and may be stale at any time. A slot says nothing
-/// about keys: it names whatever it was last stored from, which is its owner's to know.
+/// It belongs to the one cache its handles come from; it keeps nothing alive, and may be stale at any time. A slot
+/// says nothing about keys: it names whatever it was last stored from, which is its owner's to know.
 #[derive(Default)]
 pub struct Slot(AtomicU64);
 
@@ -106,8 +107,9 @@ impl<V> Cache<V> {
         })
     }
 
-    /// Bytes the cache spends on an entry: its frame with the value itself (not what the value points to), its links, and its part of
-    /// the hash table. Added to every charge under [`MetadataChargePolicy::FullChargeCacheMetadata`].
+    /// Bytes the cache spends on an entry: its frame with the value itself (not what the value points to), its
+    /// links, and its part of the hash table. Added to every charge under
+    /// [`MetadataChargePolicy::FullChargeCacheMetadata`].
     pub const METADATA_CHARGE: usize =
         size_of::<Frame<V>>() + size_of::<crate::lru::Entry>() + size_of::<u32>();
 
@@ -116,8 +118,8 @@ impl<V> Cache<V> {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The value `slot` remembers, if it is still here. Takes no lock and allocates nothing: one `fetch_add`, and one store more
-    /// on the first hit after insertion or after eviction passed by.
+    /// The value `slot` remembers, if it is still here. Takes no lock and allocates nothing: one `fetch_add`, and
+    /// one store more on the first hit after insertion or after eviction passed by.
     #[inline]
     pub fn get(&self, slot: &Slot) -> Option<Guard<'_, V>> {
         let word = slot.0.load(Ordering::Relaxed);
@@ -151,14 +153,14 @@ impl<V> Cache<V> {
         Some(self.handle(shard, index, frame))
     }
 
-    /// Adds `value` in the place of any other of the same key. `charge` is the memory it stands for, in bytes, without what
-    /// [`METADATA_CHARGE`](Self::METADATA_CHARGE) counts.
+    /// Adds `value` in the place of any other of the same key. `charge` is the memory it stands for, in bytes,
+    /// without what [`METADATA_CHARGE`](Self::METADATA_CHARGE) counts.
     ///
     /// Takes the shard's lock, evicts what must go, and drops it after the lock is free.
     ///
     /// # Errors
-    /// The value comes back if it does not fit beside what is pinned and `strict_capacity_limit` is set, or if the shard cannot name more frames
-    /// and all are pinned.
+    /// The value comes back if it does not fit beside what is pinned and `strict_capacity_limit` is set, or if the
+    /// shard cannot name more frames and all are pinned.
     pub fn insert(
         self: &Arc<Self>,
         key: CacheKey,
@@ -173,8 +175,8 @@ impl<V> Cache<V> {
         Ok(self.handle(shard, index, frame))
     }
 
-    /// Takes `key` out of the table: neither lookups nor slots find it any more. Its value goes at once, or with its last pin.
-    /// True if it was there. Takes the shard's lock.
+    /// Takes `key` out of the table: neither lookups nor slots find it any more. Its value goes at once, or with
+    /// its last pin. True if it was there. Takes the shard's lock.
     pub fn erase(&self, key: CacheKey) -> bool {
         let hash = key.hash();
         self.shards[self.shard_of_hash(hash)].erase(key, hash)
@@ -190,8 +192,8 @@ impl<V> Cache<V> {
         self.shards.iter().map(|shard| shard.lock().usage).sum()
     }
 
-    /// Sum of the charges of the entries pinned right now, in bytes. Looks at every frame, under each shard's lock in turn: for reports,
-    /// not for hot paths.
+    /// Sum of the charges of the entries pinned right now, in bytes. Looks at every frame, under each shard's lock
+    /// in turn: for reports, not for hot paths.
     pub fn pinned_usage(&self) -> usize {
         self.shards.iter().map(Shard::pinned_usage).sum()
     }

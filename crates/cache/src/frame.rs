@@ -16,9 +16,10 @@
 //! Readers with stale slots add and subtract one at any time, on empty frames too. So the word is never stored to,
 //! only changed by arithmetic or compare-and-swap, and a count above zero on an empty frame means nothing.
 //!
-//! Memory order: the value is written before the `fetch_add` (Release) that fills, and read after a pin (Acquire) that saw it.
-//! An unpin is Release and the CAS that empties is Acquire, so every reader is done before the value is moved out. All in
-//! between are read-modify-writes of the same word, which keep those release sequences unbroken.
+//! Memory order: the value is written before the `fetch_add` (Release) that fills, and read after a pin (Acquire)
+//! that saw it. An unpin is Release and the CAS that empties is Acquire, so every reader is done before the value
+//! is moved out. All in between are read-modify-writes of the same word, which keep those release sequences
+//! unbroken.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -86,8 +87,8 @@ impl<V> Frame<V> {
         State(self.state.load(Ordering::Acquire))
     }
 
-    /// Pins the value of `generation` if it is here and in the table.
-    /// On `Err` the pin was taken back; `Err(Some(generation))` asks the caller to settle that generation as the last unpin of it.
+    /// Pins the value of `generation` if it is here and in the table. On `Err` the pin was taken back;
+    /// `Err(Some(generation))` asks the caller to settle that generation as the last unpin of it.
     #[inline]
     pub(crate) fn pin_generation(&self, generation: u32) -> Result<(), Option<u32>> {
         let before = self.state.fetch_add(PIN, Ordering::Acquire);
@@ -127,7 +128,8 @@ impl<V> Frame<V> {
     /// The caller holds a pin on the value for as long as it uses the reference.
     #[inline]
     pub(crate) unsafe fn value(&self) -> &V {
-        // SAFETY: a pinned frame is filled, so the value is initialised, and nobody writes it before the last pin is gone.
+        // SAFETY: a pinned frame is filled, so the value is initialised, and nobody writes it before the last pin
+        // is gone.
         self.value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 
@@ -136,7 +138,8 @@ impl<V> Frame<V> {
     /// # Safety
     /// The caller holds the shard's lock, and the frame is empty and on no list.
     pub(crate) unsafe fn fill(&self, value: V, parked: bool) {
-        // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock keeps out other writers.
+        // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock keeps out
+        // other writers.
         self.value.with_mut(|cell| unsafe { (*cell).write(value) });
         let flags = VISIBLE | if parked { PARKED } else { 0 };
         self.state
@@ -150,8 +153,8 @@ impl<V> Frame<V> {
         self.state
             .compare_exchange(seen.0, seen.0 & GENERATION, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
-        // SAFETY: the word was filled and without pins, and is empty now: no pin on this value exists or can come to exist, so it
-        // is initialised and this is its only reader. It counts as uninitialised from here on.
+        // SAFETY: the word was filled and without pins, and is empty now: no pin on this value exists or can come
+        // to exist, so it is initialised and this is its only reader. It counts as uninitialised from here on.
         Some(self.value.with(|value| unsafe { (*value).assume_init_read() }))
     }
 
@@ -189,8 +192,8 @@ impl<V> Frame<V> {
 const FIRST_CHUNK_BITS: u32 = if cfg!(loom) { 1 } else { 6 };
 const CHUNKS: usize = (32 - FIRST_CHUNK_BITS) as usize;
 
-/// The frames of a shard, in chunks that double: chunk `k` has `64 << k` frames. A frame never moves, and is found by its index without
-/// a lock. Memory of a large chunk is taken from the system as its frames come into use.
+/// The frames of a shard, in chunks that double: chunk `k` has `64 << k` frames. A frame never moves, and is found
+/// by its index without a lock. Memory of a large chunk is taken from the system as its frames come into use.
 pub(crate) struct Slab<V> {
     chunks: [AtomicPtr<Frame<V>>; CHUNKS],
 }
@@ -227,7 +230,8 @@ impl<V> Slab<V> {
         Some(unsafe { &*frames.add(place) })
     }
 
-    /// Makes sure that the frame at `index` exists; false if no frame can have that index. The caller holds the shard's lock.
+    /// Makes sure that the frame at `index` exists; false if no frame can have that index. The caller holds the
+    /// shard's lock.
     pub(crate) fn ensure(&self, index: u32) -> bool {
         let (chunk, _) = locate(index);
         let Some(slot) = self.chunks.get(chunk) else {

@@ -10,13 +10,13 @@
 //!
 //! # Frames
 //!
-//! A value lives in a frame. Frames are never given back to the allocator while the cache lives, so a slot may
-//! look at its frame at any time, however stale it is. Each frame has one state word (see `frame`): a generation, which
-//! counts the values the frame has held, three flags, and the number of pins. A slot names frame and generation. Pinning
-//! adds one and looks at what was there before: if the generation is the slot's and the value is in the table, the
-//! value can no longer go away, for eviction succeeds only by a compare-and-swap from a word without pins; otherwise the pin is
-//! taken back and the slot has missed. A frame whose generation is used up is never filled again, so an old slot
-//! cannot come to name a newer value, however long it waits.
+//! A value lives in a frame. Frames are never given back to the allocator while the cache lives, so a slot may look
+//! at its frame at any time, however stale it is. Each frame has one state word (see `frame`): a generation, which
+//! counts the values the frame has held, three flags, and the number of pins. A slot names frame and generation.
+//! Pinning adds one and looks at what was there before: if the generation is the slot's and the value is in the
+//! table, the value can no longer go away, for eviction succeeds only by a compare-and-swap from a word without
+//! pins; otherwise the pin is taken back and the slot has missed. A frame whose generation is used up is never
+//! filled again, so an old slot cannot come to name a newer value, however long it waits.
 //!
 //! # The states of an entry
 //!
@@ -26,21 +26,22 @@
 //! | referenced, in the table | parked: eviction met it pinned and took it off the list | 1 | 1 |
 //! | referenced, erased from the table | erased | 0 | 1 |
 //!
-//! Whoever takes back the last pin of a parked or erased entry sees `PARKED` in the same word, takes the shard's lock and puts the
-//! entry back on its list, or frees it if it is erased or the shard is over its capacity. So the lists hold at most as
-//! many pinned entries as were pinned since eviction last passed by, and eviction never walks over the same pinned entry twice.
+//! Whoever takes back the last pin of a parked or erased entry sees `PARKED` in the same word, takes the shard's
+//! lock and puts the entry back on its list, or frees it if it is erased or the shard is over its capacity. So the
+//! lists hold at most as many pinned entries as were pinned since eviction last passed by, and eviction never walks
+//! over the same pinned entry twice.
 //!
 //! # Order of eviction
 //!
-//! As in RocksDB: three pools (high, low and bottom priority) in one order, insertion at the head of the pool
-//! that the priority names, what overflows a pool moves to the head of the next lower one, victims come from the tail of the
-//! lowest. A [`lookup`](Cache::lookup) moves its entry at once. A hit through a slot sets one bit, and eviction gives
-//! an entry with that bit a second chance: clears it and moves the entry as a lookup would have.
+//! As in RocksDB: three pools (high, low and bottom priority) in one order, insertion at the head of the pool that
+//! the priority names, what overflows a pool moves to the head of the next lower one, victims come from the tail of
+//! the lowest. A [`lookup`](Cache::lookup) moves its entry at once. A hit through a slot sets one bit, and eviction
+//! gives an entry with that bit a second chance: clears it and moves the entry as a lookup would have.
 //!
 //! # Accounting
 //!
-//! [`Cache::usage`] is the sum of the charges of all entries that hold memory, erased ones that are still pinned among them;
-//! it exceeds the capacity only by what is pinned. Values are dropped outside the lock.
+//! [`Cache::usage`] is the sum of the charges of all entries that hold memory, erased ones that are still pinned
+//! among them; it exceeds the capacity only by what is pinned. Values are dropped outside the lock.
 
 mod cache;
 mod frame;

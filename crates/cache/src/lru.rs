@@ -1,6 +1,7 @@
 //! What a shard's lock guards: the hash table, the LRU lists of the three pools, the free frames, and the sums.
 //!
-//! All of it is indices into one vector of entries, parallel to the frames, so that walking a chain or a list touches no frame.
+//! All of it is indices into one vector of entries, parallel to the frames, so that walking a chain or a list
+//! touches no frame.
 
 use crate::options::{CacheKey, Priority};
 
@@ -58,7 +59,8 @@ struct List {
 /// Counts since the cache was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Lookups that found their key. Hits through slots are not counted here: a shared counter would cost more than the hit.
+    /// Lookups that found their key. Hits through slots are not counted here: a shared counter would cost more than
+    /// the hit.
     pub hits: u64,
     /// Lookups that did not.
     pub misses: u64,
@@ -166,7 +168,8 @@ impl Lru {
         self.free = index;
     }
 
-    /// Makes `entry` the content of the frame at `index`: one from [`pop_free`](Self::pop_free), or the next never used.
+    /// Makes `entry` the content of the frame at `index`: one from [`pop_free`](Self::pop_free), or the next never
+    /// used.
     pub(crate) fn fill(&mut self, index: u32, entry: Entry) {
         if index as usize == self.entries.len() {
             self.entries.push(entry);

@@ -1,6 +1,7 @@
 //! What a cache is made with.
 
-/// Names a block: the identity of its file within the cache, from [`Cache::new_id`](crate::Cache::new_id), and its offset.
+/// Names a block: the identity of its file within the cache, from [`Cache::new_id`](crate::Cache::new_id), and its
+/// offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     /// The file.
@@ -10,7 +11,8 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    /// Folds a 128-bit product: every bit of the key reaches the high bits (which choose the shard) and the low (the bucket).
+    /// Folds a 128-bit product: every bit of the key reaches the high bits (which choose the shard) and the low
+    /// (the bucket).
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         let product =
@@ -46,10 +48,11 @@ pub enum MetadataChargePolicy {
 pub struct CacheOptions {
     /// Sum of the charges it may hold, in bytes. Default 32 MiB.
     pub capacity: usize,
-    /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default, takes as many as leave each
-    /// 512 KiB or more, at most 64. Above 16 it counts as 16.
+    /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default, takes as
+    /// many as leave each 512 KiB or more, at most 64. Above 16 it counts as 16.
     pub num_shard_bits: i32,
-    /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default false: capacity is exceeded.
+    /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default false:
+    /// capacity is exceeded.
     pub strict_capacity_limit: bool,
     /// Part of the capacity, 0 to 1, kept for entries of high priority and those hit since insertion. Default 0.5.
     pub high_pri_pool_ratio: f64,

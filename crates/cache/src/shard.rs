@@ -10,7 +10,8 @@ use crate::sync::{Mutex, MutexGuard};
 /// the whole list under the lock would only stall the others.
 const MAX_SECOND_CHANCES: u32 = 64;
 
-/// A frame whose generation reaches this is not filled again: the next would come round to generations that old slots name.
+/// A frame whose generation reaches this is not filled again: the next would come round to generations that old
+/// slots name.
 const LAST_GENERATION: u32 = u32::MAX;
 
 /// The frames are read without the lock, so they do not share a line with it.
@@ -105,7 +106,8 @@ impl<V> Shard<V> {
             lru.list(index);
         }
         let frame = self.known_frame(index);
-        // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list of filled ones.
+        // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list of
+        // filled ones.
         unsafe { frame.fill(value, parked) };
         Ok((index, frame))
     }
@@ -214,8 +216,8 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Evicts until `charge` fits or nothing is left that may go. What is pinned is parked on the way, so afterwards either it fits
-    /// or every entry is parked.
+    /// Evicts until `charge` fits or nothing is left that may go. What is pinned is parked on the way, so
+    /// afterwards either it fits or every entry is parked.
     fn make_room(&self, lru: &mut Lru, charge: usize, evicted: &mut Evicted<V>) {
         let mut second_chances = MAX_SECOND_CHANCES;
         while lru.usage.saturating_add(charge) > lru.capacity

@@ -1,4 +1,5 @@
-//! Atomics, cells and locks, from the standard library and parking_lot, or from loom where it checks every interleaving.
+//! Atomics, cells and locks, from the standard library and parking_lot, or from loom where it checks every
+//! interleaving.
 
 #[cfg(not(loom))]
 pub(crate) use self::real::*;

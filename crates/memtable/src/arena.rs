@@ -1,10 +1,12 @@
 //! Memory that is handed out piece by piece from any thread and given back all at once.
 //!
-//! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the tree, which
-//! searches walk, and one for entries, of which a search reads few. Kept apart, nodes are dense in cache lines and pages.
+//! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the
+//! tree, which searches walk, and one for entries, of which a search reads few. Kept apart, nodes are dense in
+//! cache lines and pages.
 //!
-//! Chunks start small and grow with what was taken before, so that the memtable of an idle column family costs next to nothing, and that at most a
-//! third of a memtable is unused. Chunks of whole huge pages are asked for as such: pages of 4 KiB cost more to take and give back, one fault each, than to fill.
+//! Chunks start small and grow with what was taken before, so that the memtable of an idle column family costs next
+//! to nothing, and that at most a third of a memtable is unused. Chunks of whole huge pages are asked for as such:
+//! pages of 4 KiB cost more to take and give back, one fault each, than to fill.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
@@ -54,8 +56,8 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Takes chunks of up to `block_size` bytes, and pieces larger than a quarter of it on their own. With `huge_pages` a block size that is at least half a
-    /// huge page counts as the next multiple of one.
+    /// Takes chunks of up to `block_size` bytes, and pieces larger than a quarter of it on their own. With
+    /// `huge_pages` a block size that is at least half a huge page counts as the next multiple of one.
     pub(crate) fn new(block_size: usize, huge_pages: bool) -> Arena {
         let block_size = match huge_pages && block_size >= HUGE_PAGE / 2 {
             true => block_size.next_multiple_of(HUGE_PAGE),
@@ -108,7 +110,8 @@ impl Arena {
         // SAFETY: chunks are published with Release after their header was written, and live as long as the arena.
         let header = unsafe { chunk.as_ref() }?;
         let offset = header.used.fetch_add(len, Ordering::Relaxed);
-        // `used` cannot wrap: who found too little room takes a new chunk, so it exceeds `len` by at most a piece a thread.
+        // `used` cannot wrap: who found too little room takes a new chunk, so it exceeds `len` by at most a piece a
+        // thread.
         if offset + len > header.len {
             return None;
         }
@@ -136,8 +139,8 @@ impl Arena {
             len: size,
             total: total + size,
         };
-        // SAFETY: the block is ours alone until it is published below, aligned, and at least `HEADER + len` long: `len` is at most a quarter
-        // of the block size, and a header fits the rest.
+        // SAFETY: the block is ours alone until it is published below, aligned, and at least `HEADER + len` long:
+        // `len` is at most a quarter of the block size, and a header fits the rest.
         unsafe { chunk.write(header) };
         region.current.store(chunk.as_ptr(), Ordering::Release);
         // SAFETY: within the chunk.

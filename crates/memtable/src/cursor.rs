@@ -13,7 +13,8 @@ use crate::tree::{Place, found};
 /// Entries ahead that a walk asks for.
 const AHEAD: usize = 4;
 
-/// Walks the entries of a memtable, which it keeps alive. Entries added while it lives may appear where they belong, or not.
+/// Walks the entries of a memtable, which it keeps alive. Entries added while it lives may appear where they
+/// belong, or not.
 pub struct MemtableCursor {
     table: Arc<Memtable>,
     /// Of `table`.

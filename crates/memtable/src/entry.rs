@@ -35,7 +35,8 @@ impl Entry {
         let entry = arena
             .allocate_entry(size_of::<Entry>() + user_key.len() + TRAILER_LEN + value.len())
             .cast::<Entry>();
-        // SAFETY: the block is ours alone, aligned for the lengths, and as long as the parts written one behind the other.
+        // SAFETY: the block is ours alone, aligned for the lengths, and as long as the parts written one behind the
+        // other.
         unsafe {
             entry.write(lengths);
             let key = entry.add(1).cast::<u8>().as_ptr();

@@ -229,8 +229,8 @@ impl Tree {
         new.entry
     }
 
-    /// Makes room where a closed leaf is in the way: afterwards a new descent finds another leaf, or another thread's work. `Some(leaf)`
-    /// if the new entry was added with it, in that leaf.
+    /// Makes room where a closed leaf is in the way: afterwards a new descent finds another leaf, or another
+    /// thread's work. `Some(leaf)` if the new entry was added with it, in that leaf.
     ///
     /// # Safety
     /// `path` leads to a leaf of this tree, closed under `order`, where the new entry belongs at `position`.
@@ -269,7 +269,8 @@ impl Tree {
         }
     }
 
-    /// Where the fence of a closed node is one of its own keys, its upper half is in another node already: the position.
+    /// Where the fence of a closed node is one of its own keys, its upper half is in another node already: the
+    /// position.
     ///
     /// # Safety
     /// `node` is of this tree, and closed under `order`.
@@ -281,11 +282,13 @@ impl Tree {
         unsafe { Node::position_of_key(node, order, fence) }
     }
 
-    /// Step 2 of a split: what `node`, at `depth` of the path, has before position `half` takes its place in the parent.
-    /// Without effect if the parent does not have it any more; the root has no parent, so its new one is met by the next descent.
+    /// Step 2 of a split: what `node`, at `depth` of the path, has before position `half` takes its place in the
+    /// parent. Without effect if the parent does not have it any more; the root has no parent, so its new one is
+    /// met by the next descent.
     ///
     /// # Safety
-    /// `node` is of this tree, closed under `order`, and frozen if it is an inner node. The key at `half` is the low of its new neighbour.
+    /// `node` is of this tree, closed under `order`, and frozen if it is an inner node. The key at `half` is the
+    /// low of its new neighbour.
     unsafe fn finish_split(&self, path: &Path, depth: usize, node: *const Node, order: Order, half: usize) {
         let Some(parent_depth) = depth.checked_sub(1) else {
             return;
@@ -307,8 +310,8 @@ impl Tree {
         }
     }
 
-    /// Step 1 of a split: adds `next` to the parent of `node`, behind it. `node` is at `depth` of the path, `fence` bounded it.
-    /// False if things have changed since the path was walked; then nothing was added.
+    /// Step 1 of a split: adds `next` to the parent of `node`, behind it. `node` is at `depth` of the path, `fence`
+    /// bounded it. False if things have changed since the path was walked; then nothing was added.
     ///
     /// # Safety
     /// `path` leads to `node`, which is closed. `next` is a node of this tree, linked nowhere, that begins within
@@ -369,8 +372,8 @@ impl Tree {
         }
     }
 
-    /// Makes room in a closed inner node at `depth` of the path, or behind it; for `child`, if one is given, which belongs at its position.
-    /// True if the child was added with it; otherwise a new descent finds a way.
+    /// Makes room in a closed inner node at `depth` of the path, or behind it; for `child`, if one is given, which
+    /// belongs at its position. True if the child was added with it; otherwise a new descent finds a way.
     ///
     /// # Safety
     /// As for [`link_behind`](Self::link_behind), of the child and the node.
@@ -390,8 +393,8 @@ impl Tree {
                 self.finish_split(path, depth, node, order, half);
                 return false;
             }
-            // Not for halves: the other half would be put into this node, where no change of the order warns who comes from a parent loaded
-            // before its new neighbour was there.
+            // Not for halves: the other half would be put into this node, where no change of the order warns who
+            // comes from a parent loaded before its new neighbour was there.
             if let Some((SLOTS, Next::Other(child))) = child
                 && order.ascends_to(SLOTS)
             {

@@ -20,12 +20,12 @@ use crate::tree::{Tree, found};
 /// How a memtable is laid out.
 #[derive(Clone, Debug)]
 pub struct MemtableOptions {
-    /// Most bytes taken from the allocator at once (RocksDB's option of that name); chunks start at 2 KiB and double up to it. Larger values
-    /// than a quarter of it get an allocation of their own. Default 1 MiB.
+    /// Most bytes taken from the allocator at once (RocksDB's option of that name); chunks start at 2 KiB and
+    /// double up to it. Larger values than a quarter of it get an allocation of their own. Default 1 MiB.
     pub arena_block_size: usize,
-    /// Whether to ask the system for huge pages of 2 MiB, where the block size is at least half of that; it is then rounded up to whole ones. They make
-    /// insertions a third cheaper and dropping the memtable ten times. Default true; without effect except on Linux, and there where
-    /// transparent huge pages are "never".
+    /// Whether to ask the system for huge pages of 2 MiB, where the block size is at least half of that; it is then
+    /// rounded up to whole ones. They make insertions a third cheaper and dropping the memtable ten times. Default
+    /// true; without effect except on Linux, and there where transparent huge pages are "never".
     pub huge_pages: bool,
 }
 
@@ -40,8 +40,9 @@ impl Default for MemtableOptions {
 
 /// Entries in memory, sorted by internal key, and range tombstones.
 ///
-/// Any number of threads add and read at the same time. Nothing is ever changed or removed; all of it goes when the memtable drops. What it
-/// is asked for is what was added before the question, and perhaps what is being added meanwhile: a reader's snapshot decides.
+/// Any number of threads add and read at the same time. Nothing is ever changed or removed; all of it goes when the
+/// memtable drops. What it is asked for is what was added before the question, and perhaps what is being added
+/// meanwhile: a reader's snapshot decides.
 pub struct Memtable {
     tree: Tree,
     tombstones: MemTombstones,
@@ -58,8 +59,8 @@ struct Counters {
     first_seqno: AtomicU64,
 }
 
-/// Places a thread remembers, each in one memtable at a time: a thread that writes to a few column families in turn finds its place in
-/// each.
+/// Places a thread remembers, each in one memtable at a time: a thread that writes to a few column families in turn
+/// finds its place in each.
 const PLACES: usize = 4;
 
 thread_local! {
@@ -86,10 +87,12 @@ impl Memtable {
         self.tree.comparator()
     }
 
-    /// Adds an entry. False, and nothing is added, if there is one of the same user key and sequence number, whatever its kind.
+    /// Adds an entry. False, and nothing is added, if there is one of the same user key and sequence number,
+    /// whatever its kind.
     ///
-    /// [`Kind::RangeDeletion`] deletes from `user_key` up to `value`, exclusive, and goes to [`range_tombstones`](Self::range_tombstones);
-    /// that is never refused. Keys that come in order, forwards or backwards, cost O(1), others a search.
+    /// [`Kind::RangeDeletion`] deletes from `user_key` up to `value`, exclusive, and goes to
+    /// [`range_tombstones`](Self::range_tombstones); that is never refused. Keys that come in order, forwards or
+    /// backwards, cost O(1), others a search.
     ///
     /// # Panics
     /// If key or value have 4 GiB or more, which no write batch can hold.
@@ -125,8 +128,8 @@ impl Memtable {
     /// Calls `visit` with every entry of `user_key` that a reader at `snapshot` sees, newest first, until it breaks.
     /// Takes no lock and allocates nothing. Range tombstones are not looked at.
     ///
-    /// Where keys end in timestamps, `user_key` ends in that of the reader, and entries of the same key with it or older ones are visited,
-    /// by timestamp before sequence number; [`Value::user_key`] tells which.
+    /// Where keys end in timestamps, `user_key` ends in that of the reader, and entries of the same key with it or
+    /// older ones are visited, by timestamp before sequence number; [`Value::user_key`] tells which.
     #[inline]
     pub fn get<'a>(
         &'a self,
@@ -223,7 +226,8 @@ impl fmt::Debug for Memtable {
     }
 }
 
-/// An entry's value where it lies in the memtable. Valid as long as the memtable; [`pin`](Value::pin) makes it independent of the borrow.
+/// An entry's value where it lies in the memtable. Valid as long as the memtable; [`pin`](Value::pin) makes it
+/// independent of the borrow.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     table: &'a Memtable,

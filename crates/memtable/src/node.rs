@@ -5,9 +5,9 @@
 //!        |  - | 12th |  ...  | 1st | 0th |  - | live |     slot numbers by position, and how many
 //! ```
 //!
-//! A node takes something in by writing it to the first slot that is free, `live`, and then publishing that slot with one compare-and-swap of the
-//! order. What readers load with the order is therefore a sorted and consistent state, for ever. When all slots are
-//! taken the node is closed, and its order never changes again.
+//! A node takes something in by writing it to the first slot that is free, `live`, and then publishing that slot
+//! with one compare-and-swap of the order. What readers load with the order is therefore a sorted and consistent
+//! state, for ever. When all slots are taken the node is closed, and its order never changes again.
 
 use std::ptr;
 
@@ -75,7 +75,8 @@ impl Order {
 /// Keys in a row that make a sequence.
 const RUN: usize = 3;
 
-/// A leaf, or the first part of an inner node. On x86-64 three cache lines; a search reads the first, then one word of another.
+/// A leaf, or the first part of an inner node. On x86-64 three cache lines; a search reads the first, then one word
+/// of another.
 #[repr(C, align(64))]
 pub(crate) struct Node {
     order: AtomicU64,
@@ -87,10 +88,11 @@ pub(crate) struct Node {
     slots: [AtomicPtr<u8>; SLOTS],
     /// What the first `skip` bytes of the node's keys are compared with, if `CHECKED`.
     reference: *const Entry,
-    /// The node's first key, null for the first node of its level. A leaf holds the entry, an inner node a child that begins with it.
+    /// The node's first key, null for the first node of its level. A leaf holds the entry, an inner node a child
+    /// that begins with it.
     pub(crate) low: *const Entry,
-    /// The first key behind the node as of when it was made, null for the last of its level. Only a closed node may since
-    /// have been given a nearer neighbour.
+    /// The first key behind the node as of when it was made, null for the last of its level. Only a closed node may
+    /// since have been given a nearer neighbour.
     pub(crate) high: *const Entry,
 }
 
@@ -161,8 +163,8 @@ impl Content {
         content
     }
 
-    /// True if the prefixes of the source tell the keys from `first` on apart, so that the copy need not look at the keys themselves, which are
-    /// in no cache.
+    /// True if the prefixes of the source tell the keys from `first` on apart, so that the copy need not look at
+    /// the keys themselves, which are in no cache.
     fn prefixes_serve(&self, first: usize) -> bool {
         let prefixes = &self.prefixes[first.min(self.len)..self.len];
         !self.source.is_null()
@@ -186,8 +188,8 @@ impl Node {
     /// Makes a node out of a piece of memory.
     ///
     /// # Safety
-    /// `memory` is [`size(level)`](Self::size) bytes long, aligned for a node, and the caller's alone. The pointers in `content`, `low` and `high` lead to
-    /// entries and nodes of the tree it is for.
+    /// `memory` is [`size(level)`](Self::size) bytes long, aligned for a node, and the caller's alone. The pointers
+    /// in `content`, `low` and `high` lead to entries and nodes of the tree it is for.
     pub(crate) unsafe fn write(
         memory: *mut u8,
         rule: &PrefixRule,
@@ -358,8 +360,8 @@ impl Node {
         (0..order.live()).find(|&position| self.child(order, position) == child)
     }
 
-    /// Adds an entry to a leaf, or a child to an inner node, at `position` of `order`. On `Err` someone else took the slot first;
-    /// [`publish`](Self::publish) what they brought and start again from the new order.
+    /// Adds an entry to a leaf, or a child to an inner node, at `position` of `order`. On `Err` someone else took
+    /// the slot first; [`publish`](Self::publish) what they brought and start again from the new order.
     pub(crate) fn claim(&self, order: Order, what: *const u8) -> Result<(), *const u8> {
         self.slots[order.live()]
             .compare_exchange(
@@ -373,11 +375,12 @@ impl Node {
             .map_err(|other| untagged(other).cast())
     }
 
-    /// Makes what was claimed under `order` live at `position`; `key` is its first key. Anyone may do it, and more than once.
+    /// Makes what was claimed under `order` live at `position`; `key` is its first key. Anyone may do it, and more
+    /// than once.
     ///
     /// # Safety
-    /// The node is of a live tree; `order` was its order when the slot was claimed; the key is of the entry or child that claimed it,
-    /// and the position is where it belongs in that order.
+    /// The node is of a live tree; `order` was its order when the slot was claimed; the key is of the entry or
+    /// child that claimed it, and the position is where it belongs in that order.
     pub(crate) unsafe fn publish(
         node: *const Node,
         rule: &PrefixRule,
@@ -403,7 +406,8 @@ impl Node {
         }
     }
 
-    /// Puts `new` in the place of the child `old` at a position of `order`; false if it is not there any more, or frozen.
+    /// Puts `new` in the place of the child `old` at a position of `order`; false if it is not there any more, or
+    /// frozen.
     pub(crate) fn replace_child(
         &self,
         order: Order,
@@ -470,8 +474,8 @@ impl Node {
         low
     }
 
-    /// The first position, from `first` on, whose key is not `before`, and the target's prefix in this node. Keys are looked at only where
-    /// their prefix is the target's.
+    /// The first position, from `first` on, whose key is not `before`, and the target's prefix in this node. Keys
+    /// are looked at only where their prefix is the target's.
     ///
     /// # Safety
     /// The node is of a live tree, the target is in its range, and `first` is at most what is live in `order`.

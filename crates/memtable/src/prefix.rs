@@ -2,7 +2,8 @@
 
 use base::UserComparator;
 
-/// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys themselves decide.
+/// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys
+/// themselves decide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrefixRule {
     kind: Kind,
@@ -56,8 +57,8 @@ impl PrefixRule {
         }
     }
 
-    /// The same where some keys may not begin with the first `skip` bytes of `reference`: those before take the least prefix there is, and
-    /// those behind the greatest.
+    /// The same where some keys may not begin with the first `skip` bytes of `reference`: those before take the
+    /// least prefix there is, and those behind the greatest.
     #[inline]
     pub(crate) fn prefix_checked(&self, user_key: &[u8], skip: usize, reference: &[u8]) -> u32 {
         let key = self.strip(user_key);

@@ -1,7 +1,8 @@
 //! Atomics and locks, from the standard library and parking_lot, or from loom where it checks every interleaving.
 
-/// For what is written before it is published through another atomic, and read after: always relaxed, never looked at by loom. The pointers to entries and
-/// children are published the same way and show loom whether that is right; more atomics would only multiply the interleavings.
+/// For what is written before it is published through another atomic, and read after: always relaxed, never looked
+/// at by loom. The pointers to entries and children are published the same way and show loom whether that is right;
+/// more atomics would only multiply the interleavings.
 pub(crate) mod settled {
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32};
 }

@@ -424,8 +424,11 @@ fn each_thread_finds_what_it_added_whatever_the_others_do() {
     const THREADS: u64 = 3;
     const EACH: u64 = 4_000;
     let seed = testkit::rng().seed();
-    let ascending = |thread, i| i * THREADS + thread;
-    let patterns: [&(dyn Fn(&mut TestRng, u64, u64) -> u64 + Sync); 4] = [
+    fn ascending(thread: u64, i: u64) -> u64 {
+        i * THREADS + thread
+    }
+    type Pattern = dyn Fn(&mut TestRng, u64, u64) -> u64 + Sync;
+    let patterns: [&Pattern; 4] = [
         &|rng, _, _| rng.u64(..),
         &|rng, _, _| rng.u64(0..500),
         &|_, thread, i| ascending(thread, i),

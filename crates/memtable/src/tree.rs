@@ -2,45 +2,50 @@
 //!
 //! # The problem
 //!
-//! A memtable takes keys in any order and must find them, and their neighbours, while others write. What that costs is cache misses: a
-//! skip list of a few hundred thousand entries chases a dozen pointers that are in no cache, and that is where RocksDB's random
-//! insertions spend their two microseconds. Here a search reads one or two cache lines on each of five or six levels, and all levels
-//! but the last stay in the cache.
+//! A memtable takes keys in any order and must find them, and their neighbours, while others write. What that costs
+//! is cache misses: a skip list of a few hundred thousand entries chases a dozen pointers that are in no cache, and
+//! that is where RocksDB's random insertions spend their two microseconds. Here a search reads one or two cache
+//! lines on each of five or six levels, and all levels but the last stay in the cache.
 //!
 //! # The shape
 //!
-//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know four bytes of each of
-//! their keys: those that follow what all keys in the node's range begin with. A key itself is looked at only where four bytes tie.
-//! Entries and nodes lie in the arena and stay until the memtable drops; entries never change.
+//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know four
+//! bytes of each of their keys: those that follow what all keys in the node's range begin with. A key itself is
+//! looked at only where four bytes tie. Entries and nodes lie in the arena and stay until the memtable drops;
+//! entries never change.
 //!
 //! # Taking in
 //!
-//! A node's slots are written once. To add something, a writer claims the first free slot by a compare-and-swap from null, then publishes
-//! it by one of the `order` word. A writer that finds a slot claimed and not published does that for the other and goes on: what an order
-//! and a claimed slot lead to is the same for all, so nobody waits. Readers load the order once and have a sorted, consistent node.
+//! A node's slots are written once. To add something, a writer claims the first free slot by a compare-and-swap
+//! from null, then publishes it by one of the `order` word. A writer that finds a slot claimed and not published
+//! does that for the other and goes on: what an order and a claimed slot lead to is the same for all, so nobody
+//! waits. Readers load the order once and have a sorted, consistent node.
 //!
 //! # Splitting
 //!
 //! A node without free slots is closed: its order never changes again. To make room behind a closed node `n`,
 //!
-//! 1. a new right neighbour `b` gets a copy of `n`'s upper half, and is added to the parent under its first key, `b.low`. From
-//!    then on, keys from `b.low` on are looked for in `b`; `n` still serves those before, and its own upper half is out of reach;
+//! 1. a new right neighbour `b` gets a copy of `n`'s upper half, and is added to the parent under its first key,
+//!    `b.low`. From then on, keys from `b.low` on are looked for in `b`; `n` still serves those before, and its own
+//!    upper half is out of reach;
 //! 2. a copy of the lower half takes `n`'s place in the parent's slot. Whoever wants to insert into `n` meanwhile sees
 //!    that the key that bounds it is one of its own, and does this step first.
 //!
-//! Where keys come in ascending order the copies are left out: `b` gets the new entry alone. A closed inner node is frozen before it is copied: a
-//! bit in each pointer to a child says that it will not change, so that step 2 in an old parent fails once the new
-//! one may exist. A root that is closed gets a new root above itself.
+//! Where keys come in ascending order the copies are left out: `b` gets the new entry alone. A closed inner node is
+//! frozen before it is copied: a bit in each pointer to a child says that it will not change, so that step 2 in an
+//! old parent fails once the new one may exist. A root that is closed gets a new root above itself.
 //!
 //! # What readers rely on
 //!
-//! * A node's range begins at `low`. It ends at the `fence`: the next key in the parent, or where the child is the last, the parent's own fence. The fence is
-//!   the key of an entry, and that entry is the next one after the leaf's. So a walk that has reached the end of a leaf, or in a closed leaf the
-//!   fence, goes on by a descent to the fence.
-//! * Who reaches a node finds in it, or below it, all of its range that was added before the descent began. Nodes that were replaced still have
-//!   what they had, and nothing was added to their range before they were. A lower half has less than the node it replaced, so nobody may
-//!   come to it with a fence beyond its end: the order of its parent is loaded again after the pointer to it, and if the upper half is in a neighbour of
-//!   the parent, then the parent is itself a copy that ends there.
+//! * A node's range begins at `low`. It ends at the `fence`: the next key in the parent, or where the child is the
+//!   last, the parent's own fence. The fence is the key of an entry, and that entry is the next one after the
+//!   leaf's. So a walk that has reached the end of a leaf, or in a closed leaf the fence, goes on by a descent to
+//!   the fence.
+//! * Who reaches a node finds in it, or below it, all of its range that was added before the descent began. Nodes
+//!   that were replaced still have what they had, and nothing was added to their range before they were. A lower
+//!   half has less than the node it replaced, so nobody may come to it with a fence beyond its end: the order of
+//!   its parent is loaded again after the pointer to it, and if the upper half is in a neighbour of the parent,
+//!   then the parent is itself a copy that ends there.
 //! * A leaf that is not closed is the current one for its range, wherever the pointer to it was found.
 
 use std::cmp;
@@ -63,7 +68,8 @@ pub(crate) struct Tree {
     pub(crate) arena: Arena,
 }
 
-// SAFETY: nodes and entries lie in the arena, which is `Send` and `Sync`; nodes change through atomics alone, entries not at all.
+// SAFETY: nodes and entries lie in the arena, which is `Send` and `Sync`; nodes change through atomics alone,
+// entries not at all.
 unsafe impl Send for Tree {}
 // SAFETY: as above.
 unsafe impl Sync for Tree {}
@@ -146,7 +152,8 @@ impl Tree {
         high: *const Entry,
     ) -> *const Node {
         let memory = self.arena.allocate_node(Node::size(level));
-        // SAFETY: the piece is of that size, aligned to a cache line, and nobody else's; what the callers pass leads into this tree.
+        // SAFETY: the piece is of that size, aligned to a cache line, and nobody else's; what the callers pass
+        // leads into this tree.
         unsafe { Node::write(memory.as_ptr(), &self.rule, level, content, low, high) }
     }
 
@@ -164,12 +171,13 @@ impl Tree {
 
     // ---- reading
 
-    /// The first position of the leaf in whose range the target is. `strictly`: of the last leaf that begins before the target.
+    /// The first position of the leaf in whose range the target is. `strictly`: of the last leaf that begins before
+    /// the target.
     #[inline]
     fn descend(&self, target: &Target, strictly: bool) -> Place {
         self.descend_by(|node, order| {
-            // SAFETY: the node is of this tree, and the target in its range: at or behind its low, before the fence, or with
-            // `strictly` behind the low and at most at the fence.
+            // SAFETY: the node is of this tree, and the target in its range: at or behind its low, before the
+            // fence, or with `strictly` behind the low and at most at the fence.
             let (end, _) = unsafe {
                 Node::search(node, &self.rule, order, 1, target, |key| match strictly {
                     true => self.is_before(key, target),
@@ -226,8 +234,8 @@ impl Tree {
                 *child = (*node).child(order, position);
                 (*node).order()
             };
-            // The child may be the lower half of one that was split since, when its upper half is not in this order yet. It is in
-            // what is loaded now, for it was published before. An order changes a few times only.
+            // The child may be the lower half of one that was split since, when its upper half is not in this order
+            // yet. It is in what is loaded now, for it was published before. An order changes a few times only.
             if now == order {
                 return Up {
                     node,
@@ -280,8 +288,8 @@ impl Tree {
         }
     }
 
-    /// The first entry at or after the target if it has the target's user key, timestamps left out of account. Cheaper than
-    /// [`first_at_or_after`](Self::first_at_or_after) where it has not.
+    /// The first entry at or after the target if it has the target's user key, timestamps left out of account.
+    /// Cheaper than [`first_at_or_after`](Self::first_at_or_after) where it has not.
     #[inline]
     pub(crate) fn first_version(&self, target: &Target) -> Place {
         let mut place = self.descend(target, false);
@@ -349,7 +357,8 @@ impl Tree {
         place
     }
 
-    /// The same place, or where it is at or beyond the fence, that of the fence: there a closed leaf may not be current.
+    /// The same place, or where it is at or beyond the fence, that of the fence: there a closed leaf may not be
+    /// current.
     ///
     /// # Safety
     /// `place` is of this tree; if it is live in its leaf, it is at most at the fence.
@@ -468,7 +477,8 @@ impl Tree {
         }
     }
 
-    /// The child at a position that was not passed through, unless it may have been split since: see [`pass`](Self::pass).
+    /// The child at a position that was not passed through, unless it may have been split since: see
+    /// [`pass`](Self::pass).
     ///
     /// # Safety
     /// `up` is a position that is live in an inner node of this tree.
@@ -519,8 +529,8 @@ impl Tree {
         }
     }
 
-    /// Asks for the entries that a walk forwards, which just went from one place to another, will meet: all of the next few where it
-    /// reached another leaf, else the one that came in sight.
+    /// Asks for the entries that a walk forwards, which just went from one place to another, will meet: all of the
+    /// next few where it reached another leaf, else the one that came in sight.
     ///
     /// # Safety
     /// The places are of this tree.
@@ -562,7 +572,8 @@ impl Tree {
 
 #[cfg(test)]
 impl Tree {
-    /// How many keys each node has: a number for a leaf, the children in brackets for an inner node; `!` behind one that is closed.
+    /// How many keys each node has: a number for a leaf, the children in brackets for an inner node; `!` behind one
+    /// that is closed.
     pub(crate) fn shape(&self) -> String {
         // SAFETY: the root is of this tree.
         unsafe { self.shape_of(self.root.load(Ordering::Acquire)) }
