@@ -75,6 +75,11 @@ fn a_key_and_sequence_number_is_taken_once() {
         [(8, Kind::Deletion, vec![]), (7, Kind::Value, b"first".to_vec())]
     );
     assert_eq!((table.num_entries(), table.num_deletes()), (3, 1));
+    // Also where a node has just become full.
+    for i in 0..100u8 {
+        assert!(table.add(1, Kind::Value, &[i], b""));
+        assert!(!table.add(1, Kind::Value, &[i], b""));
+    }
 }
 
 #[test]
