@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use base::internal_key::ParsedInternalKey;
 use base::{InternalComparator, Result, SeqNo, UserComparator};
-use esker::{Db, LiveFile, ReadOptions};
+use esker::{Db, LiveFile};
 use sst::{BlockReadOptions, Table, TableReadOptions};
 
 /// The contents of a live file.
@@ -25,31 +25,16 @@ struct Contents {
 
 /// Reads every live file of `db` and gives what is wrong, empty if nothing is. Background work may go on meanwhile.
 pub fn check(db: &Db) -> Result<String> {
-    // Files are not deleted while an iterator reads them; listed the same before and after, they are those it reads.
-    let (files, _pins) = loop {
-        let before = db.live_files();
-        let read = |cmp: &UserComparator| ReadOptions {
-            timestamp: (cmp.timestamp_size() > 0).then(|| vec![0xff; cmp.timestamp_size()]),
-            ..ReadOptions::default()
-        };
-        let families = db.column_families();
-        let pins: Vec<_> = families
-            .iter()
-            .map(|family| db.iter_cf(&read(family.comparator()), family))
-            .collect();
-        let place = |files: &[LiveFile]| {
-            files
-                .iter()
-                .map(|file| (file.number, file.level))
-                .collect::<Vec<_>>()
-        };
-        if place(&before) == place(&db.live_files()) {
-            break (before, pins);
-        }
-    };
+    db.disable_file_deletions();
+    let found = check_live(db);
+    db.enable_file_deletions()?;
+    found
+}
+
+fn check_live(db: &Db) -> Result<String> {
     let mut found = String::new();
     let mut by_family: HashMap<String, Vec<LiveFile>> = HashMap::new();
-    for file in files {
+    for file in db.live_files() {
         by_family
             .entry(file.column_family.clone())
             .or_default()

@@ -71,8 +71,8 @@ impl VersionSet {
     }
 
     /// Begins a MANIFEST that holds `state`, makes it durable, and makes CURRENT name it. Until CURRENT is renamed the old
-    /// one is in force, so a crash anywhere leaves one of the two.
-    pub fn begin_manifest(&self, state: impl FnOnce(u64) -> ManifestState) -> Result<()> {
+    /// one is in force, so a crash anywhere leaves one of the two. Gives the old one, which is needed no more.
+    pub fn begin_manifest(&self, state: impl FnOnce(u64) -> ManifestState) -> Result<Option<PathBuf>> {
         let number = self.new_file_number();
         let path = filename::manifest(&self.dir, number);
         let file = self.fs.create(&path, &CreateOptions::default())?;
@@ -86,12 +86,11 @@ impl VersionSet {
         log.sync()?;
         set_current(&*self.fs, &self.dir, number)?;
         let old = self.manifest.lock().replace(Manifest { number, log });
-        if let Some(mut old) = old {
-            old.log.close()?;
-            // Whatever keeps it from being deleted, the next open deletes it.
-            let _ = self.fs.remove(&filename::manifest(&self.dir, old.number));
-        }
-        Ok(())
+        let Some(mut old) = old else {
+            return Ok(None);
+        };
+        old.log.close()?;
+        Ok(Some(filename::manifest(&self.dir, old.number)))
     }
 
     /// Appends one edit and syncs it.
@@ -267,7 +266,10 @@ impl DbInner {
                 snapshot
             })
         });
-        self.release_manifest(state, "begin a MANIFEST", begun)
+        if let Some(old) = self.release_manifest(state, "begin a MANIFEST", begun)? {
+            self.obsolete.add(old);
+        }
+        Ok(())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker::{
-    ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, PinnedValue, ReadOptions, Snapshot,
-    WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, Db, DbIterator, ErrorKind, FlushOptions,
+    Options, PinnedValue, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -102,18 +102,6 @@ fn one_writer_at_a_time() {
 }
 
 #[test]
-fn families_belong_to_one_database() {
-    let (one, two) = (
-        Db::open(&options(), "/one").unwrap(),
-        Db::open(&options(), "/two").unwrap(),
-    );
-    let error = one
-        .put_opt(&WriteOptions::default(), &two.default_column_family(), b"k", b"v")
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-}
-
-#[test]
 fn batches_carry_rocksdbs_bytes() {
     let db = Db::open(&options(), "/db").unwrap();
     let mut batch = WriteBatch::new();
@@ -173,4 +161,70 @@ fn many_writers_share_syncs() {
         iter.next();
     }
     assert_eq!(count, 400);
+}
+
+#[test]
+fn a_handle_is_good_for_its_own_database_only() {
+    let here = Db::open(&options(), "/here").unwrap();
+    let there = Db::open(&options(), "/there").unwrap();
+    here.put(b"k", b"here").unwrap();
+    there.put(b"k", b"there").unwrap();
+    let (foreign, read) = (there.default_column_family(), ReadOptions::default());
+    let refused = |error: esker::Error| {
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("of another database"), "{error}");
+    };
+    refused(here.get_opt(&read, &foreign, b"k").unwrap_err());
+    refused(here.get_pinned(&read, &foreign, b"k").unwrap_err());
+    refused(here.multi_get(&read, &foreign, &[b"k"]).remove(0).unwrap_err());
+    let mut iter = here.iter_cf(&read, &foreign);
+    iter.seek_to_first();
+    assert!(!iter.valid());
+    refused(iter.status().unwrap_err());
+    refused(
+        here.put_opt(&WriteOptions::default(), &foreign, b"k", b"v")
+            .unwrap_err(),
+    );
+    refused(here.flush_cf(&FlushOptions::default(), &[foreign]).unwrap_err());
+}
+
+#[test]
+fn files_stay_while_their_deletion_is_disabled() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    for value in [b"1", b"2"] {
+        db.put(b"k", value).unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+    }
+    db.disable_file_deletions();
+    db.disable_file_deletions();
+    let before = db.live_files();
+    assert_eq!(before.len(), 2);
+    let everything = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    db.compact_range(&family, &everything, None, None).unwrap();
+    let exist = |files: &[esker::LiveFile]| {
+        let there = files.iter().filter(|file| options.fs.exists(&file.path).unwrap());
+        there.count()
+    };
+    let after = db.live_files();
+    assert_eq!(after.len(), 1);
+    db.enable_file_deletions().unwrap();
+    assert_eq!(
+        (exist(&before), exist(&after)),
+        (2, 1),
+        "one of two is taken back"
+    );
+    db.enable_file_deletions().unwrap();
+    assert_eq!(
+        db.enable_file_deletions().unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    // A close deletes what is queued.
+    drop(family);
+    db.close().unwrap();
+    assert_eq!((exist(&before), exist(&after)), (0, 1));
 }

@@ -26,7 +26,7 @@ use vfs::{FileSystem, MemFs, PosixFs};
 use crate::company::{self, Company};
 
 /// How long the histories of a plain test run take together.
-const SECONDS: u64 = 4;
+const SECONDS: u64 = 15;
 
 /// Steps a history may have.
 const STEPS: [usize; 3] = [200, 700, 3000];

@@ -37,10 +37,7 @@ impl Db {
         family: &ColumnFamily,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>> {
-        Ok(self
-            .inner()
-            .get(options, &family.0, key)?
-            .map(PinnedValue::into_vec))
+        Ok(self.get_pinned(options, family, key)?.map(PinnedValue::into_vec))
     }
 
     /// The value of `key` where it lies, without a copy if that is a block of a table; or `None`.
@@ -51,7 +48,9 @@ impl Db {
         family: &ColumnFamily,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
-        self.inner().get(options, &family.0, key)
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        inner.get(options, &family.0, key)
     }
 
     /// The values of `keys`, in their order, all read from the same state of the database.
@@ -62,6 +61,9 @@ impl Db {
         keys: &[K],
     ) -> Vec<Result<Option<Vec<u8>>>> {
         let inner = self.inner();
+        if let Err(error) = inner.check_owns(&family.0) {
+            return keys.iter().map(|_| Err(error.clone())).collect();
+        }
         let super_version = family.0.super_version.load();
         let seqno = inner.read_seqno(options);
         let read = |key: &K| {

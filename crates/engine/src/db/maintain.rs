@@ -35,6 +35,23 @@ impl Db {
         self.inner().compact_range(&family.0, options, begin, end)
     }
 
+    /// Deletes no file of the database until [`enable_file_deletions`](Db::enable_file_deletions) was called as often as this:
+    /// what [`live_files`](Db::live_files) names then stays, to be copied or linked. Files that become obsolete meanwhile take
+    /// space; a close leaves them to the next open. Returns when no deletion is at work.
+    pub fn disable_file_deletions(&self) {
+        self.inner().obsolete.hold();
+    }
+
+    /// Takes one [`disable_file_deletions`](Db::disable_file_deletions) back; with the last one, what became obsolete meanwhile
+    /// is deleted in the background. `InvalidArgument` if there is none to take back.
+    pub fn enable_file_deletions(&self) -> Result<()> {
+        if self.inner().obsolete.release() {
+            Ok(())
+        } else {
+            Err(Error::invalid_argument("file deletions are not disabled"))
+        }
+    }
+
     /// Returns when no flush and no compaction is at work or due.
     pub fn wait_for_compact(&self) -> Result<()> {
         self.inner().wait_for_compact()
@@ -45,6 +62,10 @@ impl DbInner {
     pub(crate) fn flush(&self, options: &FlushOptions, families: &[Arc<Family>]) -> Result<()> {
         if self.read_only {
             return Err(Error::not_supported("the database is open for reading only"));
+        }
+        for family in families {
+            self.check_owns(family)?;
+            family.check_writable()?;
         }
         let ids: Vec<u32> = families.iter().map(|family| family.id).collect();
         {

@@ -243,11 +243,7 @@ impl Db {
         what: SingleKind<'_>,
     ) -> Result<()> {
         let inner = self.inner();
-        if !inner.owns(family) {
-            return Err(Error::invalid_argument(
-                "the column family is one of another database",
-            ));
-        }
+        inner.check_owns(family)?;
         inner.stats.count(Ticker::KeysWritten, 1);
         inner
             .commit(
@@ -272,10 +268,14 @@ impl Db {
 }
 
 impl DbInner {
-    /// True if `family` is of this database: a family's obsolete files are queued where its database deletes them.
+    /// An error unless `family` is of this database: a family's obsolete files are queued where its database deletes them.
+    /// Anybody else's sequence numbers would say nothing about its rows.
     #[inline]
-    pub(crate) fn owns(&self, family: &Family) -> bool {
-        family.tables.belongs_to(&self.obsolete)
+    pub(crate) fn check_owns(&self, family: &Family) -> Result<()> {
+        if family.tables.belongs_to(&self.obsolete) {
+            return Ok(());
+        }
+        Err(not_owned(family))
     }
 
     #[inline]
@@ -312,4 +312,12 @@ impl DbInner {
         }
         self.notify(&Event::BackgroundError { action, error });
     }
+}
+
+#[cold]
+fn not_owned(family: &Family) -> Error {
+    Error::invalid_argument(format!(
+        "the column family {:?} is one of another database",
+        family.name
+    ))
 }

@@ -618,7 +618,8 @@ impl DbInner {
         self.versions.begin_manifest(|next_file_number| {
             snapshot.next_file_number = next_file_number;
             snapshot
-        })
+        })?;
+        Ok(())
     }
 }
 

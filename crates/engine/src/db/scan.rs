@@ -48,7 +48,10 @@ impl DbInner {
         options: &ReadOptions,
     ) -> DbIterator {
         self.stats.count(Ticker::IteratorsCreated, 1);
-        let mut error = check_timestamp(family, options).err();
+        let usable = self
+            .check_owns(family)
+            .and_then(|()| check_timestamp(family, options));
+        let mut error = usable.err();
         let read = BlockReadOptions {
             verify_checksums: options.verify_checksums,
             fill_cache: options.fill_cache,

@@ -16,12 +16,16 @@ pub(crate) struct ObsoleteFiles {
     dir: PathBuf,
     listeners: Vec<Arc<dyn EventListener>>,
     queue: Mutex<Queue>,
-    added: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
     files: Vec<PathBuf>,
+    /// Who asked that nothing be deleted, and has not taken it back.
+    held: usize,
+    /// The thread is at work on files it took off the queue.
+    deleting: bool,
     closed: bool,
 }
 
@@ -37,7 +41,7 @@ impl ObsoleteFiles {
             dir,
             listeners,
             queue: Mutex::default(),
-            added: Condvar::new(),
+            changed: Condvar::new(),
         }
     }
 
@@ -49,7 +53,27 @@ impl ObsoleteFiles {
     /// Queues a file.
     pub fn add(&self, path: PathBuf) {
         self.queue.lock().files.push(path);
-        self.added.notify_one();
+        self.changed.notify_all();
+    }
+
+    /// Deletes nothing until [`release`](Self::release) was called as often. Returns when no deletion is at work.
+    pub fn hold(&self) {
+        let mut queue = self.queue.lock();
+        queue.held += 1;
+        while queue.deleting {
+            self.changed.wait(&mut queue);
+        }
+    }
+
+    /// Takes one [`hold`](Self::hold) back. False if there is none.
+    pub fn release(&self) -> bool {
+        let mut queue = self.queue.lock();
+        let Some(held) = queue.held.checked_sub(1) else {
+            return false;
+        };
+        queue.held = held;
+        self.changed.notify_all();
+        true
     }
 
     /// Deletes what is queued, as it comes, until [`close`](Self::close). Runs on a thread of its own: Linux takes
@@ -57,17 +81,21 @@ impl ObsoleteFiles {
     pub fn run(&self) {
         let mut queue = self.queue.lock();
         loop {
-            if queue.closed && queue.files.is_empty() {
+            let idle = queue.files.is_empty() || queue.held > 0;
+            if idle && queue.closed {
                 return;
             }
-            if queue.files.is_empty() {
-                self.added.wait(&mut queue);
+            if idle {
+                self.changed.wait(&mut queue);
                 continue;
             }
             let files = std::mem::take(&mut queue.files);
+            queue.deleting = true;
             parking_lot::MutexGuard::unlocked(&mut queue, || {
                 files.into_iter().for_each(|file| self.delete(file))
             });
+            queue.deleting = false;
+            self.changed.notify_all();
         }
     }
 
@@ -86,6 +114,6 @@ impl ObsoleteFiles {
     /// Lets [`run`](Self::run) delete what is queued and return.
     pub fn close(&self) {
         self.queue.lock().closed = true;
-        self.added.notify_all();
+        self.changed.notify_all();
     }
 }
