@@ -132,9 +132,14 @@ impl DbInner {
         match self.with_pick_context(state, id, pick_leveled).flatten() {
             Some(plan) => self.run_plan(state, id, plan).map(|()| true),
             None => {
-                if let Some(own) = state.families.get_mut(&id) {
+                if let Some(own) = state.families.get_mut(&id)
+                    && own.compaction_due
+                    && own.running.is_empty()
+                {
                     // With none of its own at work nothing will change that by itself.
-                    own.compaction_due &= !own.running.is_empty();
+                    own.compaction_due = false;
+                    // Somebody may wait until nothing is due any more.
+                    self.changed.notify_all();
                 }
                 Ok(false)
             }

@@ -27,7 +27,7 @@ use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, Wri
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::{DbState, FamilyState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::db::state::{DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
 use crate::options::WriteOptions;
 
 /// What the write queue's lock guards.
@@ -424,7 +424,8 @@ impl DbInner {
         Ok(())
     }
 
-    /// The families to flush so that the oldest WAL can go, if all WALs together are too large.
+    /// The families to switch so that the oldest WAL can go, if all WALs together are too large. Where immutable memtables
+    /// hold it, however few, their flush begins.
     fn families_holding_oldest_wal(&self, writer: &Writer, state: &mut MutexGuard<'_, DbState>) -> Vec<u32> {
         let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
         if self.older_wal_bytes.load(Ordering::Relaxed) + current <= self.max_total_wal_size {
@@ -432,17 +433,21 @@ impl DbInner {
         }
         let oldest = state.oldest_needed_wal();
         let current_wal = state.current_wal();
-        let holds = |family: &FamilyState| {
-            family.oldest_wal(current_wal) == oldest
-                && family.immutable.is_empty()
-                && !family.mem.table.is_empty()
-        };
-        state
-            .families
-            .values()
-            .filter(|family| holds(family))
-            .map(|family| family.family.id)
-            .collect()
+        let mut written_to = Vec::new();
+        for family in state.families.values_mut() {
+            if family.oldest_wal(current_wal) != oldest {
+                continue;
+            }
+            if family.immutable.is_empty() {
+                if !family.mem.table.is_empty() {
+                    written_to.push(family.family.id);
+                }
+            } else if family.unflushed() > 0 && !family.flush_requested {
+                family.flush_requested = true;
+                self.work.notify_all();
+            }
+        }
+        written_to
     }
 
     /// Gives each of `families` a fresh memtable and has the old one flushed; begins a new WAL so that the old one can go.
