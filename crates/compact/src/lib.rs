@@ -38,6 +38,7 @@ pub use filter::{
 pub use levels::LevelTargets;
 pub use options::{CompactionPri, LeveledOptions};
 pub use outputs::{FileBounds, OutputRange, OutputSink, write_outputs};
+pub use picker::files::{CompactFilesOptions, pick_files};
 pub use picker::leveled::pick_leveled;
 pub use picker::range::{
     BottommostLevelCompaction, CompactRangeOptions, OutputLevel, RangeCompaction, RangePick, RangeRequest,

@@ -16,6 +16,7 @@ use crate::options::LeveledOptions;
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Plan};
 
+pub mod files;
 pub mod leveled;
 pub mod range;
 
@@ -325,7 +326,7 @@ impl<'a> Files<'a> {
         chosen.map(|(_, file)| Arc::clone(file)).collect()
     }
 
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+    pub(crate) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.cmp.compare_without_timestamp(a, b)
     }
 }

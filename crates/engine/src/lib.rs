@@ -50,8 +50,9 @@ pub use db::snapshot::Snapshot;
 pub use events::{Event, EventListener};
 pub use options::file::OptionsFile;
 pub use options::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionStyle,
-    FilterPolicy, FlushOptions, Options, ReadOptions, WriteOptions, table as option_table,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
+    CompactRangeOptions, CompactionStyle, FilterPolicy, FlushOptions, Options, ReadOptions, WriteOptions,
+    table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use base::{Error, InternalComparator, MAX_SEQNO, SeqNo, UserComparator};
 use esker_compact::{
-    BottommostLevelCompaction, CompactRangeOptions, CompactionPri, FileFacts, JobId, LeveledOptions,
-    OutputLevel, PickContext, Plan, RangeCompaction, RangePick, RangeRequest, RangeStep, Running, Scores,
-    pick_leveled, pick_range,
+    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, CompactionPri, FileFacts, JobId,
+    LeveledOptions, OutputLevel, PickContext, Plan, RangeCompaction, RangePick, RangeRequest, RangeStep,
+    Running, Scores, pick_files, pick_leveled, pick_range,
 };
 use manifest::{FileMetadata, FileStats, Version, VersionBuilder, VersionEdit};
 use rangedel::{FragmentedTombstones, RangeTombstone};
@@ -81,6 +81,11 @@ fn picker_leveled() {
 }
 
 #[test]
+fn picker_files() {
+    datadriven::run("tests/testdata/picker_files", |_| State::new(), run);
+}
+
+#[test]
 fn picker_range() {
     datadriven::run("tests/testdata/picker_range", |_| State::new(), run);
 }
@@ -99,6 +104,7 @@ fn run(state: &mut State, case: &mut TestCase) -> String {
         }
         "range" => range(state, case),
         "compact-range" => compact_range(state, case),
+        "files" => files(state, case),
         "describe" => describe(&state.version),
         other => format!("unknown directive {other}"),
     }
@@ -381,6 +387,23 @@ fn range(state: &mut State, case: &mut TestCase) -> String {
         }
         RangePick::Nothing => "nothing\n".to_owned(),
         RangePick::Conflict => "conflict\n".to_owned(),
+    }
+}
+
+/// The compaction of the named files.
+fn files(state: &mut State, case: &mut TestCase) -> String {
+    let numbers: Vec<u64> = case.take_args("named").unwrap();
+    let options = CompactFilesOptions {
+        output_file_size_limit: case
+            .try_take_arg::<String>("limit")
+            .unwrap()
+            .map(|text| bytes(&text)),
+        allow_trivial_move: case.take_flag("move").unwrap(),
+    };
+    let output_level = case.take_arg("to").unwrap();
+    match pick_files(&state.context(), &numbers, output_level, &options) {
+        Ok(plan) => show(&plan, case.take_flag("detailed").unwrap()),
+        Err(error) => format!("{error}\n"),
     }
 }
 

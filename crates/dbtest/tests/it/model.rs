@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use base::{SeqNo, UserComparator};
 use dbtest::{files, settings};
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator,
-    ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
+    Db, DbIterator, ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::TestRng;
@@ -313,7 +314,8 @@ impl History {
                 82..86 => self.take_snapshot(),
                 86..88 => self.release_snapshot(),
                 88..92 => self.flush(),
-                92..95 => self.compact_range(),
+                92..94 => self.compact_range(),
+                94 => self.compact_files(),
                 95 => self.check_files(),
                 96 => self.create_family(),
                 97 => self.drop_family(),
@@ -793,6 +795,42 @@ impl History {
             bound(end)
         ));
         self.db().compact_range(&handle, &options, begin, end).unwrap();
+        if self.rng.one_in(4) {
+            self.check_files();
+        }
+    }
+
+    fn compact_files(&mut self) {
+        let at = self.some_family();
+        let handle = self.families[at].handle.clone();
+        let mut numbers = Vec::new();
+        let mut lowest = 0;
+        for file in self.db().live_files() {
+            if file.column_family == handle.name() && self.rng.one_in(3) {
+                numbers.push(file.number);
+                lowest = lowest.max(file.level);
+            }
+        }
+        if numbers.is_empty() {
+            return;
+        }
+        let output_level = self.rng.usize(lowest..handle.options().num_levels as usize);
+        let options = CompactFilesOptions {
+            output_file_size_limit: self.rng.bool().then_some(2000),
+            allow_trivial_move: self.rng.bool(),
+        };
+        self.note(format!(
+            "compact files {numbers:?} of {} to {output_level} {options:?}",
+            handle.name()
+        ));
+        let compacted = self.db().compact_files(&handle, &options, &numbers, output_level);
+        if let Err(error) = compacted {
+            // A compaction in the background has them, or had them.
+            assert!(
+                matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument),
+                "{error}"
+            );
+        }
         if self.rng.one_in(4) {
             self.check_files();
         }

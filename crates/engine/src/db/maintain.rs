@@ -8,7 +8,7 @@ use parking_lot::MutexGuard;
 use super::column_family::{ColumnFamily, Family};
 use super::state::DbState;
 use super::{Db, DbInner};
-use crate::options::{CompactRangeOptions, FlushOptions, WriteOptions};
+use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions, WriteOptions};
 
 impl Db {
     /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
@@ -33,6 +33,26 @@ impl Db {
         end: Option<&[u8]>,
     ) -> Result<()> {
         self.inner().compact_range(&family.0, options, begin, end)
+    }
+
+    /// Compacts the files of these [numbers](super::property::LiveFile::number) to `output_level`, with what else must go along so
+    /// that newer data stays above older: files of L0 that are older and overlap them, and the files in their key range in every
+    /// level down to the output. On the caller's thread; gives the numbers of the files that take their place.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such file or level, or the output lies above a file. `Aborted` if a file that is needed
+    /// is in another compaction.
+    pub fn compact_files(
+        &self,
+        family: &ColumnFamily,
+        options: &CompactFilesOptions,
+        numbers: &[u64],
+        output_level: usize,
+    ) -> Result<Vec<u64>> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        family.0.check_writable()?;
+        inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
     /// Deletes no file of the database until [`enable_file_deletions`](Db::enable_file_deletions) was called as often as this:

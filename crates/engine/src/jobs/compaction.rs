@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::{Error, ErrorKind, Result};
 use codec::compression::CompressionType;
+use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::leveled::pick_leveled;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
@@ -130,7 +131,7 @@ impl DbInner {
     /// Runs the compaction that family `id` needs most. False if there is none that could run now.
     pub(crate) fn compact_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<bool> {
         match self.with_pick_context(state, id, pick_leveled).flatten() {
-            Some(plan) => self.run_plan(state, id, plan).map(|()| true),
+            Some(plan) => self.run_plan(state, id, plan).map(|_| true),
             None => {
                 if let Some(own) = state.families.get_mut(&id)
                     && own.compaction_due
@@ -167,14 +168,34 @@ impl DbInner {
             state.check_writable()?;
             let step = self.with_pick_context(&state, family.id, |context| range.step(context));
             match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))?? {
-                RangeStep::Compact(plan) => self.run_plan(&mut state, family.id, *plan)?,
+                RangeStep::Compact(plan) => drop(self.run_plan(&mut state, family.id, *plan)?),
                 RangeStep::Wait => self.changed.wait(&mut state),
                 RangeStep::Done => return Ok(()),
             }
         }
     }
 
-    fn run_plan(&self, state: &mut MutexGuard<'_, DbState>, id: u32, plan: Plan) -> Result<()> {
+    /// Compacts the files `numbers` of `family` to `output_level`, on the caller's thread. Gives the numbers of the files that
+    /// took their place.
+    pub(crate) fn compact_named_files(
+        &self,
+        family: &Arc<Family>,
+        options: &CompactFilesOptions,
+        numbers: &[u64],
+        output_level: usize,
+    ) -> Result<Vec<u64>> {
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        let plan = self
+            .with_pick_context(&state, family.id, |context| {
+                pick_files(context, numbers, output_level, options)
+            })
+            .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
+        self.run_plan(&mut state, family.id, plan)
+    }
+
+    /// Runs one compaction and gives the numbers of its outputs.
+    fn run_plan(&self, state: &mut MutexGuard<'_, DbState>, id: u32, plan: Plan) -> Result<Vec<u64>> {
         let own = state.family_mut(id)?;
         let job: JobId = own.running.start(&plan);
         let (family, version) = (own.family.clone(), own.version.clone());
@@ -191,6 +212,7 @@ impl DbInner {
         let result = if plan.trivial_move {
             edit.new_files
                 .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
+            outputs = plan.files().map(|(_, file)| file.number).collect();
             self.apply_edit(state, edit, |_| {})
         } else {
             let written = MutexGuard::unlocked(state, || self.write_compaction(&family, &version, &plan));
@@ -216,7 +238,7 @@ impl DbInner {
             self.report_compaction(&family, &plan, &outputs, &result, micros);
             stall.iter().for_each(|event| self.notify(event));
         });
-        result
+        result.map(|()| outputs)
     }
 
     fn report_compaction(

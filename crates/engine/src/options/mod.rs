@@ -7,6 +7,7 @@ pub(crate) mod operation;
 pub mod table;
 
 pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPolicy};
+pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::Options;
 pub use operation::{FlushOptions, ReadOptions, WriteOptions};

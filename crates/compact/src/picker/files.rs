@@ -1,0 +1,151 @@
+//! Compaction of files a user names, into a level a user names.
+
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, Result};
+use manifest::FileMetadata;
+
+use super::{Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move};
+use crate::levels::LevelTargets;
+use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
+
+/// What a user may say about the compaction of named files. The names and defaults are RocksDB's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactFilesOptions {
+    /// Bytes an output file should have; `None`: as the output level's files have. `None`.
+    pub output_file_size_limit: Option<u64>,
+    /// The files are moved instead of rewritten where that can be. False.
+    pub allow_trivial_move: bool,
+}
+
+/// The compaction of the files `numbers` to `output_level`, and of those that must come along so that no older data ends
+/// up above newer.
+///
+/// # Errors
+/// `InvalidArgument` if there is no such file or level, or the output level lies above one of the files. `Aborted` if a file
+/// that is needed is in another compaction.
+pub fn pick_files(
+    context: &PickContext<'_>,
+    numbers: &[u64],
+    output_level: usize,
+    options: &CompactFilesOptions,
+) -> Result<Plan> {
+    let version = context.version;
+    if output_level >= version.num_levels() {
+        return Err(Error::invalid_argument(format!(
+            "Output level for column family must between [0, {}].",
+            version.num_levels().saturating_sub(1)
+        )));
+    }
+    if numbers.is_empty() {
+        return Err(Error::invalid_argument("no files to compact are named"));
+    }
+    let mut named: Vec<Vec<u64>> = vec![Vec::new(); output_level + 1];
+    for &number in numbers {
+        let level = version.level_of(number).ok_or_else(|| {
+            Error::invalid_argument(format!("Specified compaction input file {number} does not exist"))
+        })?;
+        let Some(of_level) = named.get_mut(level) else {
+            return Err(Error::invalid_argument(format!(
+                "Cannot compact file to up level, input file: {number} level {level} > output level {output_level}"
+            )));
+        };
+        of_level.push(number);
+    }
+    let inputs = with_company(context, &named);
+    let busy = inputs.iter().any(|input| any_busy(&input.files));
+    if context.running.is_exclusive()
+        || busy
+        || (inputs[0].level == 0 && context.running.level0_busy())
+        || conflicts(context, &inputs, output_level)
+    {
+        return Err(Error::new(
+            ErrorKind::Aborted,
+            "Some of the necessary compaction input files are already being compacted",
+        ));
+    }
+    let base_level = LevelTargets::new(version, context.options).base_level;
+    let trivial_move = options.allow_trivial_move && is_trivial_move(context, &inputs, output_level, true);
+    Ok(Plan::new(Parts {
+        version,
+        grandparents: grandparents(version, &inputs, output_level),
+        inputs,
+        output_level,
+        trivial_move,
+        target_file_size: options
+            .output_file_size_limit
+            .unwrap_or_else(|| context.options.target_file_size(output_level, base_level)),
+        max_compaction_bytes: context.options.max_compaction_bytes(),
+        reason: CompactionReason::ManualCompaction,
+        score: 0.0,
+    }))
+}
+
+/// The files `named`, by level, and those of each level down to the last that overlap what comes from above: what is moved
+/// passes all of them.
+fn with_company(context: &PickContext<'_>, named: &[Vec<u64>]) -> Vec<LevelFiles> {
+    let files = Files::of(context.version);
+    let mut inputs: Vec<LevelFiles> = Vec::new();
+    for (level, numbers) in named.iter().enumerate() {
+        let all = files.level(level);
+        let is_named = |file: &Arc<FileMetadata>| numbers.contains(&file.number);
+        let taken: Vec<Arc<FileMetadata>> = if level == 0 {
+            of_level0(&files, all, is_named, named.len() == 1)
+        } else {
+            let mut chosen: Vec<bool> = all.iter().map(is_named).collect();
+            let above = inputs.iter().flat_map(|input| &input.files);
+            // An output file may reach over the gap between two of its own level that are named.
+            let own = all
+                .iter()
+                .filter(|file| level + 1 == named.len() && is_named(file));
+            let mut through = above.chain(own).peekable();
+            if through.peek().is_some() {
+                chosen[files.overlapping(level, files.bounds(through))].fill(true);
+            }
+            for at in 0..all.len() {
+                if chosen[at] {
+                    chosen[files.clean_cut(level, at..at + 1)].fill(true);
+                }
+            }
+            let chosen = chosen.into_iter().zip(all).filter(|(chosen, _)| *chosen);
+            chosen.map(|(_, file)| Arc::clone(file)).collect()
+        };
+        if !taken.is_empty() {
+            inputs.push(LevelFiles { level, files: taken });
+        }
+    }
+    inputs
+}
+
+/// Of L0: within it, all between the newest and the oldest named one; out of it, the named ones and the older ones that
+/// overlap them.
+fn of_level0(
+    files: &Files<'_>,
+    all: &[Arc<FileMetadata>],
+    is_named: impl Fn(&Arc<FileMetadata>) -> bool,
+    within: bool,
+) -> Vec<Arc<FileMetadata>> {
+    let Some(newest) = all.iter().position(&is_named) else {
+        return Vec::new();
+    };
+    if within {
+        let oldest = all.iter().rposition(&is_named).unwrap_or(newest);
+        return all[newest..=oldest].to_vec();
+    }
+    let mut taken: Vec<Arc<FileMetadata>> = Vec::new();
+    // From new to old: an older one cannot bring in a newer one, which may stay above.
+    for file in &all[newest..] {
+        let overlaps = |other: &Arc<FileMetadata>| {
+            files
+                .compare(file.smallest_user_key(), other.largest_user_key())
+                .is_le()
+                && files
+                    .compare(other.smallest_user_key(), file.largest_user_key())
+                    .is_le()
+        };
+        if is_named(file) || taken.iter().any(overlaps) {
+            taken.push(Arc::clone(file));
+        }
+    }
+    taken
+}
