@@ -57,8 +57,8 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "compactions drop what only a snapshot sees",
-        file: "crates/engine/src/jobs/compaction.rs",
-        right: "snapshots: self.snapshots.seqnos(),",
+        file: "crates/engine/src/jobs/rewrite.rs",
+        right: "snapshots: db.snapshots.seqnos(),",
         wrong: "snapshots: Vec::new(),",
         test: &["-p", "esker-dbtest", "model"],
     },

@@ -28,6 +28,7 @@ pub mod score;
 pub mod split;
 pub mod stall;
 pub mod stripes;
+pub mod subranges;
 pub mod tombstones;
 
 pub use beyond::{BeyondOutput, KeyRange};

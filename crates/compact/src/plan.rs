@@ -157,6 +157,11 @@ impl Plan {
         }
     }
 
+    /// The order of user keys.
+    pub fn comparator(&self) -> &UserComparator {
+        &self.cmp
+    }
+
     /// The topmost input level.
     pub fn start_level(&self) -> usize {
         self.inputs[0].level

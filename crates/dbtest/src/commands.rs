@@ -516,6 +516,7 @@ impl Session {
             change_level: flag(case, "change_level"),
             target_level: optional(case, "target")?,
             bottommost_level_compaction: bottommost,
+            max_subcompactions: optional(case, "subcompactions")?.unwrap_or(0),
         };
         let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
         self.db()?

@@ -28,6 +28,7 @@ pub enum Event {
         outputs: Vec<u64>,
         bytes_read: u64,
         bytes_written: u64,
+        subcompactions: usize,
         micros: u64,
     },
     /// Files went down a level as they are.
@@ -68,12 +69,19 @@ impl fmt::Display for Event {
                 outputs,
                 bytes_read,
                 bytes_written,
+                subcompactions,
                 micros,
-            } => write!(
-                f,
-                "[{family}] compacted {plan}: {bytes_read} bytes read, {bytes_written} written to {} files in {micros} us",
-                outputs.len()
-            ),
+            } => {
+                write!(
+                    f,
+                    "[{family}] compacted {plan}: {bytes_read} bytes read, {bytes_written} written to {} files in {micros} us",
+                    outputs.len()
+                )?;
+                match subcompactions {
+                    0 | 1 => Ok(()),
+                    several => write!(f, " by {several} subcompactions"),
+                }
+            }
             Event::Moved { family, plan } => write!(f, "[{family}] moved {plan}"),
             Event::Stall { family, condition } => write!(f, "[{family}] writes {condition}"),
             Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),

@@ -272,6 +272,33 @@ impl Table {
         TableCursor::new(self.clone(), options)
     }
 
+    /// Up to `most` user keys, without timestamps, that cut the table into parts of about the same size, each with the bytes of
+    /// data blocks between the one before and itself. All but the last stand between two blocks; the last stands behind all.
+    ///
+    /// Errors: those of reading the index, the first time.
+    pub fn anchors(&self, most: usize) -> Result<Vec<(Vec<u8>, u64)>> {
+        let index = self.index()?;
+        let step = index.len().div_ceil(most.max(1)).max(1);
+        let mut anchors = Vec::with_capacity(index.len().div_ceil(step));
+        let mut from = 0;
+        while from < index.len() {
+            let last = (from + step).min(index.len()) - 1;
+            let separator = index.separator(last);
+            let user_key = match index.has_user_keys() {
+                true => separator,
+                false => base::internal_key::user_key(separator),
+            };
+            let bare = match self.form.timestamp_size() {
+                0 => self.cmp.user().strip_timestamp(user_key),
+                _ => user_key,
+            };
+            let bytes = (from..=last).map(|block| index.handle(block).size);
+            anchors.push((bare.to_vec(), bytes.fold(0, u64::saturating_add)));
+            from = last + 1;
+        }
+        Ok(anchors)
+    }
+
     /// About where in the file the entries from `internal_key` on begin, to the precision of a block.
     ///
     /// Errors: those of reading the index, the first time.

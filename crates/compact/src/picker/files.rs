@@ -16,6 +16,8 @@ pub struct CompactFilesOptions {
     pub output_file_size_limit: Option<u64>,
     /// The files are moved instead of rewritten where that can be. False.
     pub allow_trivial_move: bool,
+    /// Threads that may write the compaction; 0: as many as the database's option says. 0.
+    pub max_subcompactions: u32,
 }
 
 /// The compaction of the files `numbers` to `output_level`, and of those that must come along so that no older data ends

@@ -217,6 +217,8 @@ pub struct CompactRangeOptions {
     pub target_level: Option<usize>,
     /// Whether what is at the bottom already is rewritten. `IfHaveCompactionFilter`.
     pub bottommost_level_compaction: BottommostLevelCompaction,
+    /// Threads that may write one compaction; 0: as many as the database's option says. 0.
+    pub max_subcompactions: u32,
 }
 
 /// What a [`RangeCompaction`] wants next.

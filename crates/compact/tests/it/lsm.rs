@@ -235,6 +235,7 @@ impl Tree {
                 BottommostLevelCompaction::Force,
                 BottommostLevelCompaction::ForceOptimized,
             ]),
+            ..CompactRangeOptions::default()
         };
         let begin = (!rng.one_in(3)).then_some([begin]);
         let end = (!rng.one_in(3)).then_some([end]);

@@ -399,6 +399,7 @@ fn files(state: &mut State, case: &mut TestCase) -> String {
             .unwrap()
             .map(|text| bytes(&text)),
         allow_trivial_move: case.take_flag("move").unwrap(),
+        ..CompactFilesOptions::default()
     };
     let output_level = case.take_arg("to").unwrap();
     match pick_files(&state.context(), &numbers, output_level, &options) {
@@ -422,6 +423,7 @@ fn compact_range(state: &mut State, case: &mut TestCase) -> String {
             Some("force-optimized") => BottommostLevelCompaction::ForceOptimized,
             Some(other) => panic!("unknown handling {other}"),
         },
+        ..CompactRangeOptions::default()
     };
     let mut next_file_number = 1 + state
         .version

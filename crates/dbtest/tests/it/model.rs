@@ -42,7 +42,7 @@ fn histories_equal_the_model() {
     let heart = Heart::start();
     let mut seed = testkit::rng::seed();
     let mut histories = 0;
-    let mut work = [0; 3];
+    let mut work = [0; 4];
     loop {
         let done = History::new(TestRng::with_seed(seed), heart.clone()).run();
         work.iter_mut().zip(done).for_each(|(all, done)| *all += done);
@@ -52,8 +52,10 @@ fn histories_equal_the_model() {
         }
         seed = base::env::fresh_seed();
     }
-    let [flushes, compactions, moves] = work;
-    eprintln!("{histories} histories, {flushes} flushes, {compactions} compactions, {moves} moves");
+    let [flushes, compactions, divided, moves] = work;
+    eprintln!(
+        "{histories} histories, {flushes} flushes, {compactions} compactions ({divided} divided), {moves} moves"
+    );
 }
 
 /// Ends the process when a history hangs: a test that waits for ever tells nobody its seed.
@@ -295,7 +297,7 @@ impl History {
     }
 
     /// Runs it, and says how many flushes, compactions and moves it had.
-    fn run(mut self) -> [usize; 3] {
+    fn run(mut self) -> [usize; 4] {
         let most = if self.directory.is_some() {
             STEPS[0]
         } else {
@@ -330,7 +332,7 @@ impl History {
         self.check_files();
         self.stop_company();
         let events = self.events.0.lock().unwrap();
-        ["flushed", "compacted", "moved"]
+        ["flushed", "compacted", "subcompactions", "moved"]
             .map(|word| events.iter().filter(|event| event.contains(word)).count())
     }
 
@@ -784,6 +786,7 @@ impl History {
                 BottommostLevelCompaction::Force,
                 BottommostLevelCompaction::ForceOptimized,
             ]),
+            max_subcompactions: self.rng.u32(..4),
             ..CompactRangeOptions::default()
         };
         let handle = self.families[at].handle.clone();
@@ -818,6 +821,7 @@ impl History {
         let options = CompactFilesOptions {
             output_file_size_limit: self.rng.bool().then_some(2000),
             allow_trivial_move: self.rng.bool(),
+            max_subcompactions: self.rng.u32(..4),
         };
         self.note(format!(
             "compact files {numbers:?} of {} to {output_level} {options:?}",

@@ -4,26 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Error, ErrorKind, Result};
-use codec::compression::CompressionType;
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::leveled::pick_leveled;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
-use compact::{
-    BlobHook, CompactionCursor, CompactionRules, FilterContext, OutputRange, OutputSplitter, Plan,
-    Relocation, write_outputs,
-};
-use manifest::{BlobFileGarbage, FileMetadata, Version, VersionEdit};
-use parking_lot::{Mutex, MutexGuard};
-use sst::BlockReadOptions;
+use compact::{CompactionReason, Plan};
+use manifest::{FileMetadata, VersionEdit};
+use parking_lot::MutexGuard;
 
-use super::output::{BlobGarbage, TableOutputs};
+use super::rewrite::Rewrite;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
 use crate::events::Event;
-use crate::read::level_cursor::LevelCursor;
-use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::stats::Ticker;
 
 /// What a family's files are, for the picker.
@@ -56,45 +49,6 @@ impl FileFacts for Facts<'_> {
             .tables
             .compression(file)
             .is_some_and(|compression| compression == wanted)
-    }
-}
-
-/// What a compaction wrote.
-struct Written {
-    files: Vec<Arc<FileMetadata>>,
-    garbage: BlobGarbage,
-}
-
-/// Counts blob references in and out; blobs themselves stay where they are.
-struct CountBlobs {
-    family: Arc<Family>,
-    garbage: Arc<Mutex<BlobGarbage>>,
-}
-
-impl BlobHook for CountBlobs {
-    fn extract(&mut self, _user_key: &[u8], _value: &[u8], _index: &mut Vec<u8>) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn relocate(&mut self, _user_key: &[u8], _index: &[u8], _out: &mut Vec<u8>) -> Result<Relocation> {
-        Ok(Relocation::Keep)
-    }
-
-    fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        *out = self
-            .family
-            .values
-            .blobs
-            .get(user_key, &blob::BlobIndex::decode(index)?)?;
-        Ok(())
-    }
-
-    fn enter(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
-        self.garbage.lock().enter(user_key, index)
-    }
-
-    fn leave(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
-        self.garbage.lock().leave(user_key, index)
     }
 }
 
@@ -131,7 +85,7 @@ impl DbInner {
     /// Runs the compaction that family `id` needs most. False if there is none that could run now.
     pub(crate) fn compact_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<bool> {
         match self.with_pick_context(state, id, pick_leveled).flatten() {
-            Some(plan) => self.run_plan(state, id, plan).map(|_| true),
+            Some(plan) => self.run_plan(state, id, plan, 0).map(|_| true),
             None => {
                 if let Some(own) = state.families.get_mut(&id)
                     && own.compaction_due
@@ -168,7 +122,9 @@ impl DbInner {
             state.check_writable()?;
             let step = self.with_pick_context(&state, family.id, |context| range.step(context));
             match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))?? {
-                RangeStep::Compact(plan) => drop(self.run_plan(&mut state, family.id, *plan)?),
+                RangeStep::Compact(plan) => {
+                    self.run_plan(&mut state, family.id, *plan, options.max_subcompactions)?;
+                }
                 RangeStep::Wait => self.changed.wait(&mut state),
                 RangeStep::Done => return Ok(()),
             }
@@ -191,14 +147,22 @@ impl DbInner {
                 pick_files(context, numbers, output_level, options)
             })
             .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
-        self.run_plan(&mut state, family.id, plan)
+        self.run_plan(&mut state, family.id, plan, options.max_subcompactions)
     }
 
-    /// Runs one compaction and gives the numbers of its outputs.
-    fn run_plan(&self, state: &mut MutexGuard<'_, DbState>, id: u32, plan: Plan) -> Result<Vec<u64>> {
+    /// Runs one compaction and gives the numbers of its outputs. `max_subcompactions`: threads that may write it; 0: as many as
+    /// the option says.
+    fn run_plan(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        id: u32,
+        plan: Plan,
+        max_subcompactions: u32,
+    ) -> Result<Vec<u64>> {
         let own = state.family_mut(id)?;
         let job: JobId = own.running.start(&plan);
         let (family, version) = (own.family.clone(), own.version.clone());
+        let full_history_ts_low = own.full_history_ts_low.clone();
         state.running_compactions += 1;
         let start = self.options.clock.now();
         let mut edit = VersionEdit {
@@ -209,18 +173,23 @@ impl DbInner {
             .extend(plan.files().map(|(level, file)| (level as u32, file.number)));
         let output_level = plan.output_level as u32;
         let mut outputs = Vec::new();
+        let mut subcompactions = 1;
         let result = if plan.trivial_move {
             edit.new_files
                 .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
             outputs = plan.files().map(|(_, file)| file.number).collect();
             self.apply_edit(state, edit, |_| {})
         } else {
-            let written = MutexGuard::unlocked(state, || self.write_compaction(&family, &version, &plan));
+            let written = MutexGuard::unlocked(state, || {
+                let threads = self.subcompactions_allowed(&plan, max_subcompactions);
+                Rewrite::new(self, &family, &version, &plan, full_history_ts_low)?.run(threads)
+            });
             written.and_then(|written| {
+                subcompactions = written.subcompactions;
                 outputs = written.files.iter().map(|file| file.number).collect();
                 edit.new_files
                     .extend(written.files.into_iter().map(|file| (output_level, file)));
-                edit.blob_file_garbages = garbage_of(&version, &written.garbage);
+                edit.blob_file_garbages = written.blob_garbage;
                 let applied = self.apply_edit(state, edit, |_| {});
                 applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied()))
             })
@@ -235,10 +204,21 @@ impl DbInner {
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
-            self.report_compaction(&family, &plan, &outputs, &result, micros);
+            self.report_compaction(&family, &plan, &outputs, subcompactions, &result, micros);
             stall.iter().for_each(|event| self.notify(event));
         });
         result.map(|()| outputs)
+    }
+
+    /// Threads that may write `plan`, if `asked` of a user or, where that is 0, the option allows them. Automatic compactions
+    /// between levels below L0 run side by side as it is; one out of L0 is alone with its level.
+    fn subcompactions_allowed(&self, plan: &Plan, asked: u32) -> usize {
+        let manual = plan.reason == CompactionReason::ManualCompaction;
+        match (plan.start_level() == 0 || manual, asked) {
+            (false, _) => 1,
+            (true, 0) => self.options.max_subcompactions as usize,
+            (true, asked) => asked as usize,
+        }
     }
 
     fn report_compaction(
@@ -246,6 +226,7 @@ impl DbInner {
         family: &Family,
         plan: &Plan,
         outputs: &[u64],
+        subcompactions: usize,
         result: &Result<()>,
         micros: u64,
     ) {
@@ -275,6 +256,7 @@ impl DbInner {
                     outputs: outputs.to_vec(),
                     bytes_read: plan.input_bytes(),
                     bytes_written,
+                    subcompactions,
                     micros,
                 });
             }
@@ -283,111 +265,4 @@ impl DbInner {
             Err(error) => self.latch("compaction", error.clone()),
         }
     }
-
-    fn write_compaction(&self, family: &Arc<Family>, version: &Arc<Version>, plan: &Plan) -> Result<Written> {
-        let user = family.cmp.user();
-        let read = BlockReadOptions {
-            verify_checksums: self.options.verify_checksums_in_compaction,
-            fill_cache: false,
-            readahead_size: COMPACTION_READAHEAD,
-        };
-        let mut sources = Vec::new();
-        for level in &plan.inputs {
-            if level.level > 0 {
-                let cursor = LevelCursor::over_files(family.tables.clone(), level.files.clone(), read);
-                sources.push(Source::Level(Box::new(cursor)));
-                continue;
-            }
-            for file in &level.files {
-                let table = family.tables.table(file)?;
-                sources.push(Source::Table(Box::new(table.cursor(read))));
-            }
-        }
-        let tombstones = plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?;
-        let known_times = plan
-            .files()
-            .map(|(_, file)| file.oldest_ancestor_time)
-            .filter(|&time| time > 0);
-        let oldest_ancestor_time = known_times.min().unwrap_or(0);
-        let filter_context = FilterContext {
-            is_full_compaction: plan.is_full_compaction,
-            is_manual_compaction: plan.reason == compact::plan::CompactionReason::ManualCompaction,
-            column_family_id: family.id,
-            input_start_level: plan.start_level(),
-        };
-        let factory = family.options.compaction_filter_factory.as_ref();
-        let garbage = Arc::new(Mutex::new(BlobGarbage::default()));
-        let blobs: Option<Box<dyn BlobHook>> = (!version.blob_files().is_empty()).then(|| {
-            Box::new(CountBlobs {
-                family: family.clone(),
-                garbage: garbage.clone(),
-            }) as _
-        });
-        let low = self
-            .state
-            .lock()
-            .families
-            .get(&family.id)
-            .map(|own| own.full_history_ts_low.to_vec());
-        let rules = CompactionRules {
-            snapshots: self.snapshots.seqnos(),
-            tombstones,
-            merge_operator: family.values.operator(),
-            filter: factory.and_then(|factory| factory.create(&filter_context)),
-            blobs,
-            full_history_ts_low: low.filter(|low| !low.is_empty()),
-            cancelled: Some(self.cancelled.clone()),
-            ..plan.rules()
-        };
-        let mut cursor = CompactionCursor::new(MergingCursor::new(family.cmp.clone(), sources), rules);
-        let mut outputs = TableOutputs::new(
-            self,
-            family,
-            self.compression_of(family, version, plan),
-            oldest_ancestor_time,
-        );
-        cursor.seek_to_first();
-        let splitter = OutputSplitter::new(user.clone(), plan.split_limits());
-        let written = write_outputs(&mut cursor, OutputRange::default(), splitter, &mut outputs)
-            .and_then(|()| outputs.sync_dir());
-        if let Err(error) = written {
-            outputs.discard();
-            return Err(error);
-        }
-        // Among the outputs and what is left in L0 the order of epochs stays that of the inputs.
-        let epoch_number = plan.files().map(|(_, file)| file.epoch_number).min().flatten();
-        let files: Vec<Arc<FileMetadata>> = outputs
-            .files
-            .drain(..)
-            .map(|file| Arc::new(FileMetadata { epoch_number, ..file }))
-            .collect();
-        drop(cursor);
-        let garbage = std::mem::take(&mut *garbage.lock());
-        Ok(Written { files, garbage })
-    }
-
-    fn compression_of(&self, family: &Family, version: &Version, plan: &Plan) -> CompressionType {
-        let base_level = compact::levels::LevelTargets::new(version, &family.options.leveled()).base_level;
-        family
-            .options
-            .compression_for(plan.output_level, base_level, plan.bottommost)
-    }
-}
-
-/// Bytes a compaction reads ahead of itself in each input.
-const COMPACTION_READAHEAD: usize = 2 << 20;
-
-/// What the MANIFEST is told of blobs that lost their last reference.
-fn garbage_of(version: &Version, garbage: &BlobGarbage) -> Vec<BlobFileGarbage> {
-    let lost = garbage
-        .by_file
-        .iter()
-        .filter(|(number, (count, _))| *count > 0 && version.blob_files().contains_key(number));
-    lost.map(|(&number, &(count, bytes))| BlobFileGarbage {
-        number,
-        garbage_blob_count: count,
-        garbage_blob_bytes: bytes,
-        ..BlobFileGarbage::default()
-    })
-    .collect()
 }

@@ -4,4 +4,5 @@ pub(crate) mod compaction;
 pub(crate) mod flush;
 pub(crate) mod obsolete_files;
 pub(crate) mod output;
+pub(crate) mod rewrite;
 pub(crate) mod scheduler;

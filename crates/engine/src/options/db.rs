@@ -26,6 +26,9 @@ option_table! {
         max_open_files: i32 = -1, range(-1, i32::MAX), domain["-1", "16", "100"];
         /// Background threads: a quarter of them, at least one, flush; the others, at least one, compact. Default: 2.
         max_background_jobs: i32 = 2, range(1, 256), domain["1", "2", "4"];
+        /// Threads that may write one compaction out of L0, each a range of its keys. Automatic compactions between other levels
+        /// run side by side as it is and are never divided; what a user asks for is. Default: 1.
+        max_subcompactions: u32 = 1, range(1, 256), domain["1", "2", "4"];
         /// Bytes of WAL beyond which the family that holds back the oldest WAL is flushed. 0 chooses four times
         /// the sum of all families' `write_buffer_size * max_write_buffer_number`. Default: 0.
         /// Unlike RocksDB the limit counts with one family too, so a forgotten option never fills a disk.

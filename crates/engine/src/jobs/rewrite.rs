@@ -1,0 +1,278 @@
+//! What a compaction reads and writes, in one key range or in several at once.
+
+use std::sync::Arc;
+use std::thread;
+
+use base::{Result, SeqNo};
+use compact::subranges::{self, Anchor};
+use compact::{
+    BlobHook, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones, FilterContext,
+    LevelTargets, OutputRange, OutputSplitter, Plan, Relocation, write_outputs,
+};
+use manifest::{BlobFileGarbage, FileMetadata, Version};
+use parking_lot::Mutex;
+use sst::BlockReadOptions;
+
+use super::output::{BlobGarbage, TableOutputs};
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::read::level_cursor::LevelCursor;
+use crate::read::merging_cursor::{MergingCursor, Source};
+
+/// Bytes a compaction reads ahead of itself in each input.
+const COMPACTION_READAHEAD: usize = 2 << 20;
+
+/// Keys of an input file among which the borders of subcompactions are chosen, as in RocksDB.
+const ANCHORS: usize = 128;
+
+/// A compaction at work: what all its key ranges share.
+pub(crate) struct Rewrite<'a> {
+    db: &'a DbInner,
+    family: &'a Arc<Family>,
+    version: &'a Version,
+    plan: &'a Plan,
+    snapshots: Vec<SeqNo>,
+    tombstones: CompactionTombstones,
+    /// Empty: none.
+    full_history_ts_low: Box<[u8]>,
+    /// Unix seconds of the oldest data among the inputs; 0 if not known.
+    oldest_ancestor_time: u64,
+    garbage: Arc<Mutex<BlobGarbage>>,
+}
+
+/// What a compaction wrote.
+pub(crate) struct Written {
+    /// By key.
+    pub files: Vec<Arc<FileMetadata>>,
+    /// What the MANIFEST is told of blobs that lost their last reference.
+    pub blob_garbage: Vec<BlobFileGarbage>,
+    /// Key ranges it was written in, each by a thread.
+    pub subcompactions: usize,
+}
+
+/// Counts blob references in and out; blobs themselves stay where they are.
+struct CountBlobs {
+    family: Arc<Family>,
+    garbage: Arc<Mutex<BlobGarbage>>,
+}
+
+impl BlobHook for CountBlobs {
+    fn extract(&mut self, _user_key: &[u8], _value: &[u8], _index: &mut Vec<u8>) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn relocate(&mut self, _user_key: &[u8], _index: &[u8], _out: &mut Vec<u8>) -> Result<Relocation> {
+        Ok(Relocation::Keep)
+    }
+
+    fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        *out = self
+            .family
+            .values
+            .blobs
+            .get(user_key, &blob::BlobIndex::decode(index)?)?;
+        Ok(())
+    }
+
+    fn enter(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
+        self.garbage.lock().enter(user_key, index)
+    }
+
+    fn leave(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
+        self.garbage.lock().leave(user_key, index)
+    }
+}
+
+impl<'a> Rewrite<'a> {
+    /// Of `plan` over `version`. Opens its inputs.
+    pub fn new(
+        db: &'a DbInner,
+        family: &'a Arc<Family>,
+        version: &'a Version,
+        plan: &'a Plan,
+        full_history_ts_low: Box<[u8]>,
+    ) -> Result<Rewrite<'a>> {
+        let known_times = plan
+            .files()
+            .map(|(_, file)| file.oldest_ancestor_time)
+            .filter(|&time| time > 0);
+        Ok(Rewrite {
+            db,
+            family,
+            version,
+            plan,
+            snapshots: db.snapshots.seqnos(),
+            tombstones: plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?,
+            full_history_ts_low,
+            oldest_ancestor_time: known_times.min().unwrap_or(0),
+            garbage: Arc::default(),
+        })
+    }
+
+    /// Writes the outputs, on up to `threads` threads.
+    pub fn run(&self, threads: usize) -> Result<Written> {
+        let cuts = subranges::cuts(self.plan, self.anchors(threads)?, threads);
+        let ranges: Vec<OutputRange<'_>> = (0..=cuts.len())
+            .map(|at| OutputRange {
+                start: at.checked_sub(1).map(|before| &cuts[before][..]),
+                end: cuts.get(at).map(|cut| &cut[..]),
+            })
+            .collect();
+        let mut written = Vec::new();
+        let mut failed = None;
+        for outcome in self.write_ranges(&ranges) {
+            match outcome {
+                Ok(outputs) => written.push(outputs),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        // They lie in one directory.
+        if let Some(some) = written.iter().find(|outputs| !outputs.files.is_empty())
+            && failed.is_none()
+        {
+            failed = some.sync_dir().err();
+        }
+        if let Some(error) = failed {
+            written.into_iter().for_each(TableOutputs::discard);
+            return Err(error);
+        }
+        // Among the outputs and what is left in L0 the order of epochs stays that of the inputs.
+        let epoch_number = self
+            .plan
+            .files()
+            .map(|(_, file)| file.epoch_number)
+            .min()
+            .flatten();
+        let files = written.iter_mut().flat_map(|outputs| outputs.files.drain(..));
+        let files = files.map(|file| Arc::new(FileMetadata { epoch_number, ..file }));
+        Ok(Written {
+            files: files.collect(),
+            blob_garbage: self.blob_garbage(),
+            subcompactions: ranges.len(),
+        })
+    }
+
+    /// Keys among which borders can be chosen; none if one thread does it all.
+    fn anchors(&self, threads: usize) -> Result<Vec<Anchor>> {
+        let mut anchors = Vec::new();
+        if threads > 1 {
+            for (_, file) in self.plan.files() {
+                anchors.extend(self.family.tables.table(file)?.anchors(ANCHORS)?);
+            }
+        }
+        Ok(anchors)
+    }
+
+    /// Writes each range on a thread of its own, the first on this one.
+    fn write_ranges(&self, ranges: &[OutputRange<'_>]) -> Vec<Result<TableOutputs<'a>>> {
+        let Some((&first, others)) = ranges.split_first() else {
+            return Vec::new();
+        };
+        thread::scope(|scope| {
+            let running: Vec<_> = others
+                .iter()
+                .map(|&range| {
+                    let thread = thread::Builder::new().name("esker-compact".to_owned());
+                    (range, thread.spawn_scoped(scope, move || self.write_range(range)))
+                })
+                .collect();
+            let mut written = vec![self.write_range(first)];
+            for (range, thread) in running {
+                written.push(match thread {
+                    Ok(thread) => thread
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    // No thread to be had: it is written here.
+                    Err(_) => self.write_range(range),
+                });
+            }
+            written
+        })
+    }
+
+    fn write_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
+        let plan = self.plan;
+        let rules = self.rules(range.end);
+        let sources = self.sources()?;
+        let mut cursor = CompactionCursor::new(MergingCursor::new(self.family.cmp.clone(), sources), rules);
+        let base_level = LevelTargets::new(self.version, &self.family.options.leveled()).base_level;
+        let options = &self.family.options;
+        let compression = options.compression_for(plan.output_level, base_level, plan.bottommost);
+        let mut outputs = TableOutputs::new(self.db, self.family, compression, self.oldest_ancestor_time);
+        match range.start {
+            Some(start) => cursor.seek(start),
+            None => cursor.seek_to_first(),
+        }
+        let splitter = OutputSplitter::new(self.family.cmp.user().clone(), plan.split_limits());
+        match write_outputs(&mut cursor, range, splitter, &mut outputs) {
+            Ok(()) => Ok(outputs),
+            Err(error) => {
+                outputs.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn sources(&self) -> Result<Vec<Source>> {
+        let read = BlockReadOptions {
+            verify_checksums: self.db.options.verify_checksums_in_compaction,
+            fill_cache: false,
+            readahead_size: COMPACTION_READAHEAD,
+        };
+        let tables = &self.family.tables;
+        let mut sources = Vec::new();
+        for level in &self.plan.inputs {
+            if level.level > 0 {
+                let cursor = LevelCursor::over_files(tables.clone(), level.files.clone(), read);
+                sources.push(Source::Level(Box::new(cursor)));
+                continue;
+            }
+            for file in &level.files {
+                sources.push(Source::Table(Box::new(tables.table(file)?.cursor(read))));
+            }
+        }
+        Ok(sources)
+    }
+
+    fn rules(&self, end: Option<&[u8]>) -> CompactionRules {
+        let (plan, family) = (self.plan, self.family);
+        let context = FilterContext {
+            is_full_compaction: plan.is_full_compaction,
+            is_manual_compaction: plan.reason == CompactionReason::ManualCompaction,
+            column_family_id: family.id,
+            input_start_level: plan.start_level(),
+        };
+        let factory = family.options.compaction_filter_factory.as_ref();
+        let blobs = (!self.version.blob_files().is_empty()).then(|| {
+            let garbage = self.garbage.clone();
+            let family = family.clone();
+            Box::new(CountBlobs { family, garbage }) as Box<dyn BlobHook>
+        });
+        CompactionRules {
+            snapshots: self.snapshots.clone(),
+            tombstones: self.tombstones.clone(),
+            merge_operator: family.values.operator(),
+            filter: factory.and_then(|factory| factory.create(&context)),
+            blobs,
+            full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),
+            end: end.map(<[u8]>::to_vec),
+            cancelled: Some(self.db.cancelled.clone()),
+            ..plan.rules()
+        }
+    }
+
+    fn blob_garbage(&self) -> Vec<BlobFileGarbage> {
+        let garbage = self.garbage.lock();
+        let lost = garbage
+            .by_file
+            .iter()
+            .filter(|(number, (count, _))| *count > 0 && self.version.blob_files().contains_key(number));
+        lost.map(|(&number, &(count, bytes))| BlobFileGarbage {
+            number,
+            garbage_blob_count: count,
+            garbage_blob_bytes: bytes,
+            ..BlobFileGarbage::default()
+        })
+        .collect()
+    }
+}
