@@ -285,11 +285,12 @@ impl<'a> Worker<'a> {
     }
 
     fn scan_prefix(&mut self) -> Outcome {
-        let shift = 8 * (keys::KEY_LEN as u32).saturating_sub(self.stress.flags.prefix_size.max(0) as u32);
+        let bytes = (keys::KEY_LEN as u32).saturating_sub(self.stress.flags.prefix_size.max(0) as u32);
         let (family, key) = (self.family(), self.key());
-        let start = key >> shift << shift;
-        let all = self.stress.expected.keys();
-        let keys = start..start.checked_add(1 << shift).map_or(all, |end| end.min(all));
+        // Keys behind the prefix; all there are where it is empty.
+        let width = 1u64.checked_shl(8 * bytes).unwrap_or(u64::MAX);
+        let start = key / width * width;
+        let keys = start..start.saturating_add(width).min(self.stress.expected.keys());
         // Bounded by the prefix alone, where the family has prefixes.
         let by_prefix = self.stress.options.column_family.prefix_extractor.is_some() && self.rng.bool();
         let options = match by_prefix {
