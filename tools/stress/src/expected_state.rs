@@ -37,31 +37,29 @@ impl ExpectedState {
     /// Those of the file, and `InvalidData` if it is of another number of keys.
     pub fn open(path: &Path, families: usize, keys: u64) -> io::Result<ExpectedState> {
         let mut state = ExpectedState::in_memory(families, keys);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
-        let len = state.values.len() * 4;
-        let mut bytes = Vec::new();
-        (&mut file).take(len as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.is_empty() {
+        if !path.try_exists()? {
+            // A whole one or none: the process may be killed here, too.
             let fresh = state
                 .values
                 .iter()
                 .flat_map(|value| value.load(Ordering::Relaxed).to_le_bytes());
-            file.write_all_at(&fresh.collect::<Vec<u8>>(), 0)?;
-        } else if bytes.len() == len {
-            for (value, bits) in state.values.iter_mut().zip(bytes.as_chunks().0) {
-                *value.get_mut() = u32::from_le_bytes(*bits);
-            }
-        } else {
+            let temporary = path.with_extension("tmp");
+            std::fs::write(&temporary, fresh.collect::<Vec<u8>>())?;
+            std::fs::rename(&temporary, path)?;
+        }
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let len = state.values.len() * 4;
+        let mut bytes = Vec::new();
+        (&mut file).take(len as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() != len {
             let message = format!(
                 "{}: written for another --max_key or --column_families",
                 path.display()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        for (value, bits) in state.values.iter_mut().zip(bytes.as_chunks().0) {
+            *value.get_mut() = u32::from_le_bytes(*bits);
         }
         state.file = Some(file);
         Ok(state)

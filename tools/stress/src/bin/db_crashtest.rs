@@ -109,6 +109,8 @@ fn one_database(
     tally: &mut Tally,
 ) -> Result<(), String> {
     tally.databases += 1;
+    let dir = dir.join(tally.databases.to_string());
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let kept = kept(rng);
     for run in 0..flags.runs_per_db.max(1) {
         if Instant::now() >= end {
@@ -117,7 +119,7 @@ fn one_database(
         let mut args = vec![
             format!("--db={}", dir.join("db").display()),
             format!("--expected_values_dir={}", dir.join("expected").display()),
-            format!("--destroy_db_initially={}", run == 0),
+            "--destroy_db_initially=false".to_owned(),
             "--progress_reports=false".to_owned(),
             format!("--seed={}", rng.u64(1..)),
         ];
@@ -133,7 +135,7 @@ fn one_database(
             )
         })?;
     }
-    Ok(())
+    std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))
 }
 
 /// Runs db_stress for `patience` and kills it. An error if it ends by itself and does not say that all is well.
