@@ -23,8 +23,11 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.with_extension("md") {
         let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
         for (at, line) in text.lines().enumerate() {
-            for target in links(line) {
+            for (target, fragment) in links(line) {
                 let target = join(dir, target);
+                if let Some(missing) = missing_function(tree, &target, fragment) {
+                    found.push(Finding::new("link", path, at + 1, missing));
+                }
                 if exists(tree, &target) {
                     linked.insert(target);
                 } else {
@@ -66,13 +69,23 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// The targets of `[text](target)` that lie in this tree, without their `#fragment`.
-fn links(line: &str) -> impl Iterator<Item = &str> {
+/// What is wrong with `file.rs#name`: there must be a function of that name, such as the test a promise rests on.
+fn missing_function(tree: &Tree, target: &str, fragment: &str) -> Option<String> {
+    if fragment.is_empty() || !target.ends_with(".rs") {
+        return None;
+    }
+    let (_, text) = tree.with_extension("rs").find(|(path, _)| *path == target)?;
+    let there = text.contains(&format!("fn {fragment}("));
+    (!there).then(|| format!("{target} has no function {fragment}"))
+}
+
+/// The targets of `[text](target)` that lie in this tree, each with its `#fragment`.
+fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split("](")
         .skip(1)
         .filter_map(|rest| rest.split(')').next())
-        .map(|target| target.split('#').next().unwrap_or(target))
-        .filter(|target| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
+        .map(|target| target.split_once('#').unwrap_or((target, "")))
+        .filter(|(target, _)| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
 }
 
 fn join(dir: &str, target: &str) -> String {
@@ -113,8 +126,11 @@ mod tests {
                 "[one](docs/flow/one.md) [web](https://docs.rs/x)",
             ),
             ("docs/flow/one.md", "[up](../../README.md)"),
-            ("docs/flow/two.md", ""),
-            ("crates/a/src/lib.rs", ""),
+            (
+                "docs/flow/two.md",
+                "[test](../../crates/a/src/lib.rs#is_there) [gone](../../crates/a/src/lib.rs#is_not)",
+            ),
+            ("crates/a/src/lib.rs", "fn is_there() {}"),
         ]);
         let found: Vec<String> = check(&tree)
             .iter()
@@ -125,6 +141,7 @@ mod tests {
             [
                 "link README.md docs/gone.md does not exist",
                 "link README.md crates/b does not exist",
+                "link docs/flow/two.md crates/a/src/lib.rs has no function is_not",
                 "unlinked docs/flow/two.md no other document links here: nobody will find it",
             ]
         );
