@@ -67,6 +67,8 @@ tickers! {
     Seeks = "rocksdb.number.db.seek";
     /// Files moved down a level as they are.
     TrivialMoves = "rocksdb.compaction.trivial.moves";
+    /// Bytes of them.
+    TrivialMoveBytes = "rocksdb.compaction.trivial.move.bytes";
 }
 
 /// The counters of one database.
