@@ -1,15 +1,19 @@
 //! Runs the workloads of a command line over one database.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::{Error, Result};
-use esker::{ColumnFamily, Db, Options, ReadOptions, WriteOptions};
+use esker::{ColumnFamily, Db, Options, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
 use crate::report::{Repetitions, Summary};
 use crate::runner::{self, Seeds, Thread};
 use crate::values::{Sizes, Values};
+use crate::workloads::streams::{self, Streams};
+use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
 use crate::workloads::{self, Run, Threads, Workload};
 use crate::{header, options};
 
@@ -23,6 +27,7 @@ pub struct Bench {
     pub path: PathBuf,
     seeds: Seeds,
     values: Values,
+    time: Time,
     db: Option<Handles>,
 }
 
@@ -67,9 +72,19 @@ pub struct Params<'a> {
     pub read: ReadOptions,
     /// Where the shuffle of unique keys starts.
     pub shuffle_seed: u64,
+    /// The time of timeseries.
+    pub time: Time,
 }
 
 impl Params<'_> {
+    /// Keys among which merges choose.
+    pub fn merge_keys(&self) -> i64 {
+        match self.flags.merge_keys {
+            keys if keys > 0 => keys,
+            _ => self.flags.num,
+        }
+    }
+
     /// The family of the key of `number`: the same for writes and for reads.
     #[inline]
     pub fn family(&self, number: u64) -> &ColumnFamily {
@@ -121,6 +136,7 @@ impl Bench {
             path: path.to_path_buf(),
             seeds,
             values,
+            time: Time::default(),
             db: None,
         };
         if !bench.flags.use_existing_db {
@@ -138,7 +154,10 @@ impl Bench {
     /// Closes the database and opens it again.
     pub fn reopen(&mut self) -> Result<()> {
         self.close()?;
-        let db = Db::open(&self.options, &self.path)?;
+        let db = match self.flags.readonly {
+            true => Db::open_read_only(&self.options, &self.path)?,
+            false => Db::open(&self.options, &self.path)?,
+        };
         let mut families = vec![db.default_column_family()];
         for number in 1..self.flags.num_column_families {
             let name = format!("column_family_name_{number:06}");
@@ -184,6 +203,21 @@ impl Bench {
         Ok(())
     }
 
+    /// What a workload changes of the options of the database it fills.
+    fn set_up(&mut self, workload: &Workload) -> Result<()> {
+        self.time.store(0, Ordering::Relaxed);
+        let filtered = workload.name == "timeseries"
+            && timeseries::expire_style(&self.flags)? == Expire::CompactionFilter;
+        if filtered {
+            println!("Compaction filter is used to remove expired data");
+            self.options.column_family.compaction_filter_factory = Some(Arc::new(ExpiredTimeFilter {
+                time: self.time.clone(),
+                range: self.flags.time_range,
+            }));
+        }
+        Ok(())
+    }
+
     fn run_workload(&mut self, workload: &'static Workload, repeat: workloads::Repeat) -> Result<()> {
         if workload.fresh {
             if self.flags.use_existing_db {
@@ -191,6 +225,7 @@ impl Bench {
                 return Ok(());
             }
             self.destroy()?;
+            self.set_up(workload)?;
             self.reopen()?;
         }
         let body = match workload.run {
@@ -220,6 +255,12 @@ impl Bench {
         if repeat.times > 1 {
             print!("{}", repetitions.closing_text(workload.name));
         }
+        if workload.sequential && self.flags.streams > 0 {
+            print!("{}", self.write_amplification());
+        }
+        if let Some(after) = workload.after {
+            after(self)?;
+        }
         Ok(())
     }
 
@@ -232,11 +273,34 @@ impl Bench {
         }
     }
 
+    /// What the fill cost so far, as RocksDB's compaction statistics tell it: bytes that flushes and compactions wrote for a
+    /// byte flushed, and bytes moved for a byte that compactions wrote.
+    fn write_amplification(&self) -> String {
+        let stats = self.handles().db.statistics();
+        let [flushed, written, moved] = [
+            Ticker::FlushWriteBytes,
+            Ticker::CompactWriteBytes,
+            Ticker::TrivialMoveBytes,
+        ]
+        .map(|ticker| stats.get(ticker));
+        let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
+        let ratio = match written {
+            0 => "INF".to_owned(),
+            written => format!("{:.3}", moved as f64 / written as f64),
+        };
+        format!(
+            "Write amplification: {:.2} (flushed {:.1} MB, compacted {:.1} MB, moved {:.1} MB), move-ratio {ratio}\n",
+            (flushed + written) as f64 / flushed.max(1) as f64,
+            mib(flushed),
+            mib(written),
+            mib(moved),
+        )
+    }
+
     fn run_threads(&mut self, workload: &Workload, body: workloads::ThreadBody) -> Result<Summary> {
         let flags = self.flags.clone();
         let handles = self.handles().clone();
         let or_num = |count: i64| if count < 0 { flags.num } else { count };
-        let key_size = flags.key_size as usize;
         let mut params = Params {
             flags: &flags,
             db: &handles.db,
@@ -246,12 +310,7 @@ impl Bench {
             writes: or_num(flags.writes),
             deletes: or_num(flags.deletes),
             batch: flags.batch_size.max(1),
-            keys: KeyFormat::new(
-                key_size,
-                flags.prefix_size.max(0) as usize,
-                flags.num as u64,
-                flags.keys_per_prefix.max(0) as u64,
-            ),
+            keys: streams::key_format(&flags),
             values: self.values.clone(),
             seek_nexts: i64::from(flags.seek_nexts),
             reverse: flags.reverse_iterator,
@@ -267,13 +326,16 @@ impl Bench {
                 ..ReadOptions::default()
             },
             shuffle_seed: self.seeds.next_seed(),
+            time: self.time.clone(),
         };
         (workload.adjust)(&mut params);
         let asked = flags.threads.max(1) as usize;
         let threads = match workload.threads {
+            // Several threads would each write the same keys.
+            Threads::AsAsked if workload.sequential && flags.streams > 0 => 1,
             Threads::AsAsked => asked,
             Threads::One => 1,
-            Threads::WithWriter => asked + 1,
+            Threads::Beside(_) => asked + 1,
         };
         let expected = (workload.expected)(&params).max(0) as u64 * asked as u64;
         let params = &params;
@@ -284,13 +346,9 @@ impl Bench {
                 eprintln!("{stats}");
             }
         };
-        let body = |thread: &mut Thread<'_>| {
-            let writes_behind = matches!(workload.threads, Threads::WithWriter) && thread.id == 0;
-            if writes_behind {
-                workloads::write::background(params, thread)
-            } else {
-                body(params, thread)
-            }
+        let body = |thread: &mut Thread<'_>| match workload.threads {
+            Threads::Beside(other) if thread.id == 0 => other(params, thread),
+            _ => body(params, thread),
         };
         runner::run(&flags, threads, expected, &mut self.seeds, &on_interval, &body)
     }
@@ -317,5 +375,7 @@ fn check(flags: &Flags) -> Result<()> {
     if flags.range_tombstone_width < 1 && flags.writes_per_range_tombstone > 0 {
         return refuse("--range_tombstone_width must be at least 1");
     }
+    Streams::from_flags(flags)?;
+    timeseries::expire_style(flags)?;
     Ok(())
 }

@@ -47,7 +47,7 @@ fn run(args: &[String]) -> Result<(), String> {
         }
     };
     for name in &flags.ignored {
-        eprintln!("note: --{name} tunes RocksDB and has no effect here");
+        eprintln!("note: {name}");
     }
     for item in flags.benchmarks.split(',').filter(|item| !item.is_empty()) {
         workloads::parse(item)?;

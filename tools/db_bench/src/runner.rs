@@ -116,6 +116,29 @@ impl<'a> Thread<'a> {
         }
     }
 
+    /// Forgets what was done and begins anew: what came before was to set things up.
+    pub fn restart(&mut self) {
+        *self = Thread {
+            rng: self.rng.clone(),
+            on_interval: self.on_interval,
+            excluded: self.excluded,
+            ..Thread::new(self.id, 0, self.shared)
+        };
+    }
+
+    /// What this thread did so far.
+    pub fn summary(&self) -> Summary {
+        let elapsed = self.start.elapsed();
+        Summary {
+            done: self.done,
+            bytes: self.bytes,
+            elapsed,
+            busy: elapsed,
+            message: self.message.clone(),
+            latencies: self.latencies.clone(),
+        }
+    }
+
     /// Counts bytes of keys and values.
     #[inline]
     pub fn add_bytes(&mut self, bytes: u64) {
@@ -251,7 +274,11 @@ pub fn run(
         total: (flags.report_interval_seconds > 0).then(AtomicU64::default),
         settings: Settings {
             histogram: flags.histogram,
-            stats_interval: flags.stats_interval.max(0) as u64,
+            stats_interval: match flags.stats_interval_seconds > 0 {
+                // How often the clock is looked at.
+                true => 1_000,
+                false => flags.stats_interval.max(0) as u64,
+            },
             stats_interval_time: Duration::from_secs(flags.stats_interval_seconds.max(0) as u64),
             duration_checks: flags.ops_between_duration_checks.max(1) as u64,
         },
@@ -351,7 +378,7 @@ fn add_up(outcomes: Vec<Result<Outcome>>) -> Result<Summary> {
 
 /// A bar on a terminal; nothing anywhere else.
 fn progress_bar(flags: &Flags, expected: u64) -> ProgressBar {
-    if !flags.progress_reports || flags.stats_interval > 0 {
+    if !flags.progress_reports || flags.stats_interval > 0 || flags.stats_interval_seconds > 0 {
         return ProgressBar::hidden();
     }
     let bar = if flags.duration > 0 {

@@ -108,7 +108,7 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     while !pace.done(1) {
         let number = thread.rng.u64(..flags.num as u64);
         params.keys.write(number, &mut key);
-        if thread.rng.i32(..100) < flags.readwritepercent {
+        if thread.rng.i32(0..100) < flags.readwritepercent {
             reads += 1;
             if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
                 found += 1;
@@ -130,6 +130,56 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         "( reads:{reads} writes:{writes} total:{} found:{found})",
         flags.num
     );
+    Ok(())
+}
+
+/// Reads random keys, a hundred between two looks at the clock and at the limits.
+pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    const AT_ONCE: u64 = 100;
+    // As RocksDB does, keys come from the next power of two, so that some of them were never written.
+    let num = params.flags.num as u64;
+    let range = num.next_power_of_two();
+    let mut key = params.keys.allocate();
+    let (mut read, mut found, mut absent) = (0u64, 0u64, 0u64);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(AT_ONCE as i64) {
+        for _ in 0..AT_ONCE {
+            let number = thread.rng.u64(..range);
+            params.keys.write(number, &mut key);
+            let value = params.db.get_pinned(&params.read, params.family(number), &key)?;
+            found += u64::from(value.is_some());
+            absent += u64::from(number >= num);
+        }
+        read += AT_ONCE;
+        limit(thread, AT_ONCE);
+        thread.finished(AT_ONCE, Op::Read);
+    }
+    thread.message = format!("({found} of {read} found, issued {absent} non-exist keys)\n");
+    Ok(())
+}
+
+/// Asks for the sizes of `--batch_size` random ranges at a time.
+pub fn approximate_sizes(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let mut keys = vec![(params.keys.allocate(), params.keys.allocate()); params.batch as usize];
+    let (mut sum, mut sizes) = (0, 0u64);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        for (left, right) in &mut keys {
+            let one = random_number(params.flags, &mut thread.rng);
+            let other = random_number(params.flags, &mut thread.rng);
+            params.keys.write(one.min(other), left);
+            params.keys.write(one.max(other), right);
+        }
+        let ranges: Vec<(&[u8], &[u8])> = keys.iter().map(|(left, right)| (&left[..], &right[..])).collect();
+        sum += params
+            .db
+            .approximate_sizes(&params.families[0], &ranges)?
+            .iter()
+            .sum::<u64>();
+        sizes += ranges.len() as u64;
+        thread.finished(ranges.len() as u64, Op::Other);
+    }
+    thread.message = format!("(Avg approx size={})", sum as f64 / sizes.max(1) as f64);
     Ok(())
 }
 

@@ -55,6 +55,60 @@ fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<(
     Ok(())
 }
 
+/// Scans the default family from its first key to its last, over and over, as many steps as there are reads to do; its
+/// operations count among those of the readers, as in RocksDB.
+pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        if entries.valid() {
+            entries.next();
+        } else {
+            entries.status()?;
+            entries.seek_to_first();
+        }
+        thread.finished(1, Op::Seek);
+    }
+    entries.status()
+}
+
+/// fillseq, then seeks to every key in their order, `--seek_nexts` of them reached by steps; only the seeks are timed.
+pub fn fill_and_seek(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let num = params.flags.num as u64;
+    super::write::sequential(params, thread)?;
+    thread.restart();
+    let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
+    let mut key = params.keys.allocate();
+    let expect = |found: bool, number: u64| match found {
+        true => Ok(()),
+        false => Err(base::Error::corruption(format!(
+            "key {number} was written and is not found"
+        ))),
+    };
+    let mut number = 0;
+    while number < num {
+        params.keys.write(number, &mut key);
+        entries.seek(&key);
+        entries.status()?;
+        expect(entries.valid() && entries.key() == key, number)?;
+        thread.finished(1, Op::Seek);
+        let mut steps = 0;
+        while steps < params.seek_nexts && number + 1 < num {
+            entries.next();
+            entries.status()?;
+            (steps, number) = (steps + 1, number + 1);
+            params.keys.write(number, &mut key);
+            expect(entries.valid() && entries.key() == key, number)?;
+            thread.finished(1, Op::Seek);
+        }
+        entries.seek(&key);
+        expect(entries.valid() && entries.key() == key, number)?;
+        thread.finished(1, Op::Seek);
+        number += 1;
+    }
+    Ok(())
+}
+
 pub fn new_iterator(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let options = read_options(params);
     let mut pace = thread.pace(params.flags.duration, params.reads);
@@ -105,6 +159,18 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 entries.next()
             }
             steps += 1;
+        }
+        let mut deleted = 0;
+        while deleted < flags.seek_nexts_to_delete && entries.valid() {
+            params
+                .db
+                .delete_opt(&params.write, params.family(number), entries.key())?;
+            if params.reverse {
+                entries.prev()
+            } else {
+                entries.next()
+            }
+            deleted += 1;
         }
         entries.status()?;
         if read % 256 == 0

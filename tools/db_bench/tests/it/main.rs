@@ -1,5 +1,7 @@
 //! The program as its users run it.
 
+mod published;
+
 use std::process::{Command, Output};
 
 fn run(args: &str) -> Output {
@@ -87,6 +89,123 @@ fn every_workload_does_what_it_is_asked() {
         "readmissing finds nothing\n{out}"
     );
     assert!(out.contains("Level Files Size(MB)\n"));
+}
+
+#[test]
+fn workloads_that_read_and_write_at_once() {
+    let out = stdout(
+        "--num=2000 --threads=2 --reads=500 --writes=1000 --merge_operator=put --seed=11 --write_buffer_size=64k \
+         --benchmarks=fillrandom,overwritesome,overwriteandwait,xorupdaterandom,readrandomfast,readwhilemerging,\
+         readwhilescanning,readrandommergerandom,readrandomwriterandom,randomwithverify,approximatesizerandom,\
+         fwdrangewhilewriting,revrangewhilewriting,fwdrangewhilemerging,revrangewhilemerging,seekrandomwhilemerging,\
+         newiteratorwhilewriting,compactall,overwrite,flush,compact0,compact1,acquireload,randomreplacekeys,fillseekseq",
+    );
+    for name in [
+        "readwhilemerging",
+        "fwdrangewhilewriting",
+        "revrangewhilemerging",
+        "seekrandomwhilemerging",
+        "newiteratorwhilewriting",
+        "readrandomfast",
+        "approximatesizerandom",
+    ] {
+        assert_eq!(operations(&out, name), 1_000, "{name}");
+    }
+    for name in [
+        "overwritesome",
+        "overwriteandwait",
+        "xorupdaterandom",
+        "randomwithverify",
+    ] {
+        assert_eq!(operations(&out, name), 2_000, "{name}");
+    }
+    assert_eq!(
+        operations(&out, "readwhilescanning"),
+        1_500,
+        "the scan counts among the reads"
+    );
+    assert_eq!(operations(&out, "fillseekseq"), 2 * 2 * 2_000, "two seeks a key");
+    let text_of = |name: &str| {
+        let line = out.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("no line of {name}")).to_owned()
+    };
+    let number = |line: &str, word: &str| -> u64 {
+        let rest = line
+            .split(word)
+            .nth(1)
+            .unwrap_or_else(|| panic!("{word} in {line}"));
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().expect("a number")
+    };
+    let verify = text_of("randomwithverify");
+    assert_eq!(number(&verify, "get:"), 900, "{verify}");
+    assert_eq!(number(&verify, "put:"), 80, "{verify}");
+    assert_eq!(number(&verify, "del:"), 20, "{verify}");
+    let merges = text_of("readrandommergerandom");
+    assert!(
+        (200..450).contains(&number(&merges, "reads:")),
+        "30% of 1000: {merges}"
+    );
+    let writes = text_of("readrandomwriterandom");
+    assert!(
+        (15..100).contains(&number(&writes, "writes:")),
+        "10% of 500: {writes}"
+    );
+    let waits = out.split("overwriteandwait").nth(1).expect("its line");
+    assert!(waits.contains("finished with status (OK)"), "{out}");
+    assert!(out.contains("compact0 found "), "{out}");
+}
+
+#[test]
+fn entries_of_time_series_expire() {
+    let run = |style: &str| {
+        stdout(&format!(
+            "--benchmarks=timeseries,compact,readseq --num=20000 --writes=20000 --reads=20000 --threads=2 --key_id_range=50 \
+             --time_range=2000 --expire_style={style} --write_buffer_size=256k --seed=2"
+        ))
+    };
+    let kept = run("none");
+    assert!(kept.contains("timeseries write : "), "{kept}");
+    // Both threads read all there is.
+    assert_eq!(operations(&kept, "readseq"), 2 * 20_000);
+    let filtered = run("compaction_filter");
+    assert_eq!(operations(&filtered, "readseq"), 2 * 2_000, "{filtered}");
+    assert!(stderr("--benchmarks=timeseries --expire_style=never").contains("--expire_style=never"));
+    assert!(stderr("--benchmarks=timeseries --key_size=8 --num=10").contains("--key_size"));
+}
+
+#[test]
+fn streams_show_their_write_amplification() {
+    let run = |flags: &str| {
+        let out = stdout(&format!(
+            "--num=60000 --compression_type=none --write_buffer_size=256k --target_file_size_base=256k \
+             --max_bytes_for_level_base=1m --threads=2 --benchmarks=fillseq,readrandom {flags}"
+        ));
+        assert_eq!(operations(&out, "fillseq"), 60_000, "on one thread\n{out}");
+        assert!(out.contains("(60000 of 60000 found)"), "{out}");
+        let line = out
+            .lines()
+            .find(|line| line.starts_with("Write amplification: "))
+            .unwrap_or_else(|| panic!("no write amplification in\n{out}"));
+        line.split_whitespace()
+            .nth(2)
+            .and_then(|word| word.parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("{line}"))
+    };
+    for one in ["--streams=1", "--streams=1 --streams_descending"] {
+        assert_eq!(run(one), 1.0, "all is moved: {one}");
+    }
+    for apart in [
+        "--streams=2 --nostreams_concurrent",
+        "--streams=3 --nostreams_concurrent --streams_order=2,0,1",
+    ] {
+        assert_eq!(run(apart), 1.0, "all is moved: {apart}");
+    }
+    assert!(
+        run("--streams=8") > 1.5,
+        "streams that take turns meet in every file"
+    );
+    assert!(stderr("--benchmarks=fillseq --streams_descending").contains("--streams=N"));
 }
 
 #[test]
@@ -185,6 +304,10 @@ fn mistakes_are_explained() {
     );
     assert!(stderr("--benchmarks=fillseq --compression_type=rar").contains("Invalid argument: "));
     assert!(stderr("--benchmarks=mergerandom --num=10").contains("mergerandom needs --merge_operator"));
+    assert_eq!(
+        stderr("--benchmarks=fillseq,randomtransaction").trim(),
+        "benchmark 'randomtransaction' needs transactions, which Esker does not have yet"
+    );
     assert!(stderr("--benchmarks=fillseq --num=0").contains("--num must be at least 1"));
     let dir = tempfile::tempdir().expect("a directory");
     let missing = dir.path().join("missing");
