@@ -77,6 +77,14 @@ pub struct Params<'a> {
 }
 
 impl Params<'_> {
+    /// Operations of a thread that reads and writes.
+    pub fn readwrites(&self) -> i64 {
+        match self.flags.reads.max(self.flags.writes) {
+            given if given >= 0 => given,
+            _ => self.flags.num,
+        }
+    }
+
     /// Keys among which merges choose.
     pub fn merge_keys(&self) -> i64 {
         match self.flags.merge_keys {

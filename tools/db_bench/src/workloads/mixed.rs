@@ -16,7 +16,7 @@ pub fn read_or_merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()>
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut gets, mut merges, mut hits, mut longest) = (0u64, 0u64, 0u64, 0);
-    let total = params.reads.max(params.writes);
+    let total = params.readwrites();
     let mut pace = thread.pace(params.flags.duration, total);
     while !pace.done(1) {
         let number = thread.rng.u64(..params.merge_keys() as u64);
@@ -51,7 +51,7 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut key = params.keys.allocate();
     key.push(0);
     let last = key.len() - 1;
-    let total = params.reads.max(params.writes);
+    let total = params.readwrites();
     let (mut gets, mut puts, mut deletes, mut found) = (0u64, 0u64, 0u64, 0u64);
     // What is left to do of the current hundred operations: reads first, then writes, then deletions.
     let (mut get_weight, mut put_weight, mut delete_weight) = (0, 0, 0);

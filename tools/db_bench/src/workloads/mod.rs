@@ -90,6 +90,13 @@ impl Workload {
         }
     }
 
+    const fn reading_and_writing(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
+        Workload {
+            expected: |params| params.readwrites(),
+            ..Workload::new(name, help, Run::Threads(body))
+        }
+    }
+
     const fn deleting(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
         Workload {
             expected: |params| params.deletes,
@@ -202,22 +209,22 @@ pub const WORKLOADS: &[Workload] = &[
         write::random,
     )
     .then(meta::wait_for_compaction),
-    Workload::writing(
+    Workload::reading_and_writing(
         "updaterandom",
         "reads a random key and writes it again",
         write::update,
     ),
-    Workload::writing(
+    Workload::reading_and_writing(
         "appendrandom",
         "reads a random key and writes it again with more behind it",
         write::append,
     ),
-    Workload::writing(
+    Workload::reading_and_writing(
         "xorupdaterandom",
         "reads a random key and writes it again with a new value XORed into it",
         write::xor_update,
     ),
-    Workload::writing(
+    Workload::reading_and_writing(
         "mergerandom",
         "merges into random keys; needs --merge_operator",
         write::merge,
@@ -260,7 +267,7 @@ pub const WORKLOADS: &[Workload] = &[
         read::multi_random,
     )
     .on(Threads::Beside(write::background)),
-    Workload::reading(
+    Workload::reading_and_writing(
         "readrandomwriterandom",
         "reads, and a write now and then (`readwritepercent`)",
         read::and_write,
@@ -282,12 +289,12 @@ pub const WORKLOADS: &[Workload] = &[
         read::random,
     )
     .on(Threads::Beside(scan::background)),
-    Workload::reading(
+    Workload::reading_and_writing(
         "readrandommergerandom",
         "merges, and a read now and then (`mergereadpercent`)",
         mixed::read_or_merge,
     ),
-    Workload::reading(
+    Workload::reading_and_writing(
         "randomwithverify",
         "reads, writes and deletions (`readwritepercent`, `deletepercent`) of `numdistinct` keys, verified",
         mixed::with_verify,

@@ -104,7 +104,8 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut reads, mut writes, mut found, mut bytes) = (0u64, 0u64, 0u64, 0);
-    let mut pace = thread.pace(flags.duration, params.reads);
+    let total = params.readwrites();
+    let mut pace = thread.pace(flags.duration, total);
     while !pace.done(1) {
         let number = thread.rng.u64(..flags.num as u64);
         params.keys.write(number, &mut key);
@@ -126,10 +127,7 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         }
     }
     thread.add_bytes(bytes as u64);
-    thread.message = format!(
-        "( reads:{reads} writes:{writes} total:{} found:{found})",
-        flags.num
-    );
+    thread.message = format!("( reads:{reads} writes:{writes} total:{total} found:{found})");
     Ok(())
 }
 

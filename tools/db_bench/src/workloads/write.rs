@@ -299,7 +299,7 @@ fn read_and_write(
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut found, mut bytes, mut operations) = (0u64, 0, 0u64);
-    let mut pace = thread.pace(params.flags.duration, params.writes);
+    let mut pace = thread.pace(params.flags.duration, params.readwrites());
     while !pace.done(1) {
         let number = thread.rng.u64(..params.flags.num as u64);
         params.keys.write(number, &mut key);
@@ -333,7 +333,7 @@ pub fn merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut bytes, mut operations) = (0, 0u64);
-    let mut pace = thread.pace(params.flags.duration, params.writes);
+    let mut pace = thread.pace(params.flags.duration, params.readwrites());
     while !pace.done(1) {
         let number = thread.rng.u64(..params.merge_keys() as u64);
         params.keys.write(number, &mut key);

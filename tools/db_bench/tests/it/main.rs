@@ -52,15 +52,7 @@ fn every_workload_does_what_it_is_asked() {
          seekrandomwhilewriting,deleterandom,deleteseq,compact,flush,waitforcompaction,levelstats,stats,memstats,sstables,\
          fillbatch,fillrandom,filluniquerandom,fillsync,fill100K",
     );
-    for name in [
-        "fillseq",
-        "overwrite",
-        "updaterandom",
-        "appendrandom",
-        "mergerandom",
-        "deleterandom",
-        "deleteseq",
-    ] {
+    for name in ["fillseq", "overwrite", "deleterandom", "deleteseq"] {
         assert_eq!(operations(&out, name), 4_000, "{name}");
     }
     for name in [
@@ -71,6 +63,10 @@ fn every_workload_does_what_it_is_asked() {
         "seekrandom",
         "readseq",
         "readreverse",
+        // As many as reads or writes were asked for, whichever is more.
+        "updaterandom",
+        "appendrandom",
+        "mergerandom",
     ] {
         assert_eq!(operations(&out, name), 1_000, "{name}");
     }
@@ -148,8 +144,8 @@ fn workloads_that_read_and_write_at_once() {
     );
     let writes = text_of("readrandomwriterandom");
     assert!(
-        (15..100).contains(&number(&writes, "writes:")),
-        "10% of 500: {writes}"
+        (40..180).contains(&number(&writes, "writes:")),
+        "10% of 1000: {writes}"
     );
     let waits = out.split("overwriteandwait").nth(1).expect("its line");
     assert!(waits.contains("finished with status (OK)"), "{out}");
