@@ -8,7 +8,8 @@ use esker::{ColumnFamily, Db, Options, ReadOptions, WriteOptions};
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
 use crate::report::{Repetitions, Summary};
-use crate::runner::{self, Seeds, Thread};
+use crate::runner::{self, Thread};
+use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::{self, Run, Threads, Workload};
 use crate::{header, options};
@@ -36,6 +37,7 @@ pub struct Handles {
 }
 
 /// What a workload works with: the flags, with what the workload itself changes of them.
+#[derive(Clone)]
 pub struct Params<'a> {
     /// The command line.
     pub flags: &'a Flags,
@@ -55,7 +57,7 @@ pub struct Params<'a> {
     pub batch: i64,
     /// How keys are made.
     pub keys: KeyFormat,
-    /// Hands out values; each thread takes a clone.
+    /// Hands out values; each thread has its own.
     pub values: Values,
     /// Steps behind a seek.
     pub seek_nexts: i64,
@@ -109,12 +111,13 @@ impl Bench {
             }
         };
         check(&flags)?;
+        let seeds = Seeds::new(flags.seed);
         let values = Values::new(
             sizes,
             flags.compression_ratio,
             flags.same_value_percentage.clamp(0, 100) as u32,
+            seeds.next_seed(),
         );
-        let seeds = Seeds::new(flags.seed);
         let mut bench = Bench {
             flags,
             options,
@@ -165,6 +168,11 @@ impl Bench {
         Db::destroy(&self.options, &self.path)
     }
 
+    /// What `--seed` has to be to replay this run.
+    pub fn seed_text(&self) -> String {
+        self.seeds.text(self.flags.seed)
+    }
+
     /// What the header says of the values.
     pub fn sizes(&self) -> Sizes {
         self.values.sizes()
@@ -173,6 +181,7 @@ impl Bench {
     /// Prints the header, then runs the workloads of `list`.
     pub fn run(&mut self, list: &str) -> Result<()> {
         eprint!("{}", header::environment());
+        print!("{}", self.seed_text());
         print!("{}", header::text(&self.flags, self.values.sizes()));
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
@@ -285,6 +294,10 @@ impl Bench {
             }
         };
         let body = |thread: &mut Thread<'_>| {
+            let params = &Params {
+                values: params.values.of_thread(thread.rng.u64(..)),
+                ..params.clone()
+            };
             let writes_behind = matches!(workload.threads, Threads::WithWriter) && thread.id == 0;
             if writes_behind {
                 workloads::write::background(params, thread)
@@ -292,7 +305,7 @@ impl Bench {
                 body(params, thread)
             }
         };
-        runner::run(&flags, threads, expected, &mut self.seeds, &on_interval, &body)
+        runner::run(&flags, threads, expected, &self.seeds, &on_interval, &body)
     }
 }
 

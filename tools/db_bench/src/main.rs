@@ -13,6 +13,7 @@ mod options;
 mod picture;
 mod report;
 mod runner;
+mod seeds;
 mod suggest;
 mod tour;
 mod values;
@@ -79,6 +80,7 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     let flags = tour::flags(flags);
     eprint!("{}", header::environment());
     let bench = Bench::open(flags, path)?;
+    print!("{}", bench.seed_text());
     print!("{}", header::text(&bench.flags, bench.sizes()));
     let mut tour = Tour::new(bench);
     tour.run()?;

@@ -14,34 +14,7 @@ use crate::flags::Flags;
 use crate::histogram::Histogram;
 use crate::limiter::RateLimiter;
 use crate::report::{Op, Summary};
-
-/// Hands out seeds, each once: no thread of any workload draws the numbers of another.
-#[derive(Debug)]
-pub struct Seeds {
-    base: u64,
-    used: u64,
-}
-
-impl Seeds {
-    /// From `--seed`. 0 draws a base and says which.
-    pub fn new(seed: i64) -> Seeds {
-        let base = if seed == 0 {
-            base::env::fresh_seed() >> 1
-        } else {
-            seed as u64
-        };
-        if seed == 0 {
-            eprintln!("Set seed to {base} because --seed was 0");
-        }
-        Seeds { base, used: 0 }
-    }
-
-    /// The next seed.
-    pub fn next_seed(&mut self) -> u64 {
-        self.used += 1;
-        self.base.wrapping_add(self.used)
-    }
-}
+use crate::seeds::Seeds;
 
 /// What the threads of a run share.
 pub struct Shared {
@@ -237,7 +210,7 @@ pub fn run(
     flags: &Flags,
     threads: usize,
     expected: u64,
-    seeds: &mut Seeds,
+    seeds: &Seeds,
     on_interval: &(dyn Fn() + Sync),
     body: Body<'_>,
 ) -> Result<Summary> {
@@ -415,8 +388,8 @@ mod tests {
             histogram: true,
             ..quiet()
         };
-        let mut seeds = Seeds::new(flags.seed);
-        let summary = run(&flags, 3, 0, &mut seeds, &|| {}, &|thread| {
+        let seeds = Seeds::new(flags.seed);
+        let summary = run(&flags, 3, 0, &seeds, &|| {}, &|thread| {
             thread.excluded = thread.id == 2;
             let mut pace = thread.pace(0, 100);
             while !pace.done(1) {
@@ -442,7 +415,7 @@ mod tests {
             duration: 3_600,
             ..quiet()
         };
-        let outcome = run(&flags, 2, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        let outcome = run(&flags, 2, 0, &Seeds::new(1), &|| {}, &|thread| {
             if thread.id == 1 {
                 return Err(Error::corruption("planted"));
             }
@@ -454,13 +427,6 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_used_once() {
-        let mut seeds = Seeds::new(7);
-        let drawn: Vec<u64> = (0..4).map(|_| seeds.next_seed()).collect();
-        assert_eq!(drawn, [8, 9, 10, 11]);
-    }
-
-    #[test]
     fn rows_are_written_to_the_report_file() {
         let dir = tempfile::tempdir().unwrap();
         let report_file = dir.path().join("report.csv").to_string_lossy().into_owned();
@@ -469,7 +435,7 @@ mod tests {
             report_file: report_file.clone(),
             ..quiet()
         };
-        run(&flags, 1, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        run(&flags, 1, 0, &Seeds::new(1), &|| {}, &|thread| {
             let start = Instant::now();
             while start.elapsed() < Duration::from_millis(1_100) {
                 thread.finished(1, Op::Other);
@@ -485,7 +451,7 @@ mod tests {
     #[test]
     fn a_pace_counts_in_steps() {
         let count = AtomicU64::new(0);
-        run(&quiet(), 1, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        run(&quiet(), 1, 0, &Seeds::new(1), &|| {}, &|thread| {
             let mut pace = thread.pace(0, 25);
             while !pace.done(10) {
                 count.fetch_add(10, Ordering::Relaxed);

@@ -206,3 +206,32 @@ fn help_lists_workloads_flags_and_options() {
         assert!(help.contains(text), "{text}");
     }
 }
+
+#[test]
+fn the_printed_seed_replays_the_run() {
+    // Two workloads of two threads: how many keys they find tells one sequence of keys from another.
+    let of_seed = |seed: i64| {
+        let out = stdout(&format!(
+            "--num=20000 --threads=2 --reads=5000 --seed={seed} --benchmarks=fillrandom,readrandom,readrandom"
+        ));
+        let found: Vec<String> = out
+            .lines()
+            .filter(|line| line.contains(" found)"))
+            .map(|line| line.rsplit('(').next().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(found.len(), 2, "{out}");
+        let printed = out
+            .lines()
+            .find_map(|line| line.strip_prefix("Set seed to "))
+            .and_then(|line| line.split(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("no seed in\n{out}"));
+        (printed, found)
+    };
+    let (seed, found) = of_seed(0);
+    assert!(seed != 0);
+    assert_eq!(of_seed(seed), (seed, found.clone()));
+    assert!(
+        (1..9).any(|other| of_seed(seed.wrapping_add(other)).1 != found),
+        "other seeds find what --seed={seed} finds: {found:?}"
+    );
+}
