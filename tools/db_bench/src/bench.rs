@@ -1,12 +1,14 @@
 //! Runs the workloads of a command line over one database.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{ColumnFamily, Db, Options, ReadOptions, WriteOptions};
 
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
+use crate::mixgraph::Mixgraph;
 use crate::report::{Repetitions, Summary};
 use crate::runner::{self, Thread};
 use crate::seeds::Seeds;
@@ -67,8 +69,10 @@ pub struct Params<'a> {
     pub write: WriteOptions,
     /// How reads are done.
     pub read: ReadOptions,
-    /// Where the shuffle of unique keys starts.
-    pub shuffle_seed: u64,
+    /// Seed of what the threads of the workload share: the shuffle of unique keys, the operations of mixgraph.
+    pub workload_seed: u64,
+    /// The operations of mixgraph.
+    pub mixgraph: Option<Arc<workloads::mixgraph::Shared>>,
 }
 
 impl Params<'_> {
@@ -275,9 +279,11 @@ impl Bench {
                 prefix_same_as_start: flags.prefix_same_as_start,
                 ..ReadOptions::default()
             },
-            shuffle_seed: self.seeds.next_seed(),
+            workload_seed: self.seeds.next_seed(),
+            mixgraph: None,
         };
         (workload.adjust)(&mut params);
+        (workload.prepare)(&mut params)?;
         let asked = flags.threads.max(1) as usize;
         let threads = match workload.threads {
             Threads::AsAsked => asked,
@@ -329,6 +335,10 @@ fn check(flags: &Flags) -> Result<()> {
     }
     if flags.range_tombstone_width < 1 && flags.writes_per_range_tombstone > 0 {
         return refuse("--range_tombstone_width must be at least 1");
+    }
+    if workloads::in_list(&flags.benchmarks, "mixgraph") {
+        // Before the workloads in front of it have filled a database for hours.
+        Mixgraph::new(flags, 0).map_err(Error::invalid_argument)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod header;
 mod histogram;
 mod keys;
 mod limiter;
+mod mixgraph;
 mod options;
 mod picture;
 mod report;

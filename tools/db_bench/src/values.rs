@@ -114,6 +114,12 @@ impl Values {
     #[inline]
     pub fn next_value(&mut self) -> &[u8] {
         let len = self.sizes.draw(&mut self.rng);
+        self.value_of(len)
+    }
+
+    /// The next value, of a size that is given: at most a megabyte.
+    #[inline]
+    pub fn value_of(&mut self, len: usize) -> &[u8] {
         if self.same_percentage > 0 && self.rng.u32(..100) < self.same_percentage {
             return &self.bytes[..len];
         }

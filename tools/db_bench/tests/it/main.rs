@@ -235,3 +235,52 @@ fn the_printed_seed_replays_the_run() {
         "other seeds find what --seed={seed} finds: {found:?}"
     );
 }
+
+#[test]
+fn mixgraph_says_what_it_will_do_and_does_it() {
+    for (preset, threads) in [
+        ("all_dist", 1),
+        ("prefix_dist", 4),
+        ("all_random", 1),
+        ("prefix_random", 4),
+        ("hwperf", 2),
+    ] {
+        let out = stdout(&format!(
+            "--mixgraph_preset={preset} --threads={threads} --num=3000 --mix_accesses=4000 --seed=5 \
+             --benchmarks=filluniquerandom,mixgraph"
+        ));
+        assert_eq!(operations(&out, "mixgraph"), 4_000, "{preset}");
+        let implied = "Mixgraph:   83.0% Get, 14.0% Put, 3.0% Seek; ";
+        let (said, line) = (out.find(implied), out.find("mixgraph     : "));
+        assert!(said.is_some() && said < line, "{preset}\n{out}");
+        for text in [
+            "Put:        values of 36.",
+            "Seek:       scans of ",
+            "Hot keys:   the hottest 1% of the keys take ",
+            "( Gets:",
+        ] {
+            assert!(out.contains(text), "{preset}: {text}\n{out}");
+        }
+    }
+    // The same operations whatever the threads: the database is the same in the end.
+    let left = |threads: usize| {
+        let out = stdout(&format!(
+            "--mixgraph_preset=all_random --mix_get_ratio=0 --mix_put_ratio=1 --mix_seek_ratio=0 --seed=9 \
+             --threads={threads} --num=3000 --mix_accesses=2000 --benchmarks=mixgraph,readtocache"
+        ));
+        operations(&out, "readtocache")
+    };
+    assert_eq!(left(1), left(8));
+}
+
+#[test]
+fn a_mixgraph_that_comes_to_nothing_is_refused_before_anything_is_filled() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("db");
+    let error = stderr(&format!(
+        "--db={} --num=100000 --benchmarks=fillseq,mixgraph --mix_get_ratio=0.5",
+        path.display()
+    ));
+    assert!(error.contains("must be 1 together"), "{error}");
+    assert!(!path.exists(), "nothing was begun");
+}
