@@ -309,6 +309,8 @@ flags! {
     mmap_read: bool = false;
     /// Prints the distribution of latencies.
     histogram: bool = false;
+    /// SVG file for a picture of where the run spends its CPU time; empty: none.
+    flamegraph: String = String::new();
     /// Counts what the engine does and prints it at the end.
     statistics: bool = false;
     /// With repetitions, prints confidence intervals instead of averages.

@@ -5,6 +5,7 @@
 
 mod bench;
 mod flags;
+mod flamegraph;
 mod header;
 mod histogram;
 mod keys;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 
 use bench::Bench;
 use flags::{Flags, Parsed};
+use flamegraph::Flamegraph;
 use tour::Tour;
 
 fn main() -> ExitCode {
@@ -74,9 +76,19 @@ fn run(args: &[String]) -> Result<(), String> {
 fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     let list = flags.benchmarks.clone();
     if !list.is_empty() {
+        let flamegraph = match flags.flamegraph.as_str() {
+            "" => None,
+            file => Some(Flamegraph::start(file.as_ref())?),
+        };
         let mut bench = Bench::open(flags, path)?;
         bench.run(&list)?;
+        if let Some(flamegraph) = flamegraph {
+            print!("{}", flamegraph.finish()?);
+        }
         return bench.close();
+    }
+    if !flags.flamegraph.is_empty() {
+        return Err(base::Error::invalid_argument("--flamegraph wants --benchmarks"));
     }
     let flags = tour::flags(flags);
     eprint!("{}", header::environment());

@@ -11,6 +11,7 @@ use base::env::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::flags::Flags;
+use crate::flamegraph;
 use crate::histogram::Histogram;
 use crate::limiter::RateLimiter;
 use crate::report::{Op, Summary};
@@ -234,13 +235,21 @@ pub fn run(
     let ended = AtomicBool::new(false);
     let mut outcomes = Vec::with_capacity(threads);
     std::thread::scope(|scope| {
-        let rows = scope.spawn(|| report_rows(flags, &shared, &ended));
+        let rows = named("report".into())
+            .spawn_scoped(scope, || report_rows(flags, &shared, &ended))
+            .expect("the system has threads to give");
         let running: Vec<_> = seeds
             .iter()
             .enumerate()
             .map(|(id, &seed)| {
                 let (shared, barrier) = (&shared, &barrier);
-                scope.spawn(move || run_thread(id, seed, shared, barrier, on_interval, body))
+                named(format!("bench-{id}"))
+                    .spawn_scoped(scope, move || {
+                        let outcome = run_thread(id, seed, shared, barrier, on_interval, body);
+                        flamegraph::thread_ends();
+                        outcome
+                    })
+                    .expect("the system has threads to give")
             })
             .collect();
         for thread in running {
@@ -255,6 +264,11 @@ pub fn run(
     });
     shared.progress.finish_and_clear();
     add_up(outcomes)
+}
+
+/// A thread of that name: profilers and debuggers tell threads apart by their names.
+fn named(name: String) -> std::thread::Builder {
+    std::thread::Builder::new().name(name)
 }
 
 /// What one thread did, and when.

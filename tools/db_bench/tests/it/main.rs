@@ -284,3 +284,54 @@ fn a_mixgraph_that_comes_to_nothing_is_refused_before_anything_is_filled() {
     assert!(error.contains("must be 1 together"), "{error}");
     assert!(!path.exists(), "nothing was begun");
 }
+
+#[test]
+fn a_flamegraph_weighs_what_the_run_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("run.svg");
+    let out = stdout(&format!(
+        "--num=150000 --write_buffer_size=1m --threads=2 --benchmarks=fillrandom,compact,readrandom --flamegraph={}",
+        file.display()
+    ));
+    let svg = std::fs::read_to_string(&file).expect("a picture");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(!svg.contains("href"), "nothing outside of it");
+    // Frames of the engine and of each group; what they weigh is what the text says they used.
+    assert!(
+        svg.contains("esker::") && svg.contains("db_bench::workloads::"),
+        "{out}"
+    );
+    let weight = |name: &str| -> f64 {
+        let title = format!("><title>{name}: ");
+        let at = svg
+            .find(&title)
+            .unwrap_or_else(|| panic!("no {name} in the picture\n{out}"));
+        let nanos = svg[..at].rsplit_once("data-nanos=\"").expect("a weight").1;
+        nanos.trim_end_matches('"').parse().expect("a number")
+    };
+    let groups = ["foreground", "flush", "compaction", "harness"];
+    let sum: f64 = groups.iter().map(|group| weight(group)).sum();
+    let deletion = if svg.contains("<title>file deletion: ") {
+        weight("file deletion")
+    } else {
+        0.0
+    };
+    assert!((sum + deletion - weight("all")).abs() < 1e3, "{out}");
+    assert!(
+        weight("harness") < sum / 2.0,
+        "the run is what was measured\n{out}"
+    );
+    // By the clock of the process, which counts in hundredths of a second.
+    let used: f64 = out
+        .split_once("; the process used ")
+        .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no time of the process in\n{out}"));
+    assert!(used > 0.0);
+    let drawn = weight("all") / 1e9;
+    assert!(
+        (drawn - used).abs() <= 0.1 * used + 0.05,
+        "{drawn} s drawn, {used} s used\n{out}"
+    );
+    assert!(out.contains("time spent waiting is not in it"), "{out}");
+    assert!(out.contains(" samples of "), "{out}");
+}
