@@ -9,8 +9,10 @@ use esker::{ColumnFamily, Db, Options, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
+use crate::mixgraph::Mixgraph;
 use crate::report::{Repetitions, Summary};
-use crate::runner::{self, Seeds, Thread};
+use crate::runner::{self, Thread};
+use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
 use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
@@ -41,6 +43,7 @@ pub struct Handles {
 }
 
 /// What a workload works with: the flags, with what the workload itself changes of them.
+#[derive(Clone)]
 pub struct Params<'a> {
     /// The command line.
     pub flags: &'a Flags,
@@ -60,7 +63,7 @@ pub struct Params<'a> {
     pub batch: i64,
     /// How keys are made.
     pub keys: KeyFormat,
-    /// Hands out values; each thread takes a clone.
+    /// Hands out values; each thread has its own.
     pub values: Values,
     /// Steps behind a seek.
     pub seek_nexts: i64,
@@ -70,8 +73,10 @@ pub struct Params<'a> {
     pub write: WriteOptions,
     /// How reads are done.
     pub read: ReadOptions,
-    /// Where the shuffle of unique keys starts.
-    pub shuffle_seed: u64,
+    /// Seed of what the threads of the workload share: the shuffle of unique keys, the operations of mixgraph.
+    pub workload_seed: u64,
+    /// The operations of mixgraph.
+    pub mixgraph: Option<Arc<workloads::mixgraph::Shared>>,
     /// The time of timeseries.
     pub time: Time,
 }
@@ -132,12 +137,13 @@ impl Bench {
             }
         };
         check(&flags)?;
+        let seeds = Seeds::new(flags.seed);
         let values = Values::new(
             sizes,
             flags.compression_ratio,
             flags.same_value_percentage.clamp(0, 100) as u32,
+            seeds.next_seed(),
         );
-        let seeds = Seeds::new(flags.seed);
         let mut bench = Bench {
             flags,
             options,
@@ -192,6 +198,11 @@ impl Bench {
         Db::destroy(&self.options, &self.path)
     }
 
+    /// What `--seed` has to be to replay this run.
+    pub fn seed_text(&self) -> String {
+        self.seeds.text(self.flags.seed)
+    }
+
     /// What the header says of the values.
     pub fn sizes(&self) -> Sizes {
         self.values.sizes()
@@ -200,6 +211,7 @@ impl Bench {
     /// Prints the header, then runs the workloads of `list`.
     pub fn run(&mut self, list: &str) -> Result<()> {
         eprint!("{}", header::environment());
+        print!("{}", self.seed_text());
         print!("{}", header::text(&self.flags, self.values.sizes()));
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
@@ -333,10 +345,12 @@ impl Bench {
                 prefix_same_as_start: flags.prefix_same_as_start,
                 ..ReadOptions::default()
             },
-            shuffle_seed: self.seeds.next_seed(),
+            workload_seed: self.seeds.next_seed(),
+            mixgraph: None,
             time: self.time.clone(),
         };
         (workload.adjust)(&mut params);
+        (workload.prepare)(&mut params)?;
         let asked = flags.threads.max(1) as usize;
         let threads = match workload.threads {
             // Several threads would each write the same keys.
@@ -354,11 +368,17 @@ impl Bench {
                 eprintln!("{stats}");
             }
         };
-        let body = |thread: &mut Thread<'_>| match workload.threads {
-            Threads::Beside(other) if thread.id == 0 => other(params, thread),
-            _ => body(params, thread),
+        let body = |thread: &mut Thread<'_>| {
+            let params = &Params {
+                values: params.values.of_thread(thread.rng.u64(..)),
+                ..params.clone()
+            };
+            match workload.threads {
+                Threads::Beside(other) if thread.id == 0 => other(params, thread),
+                _ => body(params, thread),
+            }
         };
-        runner::run(&flags, threads, expected, &mut self.seeds, &on_interval, &body)
+        runner::run(&flags, threads, expected, &self.seeds, &on_interval, &body)
     }
 }
 
@@ -385,5 +405,9 @@ fn check(flags: &Flags) -> Result<()> {
     }
     Streams::from_flags(flags)?;
     timeseries::expire_style(flags)?;
+    if workloads::in_list(&flags.benchmarks, "mixgraph") {
+        // Before the workloads in front of it have filled a database for hours.
+        Mixgraph::new(flags, 0).map_err(Error::invalid_argument)?;
+    }
     Ok(())
 }

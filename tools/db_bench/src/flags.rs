@@ -5,7 +5,7 @@
 //! a flag of RocksDB's with nothing behind it here is accepted at its default, and otherwise refused, or noted where it
 //! only tunes how RocksDB does things.
 
-use crate::suggest;
+use crate::{mixgraph, suggest};
 
 /// A type a flag can have.
 pub trait FlagValue: Sized {
@@ -231,6 +231,64 @@ flags! {
     benchmark_read_rate_limit: u64 = 0;
     /// A writer in the background goes on to its last write when the readers are done.
     finish_after_writes: bool = false;
+    /// Published setting of mixgraph: all_dist, prefix_dist, all_random, prefix_random, hwperf. Sets the flags the
+    /// setting consists of; those given beside it stand.
+    mixgraph_preset: String = String::new();
+    /// Draws all of a mixgraph operation from one number, as RocksDB's db_bench does, with what comes of it: sizes that
+    /// depend on keys, keys below 0, ranges of keys without effect unless there is `key_dist`.
+    mixgraph_like_rocksdb: bool = false;
+    /// Share of Gets in mixgraph.
+    mix_get_ratio: f64 = 1.0;
+    /// Share of Puts in mixgraph.
+    mix_put_ratio: f64 = 0.0;
+    /// Share of Seeks in mixgraph.
+    mix_seek_ratio: f64 = 0.0;
+    /// Operations of mixgraph, of all threads together; negative: `reads` for each thread.
+    mix_accesses: i64 = -1;
+    /// Scans of mixgraph are shorter than this; 0: seeks without steps.
+    mix_max_scan_len: i64 = 10_000;
+    /// Greatest size of a value in mixgraph; at most a megabyte.
+    mix_max_value_size: i64 = 1_024;
+    /// a in a x^b, the share of mixgraph's operations that go to the hottest x keys. 0: keys are alike.
+    key_dist_a: f64 = 0.0;
+    /// b in a x^b, the share of mixgraph's operations that go to the hottest x keys.
+    key_dist_b: f64 = 0.0;
+    /// Ranges of keys in mixgraph, if the flags that follow make them differ.
+    keyrange_num: i64 = 1;
+    /// a in a e^(bx) + c e^(dx), the share of the operations that go to range x. All four 0: no ranges.
+    keyrange_dist_a: f64 = 0.0;
+    /// b in a e^(bx) + c e^(dx), the share of the operations that go to range x.
+    keyrange_dist_b: f64 = 0.0;
+    /// c in a e^(bx) + c e^(dx), the share of the operations that go to range x.
+    keyrange_dist_c: f64 = 0.0;
+    /// d in a e^(bx) + c e^(dx), the share of the operations that go to range x.
+    keyrange_dist_d: f64 = 0.0;
+    /// Location of the generalized Pareto distribution of mixgraph's value sizes.
+    value_theta: f64 = 0.0;
+    /// Shape of the generalized Pareto distribution of mixgraph's value sizes.
+    value_k: f64 = 0.2615;
+    /// Scale of the generalized Pareto distribution of mixgraph's value sizes.
+    value_sigma: f64 = 25.45;
+    /// Location of the generalized Pareto distribution of mixgraph's scan lengths.
+    iter_theta: f64 = 0.0;
+    /// Shape of the generalized Pareto distribution of mixgraph's scan lengths.
+    iter_k: f64 = 2.517;
+    /// Scale of the generalized Pareto distribution of mixgraph's scan lengths.
+    iter_sigma: f64 = 14.236;
+    /// Limits mixgraph's operations a second to sine_a sin(sine_b x + sine_c) + sine_d after x seconds.
+    sine_mix_rate: bool = false;
+    /// Milliseconds from one such limit to the next.
+    sine_mix_rate_interval_milliseconds: u64 = 10_000;
+    /// Share of `sine_a` by which chance moves the limit up or down.
+    sine_mix_rate_noise: f64 = 0.0;
+    /// Operations a second by which the limit rises and falls.
+    sine_a: f64 = 1.0;
+    /// How fast the limit rises and falls, in radians a second.
+    sine_b: f64 = 1.0;
+    /// Where the limit begins, in radians.
+    sine_c: f64 = 0.0;
+    /// Operations a second about which the limit rises and falls.
+    sine_d: f64 = 1.0;
     /// Keys among which a writer in the background chooses; 0: `num`.
     bgwriter_num: i64 = 0;
     /// Syncs every write.
@@ -291,6 +349,8 @@ flags! {
     mmap_read: bool = false;
     /// Prints the distribution of latencies.
     histogram: bool = false;
+    /// SVG file for a picture of where the run spends its CPU time; empty: none.
+    flamegraph: String = String::new();
     /// Counts what the engine does and prints it at the end.
     statistics: bool = false;
     /// With repetitions, prints confidence intervals instead of averages.
@@ -332,17 +392,15 @@ pub type EngineOptions<'a> = &'a dyn Fn(&str) -> Option<bool>;
 
 /// Reads a command line, without the program's name. `engine_names` are offered as corrections.
 pub fn parse(args: &[String], engine: EngineOptions<'_>, engine_names: &[&str]) -> Result<Parsed, String> {
-    let mut flags = Flags::default();
     let undefined_ok = undefined_ok(args);
+    let (mut given, mut ignored) = (Vec::new(), Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
             match arg.split_once('=') {
                 // Published command lines have such words: gflags leaves them alone, and so does RocksDB's db_bench.
                 Some((name, _)) if is_bool(name, engine).is_some() => {
-                    flags
-                        .ignored
-                        .push(format!("{arg}: no flag, because it does not begin with --"));
+                    ignored.push(format!("{arg}: no flag, because it does not begin with --"));
                     continue;
                 }
                 _ => return Err(format!("{arg}: a flag begins with --")),
@@ -358,15 +416,26 @@ pub fn parse(args: &[String], engine: EngineOptions<'_>, engine_names: &[&str]) 
         let name = name.replace('-', "_");
         let Some((name, value)) = resolve(&name, value, engine, || args.next().cloned()) else {
             if undefined_ok.contains(&name) {
-                flags
-                    .ignored
-                    .push(format!("--{name}: unknown, and --undefok allows it"));
+                ignored.push(format!("--{name}: unknown, and --undefok allows it"));
                 continue;
             }
             return Err(unknown(&name, engine_names));
         };
         let value = value.ok_or_else(|| format!("--{name} wants a value"))?;
-        apply(&mut flags, &name, &value, engine)?;
+        given.push((name, value));
+    }
+    let mut flags = Flags {
+        ignored,
+        ..Flags::default()
+    };
+    // First, so that flags given beside it stand, wherever they are given.
+    for (_, preset) in given.iter().filter(|(name, _)| name == "mixgraph_preset") {
+        for (name, value) in mixgraph::preset(preset)? {
+            apply(&mut flags, name, value, engine)?;
+        }
+    }
+    for (name, value) in &given {
+        apply(&mut flags, name, value, engine)?;
     }
     let (allowed, refused): (Vec<String>, Vec<String>) =
         std::mem::take(&mut flags.refused).into_iter().partition(|line| {

@@ -5,14 +5,17 @@
 
 mod bench;
 mod flags;
+mod flamegraph;
 mod header;
 mod histogram;
 mod keys;
 mod limiter;
+mod mixgraph;
 mod options;
 mod picture;
 mod report;
 mod runner;
+mod seeds;
 mod suggest;
 mod tour;
 mod values;
@@ -23,6 +26,7 @@ use std::process::ExitCode;
 
 use bench::Bench;
 use flags::{Flags, Parsed};
+use flamegraph::Flamegraph;
 use tour::Tour;
 
 fn main() -> ExitCode {
@@ -72,13 +76,24 @@ fn run(args: &[String]) -> Result<(), String> {
 fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     let list = flags.benchmarks.clone();
     if !list.is_empty() {
+        let flamegraph = match flags.flamegraph.as_str() {
+            "" => None,
+            file => Some(Flamegraph::start(file.as_ref())?),
+        };
         let mut bench = Bench::open(flags, path)?;
         bench.run(&list)?;
+        if let Some(flamegraph) = flamegraph {
+            print!("{}", flamegraph.finish()?);
+        }
         return bench.close();
+    }
+    if !flags.flamegraph.is_empty() {
+        return Err(base::Error::invalid_argument("--flamegraph wants --benchmarks"));
     }
     let flags = tour::flags(flags);
     eprint!("{}", header::environment());
     let bench = Bench::open(flags, path)?;
+    print!("{}", bench.seed_text());
     print!("{}", header::text(&bench.flags, bench.sizes()));
     let mut tour = Tour::new(bench);
     tour.run()?;

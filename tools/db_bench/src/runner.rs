@@ -11,37 +11,11 @@ use base::env::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::flags::Flags;
+use crate::flamegraph;
 use crate::histogram::Histogram;
 use crate::limiter::RateLimiter;
 use crate::report::{Op, Summary};
-
-/// Hands out seeds, each once: no thread of any workload draws the numbers of another.
-#[derive(Debug)]
-pub struct Seeds {
-    base: u64,
-    used: u64,
-}
-
-impl Seeds {
-    /// From `--seed`. 0 draws a base and says which.
-    pub fn new(seed: i64) -> Seeds {
-        let base = if seed == 0 {
-            base::env::fresh_seed() >> 1
-        } else {
-            seed as u64
-        };
-        if seed == 0 {
-            eprintln!("Set seed to {base} because --seed was 0");
-        }
-        Seeds { base, used: 0 }
-    }
-
-    /// The next seed.
-    pub fn next_seed(&mut self) -> u64 {
-        self.used += 1;
-        self.base.wrapping_add(self.used)
-    }
-}
+use crate::seeds::Seeds;
 
 /// What the threads of a run share.
 pub struct Shared {
@@ -260,7 +234,7 @@ pub fn run(
     flags: &Flags,
     threads: usize,
     expected: u64,
-    seeds: &mut Seeds,
+    seeds: &Seeds,
     on_interval: &(dyn Fn() + Sync),
     body: Body<'_>,
 ) -> Result<Summary> {
@@ -288,13 +262,21 @@ pub fn run(
     let ended = AtomicBool::new(false);
     let mut outcomes = Vec::with_capacity(threads);
     std::thread::scope(|scope| {
-        let rows = scope.spawn(|| report_rows(flags, &shared, &ended));
+        let rows = named("report".into())
+            .spawn_scoped(scope, || report_rows(flags, &shared, &ended))
+            .expect("the system has threads to give");
         let running: Vec<_> = seeds
             .iter()
             .enumerate()
             .map(|(id, &seed)| {
                 let (shared, barrier) = (&shared, &barrier);
-                scope.spawn(move || run_thread(id, seed, shared, barrier, on_interval, body))
+                named(format!("bench-{id}"))
+                    .spawn_scoped(scope, move || {
+                        let outcome = run_thread(id, seed, shared, barrier, on_interval, body);
+                        flamegraph::thread_ends();
+                        outcome
+                    })
+                    .expect("the system has threads to give")
             })
             .collect();
         for thread in running {
@@ -309,6 +291,11 @@ pub fn run(
     });
     shared.progress.finish_and_clear();
     add_up(outcomes)
+}
+
+/// A thread of that name: profilers and debuggers tell threads apart by their names.
+fn named(name: String) -> std::thread::Builder {
+    std::thread::Builder::new().name(name)
 }
 
 /// What one thread did, and when.
@@ -442,8 +429,8 @@ mod tests {
             histogram: true,
             ..quiet()
         };
-        let mut seeds = Seeds::new(flags.seed);
-        let summary = run(&flags, 3, 0, &mut seeds, &|| {}, &|thread| {
+        let seeds = Seeds::new(flags.seed);
+        let summary = run(&flags, 3, 0, &seeds, &|| {}, &|thread| {
             thread.excluded = thread.id == 2;
             let mut pace = thread.pace(0, 100);
             while !pace.done(1) {
@@ -469,7 +456,7 @@ mod tests {
             duration: 3_600,
             ..quiet()
         };
-        let outcome = run(&flags, 2, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        let outcome = run(&flags, 2, 0, &Seeds::new(1), &|| {}, &|thread| {
             if thread.id == 1 {
                 return Err(Error::corruption("planted"));
             }
@@ -481,13 +468,6 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_used_once() {
-        let mut seeds = Seeds::new(7);
-        let drawn: Vec<u64> = (0..4).map(|_| seeds.next_seed()).collect();
-        assert_eq!(drawn, [8, 9, 10, 11]);
-    }
-
-    #[test]
     fn rows_are_written_to_the_report_file() {
         let dir = tempfile::tempdir().unwrap();
         let report_file = dir.path().join("report.csv").to_string_lossy().into_owned();
@@ -496,7 +476,7 @@ mod tests {
             report_file: report_file.clone(),
             ..quiet()
         };
-        run(&flags, 1, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        run(&flags, 1, 0, &Seeds::new(1), &|| {}, &|thread| {
             let start = Instant::now();
             while start.elapsed() < Duration::from_millis(1_100) {
                 thread.finished(1, Op::Other);
@@ -512,7 +492,7 @@ mod tests {
     #[test]
     fn a_pace_counts_in_steps() {
         let count = AtomicU64::new(0);
-        run(&quiet(), 1, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        run(&quiet(), 1, 0, &Seeds::new(1), &|| {}, &|thread| {
             let mut pace = thread.pace(0, 25);
             while !pace.done(10) {
                 count.fetch_add(10, Ordering::Relaxed);

@@ -4,6 +4,7 @@ mod codec;
 pub mod meta;
 mod missing;
 mod mixed;
+pub mod mixgraph;
 mod read;
 mod scan;
 pub mod streams;
@@ -11,6 +12,7 @@ pub mod timeseries;
 pub mod write;
 
 use base::Result;
+pub use read::random_number;
 
 use crate::bench::{Bench, Params};
 use crate::runner::Thread;
@@ -51,6 +53,8 @@ pub struct Workload {
     pub threads: Threads,
     /// What it changes of the parameters.
     pub adjust: fn(&mut Params<'_>),
+    /// What it makes ready before its threads start, and refuses.
+    pub prepare: fn(&mut Params<'_>) -> Result<()>,
     /// Operations of a thread, for the progress bar.
     pub expected: fn(&Params<'_>) -> i64,
     /// What it does.
@@ -69,6 +73,7 @@ impl Workload {
             fresh: false,
             threads: Threads::AsAsked,
             adjust: |_| {},
+            prepare: |_| Ok(()),
             expected: |_| 0,
             run,
             after: None,
@@ -128,6 +133,11 @@ impl Workload {
 
     const fn then(mut self, after: fn(&mut Bench) -> Result<()>) -> Workload {
         self.after = Some(after);
+        self
+    }
+
+    const fn prepared(mut self, prepare: fn(&mut Params<'_>) -> Result<()>) -> Workload {
+        self.prepare = prepare;
         self
     }
 
@@ -380,6 +390,12 @@ pub const WORKLOADS: &[Workload] = &[
         scan::seek_random,
     )
     .on(Threads::Beside(write::background)),
+    Workload::reading(
+        "mixgraph",
+        "gets, puts and seeks as a social graph has them (`mixgraph_preset`)",
+        mixgraph::run,
+    )
+    .prepared(mixgraph::prepare),
     Workload::new(
         "crc32c",
         "CRC-32C of `block_size` bytes, 5,000 MB of them",
@@ -482,6 +498,12 @@ pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
             None => format!("unknown benchmark '{name}'; --help lists them"),
         }
     })
+}
+
+/// True if the workload of that name is one of `list`, as `--benchmarks` has it.
+pub fn in_list(list: &str, name: &str) -> bool {
+    let mut workloads = list.split(',').filter_map(|item| parse(item).ok());
+    workloads.any(|(workload, _)| workload.name == name)
 }
 
 /// The help about workloads.

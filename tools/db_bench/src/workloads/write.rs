@@ -142,7 +142,7 @@ pub fn unique_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()>
     fill(
         params,
         thread,
-        Numbers::unique((params.num + spare) as u64, params.shuffle_seed),
+        Numbers::unique((params.num + spare) as u64, params.workload_seed),
         0,
     )
 }

@@ -325,3 +325,132 @@ fn help_lists_workloads_flags_and_options() {
         assert!(help.contains(text), "{text}");
     }
 }
+
+#[test]
+fn the_printed_seed_replays_the_run() {
+    // Two workloads of two threads: how many keys they find tells one sequence of keys from another.
+    let of_seed = |seed: i64| {
+        let out = stdout(&format!(
+            "--num=20000 --threads=2 --reads=5000 --seed={seed} --benchmarks=fillrandom,readrandom,readrandom"
+        ));
+        let found: Vec<String> = out
+            .lines()
+            .filter(|line| line.contains(" found)"))
+            .map(|line| line.rsplit('(').next().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(found.len(), 2, "{out}");
+        let printed = out
+            .lines()
+            .find_map(|line| line.strip_prefix("Set seed to "))
+            .and_then(|line| line.split(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("no seed in\n{out}"));
+        (printed, found)
+    };
+    let (seed, found) = of_seed(0);
+    assert!(seed != 0);
+    assert_eq!(of_seed(seed), (seed, found.clone()));
+    assert!(
+        (1..9).any(|other| of_seed(seed.wrapping_add(other)).1 != found),
+        "other seeds find what --seed={seed} finds: {found:?}"
+    );
+}
+
+#[test]
+fn mixgraph_says_what_it_will_do_and_does_it() {
+    for (preset, threads) in [
+        ("all_dist", 1),
+        ("prefix_dist", 4),
+        ("all_random", 1),
+        ("prefix_random", 4),
+        ("hwperf", 2),
+    ] {
+        let out = stdout(&format!(
+            "--mixgraph_preset={preset} --threads={threads} --num=3000 --mix_accesses=4000 --seed=5 \
+             --benchmarks=filluniquerandom,mixgraph"
+        ));
+        assert_eq!(operations(&out, "mixgraph"), 4_000, "{preset}");
+        let implied = "Mixgraph:   83.0% Get, 14.0% Put, 3.0% Seek; ";
+        let (said, line) = (out.find(implied), out.find("mixgraph     : "));
+        assert!(said.is_some() && said < line, "{preset}\n{out}");
+        for text in [
+            "Put:        values of 36.",
+            "Seek:       scans of ",
+            "Hot keys:   the hottest 1% of the keys take ",
+            "( Gets:",
+        ] {
+            assert!(out.contains(text), "{preset}: {text}\n{out}");
+        }
+    }
+    // The same operations whatever the threads: the database is the same in the end.
+    let left = |threads: usize| {
+        let out = stdout(&format!(
+            "--mixgraph_preset=all_random --mix_get_ratio=0 --mix_put_ratio=1 --mix_seek_ratio=0 --seed=9 \
+             --threads={threads} --num=3000 --mix_accesses=2000 --benchmarks=mixgraph,readtocache"
+        ));
+        operations(&out, "readtocache")
+    };
+    assert_eq!(left(1), left(8));
+}
+
+#[test]
+fn a_mixgraph_that_comes_to_nothing_is_refused_before_anything_is_filled() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("db");
+    let error = stderr(&format!(
+        "--db={} --num=100000 --benchmarks=fillseq,mixgraph --mix_get_ratio=0.5",
+        path.display()
+    ));
+    assert!(error.contains("must be 1 together"), "{error}");
+    assert!(!path.exists(), "nothing was begun");
+}
+
+#[test]
+fn a_flamegraph_weighs_what_the_run_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("run.svg");
+    let out = stdout(&format!(
+        "--num=150000 --write_buffer_size=1m --threads=2 --benchmarks=fillrandom,compact,readrandom --flamegraph={}",
+        file.display()
+    ));
+    let svg = std::fs::read_to_string(&file).expect("a picture");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(!svg.contains("href"), "nothing outside of it");
+    // Frames of the engine and of each group; what they weigh is what the text says they used.
+    assert!(
+        svg.contains("esker::") && svg.contains("db_bench::workloads::"),
+        "{out}"
+    );
+    let weight = |name: &str| -> f64 {
+        let title = format!("><title>{name}: ");
+        let at = svg
+            .find(&title)
+            .unwrap_or_else(|| panic!("no {name} in the picture\n{out}"));
+        let nanos = svg[..at].rsplit_once("data-nanos=\"").expect("a weight").1;
+        nanos.trim_end_matches('"').parse().expect("a number")
+    };
+    let groups = ["foreground", "flush", "compaction", "harness"];
+    let sum: f64 = groups.iter().map(|group| weight(group)).sum();
+    let deletion = if svg.contains("<title>file deletion: ") {
+        weight("file deletion")
+    } else {
+        0.0
+    };
+    assert!((sum + deletion - weight("all")).abs() < 1e3, "{out}");
+    assert!(
+        weight("harness") < sum / 2.0,
+        "the run is what was measured\n{out}"
+    );
+    // By the clock of the process, which counts in hundredths of a second.
+    let used: f64 = out
+        .split_once("; the process used ")
+        .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no time of the process in\n{out}"));
+    assert!(used > 0.0);
+    let drawn = weight("all") / 1e9;
+    assert!(
+        (drawn - used).abs() <= 0.1 * used + 0.05,
+        "{drawn} s drawn, {used} s used\n{out}"
+    );
+    assert!(out.contains("time spent waiting is not in it"), "{out}");
+    assert!(out.contains(" samples of "), "{out}");
+}
