@@ -102,8 +102,7 @@ impl Times {
         Ok(())
     }
 
-    /// Nanoseconds of each group. What the process used and no thread is known to have used, by those that ended
-    /// unseen, is the harness's.
+    /// Nanoseconds of each group.
     pub fn groups(&self) -> BTreeMap<Group, u64> {
         let mut groups = BTreeMap::new();
         for (id, (name, nanos)) in &self.threads {
@@ -111,8 +110,15 @@ impl Times {
             *groups.entry(Group::of(name)).or_default() += nanos.saturating_sub(before);
         }
         let known: u64 = groups.values().sum();
-        let unknown = (self.process().as_nanos() as u64).saturating_sub(known);
-        *groups.entry(Group::Harness).or_default() += unknown;
+        let process = self.process().as_nanos() as u64;
+        let unknown = process.saturating_sub(known);
+        // The process's clock is not exact to the nanosecond: what is next to nothing is not worth a group.
+        let group = if unknown > process / 100 {
+            Group::Ended
+        } else {
+            Group::Harness
+        };
+        *groups.entry(group).or_default() += unknown;
         groups
     }
 
