@@ -14,6 +14,9 @@ const TASKS: &str = "/proc/self/task";
 /// Ticks a second in `/proc/self/stat`; the same on every Linux.
 const TICKS: f64 = 100.0;
 
+/// Nanoseconds by which a time by that clock may be off: a tick at either end.
+const PROCESS_CLOCK_ERROR: u64 = 20_000_000;
+
 /// True while somebody wants to know of threads that end. The timer that samples is the process's, and so is this.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 /// Threads that have ended: number, name, CPU time.
@@ -112,8 +115,8 @@ impl Times {
         let known: u64 = groups.values().sum();
         let process = self.process().as_nanos() as u64;
         let unknown = process.saturating_sub(known);
-        // The process's clock is not exact to the nanosecond: what is next to nothing is not worth a group.
-        let group = if unknown > process / 100 {
+        // What may come of the process's clock going in ticks, and what is next to nothing, is no group of its own.
+        let group = if unknown > (process / 100).max(PROCESS_CLOCK_ERROR) {
             Group::Ended
         } else {
             Group::Harness
