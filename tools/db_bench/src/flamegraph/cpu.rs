@@ -14,6 +14,9 @@ const TASKS: &str = "/proc/self/task";
 /// Ticks a second in `/proc/self/stat`; the same on every Linux.
 const TICKS: f64 = 100.0;
 
+/// Nanoseconds by which a time by that clock may be off: a tick at either end.
+const PROCESS_CLOCK_ERROR: u64 = 20_000_000;
+
 /// True while somebody wants to know of threads that end. The timer that samples is the process's, and so is this.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 /// Threads that have ended: number, name, CPU time.
@@ -102,8 +105,7 @@ impl Times {
         Ok(())
     }
 
-    /// Nanoseconds of each group. What the process used and no thread is known to have used, by those that ended
-    /// unseen, is the harness's.
+    /// Nanoseconds of each group.
     pub fn groups(&self) -> BTreeMap<Group, u64> {
         let mut groups = BTreeMap::new();
         for (id, (name, nanos)) in &self.threads {
@@ -111,8 +113,15 @@ impl Times {
             *groups.entry(Group::of(name)).or_default() += nanos.saturating_sub(before);
         }
         let known: u64 = groups.values().sum();
-        let unknown = (self.process().as_nanos() as u64).saturating_sub(known);
-        *groups.entry(Group::Harness).or_default() += unknown;
+        let process = self.process().as_nanos() as u64;
+        let unknown = process.saturating_sub(known);
+        // What may come of the process's clock going in ticks, and what is next to nothing, is no group of its own.
+        let group = if unknown > (process / 100).max(PROCESS_CLOCK_ERROR) {
+            Group::Ended
+        } else {
+            Group::Harness
+        };
+        *groups.entry(group).or_default() += unknown;
         groups
     }
 

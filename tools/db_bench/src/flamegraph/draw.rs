@@ -150,12 +150,15 @@ fn colour(group: Group, name: &str) -> String {
         Group::Flush => 140,
         Group::Compaction => 210,
         Group::Deletion => 290,
-        Group::Harness => 55,
+        Group::Harness | Group::Ended => 55,
     };
     let hash = name.bytes().fold(0u32, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u32::from(byte))
     });
-    let saturation = if group == Group::Harness { 12 } else { 75 };
+    let saturation = match group {
+        Group::Harness | Group::Ended => 12,
+        _ => 75,
+    };
     format!("hsl({hue},{saturation}%,{}%)", 66 + hash % 14)
 }
 

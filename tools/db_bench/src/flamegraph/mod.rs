@@ -45,6 +45,8 @@ pub enum Group {
     Deletion,
     /// The harness: the main thread, reports, this profile.
     Harness,
+    /// Threads that ended before they were seen: what the process used and no other thread did.
+    Ended,
 }
 
 impl Group {
@@ -67,6 +69,7 @@ impl Group {
             Group::Compaction => "compaction",
             Group::Deletion => "file deletion",
             Group::Harness => "harness",
+            Group::Ended => "ended threads",
         }
     }
 }
