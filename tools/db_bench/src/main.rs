@@ -4,15 +4,21 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod document;
 mod flags;
+mod harness;
 mod header;
 mod histogram;
+mod intervals;
 mod keys;
-mod limiter;
+mod machine;
 mod options;
 mod picture;
+mod record;
 mod report;
+mod resources;
 mod runner;
+mod schedule;
 mod suggest;
 mod tour;
 mod values;
@@ -78,7 +84,8 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     }
     let flags = tour::flags(flags);
     eprint!("{}", header::environment());
-    let bench = Bench::open(flags, path)?;
+    let mut bench = Bench::open(flags, path)?;
+    bench.begin()?;
     print!("{}", header::text(&bench.flags, bench.sizes()));
     let mut tour = Tour::new(bench);
     tour.run()?;
