@@ -13,6 +13,7 @@ mod intervals;
 mod keys;
 mod machine;
 mod options;
+mod page;
 mod picture;
 mod record;
 mod report;
@@ -43,6 +44,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<(), String> {
+    if let [first, rest @ ..] = args
+        && first == "report"
+    {
+        print!("{}", page::command(rest)?);
+        return Ok(());
+    }
     let rows = options::rows();
     let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
     let flags = match flags::parse(args, &options::is_bool, &names)? {
@@ -94,7 +101,7 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
 
 fn help(rows: &[(&'static str, &'static str, String, &'static str)]) -> String {
     let mut text = format!(
-        "db_bench [--benchmarks=a,b,c] [flags]\n\nWithout --benchmarks: a tour of about a minute on a database of its \
+        "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\nWithout --benchmarks: a tour of about a minute on a database of its \
          own.\n\nWorkloads, each also as name[X5-W1] for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the \
          engine, under its names:\n",
         workloads::help(),
