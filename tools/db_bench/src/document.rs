@@ -123,7 +123,9 @@ pub struct Benchmark {
     pub memory: Memory,
     /// Block cache.
     pub block_cache: CacheUse,
-    /// Levels at the end, from L0 on.
+    /// Levels at the start, from L0 on; `null` where nobody looked.
+    pub levels_before: Option<Vec<Level>>,
+    /// Levels at the end.
     pub levels: Vec<Level>,
     /// What happened when.
     pub intervals: Vec<IntervalRow>,

@@ -86,6 +86,7 @@ impl Histogram {
     }
 
     /// Operations recorded.
+    #[cfg(test)]
     pub fn count(&self) -> u64 {
         self.hdr.len()
     }

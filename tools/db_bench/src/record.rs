@@ -81,6 +81,7 @@ fn all_options(options: &Options) -> BTreeMap<String, String> {
 pub struct Before {
     start: Instant,
     used: Used,
+    levels: Vec<Level>,
     engine: Engine,
 }
 
@@ -169,6 +170,7 @@ impl Before {
     pub fn now(handles: &Handles, options: &Options) -> Before {
         resources::forget_peak();
         Before {
+            levels: levels(&resources::levels(handles)),
             engine: Engine::now(handles, options),
             used: Used::now(),
             start: Instant::now(),
@@ -289,6 +291,7 @@ impl Before {
                 inserts: after.cache.inserts.saturating_sub(before.cache.inserts),
                 evictions: after.cache.evictions.saturating_sub(before.cache.evictions),
             }),
+            levels_before: Some(self.levels),
             levels: levels(&resources::levels(handles)),
             intervals: intervals(summary, &before.tickers, self.used),
         }

@@ -14,7 +14,7 @@ fn written_bytes_and_levels() {
         },
         ..Options::default()
     };
-    let db = Db::open(&options, &dir.path().join("db")).unwrap();
+    let db = Db::open(&options, dir.path().join("db")).unwrap();
     let count = |ticker| db.statistics().get(ticker);
     assert_eq!((count(Ticker::BytesWritten), count(Ticker::WalBytes)), (0, 0));
 

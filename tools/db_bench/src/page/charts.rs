@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::svg::{self, Plot, Scale, escape};
 use super::{Chosen, Series};
-use crate::document::{Benchmark, IntervalRow};
+use crate::document::{Benchmark, IntervalRow, Level};
 use crate::histogram::Percentiles;
 
 /// Points of a plot at most; more are put together.
@@ -146,10 +146,14 @@ pub fn of_workload(series: &[Series], runs: &[Chosen<'_>]) -> String {
             }
         }
     }
-    let most = timed
+    let later = timed
         .iter()
         .flat_map(|run| &run.run.intervals)
-        .map(total_bytes)
+        .map(|row| &row.levels);
+    let before = timed.iter().filter_map(|run| run.run.levels_before.as_ref());
+    let most = later
+        .chain(before)
+        .map(|levels| total_bytes(levels))
         .fold(0.0, f64::max);
     if most > 0.0 {
         for run in &timed {
@@ -327,8 +331,8 @@ fn over_time(op: &str, name: &str, run: &Benchmark, end: f64, scale: &Scale) -> 
     )
 }
 
-fn total_bytes(row: &IntervalRow) -> f64 {
-    row.levels.iter().map(|level| level.bytes as f64).sum()
+fn total_bytes(levels: &[Level]) -> f64 {
+    levels.iter().map(|level| level.bytes as f64).sum()
 }
 
 /// Bytes of each level, stacked, L0 on top.
@@ -340,25 +344,27 @@ fn shape(name: &str, run: &Benchmark, end: f64, most: f64) -> String {
         |mib| svg::bytes(mib * 1_048_576.0),
     );
     let points = points(run);
-    let stands: Vec<(f64, &IntervalRow)> = points
+    // How it stood at the start, where that is known, and at the end of each interval.
+    let start = run.levels_before.as_ref().map(|levels| (0.0, levels));
+    let later = points
         .iter()
-        .filter_map(|point| Some((point.to, point.rows.last()?)))
-        .collect();
-    let levels = stands.iter().map(|(_, row)| row.levels.len()).max().unwrap_or(0);
-    let bytes = |row: &IntervalRow, level: usize| {
-        row.levels
+        .filter_map(|point| Some((point.to, &point.rows.last()?.levels)));
+    let stands: Vec<(f64, &Vec<Level>)> = start.into_iter().chain(later).collect();
+    let levels = stands.iter().map(|(_, levels)| levels.len()).max().unwrap_or(0);
+    let bytes = |levels: &[Level], level: usize| {
+        levels
             .get(level)
             .map_or(0.0, |level| level.bytes as f64 / 1_048_576.0)
     };
     let used: Vec<usize> = (0..levels)
-        .filter(|level| stands.iter().any(|(_, row)| bytes(row, *level) > 0.0))
+        .filter(|level| stands.iter().any(|(_, levels)| bytes(levels, *level) > 0.0))
         .collect();
     for level in used.iter().rev() {
         let area: Vec<_> = stands
             .iter()
-            .map(|(at, row)| {
-                let low: f64 = (level + 1..levels).map(|below| bytes(row, below)).sum();
-                (*at, low, low + bytes(row, *level))
+            .map(|(at, now)| {
+                let low: f64 = (level + 1..levels).map(|below| bytes(now, below)).sum();
+                (*at, low, low + bytes(now, *level))
             })
             .collect();
         plot.area(&format!("l{}", level.min(&6)), &area);

@@ -262,18 +262,24 @@ fn cards(series: &[Series]) -> String {
 fn meta(chosen: &[Chosen<'_>]) -> String {
     let mut parts: Vec<String> = Vec::new();
     if let Some(Chosen { run, .. }) = chosen.first() {
-        if run.operations > 0 {
+        // Of several series only what they have in common.
+        let alike = |of: fn(&Benchmark) -> f64| chosen.iter().all(|other| of(other.run) == of(run));
+        if run.operations > 0 && alike(|run| run.threads as f64) {
             parts.push(match run.threads {
                 1 => "1 thread".to_owned(),
                 threads => format!("{threads} threads"),
             });
+        }
+        if run.operations > 0 && alike(|run| run.operations as f64) {
             parts.push(format!("{} operations", svg::short(run.operations as f64)));
         }
-        parts.push(svg::seconds(run.seconds));
-        if run.latency_from == "due" {
-            parts.push("latency from when an operation was due".to_owned());
+        if alike(|run| run.seconds) {
+            parts.push(svg::seconds(run.seconds));
         }
-        if !run.message.is_empty() {
+        if chosen.iter().any(|run| run.run.latency_from == "due") {
+            parts.push("with a rate: latency from when an operation was due".to_owned());
+        }
+        if chosen.len() == 1 && !run.message.is_empty() {
             parts.push(run.message.clone());
         }
     }

@@ -38,7 +38,7 @@ impl Spread {
     /// The median, and between what it lies if there were several.
     pub fn text(&self, unit: fn(f64) -> String) -> String {
         match self.count {
-            0 | 1 => escape(&unit(self.median)),
+            _ if self.least == self.most => escape(&unit(self.median)),
             _ => format!(
                 "{} <small>{} to {}</small>",
                 escape(&unit(self.median)),
@@ -140,7 +140,7 @@ fn first_metrics(op: Option<&str>) -> Vec<Metric> {
     all
 }
 
-/// Every figure.
+/// Every figure. Totals of a run are neither good nor bad: one that did more reads more.
 fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
     use Better::{Less, More, Neither};
     let count = |value: u64| Some(value as f64);
@@ -148,7 +148,7 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
         metric("operations", svg::short, Neither, move |run| {
             count(run.operations)
         }),
-        metric("seconds", seconds, Less, |run| Some(run.seconds)),
+        metric("seconds", seconds, Neither, |run| Some(run.seconds)),
         metric("operations a second", svg::short, More, |run| {
             Some(run.operations_per_second)
         }),
@@ -214,8 +214,10 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
         metric("due and not done: bytes written", svg::bytes, Less, move |run| {
             count(run.overdue.write_bytes)
         }),
-        metric("user time", seconds, Less, |run| Some(run.cpu.user_seconds)),
-        metric("system time", seconds, Less, |run| Some(run.cpu.system_seconds)),
+        metric("user time", seconds, Neither, |run| Some(run.cpu.user_seconds)),
+        metric("system time", seconds, Neither, |run| {
+            Some(run.cpu.system_seconds)
+        }),
         metric("CPU an operation", svg::micros, Less, |run| {
             Some(run.cpu.micros_per_operation)
         }),
@@ -229,16 +231,16 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
         metric("bytes of write batches", svg::bytes, Neither, move |run| {
             count(run.writes.user_bytes)
         }),
-        metric("written to WALs", svg::bytes, Less, move |run| {
+        metric("written to WALs", svg::bytes, Neither, move |run| {
             count(run.writes.wal_bytes)
         }),
-        metric("written by flushes", svg::bytes, Less, move |run| {
+        metric("written by flushes", svg::bytes, Neither, move |run| {
             count(run.writes.flush_bytes)
         }),
-        metric("read by compactions", svg::bytes, Less, move |run| {
+        metric("read by compactions", svg::bytes, Neither, move |run| {
             count(run.writes.compaction_read_bytes)
         }),
-        metric("written by compactions", svg::bytes, Less, move |run| {
+        metric("written by compactions", svg::bytes, Neither, move |run| {
             count(run.writes.compaction_bytes)
         }),
         metric("files moved as they are", svg::short, Neither, move |run| {
@@ -247,23 +249,25 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
         metric("write amplification", ratio, Less, |run| {
             run.writes.write_amplification
         }),
-        metric("sent to storage", svg::bytes, Less, move |run| {
+        metric("sent to storage", svg::bytes, Neither, move |run| {
             count(run.writes.storage_bytes)
         }),
-        metric("reads from files", svg::short, Less, move |run| {
+        metric("reads from files", svg::short, Neither, move |run| {
             count(run.reads.calls)
         }),
-        metric("bytes read", svg::bytes, Less, move |run| count(run.reads.bytes)),
+        metric("bytes read", svg::bytes, Neither, move |run| {
+            count(run.reads.bytes)
+        }),
         metric("bytes read an operation", svg::bytes, Less, |run| {
             Some(run.reads.bytes_per_operation)
         }),
-        metric("bytes from storage", svg::bytes, Less, move |run| {
+        metric("bytes from storage", svg::bytes, Neither, move |run| {
             count(run.reads.storage_bytes)
         }),
         metric("bytes from storage an operation", svg::bytes, Less, |run| {
             Some(run.reads.storage_bytes_per_operation)
         }),
-        metric("major page faults", svg::short, Less, move |run| {
+        metric("major page faults", svg::short, Neither, move |run| {
             count(run.reads.major_faults)
         }),
     ]);
@@ -294,7 +298,9 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
         ));
     }
     all.extend([
-        metric("memory", svg::bytes, Less, move |run| count(run.memory.resident)),
+        metric("memory", svg::bytes, Neither, move |run| {
+            count(run.memory.resident)
+        }),
         metric("memory, peak", svg::bytes, Less, move |run| {
             count(run.memory.peak)
         }),
@@ -316,13 +322,16 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
         metric("block cache, pinned", svg::bytes, Neither, move |run| {
             count(run.block_cache.pinned)
         }),
-        metric("block cache, misses", svg::short, Less, move |run| {
+        metric("block cache, misses an operation", ratio, Less, |run| {
+            operations(run).then(|| run.block_cache.misses as f64 / run.operations as f64)
+        }),
+        metric("block cache, misses", svg::short, Neither, move |run| {
             count(run.block_cache.misses)
         }),
         metric("block cache, blocks added", svg::short, Neither, move |run| {
             count(run.block_cache.inserts)
         }),
-        metric("block cache, evictions", svg::short, Less, move |run| {
+        metric("block cache, evictions", svg::short, Neither, move |run| {
             count(run.block_cache.evictions)
         }),
     ]);

@@ -40,6 +40,7 @@ fn run(name: &str, rate: f64) -> Benchmark {
         })
         .collect();
     Benchmark {
+        levels_before: Some(vec![Level { files: 1, bytes: 9 }]),
         name: name.to_owned(),
         threads: 2,
         operations: (4.0 * rate) as u64,
@@ -315,4 +316,5 @@ fn spreads() {
     assert_eq!((spread.median, spread.least, spread.most), (2.5, 1.0, 10.0));
     assert_eq!(tables::Spread::of(vec![4.0]).text(svg::short), "4");
     assert_eq!(spread.text(svg::short), "2.5 <small>1 to 10</small>");
+    assert_eq!(tables::Spread::of(vec![4.0, 4.0]).text(svg::short), "4");
 }

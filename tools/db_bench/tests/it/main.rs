@@ -300,6 +300,37 @@ fn figures_are_written_as_json() {
 }
 
 #[test]
+fn a_report_is_drawn_from_what_was_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    for (file, threads) in [("one.json", 1), ("two.json", 2)] {
+        let json = at(file);
+        stdout(&format!(
+            "--num=2000 --threads={threads} --json={json} --benchmarks=fillseq,readrandom[X2],levelstats"
+        ));
+    }
+    let told = stdout(&format!(
+        "report {} {} --out={}",
+        at("one.json"),
+        at("two.json"),
+        at("page.html")
+    ));
+    assert!(told.contains("page.html"), "{told}");
+    let page = std::fs::read_to_string(at("page.html")).expect("a page");
+    for text in [
+        "<title>one · two - db_bench</title>",
+        "<h2>readrandom</h2>",
+        "≠ threads",
+        "<svg ",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    std::fs::write(at("cut.json"), "{\n \"format\": 1,").expect("a file");
+    let error = stderr(&format!("report {}", at("cut.json")));
+    assert!(error.contains("cut.json: line 2, column 13: EOF"), "{error}");
+}
+
+#[test]
 fn the_harness_tells_what_it_takes_itself() {
     let output = run("--num=10 --benchmarks=fillseq");
     let err = String::from_utf8_lossy(&output.stderr);
