@@ -64,13 +64,16 @@ struct Sum {
     latencies: [Latencies; 2],
 }
 
+/// Operations and latencies of an interval: those that count, and the background's.
+type Closed = ([u64; 2], [BTreeMap<Op, Percentiles>; 2]);
+
 #[derive(Default)]
 struct Inner {
     /// The interval each thread is in; `u64::MAX` when it is done.
     at: Vec<u64>,
     /// Intervals some thread may still add to, from number `closed.len()` on.
     open: VecDeque<Sum>,
-    closed: Vec<([u64; 2], [BTreeMap<Op, Percentiles>; 2])>,
+    closed: Vec<Closed>,
     ends: Vec<(Duration, Sample)>,
 }
 

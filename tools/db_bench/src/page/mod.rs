@@ -195,7 +195,7 @@ pub fn render(series: &[Series], title: Option<&str>) -> String {
             charts::of_workload(series, &chosen)
         )
         .expect("a string takes all");
-        write!(body, "{}</section>\n", tables::figures(series, group)).expect("a string takes all");
+        writeln!(body, "{}</section>", tables::figures(series, group)).expect("a string takes all");
     }
     body.push_str(&tables::setting(series));
     body.push_str(NOTES);

@@ -62,12 +62,18 @@ enum Better {
     Neither,
 }
 
+/// How a figure is read off a run that has it.
+type Value = dyn Fn(&Benchmark) -> Option<f64>;
+
+/// A name, and what it means of a distribution.
+type OfLatency = (&'static str, fn(&Percentiles) -> f64);
+
 /// A figure of a run.
 struct Metric {
     name: String,
     unit: fn(f64) -> String,
     better: Better,
-    value: Box<dyn Fn(&Benchmark) -> Option<f64>>,
+    value: Box<Value>,
 }
 
 fn metric(
@@ -101,7 +107,7 @@ fn first_metrics(op: Option<&str>) -> Vec<Metric> {
     let mut all = vec![metric("operations a second", svg::short, Better::More, |run| {
         operations(run).then_some(run.operations_per_second)
     })];
-    let latencies: [(&str, fn(&Percentiles) -> f64); 4] = [
+    let latencies: [OfLatency; 4] = [
         ("p50", |latency| latency.p50),
         ("p99", |latency| latency.p99),
         ("p99.9", |latency| latency.p99_9),
@@ -169,7 +175,7 @@ fn all_metrics(runs: &[&Benchmark]) -> Vec<Metric> {
     }
     ops.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
     ops.dedup();
-    let latencies: [(&str, fn(&Percentiles) -> f64); 10] = [
+    let latencies: [OfLatency; 10] = [
         ("mean", |latency| latency.mean),
         ("standard deviation", |latency| latency.stdev),
         ("min", |latency| latency.min),
