@@ -235,7 +235,7 @@ fn over_points(
                 text.push_str(&told);
             }
         }
-        plot.tip(at.from, at.to, &text);
+        plot.tip(at.from, at.to, at.middle(), &text);
     }
 }
 
@@ -286,7 +286,8 @@ fn tail(series: &[Series], runs: &[Chosen<'_>]) -> String {
                     .expect("a string takes all");
                 }
             }
-            plot.tip_around(at as f64, &text);
+            let at = at as f64;
+            plot.tip((at - 0.5).max(0.0), at + 0.5, at, &text);
         }
         let title = format!("Latency of {op}, by percentile");
         out.push_str(&figure(
@@ -316,7 +317,7 @@ fn over_time(op: &str, name: &str, run: &Benchmark, end: f64, scale: &Scale) -> 
             let value = point.latency(op, *value).map_or("none".to_owned(), svg::micros);
             write!(text, "\n{name}: {value}").expect("a string takes all");
         }
-        plot.tip(point.from, point.to, &text);
+        plot.tip(point.from, point.to, point.middle(), &text);
     }
     let names = OVER_TIME
         .iter()
@@ -383,7 +384,7 @@ fn shape(name: &str, run: &Benchmark, end: f64, most: f64) -> String {
                 .expect("a string takes all");
             }
         }
-        plot.tip(point.from, point.to, &text);
+        plot.tip(point.from, point.to, point.to, &text);
     }
     let names: Vec<(String, String)> = used
         .iter()

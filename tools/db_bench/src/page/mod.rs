@@ -221,7 +221,7 @@ const NOTES: &str = "<footer><h2>How to read this</h2><dl>\
     process, through mappings too.</dd>\
     <dt>CPU per operation</dt><dd>User and system time of the whole process, background work included, over operations.</dd>\
     <dt>Spread</dt><dd>Of several runs of a workload the median is shown, with the least and the greatest; two that overlap \
-    are told as no difference. A single run has no spread, so its difference may be chance.</dd></dl></footer>\n";
+    are told as no difference. Of fewer than four runs each a difference is told and not judged: it may be chance.</dd></dl></footer>\n";
 
 fn intro(series: &[Series]) -> String {
     if series.iter().any(|series| series.document.debug_assertions) {

@@ -290,26 +290,13 @@ impl Plot {
         }
     }
 
-    /// What is told when the pointer is between `from` and `to`: lines of `text`, the first a heading.
-    pub fn tip(&mut self, from: f64, to: f64, text: &str) {
-        let (left, right) = (self.x(from), self.x(to));
+    /// What is told when the pointer is between `from` and `to`, of what is drawn at `mark`: lines of `text`, the first a
+    /// heading.
+    pub fn tip(&mut self, from: f64, to: f64, mark: f64, text: &str) {
+        let (left, right, mark) = (self.x(from), self.x(to), self.x(mark));
         write!(
             self.hits,
-            "<rect x=\"{left:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" data-x=\"{right:.1}\" data-tip=\"{}\"/>",
-            (right - left).max(0.5),
-            HEIGHT - TOP - BOTTOM,
-            escape(text)
-        )
-        .expect("a string takes all");
-    }
-
-    /// The same around the place `x` of a plot over names.
-    pub fn tip_around(&mut self, x: f64, text: &str) {
-        let (left, right) = (self.x((x - 0.5).max(0.0)), self.x(x + 0.5));
-        let middle = self.x(x);
-        write!(
-            self.hits,
-            "<rect x=\"{left:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" data-x=\"{middle:.1}\" data-tip=\"{}\"/>",
+            "<rect x=\"{left:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" data-x=\"{mark:.1}\" data-tip=\"{}\"/>",
             (right - left).max(0.5),
             HEIGHT - TOP - BOTTOM,
             escape(text)
@@ -378,7 +365,7 @@ mod tests {
         let mut plot = Plot::over_time("x", Scale::exact(10.0), Scale::linear(10.0), short);
         let points = [(0.0, Some(1.0)), (1.0, Some(2.0)), (2.0, None), (3.0, Some(1.0))];
         plot.line("s0", &points);
-        plot.tip(0.0, 1.0, "a\n<b>");
+        plot.tip(0.0, 1.0, 0.5, "a\n<b>");
         let svg = plot.finish();
         assert_eq!(svg.matches("<path").count(), 1);
         assert_eq!(svg.matches("<circle").count(), 1);

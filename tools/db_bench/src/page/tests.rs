@@ -143,19 +143,26 @@ fn the_page_has_its_parts() {
 
 #[test]
 fn differences_are_told_from_chance() {
-    let runs = |rates: [f64; 3]| rates.map(|rate| run("readrandom", rate)).to_vec();
-    let compare = |a: [f64; 3], b: [f64; 3]| render(&[series("a", runs(a)), series("b", runs(b))], None);
-    let page = compare([1_000.0, 1_020.0, 990.0], [1_010.0, 1_000.0, 1_030.0]);
+    let runs = |rates: [f64; 4]| rates.map(|rate| run("readrandom", rate)).to_vec();
+    let compare = |a: [f64; 4], b: [f64; 4]| render(&[series("a", runs(a)), series("b", runs(b))], None);
+    let page = compare(
+        [1_000.0, 1_020.0, 990.0, 1_005.0],
+        [1_010.0, 1_000.0, 1_030.0, 1_002.0],
+    );
     let row = between(&page, "<th>operations a second</th>", "</tr>");
     assert!(
         row.contains("no difference") && row.contains("990 to 1020"),
         "{row}"
     );
-    let page = compare([1_000.0, 1_020.0, 990.0], [900.0, 910.0, 890.0]);
+    let page = compare([1_000.0, 1_020.0, 990.0, 1_005.0], [900.0, 910.0, 890.0, 905.0]);
     let row = between(&page, "<th>operations a second</th>", "</tr>");
     assert!(row.contains("class=\"delta bad\">-10.0% ✗"), "{row}");
-    assert!(page.contains("class=\"whisker\"") && page.matches("class=\"run\"").count() == 6);
-    // One run each: the difference is told, not judged.
+    assert!(page.contains("class=\"whisker\"") && page.matches("class=\"run\"").count() == 8);
+    // Few runs each: the difference is told, not judged.
+    let three = |rate: f64| vec![run("x", rate), run("x", rate), run("x", rate)];
+    let few = render(&[series("a", three(100.0)), series("b", three(50.0))], None);
+    let row = between(&few, "<th>operations a second</th>", "</tr>");
+    assert!(row.contains("class=\"delta \">-50.0%</td>"), "{row}");
     let single = render(
         &[
             series("a", vec![run("x", 100.0)]),
