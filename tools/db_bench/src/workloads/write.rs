@@ -179,6 +179,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
             let value = values.next_value();
             batch_bytes += (key.len() + value.len()) as u64;
             if single {
+                thread.wait_to_write(batch_bytes);
                 params
                     .db
                     .put_opt(&params.write, params.family(number), &key, value)?;
@@ -192,11 +193,8 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
             }
         }
         bytes += batch_bytes;
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(batch_bytes);
-            thread.restart_op();
-        }
         if !single {
+            thread.wait_to_write(batch_bytes);
             params.db.write(&params.write, batch)?;
         }
         thread.finished(params.batch as u64, Op::Write);
@@ -338,15 +336,12 @@ pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let number = thread.rng.u64(..num);
         params.keys.write(number, &mut key);
         let value = values.next_value();
+        thread.wait_to_write((key.len() + value.len()) as u64);
         params
             .db
             .put_opt(&params.write, params.family(number), &key, value)?;
         written += 1;
-        let bytes = (key.len() + value.len()) as u64;
         thread.finished(1, Op::Write);
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(bytes);
-        }
         if ranges.is_due(params) {
             let mut batch = WriteBatch::new();
             ranges.add(params, thread.rng.u64(..flags.num as u64), &mut batch);
