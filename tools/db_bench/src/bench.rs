@@ -8,16 +8,18 @@ use base::{Error, Result};
 use esker::{ColumnFamily, Db, Options, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
+use crate::intervals::Sample;
 use crate::keys::KeyFormat;
 use crate::mixgraph::Mixgraph;
+use crate::record::{Before, Recorder};
 use crate::report::{Repetitions, Summary};
-use crate::runner::{self, Thread};
+use crate::runner::{self, Observer, Thread};
 use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
 use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
 use crate::workloads::{self, Run, Threads, Workload};
-use crate::{header, options};
+use crate::{harness, header, options, resources};
 
 /// The database under test, and what is known of it.
 pub struct Bench {
@@ -31,6 +33,8 @@ pub struct Bench {
     values: Values,
     time: Time,
     db: Option<Handles>,
+    /// For `--json`.
+    recorder: Option<Recorder>,
 }
 
 /// An open database and its families, default family first.
@@ -152,6 +156,7 @@ impl Bench {
             values,
             time: Time::default(),
             db: None,
+            recorder: None,
         };
         if !bench.flags.use_existing_db {
             bench.destroy()?;
@@ -208,10 +213,23 @@ impl Bench {
         self.values.sizes()
     }
 
+    /// Measures the harness and says so; begins the document of `--json`.
+    pub fn begin(&mut self) -> Result<()> {
+        let harness = harness::measure(&self.flags)?;
+        eprint!("{}", harness::text(&harness));
+        if !self.flags.json.is_empty() {
+            let seed = self.seeds.base();
+            let recorder = Recorder::new(&self.flags, &self.options, &self.path, seed, harness)?;
+            self.recorder = Some(recorder);
+        }
+        Ok(())
+    }
+
     /// Prints the header, then runs the workloads of `list`.
     pub fn run(&mut self, list: &str) -> Result<()> {
         eprint!("{}", header::environment());
         print!("{}", self.seed_text());
+        self.begin()?;
         print!("{}", header::text(&self.flags, self.values.sizes()));
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
@@ -250,21 +268,21 @@ impl Bench {
         }
         let body = match workload.run {
             Run::Threads(body) => body,
-            Run::Alone(run) => return run(self),
+            Run::Alone(run) => return self.run_alone(workload, run),
         };
         println!("DB path: [{}]", self.path.display());
         if repeat.warm_up > 0 {
             println!("Warming up benchmark by running {} times", repeat.warm_up);
         }
         for _ in 0..repeat.warm_up {
-            print!("{}", self.run_threads(workload, body)?.text(workload.name));
+            print!("{}", self.run_threads(workload, body, true)?.text(workload.name));
         }
         if repeat.times > 1 {
             println!("Running benchmark for {} times", repeat.times);
         }
         let mut repetitions = Repetitions::default();
         for _ in 0..repeat.times {
-            let summary = self.run_threads(workload, body)?;
+            let summary = self.run_threads(workload, body, false)?;
             print!("{}", summary.text(workload.name));
             repetitions.add(&summary);
             print!(
@@ -288,8 +306,8 @@ impl Bench {
     pub fn measure(&mut self, name: &str) -> Result<Summary> {
         let (workload, _) = workloads::parse(name).map_err(Error::invalid_argument)?;
         match workload.run {
-            Run::Threads(body) => self.run_threads(workload, body),
-            Run::Alone(run) => run(self).map(|()| Summary::default()),
+            Run::Threads(body) => self.run_threads(workload, body, false),
+            Run::Alone(run) => self.run_alone(workload, run).map(|()| Summary::default()),
         }
     }
 
@@ -317,7 +335,44 @@ impl Bench {
         )
     }
 
-    fn run_threads(&mut self, workload: &Workload, body: workloads::ThreadBody) -> Result<Summary> {
+    fn run_alone(&mut self, workload: &Workload, run: fn(&mut Bench) -> Result<()>) -> Result<()> {
+        let before = self.before();
+        run(self)?;
+        self.record(before, workload.name, 0, &Summary::default(), false)
+    }
+
+    /// How things stand before a run, where somebody wants to know.
+    fn before(&self) -> Option<Before> {
+        self.recorder
+            .as_ref()
+            .map(|_| Before::now(self.handles(), &self.options))
+    }
+
+    fn record(
+        &mut self,
+        before: Option<Before>,
+        name: &str,
+        threads: usize,
+        summary: &Summary,
+        warm_up: bool,
+    ) -> Result<()> {
+        let (Some(before), Some(handles)) = (before, &self.db) else {
+            return Ok(());
+        };
+        let mut benchmark = before.ended(name, threads, summary, &self.flags, handles, &self.options);
+        benchmark.warm_up = warm_up;
+        self.recorder
+            .as_mut()
+            .map_or(Ok(()), |recorder| recorder.add(benchmark))
+    }
+
+    fn run_threads(
+        &mut self,
+        workload: &Workload,
+        body: workloads::ThreadBody,
+        warm_up: bool,
+    ) -> Result<Summary> {
+        let before = self.before();
         let flags = self.flags.clone();
         let handles = self.handles().clone();
         let or_num = |count: i64| if count < 0 { flags.num } else { count };
@@ -361,12 +416,9 @@ impl Bench {
         };
         let expected = (workload.expected)(&params).max(0) as u64 * asked as u64;
         let params = &params;
-        let on_interval = || {
-            if flags.stats_per_interval > 0
-                && let Some(stats) = handles.db.property(&handles.families[0], "rocksdb.stats")
-            {
-                eprintln!("{stats}");
-            }
+        let observer = Watch {
+            flags: &flags,
+            handles: &handles,
         };
         let body = |thread: &mut Thread<'_>| {
             let params = &Params {
@@ -378,7 +430,34 @@ impl Bench {
                 _ => body(params, thread),
             }
         };
-        runner::run(&flags, threads, expected, &self.seeds, &on_interval, &body)
+        let summary = runner::run(&flags, threads, expected, &self.seeds, &observer, &body)?;
+        eprint!("{}", summary.overdue_text());
+        let counted = threads - usize::from(matches!(workload.threads, Threads::Beside(_)));
+        self.record(before, workload.name, counted, &summary, warm_up)?;
+        Ok(summary)
+    }
+}
+
+/// Looks at the database while threads run.
+struct Watch<'a> {
+    flags: &'a Flags,
+    handles: &'a Handles,
+}
+
+impl Observer for Watch<'_> {
+    fn on_line(&self) {
+        if self.flags.stats_per_interval > 0
+            && let Some(stats) = self
+                .handles
+                .db
+                .property(&self.handles.families[0], "rocksdb.stats")
+        {
+            eprintln!("{stats}");
+        }
+    }
+
+    fn sample(&self) -> Sample {
+        resources::sample(self.handles)
     }
 }
 

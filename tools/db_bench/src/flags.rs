@@ -89,6 +89,8 @@ pub struct Flag {
     pub default: fn() -> String,
     /// What it does.
     pub help: &'static str,
+    /// Its value as text.
+    pub get: fn(&Flags) -> String,
     set: fn(&mut Flags, &str) -> Option<()>,
 }
 
@@ -104,11 +106,13 @@ macro_rules! flags {
             pub ignored: Vec<String>,
             /// What was given and needs what is not there yet.
             pub refused: Vec<String>,
+            /// Names and values of all flags that were given, in that order.
+            pub given: Vec<(String, String)>,
         }
 
         impl Default for Flags {
             fn default() -> Flags {
-                Flags { $( $name: $default, )+ engine: Vec::new(), ignored: Vec::new(), refused: Vec::new() }
+                Flags { $( $name: $default, )+ engine: Vec::new(), ignored: Vec::new(), refused: Vec::new(), given: Vec::new() }
             }
         }
 
@@ -122,6 +126,7 @@ macro_rules! flags {
                 default.text()
             },
             help: concat!($($help),+),
+            get: |flags| flags.$name.text(),
             set: |flags, text| {
                 flags.$name = FlagValue::parse(text)?;
                 Some(())
@@ -367,6 +372,8 @@ flags! {
     report_interval_seconds: i64 = 0;
     /// CSV file of operations a second.
     report_file: String = "report.csv".to_owned();
+    /// Writes everything measured to this file, as JSON; `db_bench report` draws it. Empty: no file.
+    json: String = String::new();
     /// Bytes the checksum and compression workloads work on at a time.
     block_size: u64 = 4_096;
 }
@@ -450,6 +457,7 @@ pub fn parse(args: &[String], engine: EngineOptions<'_>, engine_names: &[&str]) 
         .into_iter()
         .map(|line| format!("{line}; --undefok allows it"));
     flags.ignored.extend(notes);
+    flags.given = given;
     Ok(Parsed::Run(Box::new(flags)))
 }
 

@@ -4,17 +4,24 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod document;
 mod flags;
 mod flamegraph;
+mod harness;
 mod header;
 mod histogram;
+mod intervals;
 mod keys;
-mod limiter;
+mod machine;
 mod mixgraph;
 mod options;
+mod page;
 mod picture;
+mod record;
 mod report;
+mod resources;
 mod runner;
+mod schedule;
 mod seeds;
 mod suggest;
 mod tour;
@@ -41,6 +48,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<(), String> {
+    if let [first, rest @ ..] = args
+        && first == "report"
+    {
+        print!("{}", page::command(rest)?);
+        return Ok(());
+    }
     let rows = options::rows();
     let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
     let flags = match flags::parse(args, &options::is_bool, &names)? {
@@ -92,8 +105,9 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     }
     let flags = tour::flags(flags);
     eprint!("{}", header::environment());
-    let bench = Bench::open(flags, path)?;
+    let mut bench = Bench::open(flags, path)?;
     print!("{}", bench.seed_text());
+    bench.begin()?;
     print!("{}", header::text(&bench.flags, bench.sizes()));
     let mut tour = Tour::new(bench);
     tour.run()?;
@@ -102,7 +116,7 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
 
 fn help(rows: &[(&'static str, &'static str, String, &'static str)]) -> String {
     let mut text = format!(
-        "db_bench [--benchmarks=a,b,c] [flags]\n\nWithout --benchmarks: a tour of about a minute on a database of its \
+        "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\nWithout --benchmarks: a tour of about a minute on a database of its \
          own.\n\nWorkloads, each also as name[X5-W1] for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the \
          engine, under its names:\n",
         workloads::help(),

@@ -84,7 +84,7 @@ mod tests {
         let mut all = Vec::new();
         for _ in 0..workloads {
             let drawn = Mutex::new(vec![Vec::new(); threads]);
-            runner::run(&flags, threads, 0, &seeds, &|| {}, &|thread| {
+            runner::run(&flags, threads, 0, &seeds, &(), &|thread| {
                 let numbers = (0..NUMBERS).map(|_| thread.rng.u64(..)).collect();
                 drawn.lock().unwrap()[thread.id] = numbers;
                 thread.finished(1, Op::Other);

@@ -1,5 +1,6 @@
 //! The engine, from the outside.
 
+mod counted;
 mod damaged;
 mod direct_io;
 mod fixtures;

@@ -140,6 +140,13 @@ impl Mixgraph {
             ));
         }
         SineRate::check(flags)?;
+        if flags.benchmark_read_rate_limit > 0 && flags.benchmark_write_rate_limit > 0 {
+            return Err(
+                "--benchmark_read_rate_limit and --benchmark_write_rate_limit: one sequence of operations cannot keep \
+                 two rates; --sine_mix_rate, with --sine_a=0, is a rate of all operations"
+                    .into(),
+            );
+        }
         mixgraph.check_lengths()?;
         Ok(mixgraph)
     }

@@ -29,7 +29,7 @@ fn done_by(threads: usize, mut flags: Flags, seed: u64) -> Vec<Operation> {
     flags.mix_accesses = 60_000;
     let mixgraph = Mixgraph::new(&flags, seed).unwrap();
     let done = Mutex::new(Vec::new());
-    let summary = runner::run(&flags, threads, 0, &Seeds::new(1), &|| {}, &|thread| {
+    let summary = runner::run(&flags, threads, 0, &Seeds::new(1), &(), &|thread| {
         let mut own = Vec::new();
         for operation in mixgraph.share() {
             own.push(operation);
@@ -287,6 +287,10 @@ fn settings_that_come_to_nothing_are_refused() {
             .contains("no range of keys")
     );
     assert!(refused(|flags| flags.read_random_exp_range = 2.0).contains("not both"));
+    assert!(
+        refused(|flags| (flags.benchmark_read_rate_limit, flags.benchmark_write_rate_limit) = (1, 1))
+            .contains("cannot keep two rates")
+    );
     let ranges_of_nothing = |flags: &mut Flags| {
         *flags = self::flags("all_dist", 1_000);
         flags.keyrange_num = 30;

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Instant;
 
 use base::{Error, Result};
 
@@ -98,21 +99,16 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
 
 /// Waits for `--sine_mix_rate`, or for the limits of all workloads.
 fn limit(params: &Params<'_>, rate: Option<&SineRate>, thread: &mut Thread<'_>, operation: Operation) {
-    let limiter = match operation.kind {
-        Kind::Put => &thread.shared.write_limiter,
-        Kind::Get | Kind::Seek => &thread.shared.read_limiter,
-    };
     if let Some(rate) = rate {
-        rate.request(operation.kind);
-    } else if let Some(limiter) = limiter {
-        limiter.request(match operation.kind {
-            Kind::Put => (params.keys.key_size + operation.value_size) as u64,
-            Kind::Get | Kind::Seek => 1,
-        });
-    } else {
+        if let Some(schedule) = rate.schedule(Instant::now()) {
+            thread.wait_for(&schedule, 1);
+        }
         return;
     }
-    thread.restart_op();
+    match operation.kind {
+        Kind::Put => thread.wait_to_write((params.keys.key_size + operation.value_size) as u64),
+        Kind::Get | Kind::Seek => thread.wait_to_read(1),
+    }
 }
 
 fn put(

@@ -8,9 +8,6 @@ use crate::flags::Flags;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// Reads from one request to the read limiter to the next.
-const LIMITED_READS: u64 = 256;
-
 /// A key's number, alike or with low ones preferred (`--read_random_exp_range`).
 #[inline]
 pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
@@ -24,13 +21,6 @@ pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
     rank.wrapping_mul(0x5bd1_e995) % num
 }
 
-fn limit(thread: &mut Thread<'_>, reads: u64) {
-    if let Some(limiter) = &thread.shared.read_limiter {
-        limiter.request(reads);
-        thread.restart_op();
-    }
-}
-
 pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut key = params.keys.allocate();
     let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
@@ -38,14 +28,12 @@ pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     while !pace.done(1) {
         let number = random_number(params.flags, &mut thread.rng);
         params.keys.write(number, &mut key);
+        thread.wait_to_read(1);
         if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
             found += 1;
             bytes += key.len() + value.len();
         }
         read += 1;
-        if read % LIMITED_READS == 0 {
-            limit(thread, LIMITED_READS);
-        }
         thread.finished(1, Op::Read);
     }
     finish(thread, found, read, bytes)
@@ -70,12 +58,12 @@ pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
             families[at] = number % params.families.len() as u64;
             params.keys.write(number, key);
         }
+        thread.wait_to_read(batch);
         for value in multi_get(params, &keys, &families)? {
             found += 1;
             bytes += params.keys.key_size + value;
         }
         read += batch;
-        limit(thread, batch);
         thread.finished(batch, Op::Read);
     }
     finish(thread, found, read, bytes)
@@ -141,6 +129,7 @@ pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let (mut read, mut found, mut absent) = (0u64, 0u64, 0u64);
     let mut pace = thread.pace(params.flags.duration, params.reads);
     while !pace.done(AT_ONCE as i64) {
+        thread.wait_to_read(AT_ONCE);
         for _ in 0..AT_ONCE {
             let number = thread.rng.u64(..range);
             params.keys.write(number, &mut key);
@@ -149,7 +138,6 @@ pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             absent += u64::from(number >= num);
         }
         read += AT_ONCE;
-        limit(thread, AT_ONCE);
         thread.finished(AT_ONCE, Op::Read);
     }
     thread.message = format!("({found} of {read} found, issued {absent} non-exist keys)\n");

@@ -9,9 +9,6 @@ use crate::bench::Params;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// Entries from one request to the read limiter to the next.
-const LIMITED_ENTRIES: i64 = 1_024;
-
 pub fn forward(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     scan(params, thread, false)
 }
@@ -42,11 +39,7 @@ fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<(
             bytes += entries.key().len() + entries.value().len();
             thread.finished(1, Op::Read);
             read += 1;
-            if read % LIMITED_ENTRIES == 0
-                && let Some(limiter) = &thread.shared.read_limiter
-            {
-                limiter.request(LIMITED_ENTRIES as u64);
-            }
+            thread.wait_to_read(1);
             if reverse { entries.prev() } else { entries.next() }
         }
         entries.status()?;
@@ -142,6 +135,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 options.iterate_upper_bound = Some(bound.clone());
             }
         }
+        thread.wait_to_read(1);
         let mut entries = params.db.iter_cf(&options, params.family(number));
         entries.seek(&key);
         read += 1;
@@ -173,12 +167,6 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             deleted += 1;
         }
         entries.status()?;
-        if read % 256 == 0
-            && let Some(limiter) = &thread.shared.read_limiter
-        {
-            limiter.request(256);
-            thread.restart_op();
-        }
         thread.finished(1, Op::Seek);
     }
     thread.add_bytes(bytes as u64);

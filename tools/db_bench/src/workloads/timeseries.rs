@@ -115,10 +115,6 @@ fn write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let bytes = (key.len() + value.len()) as u64;
         thread.add_bytes(bytes);
         thread.finished(1, Op::Write);
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(bytes);
-            thread.restart_op();
-        }
     }
     print!("{}", thread.summary().text("timeseries write"));
     Ok(())
@@ -134,6 +130,7 @@ fn read_or_delete(params: &Params<'_>, thread: &mut Thread<'_>, deletes: bool) -
         params.keys.write(id, &mut key);
         let prefix = &key[..PART];
         read += 1;
+        thread.wait_to_read(1);
         let mut entries = params.db.iter_cf(&params.read, family);
         entries.seek(prefix);
         found += u64::from(entries.valid() && entries.key().starts_with(prefix));
@@ -152,10 +149,6 @@ fn read_or_delete(params: &Params<'_>, thread: &mut Thread<'_>, deletes: bool) -
             entries.next();
         }
         entries.status()?;
-        if let Some(limiter) = &thread.shared.read_limiter {
-            limiter.request(1);
-            thread.restart_op();
-        }
     }
     thread.add_bytes(bytes as u64);
     thread.message = format!("({found} of {read} found)");

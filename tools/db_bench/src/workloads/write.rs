@@ -196,6 +196,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
             let value = values.next_value();
             batch_bytes += (key.len() + value.len()) as u64;
             if single {
+                thread.wait_to_write(batch_bytes);
                 params
                     .db
                     .put_opt(&params.write, params.family(number), &key, value)?;
@@ -209,11 +210,8 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
             }
         }
         bytes += batch_bytes;
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(batch_bytes);
-            thread.restart_op();
-        }
         if !single {
+            thread.wait_to_write(batch_bytes);
             params.db.write(&params.write, batch)?;
         }
         thread.finished(params.batch as u64, Op::Write);
@@ -386,6 +384,7 @@ fn in_background(params: &Params<'_>, thread: &mut Thread<'_>, merges: bool) -> 
         let number = thread.rng.u64(..num);
         params.keys.write(number, &mut key);
         let value = values.next_value();
+        thread.wait_to_write((key.len() + value.len()) as u64);
         if merges {
             params
                 .db
@@ -396,11 +395,7 @@ fn in_background(params: &Params<'_>, thread: &mut Thread<'_>, merges: bool) -> 
                 .put_opt(&params.write, params.family(number), &key, value)?;
         }
         written += 1;
-        let bytes = (key.len() + value.len()) as u64;
         thread.finished(1, Op::Write);
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(bytes);
-        }
         if ranges.is_due(params) {
             let mut batch = WriteBatch::new();
             ranges.add(params, thread.rng.u64(..flags.num as u64), &mut batch);

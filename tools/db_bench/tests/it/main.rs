@@ -315,6 +315,169 @@ fn mistakes_are_explained() {
     assert!(error.contains("missing") && !missing.exists(), "{error}");
 }
 
+/// What `--json` wrote for these flags.
+fn document(args: &str) -> serde_json::Value {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("run.json");
+    stdout(&format!("{args} --json={}", path.display()));
+    let text = std::fs::read_to_string(&path).expect("a document");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn figures_are_written_as_json() {
+    let found = document(
+        "--num=20000 --seed=77 --write_buffer_size=256k --target_file_size_base=256k --compression_type=none \
+         --cache_size=100000 --batch_size=1 --value_size=100 \
+         --benchmarks=filluniquerandom,waitforcompaction,readrandom[X2-W1],readwhilewriting",
+    );
+    assert_eq!(
+        (found["format"].as_u64(), found["seed"].as_u64()),
+        (Some(1), Some(77))
+    );
+    assert_eq!(found["flags_given"][0], serde_json::json!(["num", "20000"]));
+    assert_eq!(
+        (&found["flags"]["num"], &found["flags"]["threads"]),
+        (&"20000".into(), &"1".into())
+    );
+    assert_eq!(found["options"]["write_buffer_size"], "262144");
+    assert!(found["machine"]["cores"].as_u64() > Some(0) && found["machine"]["file_system"] != "");
+    assert!(found["harness"]["nanos_per_operation"].as_f64() > Some(0.0));
+
+    let runs = found["benchmarks"].as_array().expect("a list");
+    let names: Vec<&str> = runs.iter().filter_map(|run| run["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "filluniquerandom",
+            "waitforcompaction",
+            "readrandom",
+            "readrandom",
+            "readrandom",
+            "readwhilewriting"
+        ]
+    );
+    let warm: Vec<bool> = runs.iter().map(|run| run["warm_up"] == true).collect();
+    assert_eq!(warm, [false, false, true, false, false, false]);
+
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let fill = &runs[0];
+    assert_eq!(fill["operations"], 20_000);
+    assert_eq!(fill["latency_micros"]["write"]["count"], 20_000);
+    let latency = &fill["latency_micros"]["write"];
+    let steps =
+        ["min", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max"].map(|name| number(&latency[name]));
+    assert!(steps.is_sorted() && steps[7] > 0.0, "{steps:?}");
+    // 16 bytes of key and 100 of value, and what a batch of one adds to them.
+    let writes = &fill["writes"];
+    assert_eq!(number(&writes["user_bytes"]), 20_000.0 * (116.0 + 15.0));
+    let all = ["wal_bytes", "flush_bytes", "compaction_bytes"].map(|name| number(&writes[name]));
+    assert!(all[0] > number(&writes["user_bytes"]) && all[1] > 1e6, "{writes}");
+    let amplification = all.iter().sum::<f64>() / number(&writes["user_bytes"]);
+    assert!((number(&writes["write_amplification"]) - amplification).abs() < 1e-9);
+    assert!(number(&fill["cpu"]["micros_per_operation"]) > 0.0 && number(&fill["memory"]["peak"]) > 0.0);
+    assert_eq!(fill["stalls"].as_array().map(Vec::len), Some(6));
+
+    let settle = &runs[1];
+    assert_eq!(
+        (&settle["operations"], &settle["writes"]["write_amplification"]),
+        (&0.into(), &serde_json::Value::Null)
+    );
+    let read = &runs[3];
+    assert!(
+        number(&read["reads"]["bytes_per_operation"]) > 500.0,
+        "the cache holds next to nothing: {read}"
+    );
+    assert!(number(&read["block_cache"]["misses"]) > 1_000.0, "{read}");
+    assert!(number(&read["block_cache"]["usage"]) <= number(&read["block_cache"]["capacity"]));
+    let bytes: f64 = read["levels"]
+        .as_array()
+        .expect("levels")
+        .iter()
+        .map(|level| number(&level["bytes"]))
+        .sum();
+    assert!(bytes > 1e6, "{read}");
+    let intervals = read["intervals"].as_array().expect("intervals");
+    assert_eq!(
+        intervals
+            .iter()
+            .map(|row| number(&row["operations"]))
+            .sum::<f64>(),
+        20_000.0
+    );
+    assert!(intervals.iter().all(|row| row["levels"] == read["levels"]));
+
+    let mixed = &runs[5];
+    assert_eq!(
+        (&mixed["threads"], &mixed["operations"]),
+        (&1.into(), &20_000.into())
+    );
+    assert!(number(&mixed["background"]["operations"]) > 0.0);
+    assert_eq!(
+        mixed["background"]["latency_micros"]["write"]["count"],
+        mixed["background"]["operations"]
+    );
+}
+
+#[test]
+fn a_report_is_drawn_from_what_was_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    for (file, threads) in [("one.json", 1), ("two.json", 2)] {
+        let json = at(file);
+        stdout(&format!(
+            "--num=2000 --threads={threads} --json={json} --benchmarks=fillseq,readrandom[X2],levelstats"
+        ));
+    }
+    let told = stdout(&format!(
+        "report {} {} --out={}",
+        at("one.json"),
+        at("two.json"),
+        at("page.html")
+    ));
+    assert!(told.contains("page.html"), "{told}");
+    let page = std::fs::read_to_string(at("page.html")).expect("a page");
+    for text in [
+        "<title>one · two - db_bench</title>",
+        "<h2>readrandom</h2>",
+        "≠ threads",
+        "<svg ",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    std::fs::write(at("cut.json"), "{\n \"format\": 1,").expect("a file");
+    let error = stderr(&format!("report {}", at("cut.json")));
+    assert!(error.contains("cut.json: line 2, column 13: EOF"), "{error}");
+}
+
+#[test]
+fn the_harness_tells_what_it_takes_itself() {
+    let output = run("--num=10 --benchmarks=fillseq");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("Harness:    "), "{err}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("Harness"));
+    let error = stderr("--num=10 --benchmarks=fillseq --json=/not/there/run.json");
+    assert!(error.contains("/not/there/run.json"), "{error}");
+}
+
+#[test]
+fn rates_are_kept_and_latencies_count_from_them() {
+    let found = document(
+        "--num=500 --benchmarks=fillseq,readrandom --benchmark_read_rate_limit=5000 --benchmark_write_rate_limit=1160000",
+    );
+    for run in found["benchmarks"].as_array().expect("a list") {
+        assert_eq!(run["latency_from"], "due");
+        // Ten operations a millisecond, or five: the last is due this long after the first.
+        let least = if run["name"] == "fillseq" { 0.0499 } else { 0.0998 };
+        assert!(run["seconds"].as_f64() >= Some(least), "{run}");
+        assert_eq!(
+            run["overdue"],
+            serde_json::json!({"write_bytes": 0, "reads": 0}),
+            "all was done"
+        );
+    }
+}
+
 #[test]
 fn help_lists_workloads_flags_and_options() {
     let help = stdout("--help");
