@@ -44,6 +44,7 @@ pub use sst::BlockCache;
 pub use wal::RecoveryMode;
 
 pub use db::Db;
+pub use db::checkpoint::CheckpointOptions;
 pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 pub use db::property::{LevelMetadata, LiveFile};
 pub use db::snapshot::Snapshot;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, Db, DbIterator, ErrorKind, FlushOptions,
-    Options, PinnedValue, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, CheckpointOptions, ColumnFamily, CompactRangeOptions, Db, DbIterator,
+    ErrorKind, FlushOptions, Options, PinnedValue, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -227,4 +227,54 @@ fn files_stay_while_their_deletion_is_disabled() {
     drop(family);
     db.close().unwrap();
     assert_eq!((exist(&before), exist(&after)), (0, 1));
+}
+
+#[test]
+fn a_checkpoint_is_a_database_of_its_own() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    db.put(b"table", b"1").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"log", b"1").unwrap();
+    let copied_logs = CheckpointOptions {
+        log_size_for_flush: u64::MAX,
+    };
+    for (dir, how, tables) in [
+        ("/logs", copied_logs, 1),
+        ("/tables", CheckpointOptions::default(), 2),
+    ] {
+        // What an attempt that died may have left.
+        options.fs.create_dir_all(format!("{dir}.tmp").as_ref()).unwrap();
+        options
+            .fs
+            .write_file(format!("{dir}.tmp/000009.sst").as_ref(), b"")
+            .unwrap();
+        db.create_checkpoint(dir, &how).unwrap();
+        assert!(!options.fs.exists(format!("{dir}.tmp").as_ref()).unwrap());
+        let error = db.create_checkpoint(dir, &how).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(dir), "{error}");
+        let copy = Db::open_read_only(&options, dir).unwrap();
+        assert_eq!(copy.live_files().len(), tables);
+    }
+    // Neither hears of the other any more.
+    db.put(b"table", b"2").unwrap();
+    db.compact_range(
+        &db.default_column_family(),
+        &CompactRangeOptions::default(),
+        None,
+        None,
+    )
+    .unwrap();
+    let copy = Db::open(&options, "/logs").unwrap();
+    assert_eq!(copy.get(b"table").unwrap().unwrap(), b"1");
+    assert_eq!(copy.get(b"log").unwrap().unwrap(), b"1");
+    copy.delete(b"table").unwrap();
+    copy.close().unwrap();
+    assert_eq!(db.get(b"table").unwrap().unwrap(), b"2");
+    let reader = Db::open_read_only(&options, "/db").unwrap();
+    let error = reader
+        .create_checkpoint("/third", &CheckpointOptions::default())
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSupported);
 }

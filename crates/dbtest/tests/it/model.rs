@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use base::{SeqNo, UserComparator};
 use dbtest::{files, settings};
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    Db, DbIterator, ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions, Snapshot,
-    WriteBatch, WriteOptions,
+    BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
+    CompactRangeOptions, Db, DbIterator, ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions,
+    Snapshot, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::TestRng;
@@ -318,7 +318,7 @@ impl History {
                 88..92 => self.flush(),
                 92..94 => self.compact_range(),
                 94 => self.compact_files(),
-                95 => self.check_files(),
+                95 => self.checkpoint(),
                 96 => self.create_family(),
                 97 => self.drop_family(),
                 98 => self.reopen(),
@@ -899,6 +899,39 @@ impl History {
         self.start_company();
     }
 
+    /// A database of its own, as this one is now.
+    fn checkpoint(&mut self) {
+        let options = CheckpointOptions {
+            log_size_for_flush: *self.rng.pick(&[0, 10_000, u64::MAX]),
+        };
+        let dir = self.path.with_file_name("checkpoint");
+        self.note(format!("checkpoint {options:?}"));
+        let seqno = self.db().create_checkpoint(&dir, &options).unwrap();
+        if self.company.is_none() {
+            assert_eq!(seqno, self.db().latest_sequence_number());
+        }
+        // Some are written to.
+        if self.rng.bool() {
+            let reader = Db::open_read_only(&self.options, &dir).unwrap();
+            self.assert_as_now(&reader);
+        } else {
+            let copy = Db::open(&self.options, &dir).unwrap();
+            self.assert_as_now(&copy);
+            assert_eq!(files::check(&copy).unwrap(), "");
+            copy.put(b"k", b"v").unwrap();
+            copy.close().unwrap();
+        }
+        Db::destroy(&self.options, &dir).unwrap();
+    }
+
+    fn assert_as_now(&self, db: &Db) {
+        for family in &self.families {
+            let handle = db.column_family(family.handle.name()).unwrap();
+            let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
+            assert_eq!(all_rows(db, &handle, &ReadOptions::default()), rows);
+        }
+    }
+
     /// A second handle on the same directory, as it is now.
     fn read_only(&mut self) {
         if self.without_wal || self.company.is_some() {
@@ -906,11 +939,7 @@ impl History {
         }
         self.db().wait_for_compact().unwrap();
         let reader = Db::open_read_only(&self.options, &self.path).unwrap();
-        for family in &self.families {
-            let handle = reader.column_family(family.handle.name()).unwrap();
-            let rows = self.model.rows(family.id, self.model.last_seqno()).unwrap();
-            assert_eq!(all_rows(&reader, &handle, &ReadOptions::default()), rows);
-        }
+        self.assert_as_now(&reader);
         self.note("read only".to_owned());
     }
 }

@@ -1,5 +1,6 @@
 //! The database: the handle users hold, and what it holds.
 
+pub mod checkpoint;
 pub(crate) mod close;
 pub mod column_family;
 pub(crate) mod families;

@@ -40,10 +40,11 @@ impl DbInner {
     fn run_flushes(&self) {
         let mut state = self.state.lock();
         while !state.closing {
-            let due = state
-                .families
-                .values()
-                .find(|family| family.wants_flush())
+            // First whoever holds back the oldest WAL: a busy family must not keep a quiet one from letting go of it.
+            let current = state.current_wal();
+            let wanting = state.families.values().filter(|family| family.wants_flush());
+            let due = wanting
+                .min_by_key(|family| family.oldest_wal(current))
                 .map(|family| family.family.id);
             match due.filter(|_| state.background_error.is_none()) {
                 // A failure has latched the database and is told from there.

@@ -1,0 +1,283 @@
+//! Command lines as gflags reads them for RocksDB's tools: `--name=value`, `--name value`, `--name`, `--noname`.
+//!
+//! Each flag is one row of [`flags!`]: name, type, default, help. Names, defaults and meaning are RocksDB's; numbers also
+//! take `k`, `m`, `g` and `t`. What is no flag of the tool may be an [option of the engine](engine), under the engine's name;
+//! what is a [flag of RocksDB's](rocksdb) with nothing behind it here is accepted at its default, and otherwise refused, naming
+//! what is missing, or noted where it only tunes how RocksDB does things.
+#![forbid(unsafe_code)]
+
+pub mod engine;
+pub mod rocksdb;
+pub mod suggest;
+pub mod value;
+
+use value::FlagValue;
+
+/// One flag of the flags `F`: what the help prints and how it is set.
+pub struct Flag<F> {
+    /// Without dashes.
+    pub name: &'static str,
+    /// What kind of value it takes.
+    pub type_name: &'static str,
+    /// True if it may stand without a value.
+    pub is_bool: bool,
+    /// Its value when it is not given.
+    pub default: fn() -> String,
+    /// What it does.
+    pub help: &'static str,
+    /// From the text behind `=`; `None` if that is not of its type.
+    pub set: fn(&mut F, &str) -> Option<()>,
+}
+
+/// What a command line gave beside the tool's own flags.
+#[derive(Clone, Debug, Default)]
+pub struct Rest {
+    /// Options of the engine, in the order given.
+    pub engine: Vec<(String, String)>,
+    /// What was given and has no effect, and why.
+    pub ignored: Vec<String>,
+    /// What was given and needs what is not there yet.
+    refused: Vec<String>,
+}
+
+/// The flags of one tool; [`flags!`] makes them.
+pub trait FlagSet: Default + 'static {
+    /// Every flag, in the order of the help.
+    const FLAGS: &'static [Flag<Self>];
+    /// RocksDB's flags with nothing behind them: see [`rocksdb`].
+    const ROCKSDB_ONLY: &'static str;
+    /// The rest of the command line.
+    fn rest(&mut self) -> &mut Rest;
+}
+
+/// Declares the flags of a tool: a struct with a field for each, and its [`FlagSet`].
+///
+/// ```
+/// esker_flags::flags! {
+///     /// What this tool is told.
+///     pub struct Flags, others of RocksDB in "";
+///     /// Threads.
+///     threads: i32 = 1;
+/// }
+/// let args = ["--threads=2".to_owned()];
+/// let esker_flags::Parsed::Run(flags) = esker_flags::parse::<Flags>(&args).unwrap() else { panic!() };
+/// assert_eq!(flags.threads, 2);
+/// ```
+#[macro_export]
+macro_rules! flags {
+    (
+        $(#[$about:meta])* pub struct $Flags:ident, others of RocksDB in $others:expr;
+        $( $(#[doc = $help:literal])+ $name:ident: $type:ty = $default:expr; )+
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        pub struct $Flags {
+            $( $(#[doc = $help])+ pub $name: $type, )+
+            /// What was given beside these.
+            pub rest: $crate::Rest,
+        }
+
+        impl Default for $Flags {
+            fn default() -> $Flags {
+                $Flags { $( $name: $default, )+ rest: Default::default() }
+            }
+        }
+
+        impl $crate::FlagSet for $Flags {
+            const FLAGS: &'static [$crate::Flag<$Flags>] = &[ $( $crate::Flag {
+                name: stringify!($name),
+                type_name: <$type as $crate::value::FlagValue>::TYPE,
+                is_bool: <$type as $crate::value::FlagValue>::IS_BOOL,
+                default: || {
+                    let default: $type = $default;
+                    $crate::value::FlagValue::text(&default)
+                },
+                help: concat!($($help),+),
+                set: |flags, text| {
+                    flags.$name = $crate::value::FlagValue::parse(text)?;
+                    Some(())
+                },
+            }, )+ ];
+            const ROCKSDB_ONLY: &'static str = $others;
+
+            fn rest(&mut self) -> &mut $crate::Rest {
+                &mut self.rest
+            }
+        }
+    };
+}
+
+/// How the list above writes booleans; a default of 0 or 1 is a number.
+const BOOL_TEXTS: [&str; 2] = ["true", "false"];
+
+/// How a command line was understood.
+#[derive(Debug)]
+pub enum Parsed<F> {
+    /// Values for every flag.
+    Run(Box<F>),
+    /// Somebody asked for help.
+    Help,
+}
+
+/// Reads a command line, without the program's name.
+///
+/// # Errors
+/// What is wrong with it, and the nearest name where there is none of that name.
+pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
+    let mut flags = F::default();
+    let undefined_ok = undefined_ok(args);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
+            match arg.split_once('=') {
+                // Published command lines have such words: gflags leaves them alone, and so does RocksDB's db_bench.
+                Some((name, _)) if is_bool::<F>(name).is_some() => {
+                    flags
+                        .rest()
+                        .ignored
+                        .push(format!("{arg}: no flag, because it does not begin with --"));
+                    continue;
+                }
+                _ => return Err(format!("{arg}: a flag begins with --")),
+            }
+        };
+        if matches!(body, "help" | "h" | "helpfull") {
+            return Ok(Parsed::Help);
+        }
+        let (name, value) = match body.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (body, None),
+        };
+        let name = name.replace('-', "_");
+        let Some((name, value)) = resolve::<F>(&name, value, || args.next().cloned()) else {
+            if undefined_ok.contains(&name) {
+                flags
+                    .rest()
+                    .ignored
+                    .push(format!("--{name}: unknown, and --undefok allows it"));
+                continue;
+            }
+            return Err(unknown::<F>(&name));
+        };
+        let value = value.ok_or_else(|| format!("--{name} wants a value"))?;
+        apply(&mut flags, &name, &value)?;
+    }
+    let (allowed, refused): (Vec<String>, Vec<String>) = std::mem::take(&mut flags.rest().refused)
+        .into_iter()
+        .partition(|line| {
+            undefined_ok
+                .iter()
+                .any(|name| line.starts_with(&format!("--{name}=")))
+        });
+    if !refused.is_empty() {
+        return Err(refused.join("\n"));
+    }
+    let notes = allowed
+        .into_iter()
+        .map(|line| format!("{line}; --undefok allows it"));
+    flags.rest().ignored.extend(notes);
+    Ok(Parsed::Run(Box::new(flags)))
+}
+
+/// The names `--undefok` lists, wherever it stands.
+fn undefined_ok(args: &[String]) -> Vec<String> {
+    let lists = args
+        .iter()
+        .filter_map(|arg| arg.trim_start_matches('-').strip_prefix("undefok="));
+    lists
+        .flat_map(|list| list.split(','))
+        .map(|name| name.replace('-', "_"))
+        .collect()
+}
+
+/// The flag `name` stands for and its value, taken from the next argument where it needs one; `None` if there is no
+/// such flag.
+fn resolve<F: FlagSet>(
+    name: &str,
+    value: Option<String>,
+    next: impl FnOnce() -> Option<String>,
+) -> Option<(String, Option<String>)> {
+    match is_bool::<F>(name) {
+        Some(true) => Some((name.to_owned(), value.or_else(|| Some("true".to_owned())))),
+        Some(false) => Some((name.to_owned(), value.or_else(next))),
+        None => {
+            let positive = name.strip_prefix("no")?;
+            let negated = value.is_none() && is_bool::<F>(positive) == Some(true);
+            negated.then(|| (positive.to_owned(), Some("false".to_owned())))
+        }
+    }
+}
+
+/// Whether the flag is a boolean; `None` if there is no such flag.
+fn is_bool<F: FlagSet>(name: &str) -> Option<bool> {
+    let ours = F::FLAGS
+        .iter()
+        .find(|flag| flag.name == name)
+        .map(|flag| flag.is_bool);
+    ours.or_else(|| engine::is_bool(name))
+        .or_else(|| rocksdb::row::<F>(name).map(|row| BOOL_TEXTS.contains(&row.default)))
+}
+
+fn apply<F: FlagSet>(flags: &mut F, name: &str, value: &str) -> Result<(), String> {
+    if let Some(flag) = F::FLAGS.iter().find(|flag| flag.name == name) {
+        return (flag.set)(flags, value)
+            .ok_or_else(|| format!("--{name}={value}: wants a value of type {}", flag.type_name));
+    }
+    let rocksdb = if engine::is_bool(name).is_some() {
+        None
+    } else {
+        rocksdb::row::<F>(name)
+    };
+    // The last value given counts, and one that is taken back is as good as never given.
+    let given = format!("--{name}=");
+    let rest = flags.rest();
+    rest.refused.retain(|refused| !refused.starts_with(&given));
+    match rocksdb {
+        Some(row) if same(row.default, value) => {}
+        Some(row) if row.moot => rest
+            .ignored
+            .push(format!("{given}{value} has no effect: {}", row.section)),
+        Some(row) => rest.refused.push(format!(
+            "{given}{value} needs {}, which Esker does not have yet",
+            row.section
+        )),
+        None => rest.engine.push((name.to_owned(), value.to_owned())),
+    }
+    Ok(())
+}
+
+/// True if two texts mean the same value.
+fn same(a: &str, b: &str) -> bool {
+    let bools = || Some(bool::parse(a)? == bool::parse(b)?);
+    let numbers = || Some(f64::parse(a)? == f64::parse(b)?);
+    a == b || numbers().or_else(bools) == Some(true)
+}
+
+fn unknown<F: FlagSet>(name: &str) -> String {
+    let candidates = F::FLAGS
+        .iter()
+        .map(|flag| flag.name)
+        .chain(engine::rows().into_iter().map(|row| row.name));
+    match suggest::nearest(name, candidates.chain(rocksdb::rows::<F>().map(|row| row.name))) {
+        Some(nearest) => format!("unknown flag --{name}; did you mean --{nearest}?"),
+        None => format!("unknown flag --{name}; --help lists them"),
+    }
+}
+
+/// The help about flags.
+pub fn help<F: FlagSet>() -> String {
+    let mut text = String::new();
+    for flag in F::FLAGS {
+        let default = (flag.default)();
+        let default = if flag.type_name == "text" {
+            format!("{default:?}")
+        } else {
+            default
+        };
+        text.push_str(&format!(
+            "  --{} ({}, default {default})\n     {}\n",
+            flag.name, flag.type_name, flag.help
+        ));
+    }
+    text
+}

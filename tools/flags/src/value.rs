@@ -1,0 +1,71 @@
+//! What flags hold, from text and to it.
+
+/// A type a flag can have.
+pub trait FlagValue: Sized {
+    /// True if the flag may stand without a value.
+    const IS_BOOL: bool = false;
+    /// What the help calls it.
+    const TYPE: &'static str;
+    /// From the text behind `=`.
+    fn parse(text: &str) -> Option<Self>;
+    /// To that text.
+    fn text(&self) -> String;
+}
+
+impl FlagValue for bool {
+    const IS_BOOL: bool = true;
+    const TYPE: &'static str = "bool";
+    fn parse(text: &str) -> Option<bool> {
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "y" | "1" => Some(true),
+            "false" | "f" | "no" | "n" | "0" => Some(false),
+            _ => None,
+        }
+    }
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl FlagValue for String {
+    const TYPE: &'static str = "text";
+    fn parse(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl FlagValue for f64 {
+    const TYPE: &'static str = "number";
+    fn parse(text: &str) -> Option<f64> {
+        text.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+macro_rules! integer_flags {
+    ($($type:ty),+) => { $(
+        impl FlagValue for $type {
+            const TYPE: &'static str = "integer";
+            fn parse(text: &str) -> Option<$type> {
+                let (digits, shift) = match text.char_indices().next_back()? {
+                    (at, 'k' | 'K') => (&text[..at], 10),
+                    (at, 'm' | 'M') => (&text[..at], 20),
+                    (at, 'g' | 'G') => (&text[..at], 30),
+                    (at, 't' | 'T') => (&text[..at], 40),
+                    _ => (text, 0),
+                };
+                let number: i128 = digits.parse().ok()?;
+                <$type>::try_from(number.checked_mul(1 << shift)?).ok()
+            }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    )+ };
+}
+integer_flags!(i32, u32, i64, u64);

@@ -1,0 +1,64 @@
+//! What was done, counted.
+
+use std::fmt;
+
+macro_rules! counted {
+    ($( $name:ident = $text:literal, )+) => {
+        /// Something a worker does.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum What { $( $name, )+ }
+
+        const NAMES: &[&str] = &[ $( $text, )+ ];
+    };
+}
+
+counted! {
+    Get = "gets",
+    MultiGet = "multi-gets",
+    Prefix = "prefix scans",
+    Iterate = "iterations",
+    Write = "writes",
+    Batch = "batches",
+    Delete = "deletes",
+    DeleteRange = "range deletes",
+    Snapshot = "snapshots",
+    Flush = "flushes",
+    CompactRange = "range compactions",
+    CompactFiles = "file compactions",
+    ClearFamily = "families cleared",
+    SyncWal = "WAL syncs",
+    Property = "properties",
+}
+
+/// How often each was done.
+#[derive(Clone, Debug)]
+pub struct Done([u64; NAMES.len()]);
+
+impl Default for Done {
+    fn default() -> Done {
+        Done([0; NAMES.len()])
+    }
+}
+
+impl Done {
+    /// Once more.
+    pub fn count(&mut self, what: What) {
+        self.0[what as usize] += 1;
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Done) {
+        self.0
+            .iter_mut()
+            .zip(other.0)
+            .for_each(|(all, more)| *all += more);
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = NAMES.iter().zip(self.0).filter(|(_, times)| *times > 0);
+        let counts: Vec<String> = counts.map(|(name, times)| format!("{times} {name}")).collect();
+        f.write_str(&counts.join(", "))
+    }
+}

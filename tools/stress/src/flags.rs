@@ -1,0 +1,201 @@
+//! The flags of db_stress: RocksDB's names, defaults and meaning, and a few of our own.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use esker::{Cache, CacheOptions, ChecksumType, FilterPolicy, Options};
+
+flags::flags! {
+    /// The values of all flags.
+    pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt");
+    /// Directory of the database. Empty: one of its own, removed at the end.
+    db: String = String::new();
+    /// Directory of the expected state, which outlives the process. Empty: in memory alone.
+    expected_values_dir: String = String::new();
+    /// Begins with an empty database and an empty expected state.
+    destroy_db_initially: bool = true;
+    /// Seed of every thread's choices; 0: one nobody chose, which is printed.
+    seed: u64 = 0;
+    /// Threads.
+    threads: u32 = 32;
+    /// Operations of each thread.
+    ops_per_thread: u64 = 1_200_000;
+    /// Keys of each column family.
+    max_key: u64 = 1 << 20;
+    /// Column families.
+    column_families: u32 = 10;
+    /// Times the database is closed and opened again.
+    reopen: u32 = 10;
+    /// Each lock guards 2 to the power of so many keys.
+    log2_keys_per_lock: u32 = 2;
+    /// Values have once to three times so many bytes.
+    value_size_mult: u32 = 8;
+    /// Percentage of operations that read a key.
+    readpercent: i32 = 10;
+    /// Percentage of operations that scan the keys of a prefix.
+    prefixpercent: i32 = 20;
+    /// Percentage of operations that write.
+    writepercent: i32 = 45;
+    /// Percentage of operations that delete a key.
+    delpercent: i32 = 15;
+    /// Percentage of operations that delete a range of keys.
+    delrangepercent: i32 = 0;
+    /// Percentage of operations that move an iterator about.
+    iterpercent: i32 = 10;
+    /// Percentage of keys that are never overwritten, and deleted by single deletions.
+    nooverwritepercent: i32 = 60;
+    /// Keys a range deletion covers.
+    range_deletion_width: i32 = 10;
+    /// Writes by merges that put, most of the time.
+    use_merge: bool = false;
+    /// Half of the reads ask for several keys at once.
+    use_multiget: bool = false;
+    /// Of the writes, one in so many is a batch of several keys of several families; 0: none.
+    batch_one_in: u64 = 10;
+    /// A snapshot is taken once in so many operations; 0: never.
+    acquire_snapshot_one_in: u64 = 0;
+    /// Operations a snapshot is held before it is compared with what was there when it was taken, and released.
+    snapshot_hold_ops: u64 = 0;
+    /// A flush is asked for once in so many operations; 0: never.
+    flush_one_in: u64 = 0;
+    /// A compaction of a range is asked for once in so many operations; 0: never.
+    compact_range_one_in: u64 = 0;
+    /// Keys of such a range.
+    compact_range_width: i32 = 10_000;
+    /// A compaction of some files is asked for once in so many operations; 0: never.
+    compact_files_one_in: u64 = 0;
+    /// A column family is dropped and made anew once in so many operations; 0: never.
+    clear_column_family_one_in: u64 = 1_000_000;
+    /// The WAL is synced once in so many operations; 0: never.
+    sync_wal_one_in: u64 = 0;
+    /// A property is asked for once in so many operations; 0: never.
+    get_property_one_in: u64 = 1_000;
+    /// Syncs every write.
+    sync: bool = false;
+    /// Writes without WAL.
+    disable_wal: bool = false;
+    /// Checks the checksums of blocks read.
+    verify_checksum: bool = false;
+    /// Bytes of the prefix of a key, of eight; negative: no prefixes.
+    prefix_size: i32 = 7;
+    /// Bits a key in Bloom filters; negative: no filters.
+    bloom_bits: f64 = 10.0;
+    /// Bytes of the block cache; 0 or less: none.
+    cache_size: i64 = 2 << 30;
+    /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
+    compression_type: String = "snappy".to_owned();
+    /// Compression of the last level; disable: as the others'.
+    bottommost_compression_type: String = "disable".to_owned();
+    /// Checksum of blocks, under the engine's name.
+    checksum_type: String = "kCRC32c".to_owned();
+    /// How files are merged: 0 leveled, 3 not at all.
+    compaction_style: i32 = 0;
+    /// The block cache is split into 2 to the power of so many shards.
+    cache_numshardbits: i32 = 6;
+    /// Table files kept open; -1: all.
+    open_files: i32 = -1;
+    /// Threads that may write one compaction.
+    subcompactions: u32 = 1;
+    /// Background threads that compact; with those of flushes they are the engine's `max_background_jobs`.
+    max_background_compactions: i32 = 1;
+    /// Background threads that flush.
+    max_background_flushes: i32 = 1;
+    /// Reads tables through a memory map.
+    mmap_read: bool = false;
+    /// Reads every key in every way, and checks every file, whenever the threads rest.
+    verify: bool = true;
+    /// Shows progress on a terminal.
+    progress_reports: bool = true;
+}
+
+/// Options whose default in RocksDB's db_stress is not that of RocksDB.
+const STRESS_DEFAULTS: &[(&str, &str)] = &[
+    ("max_bytes_for_level_multiplier", "2"),
+    ("max_manifest_file_size", "16384"),
+];
+
+impl Flags {
+    /// Refuses values nothing can be made of.
+    pub fn check(&self) -> Result<()> {
+        let shares = [
+            self.readpercent,
+            self.prefixpercent,
+            self.writepercent,
+            self.delpercent,
+            self.delrangepercent,
+            self.iterpercent,
+        ];
+        let refuse = |message: &str| Err(Error::invalid_argument(message));
+        if shares.iter().any(|share| *share < 0)
+            || shares.iter().map(|share| i64::from(*share)).sum::<i64>() != 100
+        {
+            return refuse(
+                "--readpercent, prefixpercent, writepercent, delpercent, delrangepercent and iterpercent must add up to 100",
+            );
+        }
+        if self.max_key < 1 || self.max_key > 1 << 32 {
+            return refuse("--max_key lies between 1 and 2^32");
+        }
+        if self.column_families < 1 || self.threads < 1 {
+            return refuse("--column_families and --threads must be at least 1");
+        }
+        if self.prefix_size > 8 || self.prefix_size < 0 && self.prefixpercent > 0 {
+            return refuse("--prefix_size lies between 0 and 8; without prefixes --prefixpercent must be 0");
+        }
+        if self.log2_keys_per_lock > 32 {
+            return refuse("--log2_keys_per_lock lies between 0 and 32");
+        }
+        Ok(())
+    }
+
+    /// The options a command line asks for.
+    pub fn options(&self) -> Result<Options> {
+        let mut options = Options {
+            create_if_missing: true,
+            max_open_files: self.open_files,
+            max_subcompactions: self.subcompactions,
+            max_background_jobs: self
+                .max_background_compactions
+                .saturating_add(self.max_background_flushes)
+                .clamp(1, 256),
+            allow_mmap_reads: self.mmap_read,
+            ..Options::default()
+        };
+        for (name, value) in STRESS_DEFAULTS {
+            flags::engine::set(&mut options, name, value)?;
+        }
+        let family = &mut options.column_family;
+        family.compression = flags::engine::compression(&self.compression_type)?;
+        if self.bottommost_compression_type != "disable" {
+            family.bottommost_compression =
+                Some(flags::engine::compression(&self.bottommost_compression_type)?);
+        }
+        family.compaction_style = flags::engine::compaction_style(self.compaction_style)?;
+        family.table.checksum = ChecksumType::parse(&self.checksum_type).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "--checksum_type={}: no checksum of that name",
+                self.checksum_type
+            ))
+        })?;
+        family.merge_operator = base::merge::builtin("put");
+        if self.prefix_size >= 0 {
+            family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(self.prefix_size as usize)));
+        }
+        if self.bloom_bits >= 0.0 {
+            family.table.filter_policy = FilterPolicy::Bloom(self.bloom_bits);
+        }
+        if self.cache_size > 0 {
+            family.table.block_cache = Some(Cache::lru(CacheOptions {
+                capacity: self.cache_size as usize,
+                num_shard_bits: self.cache_numshardbits,
+                ..CacheOptions::default()
+            }));
+        } else {
+            family.table.no_block_cache = true;
+        }
+        for (name, value) in &self.rest.engine {
+            flags::engine::set(&mut options, name, value)?;
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,55 @@
+//! Keys and values: each says which one it is.
+
+/// Bytes of every key.
+pub const KEY_LEN: usize = 8;
+
+/// The key of `number`, in whose order keys sort.
+pub fn key(number: u64) -> [u8; KEY_LEN] {
+    number.to_be_bytes()
+}
+
+/// The value that write `write` of `key` leaves: both numbers, then filler, one to three times `size_mult` bytes in all, as they
+/// are drawn by the number of the write.
+pub fn value(key: u64, write: u32, size_mult: usize) -> Vec<u8> {
+    let len = (write as usize % 3 + 1) * size_mult.max(HEAD);
+    let mut value = Vec::with_capacity(len);
+    value.extend_from_slice(&write.to_le_bytes());
+    value.extend_from_slice(&key.to_le_bytes());
+    value.extend((HEAD..len).map(|at| (write as usize ^ at ^ key as usize) as u8));
+    value
+}
+
+const HEAD: usize = 4 + 8;
+
+/// The number of the write that left `value` at `key`; `None` if no write can have left it.
+pub fn write_of(key: u64, found: &[u8], size_mult: usize) -> Option<u32> {
+    let write = u32::from_le_bytes(*found.first_chunk()?);
+    (found == value(key, write, size_mult)).then_some(write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_their_numbers() {
+        assert!([2, 255, 300, 1 << 40].map(key).is_sorted());
+    }
+
+    #[test]
+    fn a_value_tells_its_write_and_nothing_else_is_one() {
+        for write in 0..9 {
+            let good = value(7, write, 16);
+            assert_eq!(good.len(), (write as usize % 3 + 1) * 16);
+            assert_eq!(write_of(7, &good, 16), Some(write));
+            assert_eq!(write_of(8, &good, 16), None, "of another key");
+            assert_eq!(write_of(7, &good[1..], 16), None);
+            for at in 0..good.len() {
+                let mut bad = good.clone();
+                bad[at] ^= 4;
+                assert_eq!(write_of(7, &bad, 16), None);
+            }
+        }
+        assert_eq!(write_of(7, b"", 16), None);
+    }
+}

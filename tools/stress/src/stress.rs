@@ -1,0 +1,212 @@
+//! The database under stress, and what all threads share.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use base::{Error, ErrorKind};
+use esker::{ColumnFamily, Db, Options, ReadOptions};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::expected_state::ExpectedState;
+use crate::expected_value::ExpectedValue;
+use crate::flags::Flags;
+use crate::keys;
+
+/// The database is wrong, or could not be used.
+#[derive(Clone, Debug)]
+pub struct Failure(pub String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure(format!("the expected state: {error}"))
+    }
+}
+
+/// What a thread has done so far, or why it stopped.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// An open database.
+pub struct Open {
+    pub db: Db,
+    /// By index; a family that is cleared is replaced by another.
+    pub families: Vec<RwLock<ColumnFamily>>,
+}
+
+/// What all threads share.
+pub struct Stress {
+    pub flags: Flags,
+    pub options: Options,
+    pub path: PathBuf,
+    pub expected: ExpectedState,
+    /// Of `2^log2_keys_per_lock` neighbouring keys each, family by family. A writer holds a key's lock from the mark to the
+    /// answer. Several are taken in order.
+    locks: Vec<RwLock<()>>,
+    locks_of_family: usize,
+    /// The first failure: everybody stops.
+    pub failure: OnceLock<Failure>,
+}
+
+impl Stress {
+    pub fn new(flags: Flags, options: Options, path: PathBuf, expected: ExpectedState) -> Stress {
+        let locks_of_family = (expected.keys() >> flags.log2_keys_per_lock) as usize + 1;
+        let count = locks_of_family * flags.column_families as usize;
+        Stress {
+            locks: (0..count).map(|_| RwLock::new(())).collect(),
+            locks_of_family,
+            failure: OnceLock::new(),
+            flags,
+            options,
+            path,
+            expected,
+        }
+    }
+
+    /// Opens the database and its families, those it lacks made anew.
+    pub fn open(&self) -> Outcome<Open> {
+        let db = Db::open(&self.options, &self.path)?;
+        let mut families = vec![RwLock::new(db.default_column_family())];
+        for index in 1..self.flags.column_families as usize {
+            let own = format!("{index}.");
+            let found = db
+                .column_families()
+                .into_iter()
+                .find(|family| family.name().starts_with(&own));
+            families.push(RwLock::new(match found {
+                Some(family) => family,
+                None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
+            }));
+        }
+        Ok(Open { db, families })
+    }
+
+    fn lock_index(&self, family: usize, key: u64) -> usize {
+        family * self.locks_of_family + (key >> self.flags.log2_keys_per_lock) as usize
+    }
+
+    /// The right to change `key`.
+    pub fn lock(&self, family: usize, key: u64) -> RwLockWriteGuard<'_, ()> {
+        self.locks[self.lock_index(family, key)].write()
+    }
+
+    /// The right to change the keys from `start` to `end`, exclusive.
+    pub fn lock_range(&self, family: usize, start: u64, end: u64) -> Vec<RwLockWriteGuard<'_, ()>> {
+        let last = self.lock_index(family, end.saturating_sub(1).max(start));
+        let locks = &self.locks[self.lock_index(family, start)..=last];
+        locks.iter().map(RwLock::write).collect()
+    }
+
+    /// Keeps the keys from `start` to `end`, exclusive, as they are.
+    pub fn hold_range(&self, family: usize, start: u64, end: u64) -> Vec<RwLockReadGuard<'_, ()>> {
+        let last = self.lock_index(family, end.saturating_sub(1).max(start));
+        let locks = &self.locks[self.lock_index(family, start)..=last];
+        locks.iter().map(RwLock::read).collect()
+    }
+
+    /// The number of the write that left `value`.
+    pub fn write_of(&self, family: usize, key: u64, value: &[u8]) -> Outcome<u32> {
+        keys::write_of(key, value, self.flags.value_size_mult as usize).ok_or_else(|| {
+            Failure(format!(
+                "{}: a value nobody wrote: {:02x?}",
+                self.name(family, key),
+                value
+            ))
+        })
+    }
+
+    /// The value write `write` of `key` leaves.
+    pub fn value(&self, key: u64, write: u32) -> Vec<u8> {
+        keys::value(key, write, self.flags.value_size_mult as usize)
+    }
+
+    /// True for a key that is written only while it is absent, so that single deletions may delete it.
+    pub fn is_single(&self, key: u64) -> bool {
+        // Scattered, and the same for every run.
+        key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+            < (self.flags.nooverwritepercent.clamp(0, 100) as u64) * (1 << 32) / 100
+    }
+
+    /// How messages name a key.
+    pub fn name(&self, family: usize, key: u64) -> String {
+        format!("column family {family}, key {key} ({:016X})", key)
+    }
+
+    /// Compares what was found with what must be there; the key's lock is held.
+    pub fn check(
+        &self,
+        family: usize,
+        key: u64,
+        expected: ExpectedValue,
+        found: Option<&[u8]>,
+        how: &str,
+    ) -> Outcome {
+        let found = found.map(|value| self.write_of(family, key, value)).transpose()?;
+        let wanted = expected.exists().then(|| expected.write());
+        if found == wanted {
+            return Ok(());
+        }
+        let show = |write: Option<u32>| write.map_or("nothing".to_owned(), |write| format!("write {write}"));
+        Err(Failure(format!(
+            "{}: {how} finds {}, expected is {}",
+            self.name(family, key),
+            show(found),
+            show(wanted)
+        )))
+    }
+
+    /// After the process died: of the changes that were under way, finds out which took place.
+    pub fn settle(&self, open: &Open) -> Outcome<u64> {
+        let mut pending = 0;
+        for (family, handle) in open.families.iter().enumerate() {
+            let handle = handle.read();
+            for key in 0..self.expected.keys() {
+                let expected = self.expected.get(family, key);
+                if !expected.is_pending() {
+                    continue;
+                }
+                pending += 1;
+                let found = open
+                    .db
+                    .get_opt(&ReadOptions::default(), &handle, &keys::key(key))?;
+                let outcomes = [expected.roll_back(), expected.settle()];
+                let came_true = outcomes.into_iter().find(|&outcome| {
+                    self.check(family, key, outcome, found.as_deref(), "a Get")
+                        .is_ok()
+                });
+                let Some(outcome) = came_true else {
+                    self.check(family, key, expected.settle(), found.as_deref(), "recovery")?;
+                    continue;
+                };
+                self.expected.set(family, key, outcome)?;
+            }
+        }
+        Ok(pending)
+    }
+
+    /// Takes note of a failure and tells everybody to stop.
+    pub fn fail(&self, failure: Failure) {
+        let _ = self.failure.set(failure);
+    }
+
+    /// True if somebody failed.
+    pub fn failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+}
+
+/// True for what a compaction of named files may meet while others work.
+pub fn is_collision(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument)
+}

@@ -1,0 +1,125 @@
+//! Every key, read in several ways and compared with what it should be.
+
+use std::ops::Range;
+
+use base::Result;
+use esker::{ColumnFamily, Db, DbIterator, ReadOptions};
+
+use crate::keys;
+use crate::stress::{Failure, Open, Outcome, Stress};
+
+/// Keys a MultiGet asks for at a time.
+const BATCH: u64 = 64;
+
+/// How all keys are read.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Forwards,
+    Backwards,
+    Get,
+    MultiGet,
+}
+
+/// Keys read at a time, so that memory does not grow with them.
+const PART: u64 = 1 << 16;
+
+impl Stress {
+    /// Compares every key with what it should be, while nobody writes. Reads each family in every way.
+    pub fn verify(&self, open: &Open) -> Outcome {
+        for (family, handle) in open.families.iter().enumerate() {
+            let handle = handle.read();
+            for start in (0..self.expected.keys()).step_by(PART as usize) {
+                let keys = start..(start + PART).min(self.expected.keys());
+                for how in [How::Forwards, How::Backwards, How::Get, How::MultiGet] {
+                    let rows = rows(&open.db, &handle, keys.clone(), how)?;
+                    self.compare(family, keys.clone(), rows, &format!("{how:?}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares `rows`, in order, with what `keys` should be; their locks are held.
+    pub fn compare(&self, family: usize, keys: Range<u64>, rows: Vec<Row>, how: &str) -> Outcome {
+        let mut rows = rows.into_iter().peekable();
+        for key in keys {
+            let found = rows.next_if(|row| row.0 == keys::key(key)).map(|row| row.1);
+            self.check(family, key, self.expected.get(family, key), found.as_deref(), how)?;
+        }
+        match rows.next() {
+            None => Ok(()),
+            Some((key, _)) => Err(Failure(format!(
+                "column family {family}: {how} finds a key that is none or out of order: {key:02x?}"
+            ))),
+        }
+    }
+
+    /// What must be true of the files themselves.
+    pub fn check_files(&self, open: &Open) -> Outcome {
+        let found = dbtest::files::check(&open.db)?;
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure(found))
+        }
+    }
+}
+
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+fn rows(db: &Db, family: &ColumnFamily, keys: Range<u64>, how: How) -> Result<Vec<Row>> {
+    let options = ReadOptions {
+        iterate_lower_bound: Some(keys::key(keys.start).to_vec()),
+        iterate_upper_bound: Some(keys::key(keys.end).to_vec()),
+        ..ReadOptions::default()
+    };
+    match how {
+        How::Forwards => forwards(db.iter_cf(&options, family)),
+        How::Backwards => backwards(db.iter_cf(&options, family)),
+        How::Get => {
+            let mut rows = Vec::new();
+            for key in keys.map(keys::key) {
+                if let Some(value) = db.get_opt(&options, family, &key)? {
+                    rows.push((key.to_vec(), value));
+                }
+            }
+            Ok(rows)
+        }
+        How::MultiGet => {
+            let mut rows = Vec::new();
+            for from in keys.clone().step_by(BATCH as usize) {
+                let batch: Vec<_> = (from..keys.end.min(from + BATCH)).map(keys::key).collect();
+                for (key, value) in batch.iter().zip(db.multi_get(&options, family, &batch)) {
+                    if let Some(value) = value? {
+                        rows.push((key.to_vec(), value));
+                    }
+                }
+            }
+            Ok(rows)
+        }
+    }
+}
+
+/// All rows of an iterator, from its first.
+pub fn forwards(mut iter: DbIterator) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    iter.seek_to_first();
+    while iter.valid() {
+        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+        iter.next();
+    }
+    iter.status().map(|()| rows)
+}
+
+/// All rows of an iterator, read from its last.
+pub fn backwards(mut iter: DbIterator) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    iter.seek_to_last();
+    while iter.valid() {
+        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+        iter.prev();
+    }
+    rows.reverse();
+    iter.status().map(|()| rows)
+}

@@ -1,0 +1,668 @@
+//! What one thread does: draws an operation, does it, checks what the database says.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use esker::{
+    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
+    DbIterator, FlushOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+};
+use fastrand::Rng;
+
+use crate::done::{Done, What};
+use crate::expected_value::{ExpectedValue, Window};
+use crate::keys;
+use crate::stress::{Failure, Open, Outcome, Stress, is_collision};
+use crate::verify;
+
+/// Keys an iterator looks at.
+const SCAN_WIDTH: u64 = 100;
+
+/// Steps of an iterator.
+const STEPS: usize = 40;
+
+/// Keys of a MultiGet, or a batch, at most.
+const BATCH: usize = 16;
+
+/// A thread.
+pub struct Worker<'a> {
+    stress: &'a Stress,
+    open: &'a Open,
+    rng: Rng,
+    /// Operations begun.
+    at: u64,
+    /// The one to release first in front.
+    snapshots: VecDeque<Held>,
+    pub done: Done,
+}
+
+/// A snapshot, and what it must show of some keys.
+struct Held {
+    release_at: u64,
+    snapshot: Snapshot,
+    handle: ColumnFamily,
+    seen: Seen,
+}
+
+/// What some keys of a family were at one moment.
+struct Seen {
+    family: usize,
+    keys: Range<u64>,
+    values: Vec<ExpectedValue>,
+}
+
+impl Seen {
+    /// The numbers of those that existed, and of their last writes.
+    fn rows(&self) -> Vec<(u64, u32)> {
+        let values = self.keys.clone().zip(&self.values);
+        let there = values.filter(|(_, value)| value.exists());
+        there.map(|(key, value)| (key, value.write())).collect()
+    }
+}
+
+impl<'a> Worker<'a> {
+    pub fn new(stress: &'a Stress, open: &'a Open, seed: u64) -> Worker<'a> {
+        Worker {
+            stress,
+            open,
+            rng: Rng::with_seed(seed),
+            at: 0,
+            snapshots: VecDeque::new(),
+            done: Done::default(),
+        }
+    }
+
+    /// Does `operations`, or what there is time for before somebody fails. `progress` hears of each thousand.
+    pub fn run(&mut self, operations: u64, progress: &dyn Fn(u64)) -> Outcome {
+        const STEP: u64 = 1000;
+        while self.at < operations && !self.stress.failed() {
+            self.at += 1;
+            if self.at.is_multiple_of(STEP) {
+                progress(STEP);
+            }
+            self.maintain()?;
+            self.operate()?;
+        }
+        while let Some(held) = self.snapshots.pop_front() {
+            self.release(held)?;
+        }
+        Ok(())
+    }
+
+    fn one_in(&mut self, times: u64) -> bool {
+        times > 0 && self.rng.u64(..times) == 0
+    }
+
+    fn family(&mut self) -> usize {
+        self.rng.usize(..self.open.families.len())
+    }
+
+    fn key(&mut self) -> u64 {
+        self.rng.u64(..self.stress.expected.keys())
+    }
+
+    fn read_options(&mut self) -> ReadOptions {
+        let flags = &self.stress.flags;
+        ReadOptions {
+            verify_checksums: flags.verify_checksum,
+            fill_cache: !self.rng.bool() || self.rng.bool(),
+            ..ReadOptions::default()
+        }
+    }
+
+    fn write_options(&self) -> WriteOptions {
+        let flags = &self.stress.flags;
+        WriteOptions {
+            sync: flags.sync,
+            disable_wal: flags.disable_wal,
+            ..WriteOptions::default()
+        }
+    }
+
+    /// What is done now and then, beside the operations.
+    fn maintain(&mut self) -> Outcome {
+        let flags = &self.stress.flags;
+        let (flush, range, files, clear, snapshot, sync, property) = (
+            flags.flush_one_in,
+            flags.compact_range_one_in,
+            flags.compact_files_one_in,
+            flags.clear_column_family_one_in,
+            flags.acquire_snapshot_one_in,
+            flags.sync_wal_one_in,
+            flags.get_property_one_in,
+        );
+        if self.one_in(flush) {
+            self.flush()?;
+        }
+        if self.one_in(range) {
+            self.compact_range()?;
+        }
+        if self.one_in(files) {
+            self.compact_files()?;
+        }
+        if self.one_in(clear) {
+            self.clear_family()?;
+        }
+        if self.one_in(sync) {
+            self.open.db.sync_wal()?;
+            self.done.count(What::SyncWal);
+        }
+        if self.one_in(property) {
+            self.ask_property()?;
+        }
+        if self.one_in(snapshot) {
+            self.acquire()?;
+        }
+        while self
+            .snapshots
+            .front()
+            .is_some_and(|held| held.release_at <= self.at)
+        {
+            if let Some(held) = self.snapshots.pop_front() {
+                self.release(held)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn operate(&mut self) -> Outcome {
+        let flags = &self.stress.flags;
+        let shares = [
+            flags.readpercent,
+            flags.prefixpercent,
+            flags.writepercent,
+            flags.delpercent,
+            flags.delrangepercent,
+        ];
+        let mut draw = self.rng.i32(0..100);
+        let drawn = shares.iter().position(|share| {
+            draw -= share;
+            draw < 0
+        });
+        match drawn {
+            Some(0) => self.read(),
+            Some(1) => self.scan_prefix(),
+            Some(2) => self.write(),
+            Some(3) => self.delete(),
+            Some(4) => self.delete_range(),
+            _ => self.iterate(),
+        }
+    }
+
+    // Reads.
+
+    fn read(&mut self) -> Outcome {
+        let many = self.stress.flags.use_multiget && self.rng.bool();
+        let family = self.family();
+        let keys: Vec<u64> = (0..if many { BATCH } else { 1 }).map(|_| self.key()).collect();
+        let options = self.read_options();
+        let expected = |key: &u64| self.stress.expected.get(family, *key);
+        let before: Vec<ExpectedValue> = keys.iter().map(expected).collect();
+        let found: Vec<Option<Vec<u8>>> = {
+            let handle = self.open.families[family].read();
+            let (db, names) = (&self.open.db, keys.iter().map(|&key| keys::key(key)));
+            if many {
+                let names: Vec<_> = names.collect();
+                let values = db.multi_get(&options, &handle, &names).into_iter();
+                values.collect::<base::Result<_>>()?
+            } else if self.rng.bool() {
+                let values = names.map(|key| db.get_opt(&options, &handle, &key));
+                values.collect::<base::Result<_>>()?
+            } else {
+                let values = names.map(|key| db.get_pinned(&options, &handle, &key));
+                let copied = values.map(|value| Ok(value?.map(|value| value.to_vec())));
+                copied.collect::<base::Result<_>>()?
+            }
+        };
+        let after: Vec<ExpectedValue> = keys.iter().map(expected).collect();
+        self.done.count(if many { What::MultiGet } else { What::Get });
+        for (at, &key) in keys.iter().enumerate() {
+            let window = Window {
+                before: before[at],
+                after: after[at],
+            };
+            let write = match &found[at] {
+                None if window.may_be_absent() => continue,
+                None => None,
+                Some(value) => Some(self.stress.write_of(family, key, value)?),
+            };
+            if write.is_none_or(|write| !window.may_hold(write)) {
+                return Err(Failure(format!(
+                    "{}: a read finds {write:?}, which was there at no moment of {window:?}",
+                    self.stress.name(family, key)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// An iterator over `keys` of `family`, or a snapshot, and what it must show: no key of them changes while `take` runs.
+    fn see<T>(&self, family: usize, keys: Range<u64>, take: impl FnOnce(&ColumnFamily) -> T) -> (T, Seen) {
+        let handle = self.open.families[family].read();
+        let held = self.stress.hold_range(family, keys.start, keys.end);
+        let taken = take(&handle);
+        let values = keys
+            .clone()
+            .map(|key| self.stress.expected.get(family, key))
+            .collect();
+        drop(held);
+        let seen = Seen { family, keys, values };
+        (taken, seen)
+    }
+
+    fn bounded(&mut self, keys: &Range<u64>) -> ReadOptions {
+        ReadOptions {
+            iterate_lower_bound: Some(keys::key(keys.start).to_vec()),
+            iterate_upper_bound: Some(keys::key(keys.end).to_vec()),
+            ..self.read_options()
+        }
+    }
+
+    /// The rows an iterator over what was seen gives, in either direction.
+    fn compare(&mut self, iter: DbIterator, seen: &Seen, how: &str) -> Outcome {
+        let rows = if self.rng.bool() {
+            verify::forwards(iter)?
+        } else {
+            verify::backwards(iter)?
+        };
+        let expected = seen.rows();
+        let at = (0..rows.len().max(expected.len())).find(|&at| {
+            let wanted = expected
+                .get(at)
+                .map(|&(key, write)| (keys::key(key).to_vec(), self.stress.value(key, write)));
+            wanted.as_ref() != rows.get(at)
+        });
+        let Some(at) = at else { return Ok(()) };
+        Err(Failure(format!(
+            "column family {}, keys {:?}: {how} of {} rows, expected are {}; row {at} is {:02x?}, expected is (key, write) {:?}",
+            seen.family,
+            seen.keys,
+            rows.len(),
+            expected.len(),
+            rows.get(at),
+            expected.get(at)
+        )))
+    }
+
+    fn scan_prefix(&mut self) -> Outcome {
+        let bytes = (keys::KEY_LEN as u32).saturating_sub(self.stress.flags.prefix_size.max(0) as u32);
+        let (family, key) = (self.family(), self.key());
+        // Keys behind the prefix; all there are where it is empty.
+        let width = 1u64.checked_shl(8 * bytes).unwrap_or(u64::MAX);
+        let start = key / width * width;
+        let keys = start..start.saturating_add(width).min(self.stress.expected.keys());
+        // Bounded by the prefix alone, where the family has prefixes.
+        let by_prefix = self.stress.options.column_family.prefix_extractor.is_some() && self.rng.bool();
+        let options = match by_prefix {
+            true => ReadOptions {
+                prefix_same_as_start: true,
+                ..self.read_options()
+            },
+            false => self.bounded(&keys),
+        };
+        let (mut iter, seen) = self.see(family, keys, |handle| self.open.db.iter_cf(&options, handle));
+        self.done.count(What::Prefix);
+        if !by_prefix {
+            return self.compare(iter, &seen, "a scan of a prefix");
+        }
+        iter.seek(&keys::key(start));
+        for (key, write) in seen.rows() {
+            let found = iter.valid().then(|| (iter.key(), iter.value()));
+            if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
+                let name = self.stress.name(family, key);
+                return Err(Failure(format!(
+                    "{name}: a scan of its prefix finds {found:02x?}, expected is write {write}"
+                )));
+            }
+            iter.next();
+        }
+        let more = iter.valid().then(|| iter.key().to_vec());
+        iter.status()?;
+        match more {
+            Some(key) => Err(Failure(format!(
+                "column family {family}: a scan of a prefix goes on to {key:02x?}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// An iterator moved about, turning round at will.
+    fn iterate(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
+        let options = self.bounded(&keys);
+        let (mut iter, seen) = self.see(family, keys.clone(), |handle| {
+            self.open.db.iter_cf(&options, handle)
+        });
+        self.done.count(What::Iterate);
+        let rows = seen.rows();
+        let mut at: Option<usize> = None;
+        for _ in 0..self.rng.usize(1..STEPS) {
+            let step = self.rng.u32(..12);
+            match (step, at) {
+                (0..4, Some(place)) => {
+                    iter.next();
+                    at = Some(place + 1).filter(|&place| place < rows.len());
+                }
+                (4..8, Some(place)) => {
+                    iter.prev();
+                    at = place.checked_sub(1);
+                }
+                (8 | 0 | 1, _) => {
+                    let key = self.rng.u64(keys.clone());
+                    iter.seek(&keys::key(key));
+                    at = rows.iter().position(|row| row.0 >= key);
+                }
+                (9 | 2 | 3, _) => {
+                    let key = self.rng.u64(keys.clone());
+                    iter.seek_for_prev(&keys::key(key));
+                    at = rows.iter().rposition(|row| row.0 <= key);
+                }
+                (10 | 4 | 5, _) => {
+                    iter.seek_to_first();
+                    at = (!rows.is_empty()).then_some(0);
+                }
+                _ => {
+                    iter.seek_to_last();
+                    at = rows.len().checked_sub(1);
+                }
+            }
+            iter.status()?;
+            let expected = at.map(|at| (keys::key(rows[at].0), self.stress.value(rows[at].0, rows[at].1)));
+            let found = iter.valid().then(|| (iter.key(), iter.value()));
+            if found != expected.as_ref().map(|row| (&row.0[..], &row.1[..])) {
+                return Err(Failure(format!(
+                    "column family {family}, keys {keys:?}: after step {step} an iterator stands on {found:02x?}, expected is {expected:02x?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    // Writes.
+
+    fn write(&mut self) -> Outcome {
+        let batch_one_in = self.stress.flags.batch_one_in;
+        if self.one_in(batch_one_in) {
+            return self.write_batch();
+        }
+        let (family, key) = (self.family(), self.key());
+        let handle = self.open.families[family].read();
+        let _lock = self.stress.lock(family, key);
+        let expected = self.stress.expected.get(family, key);
+        if self.stress.is_single(key) && expected.exists() {
+            return Ok(());
+        }
+        self.stress.expected.set(family, key, expected.begin_write())?;
+        let value = self.stress.value(key, expected.next_write());
+        let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
+        let merges = self.stress.flags.use_merge && !self.stress.is_single(key) && self.rng.u32(..8) > 0;
+        if merges {
+            db.merge(&options, &handle, &name, &value)?;
+        } else {
+            db.put_opt(&options, &handle, &name, &value)?;
+        }
+        self.stress
+            .expected
+            .set(family, key, expected.begin_write().settle())?;
+        self.done.count(What::Write);
+        Ok(())
+    }
+
+    /// Several keys of several families, all or none of them.
+    fn write_batch(&mut self) -> Outcome {
+        let count = self.rng.usize(2..=BATCH);
+        let mut places: Vec<(usize, u64)> = (0..count).map(|_| (self.family(), self.key())).collect();
+        // In the order of locks, of which several keys share one.
+        places.sort_unstable();
+        places.dedup_by_key(|&mut (family, key)| (family, key >> self.stress.flags.log2_keys_per_lock));
+        let handles: Vec<_> = self.open.families.iter().map(|family| family.read()).collect();
+        let _locks: Vec<_> = places
+            .iter()
+            .map(|&(family, key)| self.stress.lock(family, key))
+            .collect();
+        let mut batch = WriteBatch::new();
+        let mut changes = Vec::new();
+        for (family, key) in places {
+            let expected = self.stress.expected.get(family, key);
+            let (handle, name) = (&handles[family], keys::key(key));
+            let pending = match (expected.exists(), self.rng.bool()) {
+                (true, true) => {
+                    if self.stress.is_single(key) {
+                        batch.single_delete_cf(handle, &name);
+                    } else {
+                        batch.delete_cf(handle, &name);
+                    }
+                    expected.begin_delete()
+                }
+                (true, false) if self.stress.is_single(key) => continue,
+                _ => {
+                    batch.put_cf(handle, &name, &self.stress.value(key, expected.next_write()));
+                    expected.begin_write()
+                }
+            };
+            self.stress.expected.set(family, key, pending)?;
+            changes.push((family, key, pending));
+        }
+        self.open.db.write(&self.write_options(), batch)?;
+        for (family, key, pending) in changes {
+            self.stress.expected.set(family, key, pending.settle())?;
+        }
+        self.done.count(What::Batch);
+        Ok(())
+    }
+
+    fn delete(&mut self) -> Outcome {
+        let (family, key) = (self.family(), self.key());
+        let handle = self.open.families[family].read();
+        let _lock = self.stress.lock(family, key);
+        let expected = self.stress.expected.get(family, key);
+        let single = self.stress.is_single(key);
+        if single && !expected.exists() {
+            return Ok(());
+        }
+        self.stress.expected.set(family, key, expected.begin_delete())?;
+        let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
+        if single {
+            db.single_delete(&options, &handle, &name)?;
+        } else {
+            db.delete_opt(&options, &handle, &name)?;
+        }
+        self.stress
+            .expected
+            .set(family, key, expected.begin_delete().settle())?;
+        self.done.count(What::Delete);
+        Ok(())
+    }
+
+    fn delete_range(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let width = self.stress.flags.range_deletion_width.max(1) as u64;
+        let keys = start..start.saturating_add(width).min(self.stress.expected.keys());
+        let handle = self.open.families[family].read();
+        let _locks = self.stress.lock_range(family, keys.start, keys.end);
+        let all = self.begin_delete(family, keys.clone())?;
+        let (start, end) = (keys::key(keys.start), keys::key(keys.end));
+        self.open
+            .db
+            .delete_range(&self.write_options(), &handle, &start, &end)?;
+        self.finish_delete(family, keys.start, &all)?;
+        self.done.count(What::DeleteRange);
+        Ok(())
+    }
+
+    /// Marks deletions under way.
+    fn begin_delete(&self, family: usize, keys: Range<u64>) -> Outcome<Vec<ExpectedValue>> {
+        let mut all = Vec::new();
+        for key in keys {
+            let pending = self.stress.expected.get(family, key).begin_delete();
+            self.stress.expected.set(family, key, pending)?;
+            all.push(pending);
+        }
+        Ok(all)
+    }
+
+    fn finish_delete(&self, family: usize, start: u64, all: &[ExpectedValue]) -> Outcome {
+        for (key, pending) in (start..).zip(all) {
+            self.stress.expected.set(family, key, pending.settle())?;
+        }
+        Ok(())
+    }
+
+    // Snapshots.
+
+    fn acquire(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
+        let take = |handle: &ColumnFamily| (self.open.db.snapshot(), handle.clone());
+        let ((snapshot, handle), seen) = self.see(family, keys, take);
+        self.snapshots.push_back(Held {
+            release_at: self.at + self.stress.flags.snapshot_hold_ops,
+            snapshot,
+            handle,
+            seen,
+        });
+        self.done.count(What::Snapshot);
+        Ok(())
+    }
+
+    /// What a snapshot showed when it was taken, it shows to its end.
+    fn release(&mut self, held: Held) -> Outcome {
+        let Held {
+            snapshot,
+            handle,
+            seen,
+            ..
+        } = held;
+        let options = ReadOptions {
+            snapshot: Some(snapshot.clone()),
+            ..self.read_options()
+        };
+        for (key, &expected) in seen.keys.clone().zip(&seen.values) {
+            let found = self.open.db.get_opt(&options, &handle, &keys::key(key))?;
+            self.stress
+                .check(seen.family, key, expected, found.as_deref(), "a snapshot")?;
+        }
+        let options = ReadOptions {
+            snapshot: Some(snapshot),
+            ..self.bounded(&seen.keys)
+        };
+        let iter = self.open.db.iter_cf(&options, &handle);
+        self.compare(iter, &seen, "a scan of a snapshot")
+    }
+
+    // Background work asked for.
+
+    fn flush(&mut self) -> Outcome {
+        let handles: Vec<ColumnFamily> = match self.rng.bool() {
+            true => self
+                .open
+                .families
+                .iter()
+                .map(|family| family.read().clone())
+                .collect(),
+            false => vec![self.open.families[self.family()].read().clone()],
+        };
+        self.done.count(What::Flush);
+        match self.open.db.flush_cf(&FlushOptions::default(), &handles) {
+            // It was cleared meanwhile.
+            Err(error) if error.kind() == esker::ErrorKind::ColumnFamilyDropped => Ok(()),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    fn compact_range(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let end = start.saturating_add(self.stress.flags.compact_range_width.max(1) as u64);
+        let options = CompactRangeOptions {
+            change_level: self.rng.u32(..8) == 0,
+            bottommost_level_compaction: [
+                BottommostLevelCompaction::Skip,
+                BottommostLevelCompaction::IfHaveCompactionFilter,
+                BottommostLevelCompaction::Force,
+                BottommostLevelCompaction::ForceOptimized,
+            ][self.rng.usize(..4)],
+            max_subcompactions: self.rng.u32(..4),
+            ..CompactRangeOptions::default()
+        };
+        let handle = self.open.families[family].read();
+        let (begin, end) = (keys::key(start), keys::key(end));
+        self.done.count(What::CompactRange);
+        Ok(self
+            .open
+            .db
+            .compact_range(&handle, &options, Some(&begin), Some(&end))?)
+    }
+
+    fn compact_files(&mut self) -> Outcome {
+        let family = self.family();
+        let handle = self.open.families[family].read();
+        let mut files = self.open.db.live_files();
+        files.retain(|file| file.column_family == handle.name());
+        if files.is_empty() {
+            return Ok(());
+        }
+        // Some neighbours, so that they have something to do with each other.
+        let from = self.rng.usize(..files.len());
+        let until = self.rng.usize(from..files.len()) + 1;
+        let chosen = &files[from..until.min(from + BATCH)];
+        let lowest = chosen.iter().map(|file| file.level).max().unwrap_or(0);
+        let numbers: Vec<u64> = chosen.iter().map(|file| file.number).collect();
+        let levels = handle.options().num_levels as usize;
+        let output_level = self.rng.usize(lowest..levels.min(lowest + 2));
+        let options = CompactFilesOptions {
+            output_file_size_limit: self.rng.bool().then_some(64 << 10),
+            allow_trivial_move: self.rng.bool(),
+            max_subcompactions: self.rng.u32(..4),
+        };
+        self.done.count(What::CompactFiles);
+        match self
+            .open
+            .db
+            .compact_files(&handle, &options, &numbers, output_level)
+        {
+            Err(error) if !is_collision(&error) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops a family and puts an empty one in its place.
+    fn clear_family(&mut self) -> Outcome {
+        let family = self.family();
+        // The default family stays.
+        if family == 0 {
+            return Ok(());
+        }
+        let keys = 0..self.stress.expected.keys();
+        let mut handle = self.open.families[family].write();
+        let _locks = self.stress.lock_range(family, keys.start, keys.end);
+        let all = self.begin_delete(family, keys)?;
+        let (index, generation) = handle.name().split_once('.').unwrap_or_default();
+        let generation: u64 = generation.parse().unwrap_or(0);
+        let name = format!("{index}.{}", generation + 1);
+        let options: &ColumnFamilyOptions = &self.stress.options.column_family;
+        self.open.db.drop_column_family(&handle)?;
+        *handle = self.open.db.create_column_family(&name, options)?;
+        self.finish_delete(family, 0, &all)?;
+        self.done.count(What::ClearFamily);
+        Ok(())
+    }
+
+    fn ask_property(&mut self) -> Outcome {
+        const NAMES: [&str; 6] = [
+            "rocksdb.stats",
+            "rocksdb.levelstats",
+            "rocksdb.sstables",
+            "rocksdb.estimate-num-keys",
+            "rocksdb.cur-size-all-mem-tables",
+            "rocksdb.num-files-at-level0",
+        ];
+        let (family, name) = (self.family(), NAMES[self.rng.usize(..NAMES.len())]);
+        let handle = self.open.families[family].read();
+        self.done.count(What::Property);
+        match self.open.db.property(&handle, name) {
+            Some(_) => Ok(()),
+            None => Err(Failure(format!("there is no property {name}"))),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! db_stress and db_crashtest as they are called.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use esker::{Db, Options, WriteOptions};
+
+fn stress(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_db_stress"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn assert_verified(output: &Output) {
+    let text = text(output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("Verification successful"), "{text}");
+}
+
+/// The command line printed in RocksDB's pull request 4449, as it stands there but for the number of operations.
+const PULL_REQUEST_4449: &str = "--max_background_compactions=8 --subcompactions=8 --memtablerep=skip_list \
+    --acquire_snapshot_one_in=10000 --delpercent=4 --delrangepercent=1 --snapshot_hold_ops=100000 \
+    --allow_concurrent_memtable_write=1 --compact_files_one_in=10000 --clear_column_family_one_in=0 --writepercent=35 \
+    --readpercent=25 --write_buffer_size=1048576 --max_bytes_for_level_base=4194304 --target_file_size_base=1048576 \
+    --column_families=1 --compact_range_one_in=10000 --open_files=-1 --max_key=10000000 --prefixpercent=25 \
+    --ops_per_thread=1000000 --use_merge=true --max_key=100";
+
+#[test]
+fn the_command_line_of_pull_request_4449_runs() {
+    let mut args: Vec<&str> = PULL_REQUEST_4449.split_whitespace().collect();
+    args.extend([
+        "--ops_per_thread=2000",
+        "--acquire_snapshot_one_in=500",
+        "--snapshot_hold_ops=1000",
+    ]);
+    assert_verified(&stress(&args));
+}
+
+#[test]
+fn everything_at_once_is_verified() {
+    assert_verified(&stress(&[
+        "--threads=4",
+        "--ops_per_thread=10000",
+        "--max_key=500",
+        "--column_families=3",
+        "--reopen=3",
+        "--use_merge",
+        "--use_multiget",
+        "--readpercent=15",
+        "--prefixpercent=10",
+        "--writepercent=45",
+        "--delpercent=10",
+        "--delrangepercent=5",
+        "--iterpercent=15",
+        "--acquire_snapshot_one_in=100",
+        "--snapshot_hold_ops=300",
+        "--flush_one_in=1000",
+        "--compact_range_one_in=1000",
+        "--compact_files_one_in=500",
+        "--clear_column_family_one_in=3000",
+        "--sync_wal_one_in=500",
+        "--write_buffer_size=16384",
+        "--target_file_size_base=8192",
+        "--max_bytes_for_level_base=32768",
+    ]));
+}
+
+#[test]
+fn a_killed_process_loses_nothing() {
+    let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
+        .args(["--duration=8", "--interval=1", "--runs_per_db=5"])
+        .output()
+        .unwrap();
+    let text = text(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("nothing was lost"), "{text}");
+    assert!(!text.contains(" 0 kills"), "{text}");
+}
+
+/// A run over the database in `dir`, and what it should be.
+fn over(dir: &Path, fresh: bool) -> Output {
+    let path = |name: &str| dir.join(name).to_string_lossy().into_owned();
+    stress(&[
+        "--threads=2",
+        "--ops_per_thread=2000",
+        "--max_key=50",
+        "--column_families=1",
+        "--reopen=0",
+        &format!("--db={}", path("db")),
+        &format!("--expected_values_dir={}", path("expected")),
+        &format!("--destroy_db_initially={fresh}"),
+    ])
+}
+
+#[test]
+fn what_is_wrong_is_found_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_verified(&over(dir.path(), true));
+    assert_verified(&over(dir.path(), false));
+    // Some key goes that should be there.
+    let options = Options::default();
+    let db = Db::open(&options, dir.path().join("db")).unwrap();
+    let mut iter = db.iter(&Default::default());
+    iter.seek_to_first();
+    let key = iter.key().to_vec();
+    drop(iter);
+    db.delete_opt(&WriteOptions::default(), &db.default_column_family(), &key)
+        .unwrap();
+    db.close().unwrap();
+    drop(db);
+    let output = over(dir.path(), false);
+    assert_eq!(output.status.code(), Some(1));
+    let number = u64::from_be_bytes(key.try_into().unwrap());
+    let expected =
+        format!("column family 0, key {number} ({number:016X}): Forwards finds nothing, expected is write ");
+    assert!(text(&output).contains(&expected), "{}", text(&output));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (arg, message) in [
+        ("--thrads=2", "unknown flag --thrads; did you mean --threads?"),
+        ("--readpercent=20", "must add up to 100"),
+        (
+            "--use_txn=1",
+            "--use_txn=1 needs transactions, which Esker does not have yet",
+        ),
+        ("--max_key=0", "--max_key lies between"),
+        ("--compression_type=brotli", "no compression of that name"),
+        ("--destroy_db_initially=0", "give --expected_values_dir"),
+    ] {
+        let output = stress(&["--ops_per_thread=1", arg]);
+        assert_eq!(output.status.code(), Some(1), "{arg}");
+        assert!(text(&output).contains(message), "{arg}: {}", text(&output));
+    }
+}
