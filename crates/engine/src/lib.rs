@@ -46,7 +46,7 @@ pub use wal::RecoveryMode;
 pub use db::Db;
 pub use db::checkpoint::CheckpointOptions;
 pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
-pub use db::property::LiveFile;
+pub use db::property::{LevelMetadata, LiveFile};
 pub use db::snapshot::Snapshot;
 pub use events::{Event, EventListener};
 pub use options::file::OptionsFile;
@@ -57,5 +57,6 @@ pub use options::{
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};
-pub use stats::{Stats, Ticker};
+pub use stats::{StallTotal, Stats, Ticker};
+pub use vfs::io_stats::{self, IoStats};
 pub use write::batch::{Operation, Operations, WriteBatch};

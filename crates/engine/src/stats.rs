@@ -1,4 +1,5 @@
-//! Counters, under RocksDB's names. Counting is off unless asked for; stalls and bytes of jobs are always counted.
+//! Counters, under RocksDB's names. Counting is off unless asked for; stalls, bytes of jobs, and bytes written are always
+//! counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -33,7 +34,7 @@ tickers! {
     KeysWritten = "rocksdb.number.keys.written";
     /// Gets.
     KeysRead = "rocksdb.number.keys.read";
-    /// Bytes of keys and values written.
+    /// Bytes of write batches: keys, values, and what tells them apart. Always counted.
     BytesWritten = "rocksdb.bytes.written";
     /// Bytes of values that Gets returned.
     BytesRead = "rocksdb.bytes.read";
@@ -47,7 +48,7 @@ tickers! {
     GetHitL1 = "rocksdb.l1.hit";
     /// Gets answered below L1.
     GetHitL2AndUp = "rocksdb.l2andup.hit";
-    /// Bytes appended to WALs.
+    /// Bytes appended to WALs, headers of records among them. Always counted.
     WalBytes = "rocksdb.wal.bytes";
     /// Syncs of the WAL.
     WalSynced = "rocksdb.wal.synced";
@@ -67,14 +68,31 @@ tickers! {
     Seeks = "rocksdb.number.db.seek";
     /// Files moved down a level as they are.
     TrivialMoves = "rocksdb.compaction.trivial.moves";
+    /// Bytes of them.
+    TrivialMoveBytes = "rocksdb.compaction.trivial.move.bytes";
 }
 
 /// The counters of one database.
 pub struct Stats {
     enabled: bool,
     tickers: Vec<CachePadded<AtomicU64>>,
-    /// Microseconds writers waited, by cause.
-    stalls: [AtomicU64; 3],
+    /// Delays and stops, by cause.
+    stalls: [[StallCounter; 3]; 2],
+}
+
+/// How often writers waited for one reason, and how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StallTotal {
+    /// Waits.
+    pub count: u64,
+    /// Microseconds they took together.
+    pub micros: u64,
+}
+
+#[derive(Default)]
+struct StallCounter {
+    count: AtomicU64,
+    micros: AtomicU64,
 }
 
 impl Stats {
@@ -104,17 +122,44 @@ impl Stats {
         self.tickers[ticker as usize].load(Ordering::Relaxed)
     }
 
+    /// Counts `amount` whether counting is on or not, for half of what [`add`](Stats::add) costs. The caller holds a lock
+    /// that whoever else counts `ticker` holds as well.
+    #[inline]
+    pub(crate) fn add_locked(&self, ticker: Ticker, amount: u64) {
+        let counter = &self.tickers[ticker as usize];
+        counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+    }
+
     pub(crate) fn stalled(&self, condition: StallCondition, waited: Duration) {
         let micros = waited.as_micros() as u64;
         self.add(Ticker::StallMicros, micros);
-        if let StallCondition::Delayed { cause } | StallCondition::Stopped { cause } = condition {
-            self.stalls[cause_index(cause)].fetch_add(micros, Ordering::Relaxed);
+        if let Some(counter) = self.stall_counter(condition) {
+            counter.count.fetch_add(1, Ordering::Relaxed);
+            counter.micros.fetch_add(micros, Ordering::Relaxed);
         }
     }
 
-    /// Microseconds writers waited for `cause`.
+    fn stall_counter(&self, condition: StallCondition) -> Option<&StallCounter> {
+        match condition {
+            StallCondition::Normal => None,
+            StallCondition::Delayed { cause } => Some(&self.stalls[0][cause_index(cause)]),
+            StallCondition::Stopped { cause } => Some(&self.stalls[1][cause_index(cause)]),
+        }
+    }
+
+    /// How often and how long writers waited in `condition`; nothing for [`StallCondition::Normal`].
+    pub fn stall(&self, condition: StallCondition) -> StallTotal {
+        self.stall_counter(condition)
+            .map_or(StallTotal::default(), |counter| StallTotal {
+                count: counter.count.load(Ordering::Relaxed),
+                micros: counter.micros.load(Ordering::Relaxed),
+            })
+    }
+
+    /// Microseconds writers waited for `cause`, delayed or stopped.
     pub fn stall_micros(&self, cause: StallCause) -> u64 {
-        self.stalls[cause_index(cause)].load(Ordering::Relaxed)
+        self.stall(StallCondition::Delayed { cause }).micros
+            + self.stall(StallCondition::Stopped { cause }).micros
     }
 
     /// One line a ticker, as RocksDB prints them.
@@ -131,5 +176,30 @@ fn cause_index(cause: StallCause) -> usize {
         StallCause::MemtableLimit => 0,
         StallCause::L0FileCountLimit => 1,
         StallCause::PendingCompactionBytes => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_are_told_apart() {
+        let stats = Stats::new(false);
+        let delayed = |cause| StallCondition::Delayed { cause };
+        let stopped = |cause| StallCondition::Stopped { cause };
+        stats.stalled(delayed(StallCause::L0FileCountLimit), Duration::from_micros(5));
+        stats.stalled(delayed(StallCause::L0FileCountLimit), Duration::from_micros(6));
+        stats.stalled(stopped(StallCause::L0FileCountLimit), Duration::from_micros(7));
+        stats.stalled(stopped(StallCause::MemtableLimit), Duration::from_micros(1));
+        stats.stalled(StallCondition::Normal, Duration::from_micros(100));
+        let total = |count, micros| StallTotal { count, micros };
+        assert_eq!(stats.stall(delayed(StallCause::L0FileCountLimit)), total(2, 11));
+        assert_eq!(stats.stall(stopped(StallCause::L0FileCountLimit)), total(1, 7));
+        assert_eq!(stats.stall(delayed(StallCause::MemtableLimit)), total(0, 0));
+        assert_eq!(stats.stall(StallCondition::Normal), total(0, 0));
+        assert_eq!(stats.stall_micros(StallCause::L0FileCountLimit), 18);
+        assert_eq!(stats.stall_micros(StallCause::MemtableLimit), 1);
+        assert_eq!(stats.stall_micros(StallCause::PendingCompactionBytes), 0);
     }
 }

@@ -26,6 +26,11 @@ pub fn sst_dump() -> Option<Command> {
     on_path("sst_dump")
 }
 
+/// RocksDB's `db_bench` (Debian's `rocksdb-tools`: 7.8).
+pub fn db_bench() -> Option<Command> {
+    on_path("db_bench")
+}
+
 /// A Python interpreter that can import `rocksdict` (RocksDB 9 or later): the one named, that of `cargo xtask test`, or
 /// the `python3` on the path if it can.
 pub fn rocksdict() -> Option<Command> {

@@ -6,9 +6,11 @@
 //! * [`fault`]: over any other, failures and crashes by rule
 //! * [`op_log`]: over any other, a record of the calls as text
 //! * [`op`]: the calls by name
+//! * [`io_stats`]: what a thread has read from the disk
 
 pub mod fault;
 pub mod file_system;
+pub mod io_stats;
 pub mod mem;
 pub mod op;
 pub mod op_log;

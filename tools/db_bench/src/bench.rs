@@ -1,17 +1,25 @@
 //! Runs the workloads of a command line over one database.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::{Error, Result};
-use esker::{ColumnFamily, Db, Options, ReadOptions, WriteOptions};
+use esker::{ColumnFamily, Db, Options, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
+use crate::intervals::Sample;
 use crate::keys::KeyFormat;
+use crate::mixgraph::Mixgraph;
+use crate::record::{Before, Recorder};
 use crate::report::{Repetitions, Summary};
-use crate::runner::{self, Seeds, Thread};
+use crate::runner::{self, Observer, Thread};
+use crate::seeds::Seeds;
 use crate::values::{Sizes, Values};
+use crate::workloads::streams::{self, Streams};
+use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter, Time};
 use crate::workloads::{self, Run, Threads, Workload};
-use crate::{header, options};
+use crate::{harness, header, options, resources};
 
 /// The database under test, and what is known of it.
 pub struct Bench {
@@ -23,7 +31,10 @@ pub struct Bench {
     pub path: PathBuf,
     seeds: Seeds,
     values: Values,
+    time: Time,
     db: Option<Handles>,
+    /// For `--json`.
+    recorder: Option<Recorder>,
 }
 
 /// An open database and its families, default family first.
@@ -36,6 +47,7 @@ pub struct Handles {
 }
 
 /// What a workload works with: the flags, with what the workload itself changes of them.
+#[derive(Clone)]
 pub struct Params<'a> {
     /// The command line.
     pub flags: &'a Flags,
@@ -55,7 +67,7 @@ pub struct Params<'a> {
     pub batch: i64,
     /// How keys are made.
     pub keys: KeyFormat,
-    /// Hands out values; each thread takes a clone.
+    /// Hands out values; each thread has its own.
     pub values: Values,
     /// Steps behind a seek.
     pub seek_nexts: i64,
@@ -65,11 +77,31 @@ pub struct Params<'a> {
     pub write: WriteOptions,
     /// How reads are done.
     pub read: ReadOptions,
-    /// Where the shuffle of unique keys starts.
-    pub shuffle_seed: u64,
+    /// Seed of what the threads of the workload share: the shuffle of unique keys, the operations of mixgraph.
+    pub workload_seed: u64,
+    /// The operations of mixgraph.
+    pub mixgraph: Option<Arc<workloads::mixgraph::Shared>>,
+    /// The time of timeseries.
+    pub time: Time,
 }
 
 impl Params<'_> {
+    /// Operations of a thread that reads and writes.
+    pub fn readwrites(&self) -> i64 {
+        match self.flags.reads.max(self.flags.writes) {
+            given if given >= 0 => given,
+            _ => self.flags.num,
+        }
+    }
+
+    /// Keys among which merges choose.
+    pub fn merge_keys(&self) -> i64 {
+        match self.flags.merge_keys {
+            keys if keys > 0 => keys,
+            _ => self.flags.num,
+        }
+    }
+
     /// The family of the key of `number`: the same for writes and for reads.
     #[inline]
     pub fn family(&self, number: u64) -> &ColumnFamily {
@@ -109,19 +141,22 @@ impl Bench {
             }
         };
         check(&flags)?;
+        let seeds = Seeds::new(flags.seed);
         let values = Values::new(
             sizes,
             flags.compression_ratio,
             flags.same_value_percentage.clamp(0, 100) as u32,
+            seeds.next_seed(),
         );
-        let seeds = Seeds::new(flags.seed);
         let mut bench = Bench {
             flags,
             options,
             path: path.to_path_buf(),
             seeds,
             values,
+            time: Time::default(),
             db: None,
+            recorder: None,
         };
         if !bench.flags.use_existing_db {
             bench.destroy()?;
@@ -138,7 +173,10 @@ impl Bench {
     /// Closes the database and opens it again.
     pub fn reopen(&mut self) -> Result<()> {
         self.close()?;
-        let db = Db::open(&self.options, &self.path)?;
+        let db = match self.flags.readonly {
+            true => Db::open_read_only(&self.options, &self.path)?,
+            false => Db::open(&self.options, &self.path)?,
+        };
         let mut families = vec![db.default_column_family()];
         for number in 1..self.flags.num_column_families {
             let name = format!("column_family_name_{number:06}");
@@ -165,14 +203,33 @@ impl Bench {
         Db::destroy(&self.options, &self.path)
     }
 
+    /// What `--seed` has to be to replay this run.
+    pub fn seed_text(&self) -> String {
+        self.seeds.text(self.flags.seed)
+    }
+
     /// What the header says of the values.
     pub fn sizes(&self) -> Sizes {
         self.values.sizes()
     }
 
+    /// Measures the harness and says so; begins the document of `--json`.
+    pub fn begin(&mut self) -> Result<()> {
+        let harness = harness::measure(&self.flags)?;
+        eprint!("{}", harness::text(&harness));
+        if !self.flags.json.is_empty() {
+            let seed = self.seeds.base();
+            let recorder = Recorder::new(&self.flags, &self.options, &self.path, seed, harness)?;
+            self.recorder = Some(recorder);
+        }
+        Ok(())
+    }
+
     /// Prints the header, then runs the workloads of `list`.
     pub fn run(&mut self, list: &str) -> Result<()> {
         eprint!("{}", header::environment());
+        print!("{}", self.seed_text());
+        self.begin()?;
         print!("{}", header::text(&self.flags, self.values.sizes()));
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
@@ -184,6 +241,21 @@ impl Bench {
         Ok(())
     }
 
+    /// What a workload changes of the options of the database it fills.
+    fn set_up(&mut self, workload: &Workload) -> Result<()> {
+        self.time.store(0, Ordering::Relaxed);
+        let filtered = workload.name == "timeseries"
+            && timeseries::expire_style(&self.flags)? == Expire::CompactionFilter;
+        if filtered {
+            println!("Compaction filter is used to remove expired data");
+            self.options.column_family.compaction_filter_factory = Some(Arc::new(ExpiredTimeFilter {
+                time: self.time.clone(),
+                range: self.flags.time_range,
+            }));
+        }
+        Ok(())
+    }
+
     fn run_workload(&mut self, workload: &'static Workload, repeat: workloads::Repeat) -> Result<()> {
         if workload.fresh {
             if self.flags.use_existing_db {
@@ -191,25 +263,26 @@ impl Bench {
                 return Ok(());
             }
             self.destroy()?;
+            self.set_up(workload)?;
             self.reopen()?;
         }
         let body = match workload.run {
             Run::Threads(body) => body,
-            Run::Alone(run) => return run(self),
+            Run::Alone(run) => return self.run_alone(workload, run),
         };
         println!("DB path: [{}]", self.path.display());
         if repeat.warm_up > 0 {
             println!("Warming up benchmark by running {} times", repeat.warm_up);
         }
         for _ in 0..repeat.warm_up {
-            print!("{}", self.run_threads(workload, body)?.text(workload.name));
+            print!("{}", self.run_threads(workload, body, true)?.text(workload.name));
         }
         if repeat.times > 1 {
             println!("Running benchmark for {} times", repeat.times);
         }
         let mut repetitions = Repetitions::default();
         for _ in 0..repeat.times {
-            let summary = self.run_threads(workload, body)?;
+            let summary = self.run_threads(workload, body, false)?;
             print!("{}", summary.text(workload.name));
             repetitions.add(&summary);
             print!(
@@ -220,6 +293,12 @@ impl Bench {
         if repeat.times > 1 {
             print!("{}", repetitions.closing_text(workload.name));
         }
+        if workload.sequential && self.flags.streams > 0 {
+            print!("{}", self.write_amplification());
+        }
+        if let Some(after) = workload.after {
+            after(self)?;
+        }
         Ok(())
     }
 
@@ -227,16 +306,76 @@ impl Bench {
     pub fn measure(&mut self, name: &str) -> Result<Summary> {
         let (workload, _) = workloads::parse(name).map_err(Error::invalid_argument)?;
         match workload.run {
-            Run::Threads(body) => self.run_threads(workload, body),
-            Run::Alone(run) => run(self).map(|()| Summary::default()),
+            Run::Threads(body) => self.run_threads(workload, body, false),
+            Run::Alone(run) => self.run_alone(workload, run).map(|()| Summary::default()),
         }
     }
 
-    fn run_threads(&mut self, workload: &Workload, body: workloads::ThreadBody) -> Result<Summary> {
+    /// What the fill cost so far, as RocksDB's compaction statistics tell it: bytes that flushes and compactions wrote for a
+    /// byte flushed, and bytes moved for a byte that compactions wrote.
+    fn write_amplification(&self) -> String {
+        let stats = self.handles().db.statistics();
+        let [flushed, written, moved] = [
+            Ticker::FlushWriteBytes,
+            Ticker::CompactWriteBytes,
+            Ticker::TrivialMoveBytes,
+        ]
+        .map(|ticker| stats.get(ticker));
+        let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
+        let ratio = match written {
+            0 => "INF".to_owned(),
+            written => format!("{:.3}", moved as f64 / written as f64),
+        };
+        format!(
+            "Write amplification: {:.2} (flushed {:.1} MB, compacted {:.1} MB, moved {:.1} MB), move-ratio {ratio}\n",
+            (flushed + written) as f64 / flushed.max(1) as f64,
+            mib(flushed),
+            mib(written),
+            mib(moved),
+        )
+    }
+
+    fn run_alone(&mut self, workload: &Workload, run: fn(&mut Bench) -> Result<()>) -> Result<()> {
+        let before = self.before();
+        run(self)?;
+        self.record(before, workload.name, 0, &Summary::default(), false)
+    }
+
+    /// How things stand before a run, where somebody wants to know.
+    fn before(&self) -> Option<Before> {
+        self.recorder
+            .as_ref()
+            .map(|_| Before::now(self.handles(), &self.options))
+    }
+
+    fn record(
+        &mut self,
+        before: Option<Before>,
+        name: &str,
+        threads: usize,
+        summary: &Summary,
+        warm_up: bool,
+    ) -> Result<()> {
+        let (Some(before), Some(handles)) = (before, &self.db) else {
+            return Ok(());
+        };
+        let mut benchmark = before.ended(name, threads, summary, &self.flags, handles, &self.options);
+        benchmark.warm_up = warm_up;
+        self.recorder
+            .as_mut()
+            .map_or(Ok(()), |recorder| recorder.add(benchmark))
+    }
+
+    fn run_threads(
+        &mut self,
+        workload: &Workload,
+        body: workloads::ThreadBody,
+        warm_up: bool,
+    ) -> Result<Summary> {
+        let before = self.before();
         let flags = self.flags.clone();
         let handles = self.handles().clone();
         let or_num = |count: i64| if count < 0 { flags.num } else { count };
-        let key_size = flags.key_size as usize;
         let mut params = Params {
             flags: &flags,
             db: &handles.db,
@@ -246,12 +385,7 @@ impl Bench {
             writes: or_num(flags.writes),
             deletes: or_num(flags.deletes),
             batch: flags.batch_size.max(1),
-            keys: KeyFormat::new(
-                key_size,
-                flags.prefix_size.max(0) as usize,
-                flags.num as u64,
-                flags.keys_per_prefix.max(0) as u64,
-            ),
+            keys: streams::key_format(&flags),
             values: self.values.clone(),
             seek_nexts: i64::from(flags.seek_nexts),
             reverse: flags.reverse_iterator,
@@ -266,33 +400,64 @@ impl Bench {
                 prefix_same_as_start: flags.prefix_same_as_start,
                 ..ReadOptions::default()
             },
-            shuffle_seed: self.seeds.next_seed(),
+            workload_seed: self.seeds.next_seed(),
+            mixgraph: None,
+            time: self.time.clone(),
         };
         (workload.adjust)(&mut params);
+        (workload.prepare)(&mut params)?;
         let asked = flags.threads.max(1) as usize;
         let threads = match workload.threads {
+            // Several threads would each write the same keys.
+            Threads::AsAsked if workload.sequential && flags.streams > 0 => 1,
             Threads::AsAsked => asked,
             Threads::One => 1,
-            Threads::WithWriter => asked + 1,
+            Threads::Beside(_) => asked + 1,
         };
         let expected = (workload.expected)(&params).max(0) as u64 * asked as u64;
         let params = &params;
-        let on_interval = || {
-            if flags.stats_per_interval > 0
-                && let Some(stats) = handles.db.property(&handles.families[0], "rocksdb.stats")
-            {
-                eprintln!("{stats}");
-            }
+        let observer = Watch {
+            flags: &flags,
+            handles: &handles,
         };
         let body = |thread: &mut Thread<'_>| {
-            let writes_behind = matches!(workload.threads, Threads::WithWriter) && thread.id == 0;
-            if writes_behind {
-                workloads::write::background(params, thread)
-            } else {
-                body(params, thread)
+            let params = &Params {
+                values: params.values.of_thread(thread.rng.u64(..)),
+                ..params.clone()
+            };
+            match workload.threads {
+                Threads::Beside(other) if thread.id == 0 => other(params, thread),
+                _ => body(params, thread),
             }
         };
-        runner::run(&flags, threads, expected, &mut self.seeds, &on_interval, &body)
+        let summary = runner::run(&flags, threads, expected, &self.seeds, &observer, &body)?;
+        eprint!("{}", summary.overdue_text());
+        let counted = threads - usize::from(matches!(workload.threads, Threads::Beside(_)));
+        self.record(before, workload.name, counted, &summary, warm_up)?;
+        Ok(summary)
+    }
+}
+
+/// Looks at the database while threads run.
+struct Watch<'a> {
+    flags: &'a Flags,
+    handles: &'a Handles,
+}
+
+impl Observer for Watch<'_> {
+    fn on_line(&self) {
+        if self.flags.stats_per_interval > 0
+            && let Some(stats) = self
+                .handles
+                .db
+                .property(&self.handles.families[0], "rocksdb.stats")
+        {
+            eprintln!("{stats}");
+        }
+    }
+
+    fn sample(&self) -> Sample {
+        resources::sample(self.handles)
     }
 }
 
@@ -316,6 +481,12 @@ fn check(flags: &Flags) -> Result<()> {
     }
     if flags.range_tombstone_width < 1 && flags.writes_per_range_tombstone > 0 {
         return refuse("--range_tombstone_width must be at least 1");
+    }
+    Streams::from_flags(flags)?;
+    timeseries::expire_style(flags)?;
+    if workloads::in_list(&flags.benchmarks, "mixgraph") {
+        // Before the workloads in front of it have filled a database for hours.
+        Mixgraph::new(flags, 0).map_err(Error::invalid_argument)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! a flag of RocksDB's with nothing behind it here is accepted at its default, and otherwise refused, or noted where it
 //! only tunes how RocksDB does things.
 
-use crate::suggest;
+use crate::{mixgraph, suggest};
 
 /// A type a flag can have.
 pub trait FlagValue: Sized {
@@ -89,6 +89,8 @@ pub struct Flag {
     pub default: fn() -> String,
     /// What it does.
     pub help: &'static str,
+    /// Its value as text.
+    pub get: fn(&Flags) -> String,
     set: fn(&mut Flags, &str) -> Option<()>,
 }
 
@@ -100,13 +102,17 @@ macro_rules! flags {
             $( $(#[doc = $help])+ pub $name: $type, )+
             /// Flags that are options of the engine, in the order given.
             pub engine: Vec<(String, String)>,
-            /// Flags that only tune RocksDB, given with another value than its default.
+            /// What was given and has no effect, and why.
             pub ignored: Vec<String>,
+            /// What was given and needs what is not there yet.
+            pub refused: Vec<String>,
+            /// Names and values of all flags that were given, in that order.
+            pub given: Vec<(String, String)>,
         }
 
         impl Default for Flags {
             fn default() -> Flags {
-                Flags { $( $name: $default, )+ engine: Vec::new(), ignored: Vec::new() }
+                Flags { $( $name: $default, )+ engine: Vec::new(), ignored: Vec::new(), refused: Vec::new(), given: Vec::new() }
             }
         }
 
@@ -120,6 +126,7 @@ macro_rules! flags {
                 default.text()
             },
             help: concat!($($help),+),
+            get: |flags| flags.$name.text(),
             set: |flags, text| {
                 flags.$name = FlagValue::parse(text)?;
                 Some(())
@@ -133,6 +140,10 @@ flags! {
     benchmarks: String = String::new();
     /// Directory of the database. Empty: one of its own, removed at the end.
     db: String = String::new();
+    /// Opens the database for reading only.
+    readonly: bool = false;
+    /// Flags, separated by commas, that may stand here without being known.
+    undefok: String = String::new();
     /// Opens the database that is there instead of beginning with an empty one.
     use_existing_db: bool = false;
     /// Keys in the database.
@@ -183,6 +194,28 @@ flags! {
     explicit_snapshot: bool = false;
     /// Percentage of reads in readrandomwriterandom.
     readwritepercent: i32 = 90;
+    /// Keys among which merges choose; 0 or less: `num`.
+    merge_keys: i64 = -1;
+    /// Percentage of merges in readrandommergerandom.
+    mergereadpercent: i32 = 70;
+    /// Percentage of deletions in randomwithverify.
+    deletepercent: i32 = 2;
+    /// Keys of randomwithverify and randomreplacekeys.
+    numdistinct: i64 = 1_000;
+    /// randomreplacekeys deletes with single deletions.
+    use_single_deletes: bool = true;
+    /// Standard deviation of the keys randomreplacekeys chooses.
+    stddev: f64 = 2_000.0;
+    /// Ids of timeseries.
+    key_id_range: i32 = 100_000;
+    /// Who removes expired entries of timeseries: none, compaction_filter, delete (threads that read).
+    expire_style: String = "none".to_owned();
+    /// Writes after which an entry of timeseries has expired.
+    time_range: u64 = 100_000;
+    /// Threads of timeseries that delete expired entries, with `expire_style` delete.
+    num_deletion_threads: i32 = 1;
+    /// Keys that seekrandom deletes behind its steps.
+    seek_nexts_to_delete: i32 = 0;
     /// In filluniquerandom, the probability that a write overwrites a recent key.
     overwrite_probability: f64 = 0.0;
     /// Recent keys among which those overwrites choose.
@@ -203,6 +236,64 @@ flags! {
     benchmark_read_rate_limit: u64 = 0;
     /// A writer in the background goes on to its last write when the readers are done.
     finish_after_writes: bool = false;
+    /// Published setting of mixgraph: all_dist, prefix_dist, all_random, prefix_random, hwperf. Sets the flags the
+    /// setting consists of; those given beside it stand.
+    mixgraph_preset: String = String::new();
+    /// Draws all of a mixgraph operation from one number, as RocksDB's db_bench does, with what comes of it: sizes that
+    /// depend on keys, keys below 0, ranges of keys without effect unless there is `key_dist`.
+    mixgraph_like_rocksdb: bool = false;
+    /// Share of Gets in mixgraph.
+    mix_get_ratio: f64 = 1.0;
+    /// Share of Puts in mixgraph.
+    mix_put_ratio: f64 = 0.0;
+    /// Share of Seeks in mixgraph.
+    mix_seek_ratio: f64 = 0.0;
+    /// Operations of mixgraph, of all threads together; negative: `reads` for each thread.
+    mix_accesses: i64 = -1;
+    /// Scans of mixgraph are shorter than this; 0: seeks without steps.
+    mix_max_scan_len: i64 = 10_000;
+    /// Greatest size of a value in mixgraph; at most a megabyte.
+    mix_max_value_size: i64 = 1_024;
+    /// a in a x^b, the share of mixgraph's operations that go to the hottest x keys. 0: keys are alike.
+    key_dist_a: f64 = 0.0;
+    /// b in a x^b, the share of mixgraph's operations that go to the hottest x keys.
+    key_dist_b: f64 = 0.0;
+    /// Ranges of keys in mixgraph, if the flags that follow make them differ.
+    keyrange_num: i64 = 1;
+    /// a in a e^(bx) + c e^(dx), the share of the operations that go to range x. All four 0: no ranges.
+    keyrange_dist_a: f64 = 0.0;
+    /// b in a e^(bx) + c e^(dx), the share of the operations that go to range x.
+    keyrange_dist_b: f64 = 0.0;
+    /// c in a e^(bx) + c e^(dx), the share of the operations that go to range x.
+    keyrange_dist_c: f64 = 0.0;
+    /// d in a e^(bx) + c e^(dx), the share of the operations that go to range x.
+    keyrange_dist_d: f64 = 0.0;
+    /// Location of the generalized Pareto distribution of mixgraph's value sizes.
+    value_theta: f64 = 0.0;
+    /// Shape of the generalized Pareto distribution of mixgraph's value sizes.
+    value_k: f64 = 0.2615;
+    /// Scale of the generalized Pareto distribution of mixgraph's value sizes.
+    value_sigma: f64 = 25.45;
+    /// Location of the generalized Pareto distribution of mixgraph's scan lengths.
+    iter_theta: f64 = 0.0;
+    /// Shape of the generalized Pareto distribution of mixgraph's scan lengths.
+    iter_k: f64 = 2.517;
+    /// Scale of the generalized Pareto distribution of mixgraph's scan lengths.
+    iter_sigma: f64 = 14.236;
+    /// Limits mixgraph's operations a second to sine_a sin(sine_b x + sine_c) + sine_d after x seconds.
+    sine_mix_rate: bool = false;
+    /// Milliseconds from one such limit to the next.
+    sine_mix_rate_interval_milliseconds: u64 = 10_000;
+    /// Share of `sine_a` by which chance moves the limit up or down.
+    sine_mix_rate_noise: f64 = 0.0;
+    /// Operations a second by which the limit rises and falls.
+    sine_a: f64 = 1.0;
+    /// How fast the limit rises and falls, in radians a second.
+    sine_b: f64 = 1.0;
+    /// Where the limit begins, in radians.
+    sine_c: f64 = 0.0;
+    /// Operations a second about which the limit rises and falls.
+    sine_d: f64 = 1.0;
     /// Keys among which a writer in the background chooses; 0: `num`.
     bgwriter_num: i64 = 0;
     /// Syncs every write.
@@ -213,6 +304,14 @@ flags! {
     verify_checksum: bool = true;
     /// Bytes an iterator reads ahead; 0: as it sees fit.
     readahead_size: i32 = 0;
+    /// Streams of keys that fillseq and fillbatch write, each under a prefix of its own; 0: keys as RocksDB makes them.
+    streams: i64 = 0;
+    /// Streams descend: the last key of each comes first.
+    streams_descending: bool = false;
+    /// Streams take turns, key by key; otherwise one comes after the other.
+    streams_concurrent: bool = true;
+    /// Order of streams that come one after the other: their numbers from 0, separated by commas. Empty: as they are numbered.
+    streams_order: String = String::new();
     /// Bytes of the prefix of a key; filters index it. 0: no prefixes.
     prefix_size: i32 = 0;
     /// Keys that share a prefix; 0: as chance has it.
@@ -221,6 +320,8 @@ flags! {
     prefix_same_as_start: bool = false;
     /// Merge operator, by its name: put, stringappend, uint64add.
     merge_operator: String = String::new();
+    /// Kind of the block cache: lru_cache.
+    cache_type: String = "lru_cache".to_owned();
     /// Bytes of the block cache; 0 or less: none.
     cache_size: i64 = 32 << 20;
     /// Block cache is split into 2 to the power of so many shards; negative: by its size.
@@ -245,12 +346,16 @@ flags! {
     min_level_to_compress: i32 = -1;
     /// How files are merged: 0 leveled, 3 not at all.
     compaction_style: i32 = 0;
+    /// Threads that may write one compaction.
+    subcompactions: u32 = 1;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
     /// Reads tables through a memory map.
     mmap_read: bool = false;
     /// Prints the distribution of latencies.
     histogram: bool = false;
+    /// SVG file for a picture of where the run spends its CPU time; empty: none.
+    flamegraph: String = String::new();
     /// Counts what the engine does and prints it at the end.
     statistics: bool = false;
     /// With repetitions, prints confidence intervals instead of averages.
@@ -267,12 +372,14 @@ flags! {
     report_interval_seconds: i64 = 0;
     /// CSV file of operations a second.
     report_file: String = "report.csv".to_owned();
+    /// Writes everything measured to this file, as JSON; `db_bench report` draws it. Empty: no file.
+    json: String = String::new();
     /// Bytes the checksum and compression workloads work on at a time.
     block_size: u64 = 4_096;
 }
 
-/// RocksDB's flags with nothing behind them here: `name=default` where another value would mean another database or
-/// another workload, `name~default` where it would only tune how RocksDB does things.
+/// RocksDB's flags with nothing behind them here, in sections. `[text]` begins one: the feature that its flags
+/// `name=default` need, or the reason why its flags `name~default` have nothing to do here.
 const ROCKSDB_ONLY: &str = include_str!("rocksdb_flags.txt");
 
 /// How the list above writes booleans; a default of 0 or 1 is a number.
@@ -292,11 +399,19 @@ pub type EngineOptions<'a> = &'a dyn Fn(&str) -> Option<bool>;
 
 /// Reads a command line, without the program's name. `engine_names` are offered as corrections.
 pub fn parse(args: &[String], engine: EngineOptions<'_>, engine_names: &[&str]) -> Result<Parsed, String> {
-    let mut flags = Flags::default();
+    let undefined_ok = undefined_ok(args);
+    let (mut given, mut ignored) = (Vec::new(), Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
-            return Err(format!("{arg}: a flag begins with --"));
+            match arg.split_once('=') {
+                // Published command lines have such words: gflags leaves them alone, and so does RocksDB's db_bench.
+                Some((name, _)) if is_bool(name, engine).is_some() => {
+                    ignored.push(format!("{arg}: no flag, because it does not begin with --"));
+                    continue;
+                }
+                _ => return Err(format!("{arg}: a flag begins with --")),
+            }
         };
         if matches!(body, "help" | "h" | "helpfull") {
             return Ok(Parsed::Help);
@@ -306,12 +421,55 @@ pub fn parse(args: &[String], engine: EngineOptions<'_>, engine_names: &[&str]) 
             None => (body, None),
         };
         let name = name.replace('-', "_");
-        let (name, value) = resolve(&name, value, engine, || args.next().cloned())
-            .ok_or_else(|| unknown(&name, engine_names))?;
+        let Some((name, value)) = resolve(&name, value, engine, || args.next().cloned()) else {
+            if undefined_ok.contains(&name) {
+                ignored.push(format!("--{name}: unknown, and --undefok allows it"));
+                continue;
+            }
+            return Err(unknown(&name, engine_names));
+        };
         let value = value.ok_or_else(|| format!("--{name} wants a value"))?;
-        apply(&mut flags, &name, &value, engine)?;
+        given.push((name, value));
     }
+    let mut flags = Flags {
+        ignored,
+        ..Flags::default()
+    };
+    // First, so that flags given beside it stand, wherever they are given.
+    for (_, preset) in given.iter().filter(|(name, _)| name == "mixgraph_preset") {
+        for (name, value) in mixgraph::preset(preset)? {
+            apply(&mut flags, name, value, engine)?;
+        }
+    }
+    for (name, value) in &given {
+        apply(&mut flags, name, value, engine)?;
+    }
+    let (allowed, refused): (Vec<String>, Vec<String>) =
+        std::mem::take(&mut flags.refused).into_iter().partition(|line| {
+            undefined_ok
+                .iter()
+                .any(|name| line.starts_with(&format!("--{name}=")))
+        });
+    if !refused.is_empty() {
+        return Err(refused.join("\n"));
+    }
+    let notes = allowed
+        .into_iter()
+        .map(|line| format!("{line}; --undefok allows it"));
+    flags.ignored.extend(notes);
+    flags.given = given;
     Ok(Parsed::Run(Box::new(flags)))
+}
+
+/// The names `--undefok` lists, wherever it stands.
+fn undefined_ok(args: &[String]) -> Vec<String> {
+    let lists = args
+        .iter()
+        .filter_map(|arg| arg.trim_start_matches('-').strip_prefix("undefok="));
+    lists
+        .flat_map(|list| list.split(','))
+        .map(|name| name.replace('-', "_"))
+        .collect()
 }
 
 /// The flag `name` stands for and its value, taken from the next argument where it needs one; `None` if there is no
@@ -340,7 +498,7 @@ fn is_bool(name: &str, engine: EngineOptions<'_>) -> Option<bool> {
         .find(|flag| flag.name == name)
         .map(|flag| flag.is_bool);
     ours.or_else(|| engine(name))
-        .or_else(|| rocksdb_row(name).map(|(default, _)| BOOL_TEXTS.contains(&default)))
+        .or_else(|| rocksdb_row(name).map(|row| BOOL_TEXTS.contains(&row.default)))
 }
 
 fn apply(flags: &mut Flags, name: &str, value: &str, engine: EngineOptions<'_>) -> Result<(), String> {
@@ -353,35 +511,56 @@ fn apply(flags: &mut Flags, name: &str, value: &str, engine: EngineOptions<'_>) 
     } else {
         rocksdb_row(name)
     };
+    // The last value given counts, and one that is taken back is as good as never given.
+    let given = format!("--{name}=");
+    flags.refused.retain(|refused| !refused.starts_with(&given));
     match rocksdb {
-        Some((default, _)) if same(default, value) => Ok(()),
-        Some((_, true)) => {
-            flags.ignored.push(name.to_owned());
-            Ok(())
-        }
-        Some((default, false)) => Err(format!(
-            "--{name}={value}: a flag of RocksDB's db_bench that has nothing behind it here yet; only its default, \
-             {default:?}, is accepted"
+        Some(row) if same(row.default, value) => {}
+        Some(row) if row.moot => flags
+            .ignored
+            .push(format!("{given}{value} has no effect: {}", row.section)),
+        Some(row) => flags.refused.push(format!(
+            "{given}{value} needs {}, which Esker does not have yet",
+            row.section
         )),
-        None => {
-            flags.engine.push((name.to_owned(), value.to_owned()));
-            Ok(())
-        }
+        None => flags.engine.push((name.to_owned(), value.to_owned())),
     }
+    Ok(())
 }
 
-/// Name, default, and whether it only tunes how RocksDB does things.
-pub fn rocksdb_rows() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-    ROCKSDB_ONLY.lines().filter_map(|line| {
+/// A flag of RocksDB's with nothing behind it here.
+#[derive(Clone, Copy, Debug)]
+pub struct RocksdbFlag {
+    /// Without dashes.
+    pub name: &'static str,
+    /// Its value when it is not given; the one value accepted, unless the flag is moot.
+    pub default: &'static str,
+    /// True if it has nothing to do here; false if it needs a feature that is missing.
+    pub moot: bool,
+    /// Why, or which feature.
+    pub section: &'static str,
+}
+
+/// Every flag of the list above.
+pub fn rocksdb_rows() -> impl Iterator<Item = RocksdbFlag> {
+    let mut section = "";
+    ROCKSDB_ONLY.lines().filter_map(move |line| {
+        if let Some(title) = line.strip_prefix('[') {
+            section = title.strip_suffix(']')?;
+            return None;
+        }
         let at = line.find(['=', '~'])?;
-        Some((&line[..at], &line[at + 1..], line.as_bytes()[at] == b'~'))
+        Some(RocksdbFlag {
+            name: &line[..at],
+            default: &line[at + 1..],
+            moot: line.as_bytes()[at] == b'~',
+            section,
+        })
     })
 }
 
-fn rocksdb_row(name: &str) -> Option<(&'static str, bool)> {
-    rocksdb_rows()
-        .find(|row| row.0 == name)
-        .map(|(_, default, tunes)| (default, tunes))
+fn rocksdb_row(name: &str) -> Option<RocksdbFlag> {
+    rocksdb_rows().find(|row| row.name == name)
 }
 
 /// True if two texts mean the same value.
@@ -396,7 +575,7 @@ fn unknown(name: &str, engine_names: &[&str]) -> String {
         .iter()
         .map(|flag| flag.name)
         .chain(engine_names.iter().copied());
-    match suggest::nearest(name, candidates.chain(rocksdb_rows().map(|row| row.0))) {
+    match suggest::nearest(name, candidates.chain(rocksdb_rows().map(|row| row.name))) {
         Some(nearest) => format!("unknown flag --{name}; did you mean --{nearest}?"),
         None => format!("unknown flag --{name}; --help lists them"),
     }
@@ -512,11 +691,43 @@ mod tests {
         ] {
             run(line).unwrap();
         }
-        assert!(run("--enable_numa").unwrap_err().contains("nothing behind it"));
-        assert!(run("--num_multi_db=4").unwrap_err().contains("nothing behind it"));
-        let tuned =
-            run("--memtablerep=vector --noenable_pipelined_write --cache_type=hyper_clock_cache").unwrap();
-        assert_eq!(tuned.ignored, ["memtablerep", "enable_pipelined_write"]);
+        let tuned = run("--allow_concurrent_memtable_write=false --noenable_pipelined_write").unwrap();
+        assert!(
+            tuned.ignored[0].starts_with("--allow_concurrent_memtable_write=false has no effect: "),
+            "{:?}",
+            tuned.ignored
+        );
+        assert_eq!(tuned.ignored.len(), 2);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_all_at_once() {
+        assert_eq!(
+            run("--enable_numa --num=5 --async_io=true --num_multi_db=4").unwrap_err(),
+            "--enable_numa=true needs binding to NUMA nodes, which Esker does not have yet\n\
+             --async_io=true needs asynchronous reads, which Esker does not have yet\n\
+             --num_multi_db=4 needs several databases at once, which Esker does not have yet"
+        );
+        run("--async_io --noasync_io").unwrap();
+    }
+
+    #[test]
+    fn words_that_gflags_leaves_alone() {
+        let flags = run("--num=5 write_buffer_size=2 --undefok=tomorrow,db --tomorrow=3").unwrap();
+        assert_eq!(
+            flags.ignored,
+            [
+                "write_buffer_size=2: no flag, because it does not begin with --",
+                "--tomorrow: unknown, and --undefok allows it"
+            ]
+        );
+        assert!(run("tomorrow=3").is_err());
+        let allowed = run("--undefok=async_io --async_io").unwrap();
+        assert!(
+            allowed.ignored[0].ends_with("; --undefok allows it"),
+            "{:?}",
+            allowed.ignored
+        );
     }
 
     #[test]
@@ -524,17 +735,19 @@ mod tests {
         let mut names: Vec<&str> = FLAGS
             .iter()
             .map(|flag| flag.name)
-            .chain(rocksdb_rows().map(|row| row.0))
+            .chain(rocksdb_rows().map(|row| row.name))
             .collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+        let titles = ROCKSDB_ONLY.lines().filter(|line| line.starts_with('[')).count();
         assert_eq!(
-            rocksdb_rows().count(),
+            rocksdb_rows().count() + titles,
             ROCKSDB_ONLY.lines().count(),
-            "each line is a name and a default"
+            "each line is a title, or a name and a default"
         );
+        assert!(rocksdb_rows().all(|row| !row.section.is_empty()));
     }
 
     #[test]

@@ -3,17 +3,63 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram as Hdr;
+use serde::{Deserialize, Serialize};
 
 /// The longest time told apart from longer ones: a quarter of an hour.
 const MOST_NANOS: u64 = 900_000_000_000;
 
 /// Latencies of one kind of operation.
 #[derive(Clone, Debug)]
-pub struct Histogram(Hdr<u64>);
+pub struct Histogram {
+    hdr: Hdr<u64>,
+    /// The longest, exactly.
+    max: u64,
+}
+
+/// A distribution in a few numbers, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Percentiles {
+    /// Operations.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub stdev: f64,
+    /// The shortest.
+    pub min: f64,
+    /// What half of the operations did not exceed, and so on.
+    pub p50: f64,
+    /// 75%.
+    pub p75: f64,
+    /// 90%.
+    pub p90: f64,
+    /// 99%.
+    pub p99: f64,
+    /// 99.9%.
+    pub p99_9: f64,
+    /// 99.99%.
+    pub p99_99: f64,
+    /// The longest, exactly.
+    pub max: f64,
+}
+
+impl Percentiles {
+    /// In one line.
+    pub fn text(&self) -> String {
+        format!(
+            "Count: {} P50: {:.2} P75: {:.2} P90: {:.2} P99: {:.2} P99.9: {:.2} P99.99: {:.2} Max: {:.2}",
+            self.count, self.p50, self.p75, self.p90, self.p99, self.p99_9, self.p99_99, self.max
+        )
+    }
+}
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram(Hdr::new_with_bounds(1, MOST_NANOS, 3).expect("fixed bounds are right"))
+        Histogram {
+            hdr: Hdr::new_with_bounds(1, MOST_NANOS, 3).expect("fixed bounds are right"),
+            max: 0,
+        }
     }
 }
 
@@ -21,31 +67,77 @@ impl Histogram {
     /// Adds one operation.
     #[inline]
     pub fn record(&mut self, time: Duration) {
-        self.0.saturating_record(time.as_nanos() as u64);
+        let nanos = time.as_nanos() as u64;
+        self.max = self.max.max(nanos);
+        self.hdr.saturating_record(nanos);
     }
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        self.0.add(&other.0).expect("all histograms have the same bounds");
+        self.max = self.max.max(other.max);
+        self.hdr
+            .add(&other.hdr)
+            .expect("all histograms have the same bounds");
     }
 
     /// Microseconds that `percent` of the operations did not exceed.
     pub fn percentile(&self, percent: f64) -> f64 {
-        self.0.value_at_percentile(percent) as f64 / 1e3
+        self.hdr.value_at_percentile(percent) as f64 / 1e3
+    }
+
+    /// Operations recorded.
+    #[cfg(test)]
+    pub fn count(&self) -> u64 {
+        self.hdr.len()
+    }
+
+    /// Operations that took longer than `time`, to within a thousandth of it.
+    #[cfg(test)]
+    pub fn count_above(&self, time: Duration) -> u64 {
+        self.hdr.len() - self.hdr.count_between(0, time.as_nanos() as u64)
+    }
+
+    /// Forgets everything, and keeps its memory.
+    pub fn reset(&mut self) {
+        self.hdr.reset();
+        self.max = 0;
+    }
+
+    /// What is worth knowing of it.
+    pub fn percentiles(&self) -> Percentiles {
+        let exact = |count: u64, value: u64| if count == 0 { 0.0 } else { value as f64 / 1e3 };
+        let count = self.hdr.len();
+        let or_zero = |value: f64| if count == 0 { 0.0 } else { value / 1e3 };
+        // A bucket's upper end may lie above the greatest value in it.
+        let max = exact(count, self.max);
+        let percentile = |percent: f64| self.percentile(percent).min(max);
+        Percentiles {
+            count,
+            mean: or_zero(self.hdr.mean()),
+            stdev: or_zero(self.hdr.stdev()),
+            min: exact(count, self.hdr.min()),
+            p50: percentile(50.0),
+            p75: percentile(75.0),
+            p90: percentile(90.0),
+            p99: percentile(99.0),
+            p99_9: percentile(99.9),
+            p99_99: percentile(99.99),
+            max,
+        }
     }
 
     /// RocksDB's `Histogram::ToString`.
     pub fn text(&self) -> String {
-        let count = self.0.len();
+        let count = self.hdr.len();
         let mut text = format!(
             "Count: {count} Average: {:.4}  StdDev: {:.2}\nMin: {}  Median: {:.4}  Max: {}\n\
              Percentiles: P50: {:.2} P75: {:.2} P99: {:.2} P99.9: {:.2} P99.99: {:.2}\n\
              ------------------------------------------------------\n",
-            if count == 0 { 0.0 } else { self.0.mean() / 1e3 },
-            if count == 0 { 0.0 } else { self.0.stdev() / 1e3 },
-            if count == 0 { 0 } else { self.0.min() / 1_000 },
+            if count == 0 { 0.0 } else { self.hdr.mean() / 1e3 },
+            if count == 0 { 0.0 } else { self.hdr.stdev() / 1e3 },
+            if count == 0 { 0 } else { self.hdr.min() / 1_000 },
             self.percentile(50.0),
-            self.0.max() / 1_000,
+            self.max / 1_000,
             self.percentile(50.0),
             self.percentile(75.0),
             self.percentile(99.0),
@@ -56,7 +148,7 @@ impl Histogram {
         let (mut left, mut below) = (0, 0);
         for (at, right) in limits().enumerate() {
             // Not above the border, so that a bucket of ours that reaches over it is counted once.
-            let so_far = self.0.count_between(0, right * 1_000);
+            let so_far = self.hdr.count_between(0, right * 1_000);
             let inside = so_far - below;
             below = so_far;
             if inside > 0 {
@@ -129,6 +221,32 @@ mod tests {
         assert_eq!(lines[6], "(       3,       4 ]       24  24.000%  99.000% #####");
         assert_eq!(lines[7], "(     870,    1300 ]        1   1.000% 100.000% ");
         assert_eq!(lines.len(), 8);
+    }
+
+    #[test]
+    fn percentiles_tell_the_tail() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.percentiles(), Percentiles::default());
+        for micros in 1..=10_000 {
+            histogram.record(Duration::from_micros(micros));
+        }
+        let found = histogram.percentiles();
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.001;
+        assert!(
+            near(found.p50, 5_000.0) && near(found.p75, 7_500.0) && near(found.p90, 9_000.0),
+            "{found:?}"
+        );
+        assert!(
+            near(found.p99, 9_900.0) && near(found.p99_9, 9_990.0) && near(found.p99_99, 9_999.0),
+            "{found:?}"
+        );
+        assert!(
+            near(found.max, 10_000.0) && near(found.min, 1.0) && found.count == 10_000,
+            "{found:?}"
+        );
+        assert!(found.p99_99 <= found.max);
+        histogram.reset();
+        assert_eq!(histogram.percentiles(), Percentiles::default());
     }
 
     #[test]

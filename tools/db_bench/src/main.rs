@@ -4,15 +4,25 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod document;
 mod flags;
+mod flamegraph;
+mod harness;
 mod header;
 mod histogram;
+mod intervals;
 mod keys;
-mod limiter;
+mod machine;
+mod mixgraph;
 mod options;
+mod page;
 mod picture;
+mod record;
 mod report;
+mod resources;
 mod runner;
+mod schedule;
+mod seeds;
 mod suggest;
 mod tour;
 mod values;
@@ -23,6 +33,7 @@ use std::process::ExitCode;
 
 use bench::Bench;
 use flags::{Flags, Parsed};
+use flamegraph::Flamegraph;
 use tour::Tour;
 
 fn main() -> ExitCode {
@@ -37,6 +48,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<(), String> {
+    if let [first, rest @ ..] = args
+        && first == "report"
+    {
+        print!("{}", page::command(rest)?);
+        return Ok(());
+    }
     let rows = options::rows();
     let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
     let flags = match flags::parse(args, &options::is_bool, &names)? {
@@ -47,7 +64,7 @@ fn run(args: &[String]) -> Result<(), String> {
         }
     };
     for name in &flags.ignored {
-        eprintln!("note: --{name} tunes RocksDB and has no effect here");
+        eprintln!("note: {name}");
     }
     for item in flags.benchmarks.split(',').filter(|item| !item.is_empty()) {
         workloads::parse(item)?;
@@ -72,13 +89,25 @@ fn run(args: &[String]) -> Result<(), String> {
 fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     let list = flags.benchmarks.clone();
     if !list.is_empty() {
+        let flamegraph = match flags.flamegraph.as_str() {
+            "" => None,
+            file => Some(Flamegraph::start(file.as_ref())?),
+        };
         let mut bench = Bench::open(flags, path)?;
         bench.run(&list)?;
+        if let Some(flamegraph) = flamegraph {
+            print!("{}", flamegraph.finish()?);
+        }
         return bench.close();
+    }
+    if !flags.flamegraph.is_empty() {
+        return Err(base::Error::invalid_argument("--flamegraph wants --benchmarks"));
     }
     let flags = tour::flags(flags);
     eprint!("{}", header::environment());
-    let bench = Bench::open(flags, path)?;
+    let mut bench = Bench::open(flags, path)?;
+    print!("{}", bench.seed_text());
+    bench.begin()?;
     print!("{}", header::text(&bench.flags, bench.sizes()));
     let mut tour = Tour::new(bench);
     tour.run()?;
@@ -87,7 +116,7 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
 
 fn help(rows: &[(&'static str, &'static str, String, &'static str)]) -> String {
     let mut text = format!(
-        "db_bench [--benchmarks=a,b,c] [flags]\n\nWithout --benchmarks: a tour of about a minute on a database of its \
+        "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\nWithout --benchmarks: a tour of about a minute on a database of its \
          own.\n\nWorkloads, each also as name[X5-W1] for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the \
          engine, under its names:\n",
         workloads::help(),

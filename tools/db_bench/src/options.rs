@@ -65,6 +65,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     let mut options = Options {
         create_if_missing: !flags.use_existing_db,
         max_open_files: flags.open_files,
+        max_subcompactions: flags.subcompactions.max(1),
         allow_mmap_reads: flags.mmap_read,
         statistics: flags.statistics,
         ..Options::default()
@@ -82,7 +83,12 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         0 => CompactionStyle::Level,
         3 => CompactionStyle::None,
         other => {
-            let message = format!("--compaction_style={other}: 0 (leveled) and 3 (none) are what there is");
+            let style = match other {
+                1 => "universal compaction",
+                2 => "FIFO compaction",
+                _ => "a compaction style that is none of RocksDB's",
+            };
+            let message = format!("--compaction_style={other} needs {style}, which Esker does not have yet");
             return Err(Error::invalid_argument(message));
         }
     };
@@ -106,6 +112,12 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         .ok_or_else(|| Error::invalid_argument("--checksum_type lies between 0 and 4"))?;
     if flags.bloom_bits >= 0.0 {
         table.filter_policy = FilterPolicy::Bloom(flags.bloom_bits);
+    }
+    if flags.cache_type != "lru_cache" {
+        return Err(Error::invalid_argument(format!(
+            "--cache_type={} needs a block cache of that kind, which Esker does not have yet; lru_cache is what there is",
+            flags.cache_type
+        )));
     }
     if flags.cache_size > 0 {
         table.block_cache = Some(Cache::lru(CacheOptions {
@@ -205,6 +217,7 @@ mod tests {
             "--compaction_style=1",
             "--merge_operator=divide",
             "--num_levels=1000",
+            "--cache_type=hyper_clock_cache",
             "--write_buffer_size=abc",
         ] {
             assert!(options(line).is_err(), "{line}");
@@ -253,7 +266,7 @@ mod tests {
         for (name, ..) in rows() {
             let is_flag = FLAGS.iter().any(|flag| flag.name == name);
             assert!(!is_flag || shared.contains(&name), "{name}");
-            let listed = crate::flags::rocksdb_rows().any(|row| row.0 == name);
+            let listed = crate::flags::rocksdb_rows().any(|row| row.name == name);
             assert!(
                 !listed,
                 "{name} is an option of the engine now: take it out of rocksdb_flags.txt"

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::histogram::Histogram;
+use crate::intervals::Interval;
+use crate::resources::Cpu;
 
 /// Kinds of operations with a distribution of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +68,24 @@ pub struct Summary {
     pub message: String,
     /// Latencies by kind.
     pub latencies: BTreeMap<Op, Histogram>,
+    /// True if the text is to show them.
+    pub histogram: bool,
+    /// Operations of a writer in the background, which are not among the above.
+    pub background_done: u64,
+    /// Their latencies.
+    pub background: BTreeMap<Op, Histogram>,
+    /// Bytes that `--benchmark_write_rate_limit` had due and that were not written when the run ended.
+    pub overdue_writes: u64,
+    /// Reads that `--benchmark_read_rate_limit` had due and that were not done when the run ended.
+    pub overdue_reads: u64,
+    /// Reads from files, and their bytes, that the threads did themselves.
+    pub reads: u64,
+    /// See `reads`.
+    pub bytes_read: u64,
+    /// Processor time of the threads.
+    pub cpu: Cpu,
+    /// What happened when, for `--json`.
+    pub intervals: Vec<Interval>,
 }
 
 impl Summary {
@@ -81,6 +101,22 @@ impl Summary {
 
     fn seconds(&self) -> f64 {
         self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// What a rate asked for and the run ended without, which is in no latency; empty where there is nothing to say.
+    pub fn overdue_text(&self) -> String {
+        let mut text = String::new();
+        for (what, overdue) in [
+            ("bytes to write", self.overdue_writes),
+            ("reads", self.overdue_reads),
+        ] {
+            if overdue > 0 {
+                text.push_str(&format!(
+                    "note: {overdue} {what} were due when the run ended and not done; their latencies are not known\n"
+                ));
+            }
+        }
+        text
     }
 
     /// The line of workload `name`, and its distributions where they were asked for.
@@ -99,7 +135,8 @@ impl Summary {
             self.ops_per_second() as u64,
             self.seconds(),
         );
-        for (op, latencies) in &self.latencies {
+        let shown = self.latencies.iter().filter(|_| self.histogram);
+        for (op, latencies) in shown {
             text.push_str(&format!(
                 "Microseconds per {}:\n{}\n",
                 op.name(),
@@ -247,6 +284,7 @@ mod tests {
     #[test]
     fn distributions_follow_their_line() {
         let mut summary = run(1, 0, 1);
+        summary.histogram = true;
         summary
             .latencies
             .entry(Op::Seek)

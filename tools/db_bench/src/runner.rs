@@ -1,6 +1,5 @@
 //! Runs a workload on its threads: start together, count, time, add up.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,37 +10,12 @@ use base::env::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::flags::Flags;
-use crate::histogram::Histogram;
-use crate::limiter::RateLimiter;
+use crate::flamegraph;
+use crate::intervals::{Intervals, Latencies, Part, Sample};
 use crate::report::{Op, Summary};
-
-/// Hands out seeds, each once: no thread of any workload draws the numbers of another.
-#[derive(Debug)]
-pub struct Seeds {
-    base: u64,
-    used: u64,
-}
-
-impl Seeds {
-    /// From `--seed`. 0 draws a base and says which.
-    pub fn new(seed: i64) -> Seeds {
-        let base = if seed == 0 {
-            base::env::fresh_seed() >> 1
-        } else {
-            seed as u64
-        };
-        if seed == 0 {
-            eprintln!("Set seed to {base} because --seed was 0");
-        }
-        Seeds { base, used: 0 }
-    }
-
-    /// The next seed.
-    pub fn next_seed(&mut self) -> u64 {
-        self.used += 1;
-        self.base.wrapping_add(self.used)
-    }
-}
+use crate::resources;
+use crate::schedule::{self, Line, Schedule};
+use crate::seeds::Seeds;
 
 /// What the threads of a run share.
 pub struct Shared {
@@ -49,20 +23,37 @@ pub struct Shared {
     pub threads: usize,
     /// Threads that are done.
     pub finished: AtomicUsize,
-    /// Limits of `--benchmark_write_rate_limit`, in bytes.
-    pub write_limiter: Option<RateLimiter>,
-    /// Limits of `--benchmark_read_rate_limit`, in reads.
-    pub read_limiter: Option<RateLimiter>,
+    /// `--benchmark_write_rate_limit`, in bytes.
+    writes: Option<Schedule>,
+    /// `--benchmark_read_rate_limit`, in reads.
+    reads: Option<Schedule>,
     failed: AtomicBool,
+    /// Time ran out, so that operations may be missing that were due.
+    cut_short: AtomicBool,
     progress: ProgressBar,
     /// Operations of all threads, for `--report_interval_seconds`.
     total: Option<AtomicU64>,
+    /// For `--json`.
+    intervals: Option<Intervals>,
     settings: Settings,
 }
+
+/// What looks on while threads run.
+pub trait Observer: Sync {
+    /// Called at each line of `--stats_interval`, by thread 0.
+    fn on_line(&self) {}
+    /// Called at the end of each interval.
+    fn sample(&self) -> Sample {
+        Sample::default()
+    }
+}
+
+impl Observer for () {}
 
 /// Flags that the counting of each operation looks at.
 #[derive(Clone, Debug)]
 struct Settings {
+    latencies: bool,
     histogram: bool,
     stats_interval: u64,
     stats_interval_time: Duration,
@@ -79,8 +70,6 @@ pub struct Thread<'a> {
     pub shared: &'a Shared,
     /// What the workload adds to its line.
     pub message: String,
-    /// Called at each line of `--stats_interval`, on thread 0.
-    pub on_interval: Option<&'a (dyn Fn() + Sync)>,
     /// Leaves its operations out of the sum: a writer in the background of readers.
     pub excluded: bool,
     bytes: u64,
@@ -89,18 +78,28 @@ pub struct Thread<'a> {
     start: Instant,
     last_op: Instant,
     last_line: (Instant, u64),
-    latencies: BTreeMap<Op, Histogram>,
+    observer: &'a dyn Observer,
+    /// When the operation that comes next was due, in a run with a rate.
+    due: Option<Instant>,
+    line: Line,
+    /// The interval, where there are intervals, and what was done before it.
+    interval: (u64, u64),
+    /// Of the interval, or of the run where there are none.
+    latencies: Latencies,
+    /// Of intervals that are over.
+    earlier: Latencies,
+    /// Since the last line about this thread's speed.
+    since_line: Latencies,
 }
 
 impl<'a> Thread<'a> {
-    fn new(id: usize, seed: u64, shared: &'a Shared) -> Thread<'a> {
+    fn new(id: usize, seed: u64, shared: &'a Shared, observer: &'a dyn Observer) -> Thread<'a> {
         let now = Instant::now();
         Thread {
             id,
             rng: Rng::with_seed(seed),
             shared,
             message: String::new(),
-            on_interval: None,
             excluded: false,
             bytes: 0,
             done: 0,
@@ -112,7 +111,47 @@ impl<'a> Thread<'a> {
             start: now,
             last_op: now,
             last_line: (now, 0),
-            latencies: BTreeMap::new(),
+            observer,
+            due: None,
+            line: Line::default(),
+            interval: (0, 0),
+            latencies: Latencies::new(),
+            earlier: Latencies::new(),
+            since_line: Latencies::new(),
+        }
+    }
+
+    /// Forgets what was done and begins anew: what came before was to set things up. Intervals keep it.
+    pub fn restart(&mut self) {
+        let now = Instant::now();
+        if let Some(intervals) = &self.shared.intervals {
+            self.next_interval(intervals);
+        }
+        self.message.clear();
+        self.next_report = self.next_report.saturating_sub(self.done);
+        (self.bytes, self.done, self.interval.1) = (0, 0, 0);
+        (self.start, self.last_op, self.last_line) = (now, now, (now, 0));
+        self.latencies.clear();
+        self.earlier.clear();
+        self.since_line.clear();
+    }
+
+    /// What this thread did so far.
+    pub fn summary(&self) -> Summary {
+        let elapsed = self.start.elapsed();
+        let mut latencies = self.earlier.clone();
+        for (op, of_interval) in &self.latencies {
+            latencies.entry(*op).or_default().merge(of_interval);
+        }
+        Summary {
+            done: self.done,
+            bytes: self.bytes,
+            elapsed,
+            busy: elapsed,
+            message: self.message.clone(),
+            latencies,
+            histogram: self.shared.settings.histogram,
+            ..Summary::default()
         }
     }
 
@@ -122,11 +161,44 @@ impl<'a> Thread<'a> {
         self.bytes += bytes;
     }
 
+    /// In a run with a rate of reads, waits until the next `reads` are due, and begins an operation. Its latency counts
+    /// from when it was due.
+    #[inline]
+    pub fn wait_to_read(&mut self, reads: u64) {
+        if let Some(schedule) = &self.shared.reads {
+            self.wait_for(schedule, reads);
+        }
+    }
+
+    /// In a run with a rate of bytes written, waits until the next `bytes` are due, and begins an operation. Its latency
+    /// counts from when it was due.
+    #[inline]
+    pub fn wait_to_write(&mut self, bytes: u64) {
+        if let Some(schedule) = &self.shared.writes {
+            self.wait_for(schedule, bytes);
+        }
+    }
+
+    /// Waits until the next `units` of `schedule` are due, and begins an operation. Its latency counts from when it was
+    /// due.
+    #[cold]
+    pub fn wait_for(&mut self, schedule: &Schedule, units: u64) {
+        let due = schedule.take(units, Instant::now());
+        schedule::wait_until(due);
+        self.due = Some(due);
+        self.last_op = Instant::now();
+    }
+
     /// Counts `count` operations that took, together, the time since the last call.
     #[inline]
     pub fn finished(&mut self, count: u64, op: Op) {
+        if let Some(intervals) = &self.shared.intervals
+            && intervals.current() != self.interval.0
+        {
+            self.next_interval(intervals);
+        }
         self.done += count;
-        if self.shared.settings.histogram {
+        if self.shared.settings.latencies {
             self.record(op);
         }
         if self.done >= self.next_report {
@@ -137,17 +209,51 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Leaves the time since the last operation out of account: a wait for a rate limit.
-    pub fn restart_op(&mut self) {
-        if self.shared.settings.histogram {
-            self.last_op = Instant::now();
+    fn record(&mut self, op: Op) {
+        let now = Instant::now();
+        let time = now - self.last_op;
+        self.last_op = now;
+        let latency = match self.due.take() {
+            Some(due) => self.line.latency(due, time),
+            None => time,
+        };
+        self.latencies.entry(op).or_default().record(latency);
+        if self.shared.settings.stats_interval > 0 {
+            self.since_line.entry(op).or_default().record(latency);
         }
     }
 
-    fn record(&mut self, op: Op) {
-        let now = Instant::now();
-        self.latencies.entry(op).or_default().record(now - self.last_op);
-        self.last_op = now;
+    #[cold]
+    fn next_interval(&mut self, intervals: &Intervals) {
+        let current = intervals.current();
+        self.hand_over(intervals, Some(current));
+        self.interval = (current, self.done);
+    }
+
+    fn hand_over(&mut self, intervals: &Intervals, next: Option<u64>) {
+        let part = Part {
+            thread: self.id,
+            interval: self.interval.0,
+            excluded: self.excluded,
+            operations: self.done - self.interval.1,
+            latencies: &self.latencies,
+        };
+        intervals.hand_over(&part, next);
+        for (op, latencies) in &mut self.latencies {
+            self.earlier.entry(*op).or_default().merge(latencies);
+            latencies.reset();
+        }
+    }
+
+    /// Latencies of the whole run, when the thread is done.
+    fn close(&mut self) -> Latencies {
+        match &self.shared.intervals {
+            Some(intervals) => {
+                self.hand_over(intervals, None);
+                std::mem::take(&mut self.earlier)
+            }
+            None => std::mem::take(&mut self.latencies),
+        }
     }
 
     #[cold]
@@ -176,10 +282,19 @@ impl<'a> Thread<'a> {
             (self.done - done_then) as f64 / step,
             self.done as f64 / all,
         );
-        if self.id == 0
-            && let Some(on_interval) = self.on_interval
-        {
-            on_interval();
+        if settings.histogram {
+            for (op, latencies) in &mut self.since_line {
+                eprintln!(
+                    "... thread {}: Microseconds per {}: {}",
+                    self.id,
+                    op.name(),
+                    latencies.percentiles().text()
+                );
+                latencies.reset();
+            }
+        }
+        if self.id == 0 {
+            self.observer.on_line();
         }
         self.last_line = (now, self.done);
     }
@@ -223,8 +338,11 @@ impl Pace<'_> {
 
     #[cold]
     fn interrupted(&self) -> bool {
-        self.shared.failed.load(Ordering::Relaxed)
-            || self.limit.is_some_and(|limit| self.start.elapsed() >= limit)
+        let out_of_time = self.limit.is_some_and(|limit| self.start.elapsed() >= limit);
+        if out_of_time {
+            self.shared.cut_short.store(true, Ordering::Relaxed);
+        }
+        out_of_time || self.shared.failed.load(Ordering::Relaxed)
     }
 }
 
@@ -237,51 +355,86 @@ pub fn run(
     flags: &Flags,
     threads: usize,
     expected: u64,
-    seeds: &mut Seeds,
-    on_interval: &(dyn Fn() + Sync),
+    seeds: &Seeds,
+    observer: &dyn Observer,
     body: Body<'_>,
 ) -> Result<Summary> {
     let shared = Shared {
         threads,
         finished: AtomicUsize::new(0),
-        write_limiter: RateLimiter::new(flags.benchmark_write_rate_limit),
-        read_limiter: RateLimiter::new(flags.benchmark_read_rate_limit),
+        writes: Schedule::new(flags.benchmark_write_rate_limit),
+        reads: Schedule::new(flags.benchmark_read_rate_limit),
         failed: AtomicBool::new(false),
+        cut_short: AtomicBool::new(false),
         progress: progress_bar(flags, expected),
         total: (flags.report_interval_seconds > 0).then(AtomicU64::default),
+        intervals: (!flags.json.is_empty()).then(|| Intervals::new(threads)),
         settings: Settings {
+            latencies: flags.histogram || !flags.json.is_empty(),
             histogram: flags.histogram,
-            stats_interval: flags.stats_interval.max(0) as u64,
+            stats_interval: match flags.stats_interval_seconds > 0 {
+                // How often the clock is looked at.
+                true => 1_000,
+                false => flags.stats_interval.max(0) as u64,
+            },
             stats_interval_time: Duration::from_secs(flags.stats_interval_seconds.max(0) as u64),
             duration_checks: flags.ops_between_duration_checks.max(1) as u64,
         },
     };
     let seeds: Vec<u64> = (0..threads).map(|_| seeds.next_seed()).collect();
-    let barrier = Barrier::new(threads);
+    let barrier = Barrier::new(threads + 1);
     let ended = AtomicBool::new(false);
     let mut outcomes = Vec::with_capacity(threads);
     std::thread::scope(|scope| {
-        let rows = scope.spawn(|| report_rows(flags, &shared, &ended));
+        let rows = named("report".into())
+            .spawn_scoped(scope, || report_rows(flags, &shared, &ended))
+            .expect("the system has threads to give");
+        let clock = named("clock".into())
+            .spawn_scoped(scope, || {
+                end_intervals(flags, &shared, observer, &barrier, &ended)
+            })
+            .expect("the system has threads to give");
         let running: Vec<_> = seeds
             .iter()
             .enumerate()
             .map(|(id, &seed)| {
                 let (shared, barrier) = (&shared, &barrier);
-                scope.spawn(move || run_thread(id, seed, shared, barrier, on_interval, body))
+                named(format!("bench-{id}"))
+                    .spawn_scoped(scope, move || {
+                        let outcome = run_thread(id, seed, shared, barrier, observer, body);
+                        flamegraph::thread_ends();
+                        outcome
+                    })
+                    .expect("the system has threads to give")
             })
             .collect();
-        for thread in running {
-            outcomes.push(
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
-        }
+        let joined: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
         ended.store(true, Ordering::Relaxed);
         rows.thread().unpark();
+        clock.thread().unpark();
+        let outcome =
+            |joined: std::thread::Result<_>| joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        outcomes.extend(joined.into_iter().map(outcome));
     });
     shared.progress.finish_and_clear();
-    add_up(outcomes)
+    let last = outcomes.iter().flatten().map(|outcome| outcome.finish).max();
+    let cut_short = shared.cut_short.into_inner();
+    let overdue = |schedule: &Option<Schedule>| match (schedule, last) {
+        (Some(schedule), Some(last)) if cut_short => schedule.overdue(last),
+        _ => 0,
+    };
+    let (overdue_writes, overdue_reads) = (overdue(&shared.writes), overdue(&shared.reads));
+    let mut summary = add_up(outcomes)?;
+    summary.histogram = flags.histogram;
+    summary.overdue_writes = overdue_writes;
+    summary.overdue_reads = overdue_reads;
+    summary.intervals = shared.intervals.map(Intervals::into_rows).unwrap_or_default();
+    Ok(summary)
+}
+
+/// A thread of that name: profilers and debuggers tell threads apart by their names.
+fn named(name: String) -> std::thread::Builder {
+    std::thread::Builder::new().name(name)
 }
 
 /// What one thread did, and when.
@@ -292,7 +445,9 @@ struct Outcome {
     done: u64,
     bytes: u64,
     message: String,
-    latencies: BTreeMap<Op, Histogram>,
+    latencies: Latencies,
+    io: esker::IoStats,
+    cpu: resources::Cpu,
 }
 
 fn run_thread(
@@ -300,18 +455,22 @@ fn run_thread(
     seed: u64,
     shared: &Shared,
     barrier: &Barrier,
-    on_interval: &(dyn Fn() + Sync),
+    observer: &dyn Observer,
     body: Body<'_>,
 ) -> Result<Outcome> {
     barrier.wait();
-    let mut thread = Thread::new(id, seed, shared);
-    thread.on_interval = Some(on_interval);
+    let mut thread = Thread::new(id, seed, shared, observer);
     let outcome = body(&mut thread);
     let finish = Instant::now();
     shared.finished.fetch_add(1, Ordering::SeqCst);
     if outcome.is_err() {
         shared.failed.store(true, Ordering::Relaxed);
     }
+    if thread.excluded {
+        // It ends with the others.
+        shared.cut_short.store(true, Ordering::Relaxed);
+    }
+    let latencies = thread.close();
     outcome.map(|()| Outcome {
         start: thread.start,
         finish,
@@ -319,7 +478,10 @@ fn run_thread(
         done: thread.done,
         bytes: thread.bytes,
         message: thread.message,
-        latencies: thread.latencies,
+        latencies,
+        // The thread was made for this run alone.
+        io: esker::io_stats::current(),
+        cpu: resources::Cpu::of_thread(),
     })
 }
 
@@ -329,8 +491,15 @@ fn add_up(outcomes: Vec<Result<Outcome>>) -> Result<Summary> {
     for outcome in outcomes {
         let outcome = outcome?;
         if outcome.excluded {
+            summary.background_done += outcome.done;
+            for (op, latencies) in outcome.latencies {
+                summary.background.entry(op).or_default().merge(&latencies);
+            }
             continue;
         }
+        summary.reads += outcome.io.reads;
+        summary.bytes_read += outcome.io.bytes_read;
+        summary.cpu = summary.cpu + outcome.cpu;
         summary.done += outcome.done;
         summary.bytes += outcome.bytes;
         summary.busy += outcome.finish - outcome.start;
@@ -351,7 +520,7 @@ fn add_up(outcomes: Vec<Result<Outcome>>) -> Result<Summary> {
 
 /// A bar on a terminal; nothing anywhere else.
 fn progress_bar(flags: &Flags, expected: u64) -> ProgressBar {
-    if !flags.progress_reports || flags.stats_interval > 0 {
+    if !flags.progress_reports || flags.stats_interval > 0 || flags.stats_interval_seconds > 0 {
         return ProgressBar::hidden();
     }
     let bar = if flags.duration > 0 {
@@ -365,6 +534,35 @@ fn progress_bar(flags: &Flags, expected: u64) -> ProgressBar {
         "{bar:40} {human_pos} of {human_len} ops, {per_sec}, {eta} left"
     };
     bar.with_style(ProgressStyle::with_template(template).expect("a fixed template is right"))
+}
+
+/// Ends an interval each `--report_interval_seconds`, or each second, until the run has ended; the last one then, however
+/// short.
+fn end_intervals(
+    flags: &Flags,
+    shared: &Shared,
+    observer: &dyn Observer,
+    barrier: &Barrier,
+    ended: &AtomicBool,
+) {
+    barrier.wait();
+    let Some(intervals) = &shared.intervals else {
+        return;
+    };
+    let asked = [flags.report_interval_seconds, flags.stats_interval_seconds];
+    let seconds = asked.into_iter().find(|seconds| *seconds > 0).unwrap_or(1);
+    let length = Duration::from_secs(seconds as u64);
+    let start = Instant::now();
+    let mut next = start + length;
+    while !ended.load(Ordering::Relaxed) {
+        let now = Instant::now();
+        if now >= next {
+            intervals.end(now - start, observer.sample());
+            next += length;
+        }
+        std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
+    }
+    intervals.end(start.elapsed(), observer.sample());
 }
 
 /// Writes a row of `--report_file` each `--report_interval_seconds` until the run has ended.
@@ -415,8 +613,8 @@ mod tests {
             histogram: true,
             ..quiet()
         };
-        let mut seeds = Seeds::new(flags.seed);
-        let summary = run(&flags, 3, 0, &mut seeds, &|| {}, &|thread| {
+        let seeds = Seeds::new(flags.seed);
+        let summary = run(&flags, 3, 0, &seeds, &(), &|thread| {
             thread.excluded = thread.id == 2;
             let mut pace = thread.pace(0, 100);
             while !pace.done(1) {
@@ -442,7 +640,7 @@ mod tests {
             duration: 3_600,
             ..quiet()
         };
-        let outcome = run(&flags, 2, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        let outcome = run(&flags, 2, 0, &Seeds::new(1), &(), &|thread| {
             if thread.id == 1 {
                 return Err(Error::corruption("planted"));
             }
@@ -454,10 +652,105 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_used_once() {
-        let mut seeds = Seeds::new(7);
-        let drawn: Vec<u64> = (0..4).map(|_| seeds.next_seed()).collect();
-        assert_eq!(drawn, [8, 9, 10, 11]);
+    fn a_stall_delays_what_was_due_in_it() {
+        let flags = Flags {
+            histogram: true,
+            benchmark_read_rate_limit: 1_000,
+            ..quiet()
+        };
+        let stall = Duration::from_millis(200);
+        let summary = run(&flags, 1, 0, &Seeds::new(1), &(), &|thread| {
+            for operation in 0..300 {
+                thread.wait_to_read(1);
+                if operation == 20 {
+                    schedule::wait_until(Instant::now() + stall);
+                }
+                thread.finished(1, Op::Read);
+            }
+            Ok(())
+        })
+        .unwrap();
+        let latencies = &summary.latencies[&Op::Read];
+        assert_eq!(latencies.count(), 300);
+        // The operation itself, and one for each millisecond up to the hundredth behind it, however slow the machine.
+        assert!(latencies.count_above(Duration::from_millis(100)) >= 100);
+        assert!(latencies.percentile(70.0) >= 90_000.0);
+        assert!(summary.elapsed >= Duration::from_millis(299), "the rate is kept");
+    }
+
+    #[test]
+    fn what_time_did_not_suffice_for_is_told() {
+        let flags = Flags {
+            benchmark_read_rate_limit: 1_000,
+            ops_between_duration_checks: 1,
+            ..quiet()
+        };
+        for (seconds, expected) in [(1, true), (0, false)] {
+            let summary = run(&flags, 1, 0, &Seeds::new(1), &(), &|thread| {
+                let mut pace = thread.pace(seconds, 3);
+                while !pace.done(1) {
+                    thread.wait_to_read(1);
+                    schedule::wait_until(Instant::now() + Duration::from_millis(300));
+                    thread.finished(1, Op::Read);
+                }
+                Ok(())
+            })
+            .unwrap();
+            // Of a thousand a second, hardly one in three hundred was done.
+            assert_eq!(summary.overdue_reads > 900, expected, "{}", summary.overdue_reads);
+            assert_eq!(summary.overdue_text().contains(" reads were due"), expected);
+        }
+    }
+
+    #[test]
+    fn intervals_add_up_to_the_run() {
+        let flags = Flags {
+            json: "x".to_owned(),
+            ..quiet()
+        };
+        struct Still;
+        impl Observer for Still {
+            fn sample(&self) -> Sample {
+                Sample {
+                    stall_micros: 11,
+                    ..Sample::default()
+                }
+            }
+        }
+        let summary = run(&flags, 3, 0, &Seeds::new(1), &Still, &|thread| {
+            thread.excluded = thread.id == 2;
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(1_200) {
+                thread.finished(5, if thread.excluded { Op::Write } else { Op::Read });
+                std::thread::yield_now();
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(summary.intervals.len() >= 2);
+        let sum =
+            |of: &dyn Fn(&crate::intervals::Interval) -> u64| summary.intervals.iter().map(of).sum::<u64>();
+        assert_eq!(sum(&|row| row.operations), summary.done);
+        assert_eq!(sum(&|row| row.background_operations), summary.background_done);
+        let count = |latencies: &std::collections::BTreeMap<Op, crate::histogram::Percentiles>, op| {
+            latencies.get(&op).map_or(0, |latencies| latencies.count)
+        };
+        assert_eq!(sum(&|row| count(&row.latencies, Op::Read)) * 5, summary.done);
+        assert_eq!(
+            sum(&|row| count(&row.background, Op::Write)) * 5,
+            summary.background_done
+        );
+        assert_eq!(summary.latencies[&Op::Read].count() * 5, summary.done);
+        assert_eq!(
+            summary.background[&Op::Write].count() * 5,
+            summary.background_done
+        );
+        assert!(summary.intervals.iter().all(|row| row.sample.stall_micros == 11));
+        assert!(summary.intervals.is_sorted_by_key(|row| row.end));
+        assert!(
+            !summary.text("x").contains("Microseconds per"),
+            "nobody asked for --histogram"
+        );
     }
 
     #[test]
@@ -469,7 +762,7 @@ mod tests {
             report_file: report_file.clone(),
             ..quiet()
         };
-        run(&flags, 1, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        run(&flags, 1, 0, &Seeds::new(1), &(), &|thread| {
             let start = Instant::now();
             while start.elapsed() < Duration::from_millis(1_100) {
                 thread.finished(1, Op::Other);
@@ -485,7 +778,7 @@ mod tests {
     #[test]
     fn a_pace_counts_in_steps() {
         let count = AtomicU64::new(0);
-        run(&quiet(), 1, 0, &mut Seeds::new(1), &|| {}, &|thread| {
+        run(&quiet(), 1, 0, &Seeds::new(1), &(), &|thread| {
             let mut pace = thread.pace(0, 25);
             while !pace.done(10) {
                 count.fetch_add(10, Ordering::Relaxed);

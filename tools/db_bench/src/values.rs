@@ -9,8 +9,6 @@ use base::env::Rng;
 const PIECE: usize = 100;
 /// More than any compression window, so that no value sees its own copy.
 const LEAST: usize = 1 << 20;
-/// The bytes are the same in every run, as in RocksDB.
-const SEED: u64 = 301;
 
 /// How sizes of values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,9 +65,10 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values that shrink to `ratio` of their size; `same_percentage` of them are all the same.
-    pub fn new(sizes: Sizes, ratio: f64, same_percentage: u32) -> Values {
-        let mut rng = Rng::with_seed(SEED);
+    /// Values that shrink to `ratio` of their size; `same_percentage` of them are all the same. RocksDB's db_bench has
+    /// one seed for the values of every run and thread; here it is the run's.
+    pub fn new(sizes: Sizes, ratio: f64, same_percentage: u32, seed: u64) -> Values {
+        let mut rng = Rng::with_seed(seed);
         let least = LEAST.max(sizes.most());
         let mut bytes = Vec::with_capacity(least + PIECE);
         let raw = ((PIECE as f64 * ratio) as usize).clamp(1, PIECE);
@@ -92,6 +91,16 @@ impl Values {
         self.sizes
     }
 
+    /// Values of the same kind for a thread: other places of the same bytes, sizes of its own.
+    pub fn of_thread(&self, seed: u64) -> Values {
+        let mut rng = Rng::with_seed(seed);
+        Values {
+            position: rng.usize(..self.bytes.len() / PIECE) * PIECE,
+            rng,
+            ..self.clone()
+        }
+    }
+
     /// The same bytes in values of one size, at most a megabyte.
     pub fn resized(&self, size: usize) -> Values {
         Values {
@@ -105,6 +114,12 @@ impl Values {
     #[inline]
     pub fn next_value(&mut self) -> &[u8] {
         let len = self.sizes.draw(&mut self.rng);
+        self.value_of(len)
+    }
+
+    /// The next value, of a size that is given: at most a megabyte.
+    #[inline]
+    pub fn value_of(&mut self, len: usize) -> &[u8] {
         if self.same_percentage > 0 && self.rng.u32(..100) < self.same_percentage {
             return &self.bytes[..len];
         }
@@ -125,7 +140,7 @@ mod tests {
     #[test]
     fn values_compress_as_asked() {
         for ratio in [0.2, 0.5, 1.0] {
-            let mut values = Values::new(Sizes::Fixed(64 << 10), ratio, 0);
+            let mut values = Values::new(Sizes::Fixed(64 << 10), ratio, 0, 1);
             let block = values.next_value().to_vec();
             let mut compressor =
                 Compressor::new(CompressionType::Zstd, &CompressionOptions::default(), None).unwrap();
@@ -141,19 +156,30 @@ mod tests {
 
     #[test]
     fn values_run_on_and_start_over() {
-        let mut values = Values::new(Sizes::Fixed(100), 0.5, 0);
+        let mut values = Values::new(Sizes::Fixed(100), 0.5, 0, 1);
         let first = values.next_value().to_vec();
         assert_ne!(first, values.next_value());
         let count = (0..).take_while(|_| values.next_value() != first).count();
         assert_eq!(count + 2, LEAST.div_ceil(PIECE));
-        let mut same = Values::new(Sizes::Fixed(100), 0.5, 100);
+        let mut same = Values::new(Sizes::Fixed(100), 0.5, 100, 1);
         assert_eq!(same.next_value().to_vec(), same.next_value());
+    }
+
+    #[test]
+    fn threads_have_values_of_their_own() {
+        let all = Values::new(Sizes::Uniform(10, 1000), 0.5, 0, 1);
+        let first = |values: Values| -> Vec<Vec<u8>> {
+            let mut values = values;
+            (0..8).map(|_| values.next_value().to_vec()).collect()
+        };
+        assert_ne!(first(all.of_thread(1)), first(all.of_thread(2)));
+        assert_eq!(first(all.of_thread(1)), first(all.of_thread(1)));
     }
 
     #[test]
     fn sizes_stay_in_their_range() {
         for sizes in [Sizes::Uniform(10, 1000), Sizes::Normal(10, 1000)] {
-            let mut values = Values::new(sizes, 0.5, 0);
+            let mut values = Values::new(sizes, 0.5, 0, 1);
             let drawn: Vec<usize> = (0..10_000).map(|_| values.next_value().len()).collect();
             let average = drawn.iter().sum::<usize>() / drawn.len();
             assert!(drawn.iter().all(|size| (10..=1000).contains(size)));

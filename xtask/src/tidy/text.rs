@@ -27,6 +27,8 @@ const HOSTS: &[&str] = &[
     "crates.io",
     "docs.rs",
     "www.apache.org",
+    // the name of the SVG format, in pictures that are drawn
+    "www.w3.org",
     "rocksdb.org",
     "doc.rust-lang.org",
     "llvm.org",

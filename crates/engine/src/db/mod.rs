@@ -231,7 +231,6 @@ impl Db {
         }
         let inner = self.inner();
         inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
-        inner.stats.count(Ticker::BytesWritten, batch.data_size() as u64);
         inner.commit(options, Commit::Batch(&mut batch)).map(drop)
     }
 

@@ -43,7 +43,30 @@ pub struct LiveFile {
     pub being_compacted: bool,
 }
 
+/// A level of a column family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelMetadata {
+    /// From 0.
+    pub level: usize,
+    /// Table files in it.
+    pub files: usize,
+    /// Bytes of them.
+    pub size: u64,
+}
+
 impl Db {
+    /// Files and bytes of every level of `family`, empty levels among them. Takes no lock.
+    pub fn levels(&self, family: &ColumnFamily) -> Vec<LevelMetadata> {
+        let version = family.0.super_version.load().version.clone();
+        (0..version.num_levels())
+            .map(|level| LevelMetadata {
+                level,
+                files: version.files(level).len(),
+                size: version.level_bytes(level),
+            })
+            .collect()
+    }
+
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,

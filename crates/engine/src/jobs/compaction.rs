@@ -235,6 +235,7 @@ impl DbInner {
             Ok(()) if plan.trivial_move => {
                 self.stats
                     .add(Ticker::TrivialMoves, plan.num_input_files() as u64);
+                self.stats.add(Ticker::TrivialMoveBytes, plan.input_bytes());
                 self.notify(&Event::Moved {
                     family: name,
                     plan: plan.to_string(),

@@ -126,6 +126,7 @@ impl OutputSink for TableOutputs<'_> {
         let path = filename::table(&self.family.dir, number);
         let create = CreateOptions {
             bytes_per_sync: self.db.options.bytes_per_sync,
+            direct: self.db.options.use_direct_io_for_flush_and_compaction,
             ..CreateOptions::default()
         };
         let file = self.db.options.fs.create(&path, &create)?;

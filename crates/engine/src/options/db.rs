@@ -54,6 +54,8 @@ option_table! {
         delayed_write_rate: u64 = 16 << 20, range(1, u64::MAX);
         /// Reads table files past the kernel's cache (`O_DIRECT`). Default: false.
         use_direct_reads: bool = false;
+        /// Flushes and compactions write table files past the kernel's cache (`O_DIRECT`). Default: false.
+        use_direct_io_for_flush_and_compaction: bool = false, domain["true", "false"];
         /// Reads table files through a memory map. Default: false.
         allow_mmap_reads: bool = false, domain["true", "false"];
         /// Checks the checksum of blocks that compactions read. Default: true.

@@ -29,6 +29,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
 use crate::options::WriteOptions;
+use crate::stats::Ticker;
 
 /// What the write queue's lock guards.
 pub(crate) struct Writer {
@@ -135,16 +136,19 @@ impl DbInner {
         };
         batch::set_sequence(rep, first);
         *delayed_bytes += rep.len() as u64;
+        self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
         if options.disable_wal {
             *unlogged = true;
         } else {
             let wal = wal
                 .as_mut()
                 .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
+            let before = wal.len();
             if let Err(error) = wal.add_record(rep) {
                 self.latch("append to the WAL", error.clone());
                 return Err(error);
             }
+            self.stats.add_locked(Ticker::WalBytes, wal.len() - before);
             self.wal_tail.records.fetch_add(1, Ordering::Release);
             if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len() > self.max_total_wal_size {
                 self.attention.store(true, Ordering::Relaxed);

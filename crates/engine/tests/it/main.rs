@@ -1,5 +1,7 @@
 //! The engine, from the outside.
 
+mod counted;
 mod damaged;
+mod direct_io;
 mod fixtures;
 mod recovery;

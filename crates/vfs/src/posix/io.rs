@@ -8,6 +8,7 @@ use std::path::Path;
 use base::{Error, ErrorKind};
 
 use super::sys;
+use crate::io_stats;
 
 /// The error met while doing `action` to `path`. A file larger than the process may write is a kind of full disk.
 #[cold]
@@ -32,6 +33,7 @@ pub(super) fn read_full(file: &File, buf: &mut [u8], offset: u64) -> io::Result<
             Err(error) => return Err(error),
         }
     }
+    io_stats::count_read(done);
     Ok(done)
 }
 

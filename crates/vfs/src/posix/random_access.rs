@@ -8,7 +8,7 @@ use base::Result;
 
 use super::io::{error, read_full};
 use super::sys::{self, AlignedBuffer, Mapping};
-use crate::{Access, RandomAccessFile};
+use crate::{Access, RandomAccessFile, io_stats};
 
 /// Reads through the page cache.
 #[derive(Debug)]
@@ -162,6 +162,7 @@ impl DirectFile {
                 Err(error) => return Err(error),
             }
         }
+        io_stats::count_read(done);
         Ok(done)
     }
 

@@ -1,6 +1,7 @@
 //! Checksums and compression by themselves.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use base::Result;
 use codec::checksum::{self, ChecksumType};
@@ -27,6 +28,20 @@ fn sum(params: &Params<'_>, thread: &mut Thread<'_>, op: Op, sum: impl Fn(&[u8])
         thread.add_bytes(size);
     }
     thread.message = format!("({size} per op)");
+    Ok(())
+}
+
+/// Loads of an atomic pointer, a thousand an operation.
+pub fn acquire_load(_: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let value = 0u64;
+    let pointer = AtomicPtr::new(std::ptr::from_ref(&value).cast_mut());
+    thread.message = "(each op is 1000 loads)".to_owned();
+    for _ in 0..100_000 {
+        for _ in 0..1_000 {
+            black_box(pointer.load(Ordering::Acquire));
+        }
+        thread.finished(1, Op::Other);
+    }
     Ok(())
 }
 

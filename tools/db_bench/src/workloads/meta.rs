@@ -1,7 +1,7 @@
 //! What is done to the database as a whole, and what it says of itself.
 
 use base::Result;
-use esker::{BottommostLevelCompaction, CompactRangeOptions, FlushOptions};
+use esker::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, ErrorKind, FlushOptions};
 
 use crate::bench::{Bench, Params};
 use crate::runner::Thread;
@@ -15,6 +15,73 @@ pub fn compact(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
         .families
         .iter()
         .try_for_each(|family| params.db.compact_range(family, &options, None, None))
+}
+
+pub fn compact_all(bench: &mut Bench) -> Result<()> {
+    let handles = bench.handles();
+    let compact = |family| {
+        handles
+            .db
+            .compact_range(family, &CompactRangeOptions::default(), None, None)
+    };
+    handles.families.iter().try_for_each(compact)
+}
+
+pub fn compact_l0(bench: &mut Bench) -> Result<()> {
+    compact_level(bench, 0)
+}
+
+pub fn compact_l1(bench: &mut Bench) -> Result<()> {
+    compact_level(bench, 1)
+}
+
+/// Compacts the files of a level of the default family into the next one that holds any. 1 stands for the first level below
+/// L0 that holds any: with dynamic level sizes it may be another.
+fn compact_level(bench: &mut Bench, from: usize) -> Result<()> {
+    while !try_compact_level(bench, from)? {
+        wait_for_compaction(bench)?;
+    }
+    Ok(())
+}
+
+/// False if a compaction in the background has got hold of the files.
+fn try_compact_level(bench: &Bench, from: usize) -> Result<bool> {
+    let handles = bench.handles();
+    let family = &handles.families[0];
+    let mut files = handles.db.live_files();
+    files.retain(|file| file.column_family == family.name());
+    let levels = || files.iter().map(|file| file.level);
+    let first = match from {
+        0 => Some(0),
+        _ => levels().filter(|level| *level > 0).min(),
+    };
+    let of_level = files.iter().filter(|file| Some(file.level) == first);
+    let numbers: Vec<u64> = of_level.map(|file| file.number).collect();
+    let Some(level) = first.filter(|_| !numbers.is_empty()) else {
+        println!("compact{from} found 0 files to compact");
+        return Ok(true);
+    };
+    let Some(next) = levels().filter(|next| *next > level).min() else {
+        println!("compact{from} found no data beyond L{level}");
+        return Ok(true);
+    };
+    println!(
+        "compact{from} found {} files to compact from L{level} to L{next}",
+        numbers.len()
+    );
+    let options = CompactFilesOptions {
+        output_file_size_limit: Some(family.options().target_file_size_base),
+        ..CompactFilesOptions::default()
+    };
+    match handles.db.compact_files(family, &options, &numbers, next) {
+        Ok(_) => Ok(true),
+        // Aborted because a file is in another compaction, or one did away with a file since.
+        Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument) => {
+            eprintln!("compact{from} CompactFiles failed: {error}");
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 pub fn flush(bench: &mut Bench) -> Result<()> {

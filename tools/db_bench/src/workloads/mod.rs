@@ -2,11 +2,17 @@
 
 mod codec;
 pub mod meta;
+mod missing;
+mod mixed;
+pub mod mixgraph;
 mod read;
 mod scan;
+pub mod streams;
+pub mod timeseries;
 pub mod write;
 
 use base::Result;
+pub use read::random_number;
 
 use crate::bench::{Bench, Params};
 use crate::runner::Thread;
@@ -25,14 +31,14 @@ pub enum Run {
 }
 
 /// How many threads.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub enum Threads {
     /// `--threads`.
     AsAsked,
     /// One, whatever was asked for.
     One,
-    /// `--threads`, and before them one that writes until they are done.
-    WithWriter,
+    /// `--threads`, and before them one that does something else.
+    Beside(ThreadBody),
 }
 
 /// A workload.
@@ -47,10 +53,16 @@ pub struct Workload {
     pub threads: Threads,
     /// What it changes of the parameters.
     pub adjust: fn(&mut Params<'_>),
+    /// What it makes ready before its threads start, and refuses.
+    pub prepare: fn(&mut Params<'_>) -> Result<()>,
     /// Operations of a thread, for the progress bar.
     pub expected: fn(&Params<'_>) -> i64,
     /// What it does.
     pub run: Run,
+    /// What follows it.
+    pub after: Option<fn(&mut Bench) -> Result<()>>,
+    /// True if it writes keys in their order, or in streams.
+    pub sequential: bool,
 }
 
 impl Workload {
@@ -61,8 +73,11 @@ impl Workload {
             fresh: false,
             threads: Threads::AsAsked,
             adjust: |_| {},
+            prepare: |_| Ok(()),
             expected: |_| 0,
             run,
+            after: None,
+            sequential: false,
         }
     }
 
@@ -76,6 +91,13 @@ impl Workload {
     const fn reading(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
         Workload {
             expected: |params| params.reads,
+            ..Workload::new(name, help, Run::Threads(body))
+        }
+    }
+
+    const fn reading_and_writing(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
+        Workload {
+            expected: |params| params.readwrites(),
             ..Workload::new(name, help, Run::Threads(body))
         }
     }
@@ -104,10 +126,38 @@ impl Workload {
         self
     }
 
+    const fn in_order(mut self) -> Workload {
+        self.sequential = true;
+        self
+    }
+
+    const fn then(mut self, after: fn(&mut Bench) -> Result<()>) -> Workload {
+        self.after = Some(after);
+        self
+    }
+
+    const fn prepared(mut self, prepare: fn(&mut Params<'_>) -> Result<()>) -> Workload {
+        self.prepare = prepare;
+        self
+    }
+
     const fn adjusted(mut self, adjust: fn(&mut Params<'_>)) -> Workload {
         self.adjust = adjust;
         self
     }
+}
+
+/// Steps after a seek, as RocksDB's benchmark.sh has them for its range scans.
+fn forward_range(params: &mut Params<'_>) {
+    if params.seek_nexts <= 0 {
+        params.seek_nexts = 10;
+    }
+    params.reverse = false;
+}
+
+fn backward_range(params: &mut Params<'_>) {
+    forward_range(params);
+    params.reverse = true;
 }
 
 /// Every workload, in the order of the help.
@@ -117,9 +167,11 @@ pub const WORKLOADS: &[Workload] = &[
         "writes `writes` values in the order of their keys",
         write::sequential,
     )
-    .fresh(),
+    .fresh()
+    .in_order(),
     Workload::writing("fillbatch", "fillseq in batches of 1,000", write::sequential)
         .fresh()
+        .in_order()
         .adjusted(|params| params.batch = 1_000),
     Workload::writing("fillrandom", "writes to random keys of `num`", write::random).fresh(),
     Workload::writing(
@@ -157,20 +209,42 @@ pub const WORKLOADS: &[Workload] = &[
         write::random,
     ),
     Workload::writing(
+        "overwritesome",
+        "overwrite under another name, so that both stand in one output",
+        write::random,
+    ),
+    Workload::writing(
+        "overwriteandwait",
+        "overwrite, then waitforcompaction",
+        write::random,
+    )
+    .then(meta::wait_for_compaction),
+    Workload::reading_and_writing(
         "updaterandom",
         "reads a random key and writes it again",
         write::update,
     ),
-    Workload::writing(
+    Workload::reading_and_writing(
         "appendrandom",
         "reads a random key and writes it again with more behind it",
         write::append,
     ),
-    Workload::writing(
+    Workload::reading_and_writing(
+        "xorupdaterandom",
+        "reads a random key and writes it again with a new value XORed into it",
+        write::xor_update,
+    ),
+    Workload::reading_and_writing(
         "mergerandom",
         "merges into random keys; needs --merge_operator",
         write::merge,
     ),
+    Workload::writing(
+        "randomreplacekeys",
+        "deletes random keys of `numdistinct` and writes their successors",
+        mixed::replace_keys,
+    )
+    .fresh(),
     Workload::deleting(
         "deleteseq",
         "deletes keys in their order",
@@ -196,17 +270,55 @@ pub const WORKLOADS: &[Workload] = &[
         "readrandom beside a thread that overwrites",
         read::random,
     )
-    .on(Threads::WithWriter),
+    .on(Threads::Beside(write::background)),
     Workload::reading(
         "multireadwhilewriting",
         "multireadrandom beside a thread that overwrites",
         read::multi_random,
     )
-    .on(Threads::WithWriter),
-    Workload::reading(
+    .on(Threads::Beside(write::background)),
+    Workload::reading_and_writing(
         "readrandomwriterandom",
         "reads, and a write now and then (`readwritepercent`)",
         read::and_write,
+    ),
+    Workload::reading(
+        "readrandomfast",
+        "readrandom with less around each read, keys never written included",
+        read::fast,
+    ),
+    Workload::reading(
+        "readwhilemerging",
+        "readrandom beside a thread that merges",
+        read::random,
+    )
+    .on(Threads::Beside(write::background_merges)),
+    Workload::reading(
+        "readwhilescanning",
+        "readrandom beside a thread that scans",
+        read::random,
+    )
+    .on(Threads::Beside(scan::background)),
+    Workload::reading_and_writing(
+        "readrandommergerandom",
+        "merges, and a read now and then (`mergereadpercent`)",
+        mixed::read_or_merge,
+    ),
+    Workload::reading_and_writing(
+        "randomwithverify",
+        "reads, writes and deletions (`readwritepercent`, `deletepercent`) of `numdistinct` keys, verified",
+        mixed::with_verify,
+    ),
+    Workload::writing(
+        "timeseries",
+        "one thread writes entries of ids at later and later times, the others read all of an id",
+        timeseries::run,
+    )
+    .fresh(),
+    Workload::reading(
+        "approximatesizerandom",
+        "asks for the sizes of `batch_size` random ranges at a time",
+        read::approximate_sizes,
     ),
     Workload::reading("readseq", "reads entries in their order", scan::forward),
     Workload::reading("readtocache", "readseq of all keys on one thread", scan::forward)
@@ -224,28 +336,66 @@ pub const WORKLOADS: &[Workload] = &[
         "seekrandom with 10 steps, unless `seek_nexts` says otherwise",
         scan::seek_random,
     )
-    .adjusted(|params| {
-        params.seek_nexts = if params.seek_nexts > 0 {
-            params.seek_nexts
-        } else {
-            10
-        };
-        params.reverse = false;
-    }),
-    Workload::reading("revrange", "fwdrange backwards", scan::seek_random).adjusted(|params| {
-        params.seek_nexts = if params.seek_nexts > 0 {
-            params.seek_nexts
-        } else {
-            10
-        };
-        params.reverse = true;
-    }),
+    .adjusted(forward_range),
+    Workload::reading("revrange", "fwdrange backwards", scan::seek_random).adjusted(backward_range),
+    Workload::reading(
+        "fwdrangewhilewriting",
+        "fwdrange beside a thread that overwrites",
+        scan::seek_random,
+    )
+    .adjusted(forward_range)
+    .on(Threads::Beside(write::background)),
+    Workload::reading(
+        "revrangewhilewriting",
+        "revrange beside a thread that overwrites",
+        scan::seek_random,
+    )
+    .adjusted(backward_range)
+    .on(Threads::Beside(write::background)),
+    Workload::reading(
+        "fwdrangewhilemerging",
+        "fwdrange beside a thread that merges",
+        scan::seek_random,
+    )
+    .adjusted(forward_range)
+    .on(Threads::Beside(write::background_merges)),
+    Workload::reading(
+        "revrangewhilemerging",
+        "revrange beside a thread that merges",
+        scan::seek_random,
+    )
+    .adjusted(backward_range)
+    .on(Threads::Beside(write::background_merges)),
+    Workload::reading(
+        "seekrandomwhilemerging",
+        "seekrandom beside a thread that merges",
+        scan::seek_random,
+    )
+    .on(Threads::Beside(write::background_merges)),
+    Workload::reading(
+        "newiteratorwhilewriting",
+        "newiterator beside a thread that overwrites",
+        scan::new_iterator,
+    )
+    .on(Threads::Beside(write::background)),
+    Workload::writing(
+        "fillseekseq",
+        "fillseq, then seeks to every key in their order; only the seeks are timed",
+        scan::fill_and_seek,
+    )
+    .adjusted(|params| params.writes = params.num),
     Workload::reading(
         "seekrandomwhilewriting",
         "seekrandom beside a thread that overwrites",
         scan::seek_random,
     )
-    .on(Threads::WithWriter),
+    .on(Threads::Beside(write::background)),
+    Workload::reading(
+        "mixgraph",
+        "gets, puts and seeks as a social graph has them (`mixgraph_preset`)",
+        mixgraph::run,
+    )
+    .prepared(mixgraph::prepare),
     Workload::new(
         "crc32c",
         "CRC-32C of `block_size` bytes, 5,000 MB of them",
@@ -254,6 +404,11 @@ pub const WORKLOADS: &[Workload] = &[
     Workload::new("xxhash", "xxHash of the same", Run::Threads(codec::xxhash)),
     Workload::new("xxhash64", "xxHash64 of the same", Run::Threads(codec::xxhash64)),
     Workload::new("xxh3", "XXH3 of the same", Run::Threads(codec::xxh3)),
+    Workload::new(
+        "acquireload",
+        "loads an atomic pointer",
+        Run::Threads(codec::acquire_load),
+    ),
     Workload::new(
         "compress",
         "compresses `block_size` bytes, 3 GB of them",
@@ -270,6 +425,21 @@ pub const WORKLOADS: &[Workload] = &[
         Run::Threads(meta::compact),
     )
     .on(Threads::One),
+    Workload::alone(
+        "compactall",
+        "compacts all column families, the bottom level only where it must be",
+        meta::compact_all,
+    ),
+    Workload::alone(
+        "compact0",
+        "compacts L0 into the next level that holds files",
+        meta::compact_l0,
+    ),
+    Workload::alone(
+        "compact1",
+        "compacts the first level below L0 that holds files into the next",
+        meta::compact_l1,
+    ),
     Workload::alone("flush", "writes the memtables to tables", meta::flush),
     Workload::alone(
         "waitforcompaction",
@@ -316,6 +486,11 @@ pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
             name
         }
     };
+    if let Some(feature) = missing::feature(name) {
+        return Err(format!(
+            "benchmark '{name}' needs {feature}, which Esker does not have yet"
+        ));
+    }
     let found = WORKLOADS.iter().find(|workload| workload.name == name);
     found.map(|workload| (workload, repeat)).ok_or_else(|| {
         match suggest::nearest(name, WORKLOADS.iter().map(|workload| workload.name)) {
@@ -323,6 +498,12 @@ pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
             None => format!("unknown benchmark '{name}'; --help lists them"),
         }
     })
+}
+
+/// True if the workload of that name is one of `list`, as `--benchmarks` has it.
+pub fn in_list(list: &str, name: &str) -> bool {
+    let mut workloads = list.split(',').filter_map(|item| parse(item).ok());
+    workloads.any(|(workload, _)| workload.name == name)
 }
 
 /// The help about workloads.
@@ -365,9 +546,11 @@ mod tests {
 
     #[test]
     fn names_are_told_apart() {
-        let mut names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        let here = WORKLOADS.iter().map(|workload| workload.name);
+        let mut names: Vec<&str> = here.chain(missing::names()).collect();
+        let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), WORKLOADS.len());
+        assert_eq!(names.len(), count);
     }
 }

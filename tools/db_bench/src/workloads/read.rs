@@ -8,9 +8,6 @@ use crate::flags::Flags;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// Reads from one request to the read limiter to the next.
-const LIMITED_READS: u64 = 256;
-
 /// A key's number, alike or with low ones preferred (`--read_random_exp_range`).
 #[inline]
 pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
@@ -24,13 +21,6 @@ pub fn random_number(flags: &Flags, rng: &mut Rng) -> u64 {
     rank.wrapping_mul(0x5bd1_e995) % num
 }
 
-fn limit(thread: &mut Thread<'_>, reads: u64) {
-    if let Some(limiter) = &thread.shared.read_limiter {
-        limiter.request(reads);
-        thread.restart_op();
-    }
-}
-
 pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut key = params.keys.allocate();
     let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
@@ -38,14 +28,12 @@ pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     while !pace.done(1) {
         let number = random_number(params.flags, &mut thread.rng);
         params.keys.write(number, &mut key);
+        thread.wait_to_read(1);
         if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
             found += 1;
             bytes += key.len() + value.len();
         }
         read += 1;
-        if read % LIMITED_READS == 0 {
-            limit(thread, LIMITED_READS);
-        }
         thread.finished(1, Op::Read);
     }
     finish(thread, found, read, bytes)
@@ -70,12 +58,12 @@ pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
             families[at] = number % params.families.len() as u64;
             params.keys.write(number, key);
         }
+        thread.wait_to_read(batch);
         for value in multi_get(params, &keys, &families)? {
             found += 1;
             bytes += params.keys.key_size + value;
         }
         read += batch;
-        limit(thread, batch);
         thread.finished(batch, Op::Read);
     }
     finish(thread, found, read, bytes)
@@ -104,11 +92,12 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut reads, mut writes, mut found, mut bytes) = (0u64, 0u64, 0u64, 0);
-    let mut pace = thread.pace(flags.duration, params.reads);
+    let total = params.readwrites();
+    let mut pace = thread.pace(flags.duration, total);
     while !pace.done(1) {
         let number = thread.rng.u64(..flags.num as u64);
         params.keys.write(number, &mut key);
-        if thread.rng.i32(..100) < flags.readwritepercent {
+        if thread.rng.i32(0..100) < flags.readwritepercent {
             reads += 1;
             if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
                 found += 1;
@@ -126,10 +115,57 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         }
     }
     thread.add_bytes(bytes as u64);
-    thread.message = format!(
-        "( reads:{reads} writes:{writes} total:{} found:{found})",
-        flags.num
-    );
+    thread.message = format!("( reads:{reads} writes:{writes} total:{total} found:{found})");
+    Ok(())
+}
+
+/// Reads random keys, a hundred between two looks at the clock and at the limits.
+pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    const AT_ONCE: u64 = 100;
+    // As RocksDB does, keys come from the next power of two, so that some of them were never written.
+    let num = params.flags.num as u64;
+    let range = num.next_power_of_two();
+    let mut key = params.keys.allocate();
+    let (mut read, mut found, mut absent) = (0u64, 0u64, 0u64);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(AT_ONCE as i64) {
+        thread.wait_to_read(AT_ONCE);
+        for _ in 0..AT_ONCE {
+            let number = thread.rng.u64(..range);
+            params.keys.write(number, &mut key);
+            let value = params.db.get_pinned(&params.read, params.family(number), &key)?;
+            found += u64::from(value.is_some());
+            absent += u64::from(number >= num);
+        }
+        read += AT_ONCE;
+        thread.finished(AT_ONCE, Op::Read);
+    }
+    thread.message = format!("({found} of {read} found, issued {absent} non-exist keys)\n");
+    Ok(())
+}
+
+/// Asks for the sizes of `--batch_size` random ranges at a time.
+pub fn approximate_sizes(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let mut keys = vec![(params.keys.allocate(), params.keys.allocate()); params.batch as usize];
+    let (mut sum, mut sizes) = (0, 0u64);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        for (left, right) in &mut keys {
+            let one = random_number(params.flags, &mut thread.rng);
+            let other = random_number(params.flags, &mut thread.rng);
+            params.keys.write(one.min(other), left);
+            params.keys.write(one.max(other), right);
+        }
+        let ranges: Vec<(&[u8], &[u8])> = keys.iter().map(|(left, right)| (&left[..], &right[..])).collect();
+        sum += params
+            .db
+            .approximate_sizes(&params.families[0], &ranges)?
+            .iter()
+            .sum::<u64>();
+        sizes += ranges.len() as u64;
+        thread.finished(ranges.len() as u64, Op::Other);
+    }
+    thread.message = format!("(Avg approx size={})", sum as f64 / sizes.max(1) as f64);
     Ok(())
 }
 

@@ -9,9 +9,6 @@ use crate::bench::Params;
 use crate::report::Op;
 use crate::runner::Thread;
 
-/// Entries from one request to the read limiter to the next.
-const LIMITED_ENTRIES: i64 = 1_024;
-
 pub fn forward(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     scan(params, thread, false)
 }
@@ -42,16 +39,66 @@ fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<(
             bytes += entries.key().len() + entries.value().len();
             thread.finished(1, Op::Read);
             read += 1;
-            if read % LIMITED_ENTRIES == 0
-                && let Some(limiter) = &thread.shared.read_limiter
-            {
-                limiter.request(LIMITED_ENTRIES as u64);
-            }
+            thread.wait_to_read(1);
             if reverse { entries.prev() } else { entries.next() }
         }
         entries.status()?;
     }
     thread.add_bytes(bytes as u64);
+    Ok(())
+}
+
+/// Scans the default family from its first key to its last, over and over, as many steps as there are reads to do; its
+/// operations count among those of the readers, as in RocksDB.
+pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        if entries.valid() {
+            entries.next();
+        } else {
+            entries.status()?;
+            entries.seek_to_first();
+        }
+        thread.finished(1, Op::Seek);
+    }
+    entries.status()
+}
+
+/// fillseq, then seeks to every key in their order, `--seek_nexts` of them reached by steps; only the seeks are timed.
+pub fn fill_and_seek(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let num = params.flags.num as u64;
+    super::write::sequential(params, thread)?;
+    thread.restart();
+    let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
+    let mut key = params.keys.allocate();
+    let expect = |found: bool, number: u64| match found {
+        true => Ok(()),
+        false => Err(base::Error::corruption(format!(
+            "key {number} was written and is not found"
+        ))),
+    };
+    let mut number = 0;
+    while number < num {
+        params.keys.write(number, &mut key);
+        entries.seek(&key);
+        entries.status()?;
+        expect(entries.valid() && entries.key() == key, number)?;
+        thread.finished(1, Op::Seek);
+        let mut steps = 0;
+        while steps < params.seek_nexts && number + 1 < num {
+            entries.next();
+            entries.status()?;
+            (steps, number) = (steps + 1, number + 1);
+            params.keys.write(number, &mut key);
+            expect(entries.valid() && entries.key() == key, number)?;
+            thread.finished(1, Op::Seek);
+        }
+        entries.seek(&key);
+        expect(entries.valid() && entries.key() == key, number)?;
+        thread.finished(1, Op::Seek);
+        number += 1;
+    }
     Ok(())
 }
 
@@ -88,6 +135,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 options.iterate_upper_bound = Some(bound.clone());
             }
         }
+        thread.wait_to_read(1);
         let mut entries = params.db.iter_cf(&options, params.family(number));
         entries.seek(&key);
         read += 1;
@@ -106,13 +154,19 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             }
             steps += 1;
         }
-        entries.status()?;
-        if read % 256 == 0
-            && let Some(limiter) = &thread.shared.read_limiter
-        {
-            limiter.request(256);
-            thread.restart_op();
+        let mut deleted = 0;
+        while deleted < flags.seek_nexts_to_delete && entries.valid() {
+            params
+                .db
+                .delete_opt(&params.write, params.family(number), entries.key())?;
+            if params.reverse {
+                entries.prev()
+            } else {
+                entries.next()
+            }
+            deleted += 1;
         }
+        entries.status()?;
         thread.finished(1, Op::Seek);
     }
     thread.add_bytes(bytes as u64);

@@ -5,15 +5,18 @@ use std::sync::atomic::Ordering;
 
 use base::env::Rng;
 use base::{Error, Result};
-use esker::WriteBatch;
+use esker::{FlushOptions, WriteBatch};
 
 use crate::bench::Params;
 use crate::report::Op;
 use crate::runner::Thread;
+use crate::workloads::streams::Streams;
 
 /// Which number comes next.
 enum Numbers {
     Sequential(u64),
+    /// Sequential ones of several streams.
+    Streams(Streams),
     Random(u64),
     /// Every number once, in random order; the position of the next.
     Unique(Vec<u64>, usize),
@@ -34,6 +37,7 @@ impl Numbers {
                 *next += 1;
                 Some(*next - 1)
             }
+            Numbers::Streams(streams) => Some(streams.next_number()),
             Numbers::Random(num) => Some(rng.u64(..*num)),
             Numbers::Unique(numbers, next) => {
                 *next += 1;
@@ -114,7 +118,14 @@ impl RangeDeletions {
 }
 
 pub fn sequential(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
-    fill(params, thread, Numbers::Sequential(0), 0)
+    let numbers = match Streams::from_flags(params.flags)? {
+        None => Numbers::Sequential(0),
+        Some(streams) => {
+            thread.message = format!("({})", streams.text());
+            Numbers::Streams(streams)
+        }
+    };
+    fill(params, thread, numbers, 0)
 }
 
 pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
@@ -131,7 +142,7 @@ pub fn unique_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()>
     fill(
         params,
         thread,
-        Numbers::unique((params.num + spare) as u64, params.shuffle_seed),
+        Numbers::unique((params.num + spare) as u64, params.workload_seed),
         0,
     )
 }
@@ -167,6 +178,12 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
     let mut pace = thread.pace(seconds, operations);
     let mut bytes = 0;
     'batches: while !pace.done(params.batch) {
+        if let Numbers::Streams(streams) = &numbers
+            && streams.switches()
+        {
+            // A stream of its own run of db_bench would find the rows before it flushed.
+            params.db.flush_cf(&FlushOptions::default(), params.families)?;
+        }
         let mut batch = WriteBatch::new();
         let mut batch_bytes = 0;
         for _ in 0..params.batch {
@@ -179,6 +196,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
             let value = values.next_value();
             batch_bytes += (key.len() + value.len()) as u64;
             if single {
+                thread.wait_to_write(batch_bytes);
                 params
                     .db
                     .put_opt(&params.write, params.family(number), &key, value)?;
@@ -192,11 +210,8 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
             }
         }
         bytes += batch_bytes;
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(batch_bytes);
-            thread.restart_op();
-        }
         if !single {
+            thread.wait_to_write(batch_bytes);
             params.db.write(&params.write, batch)?;
         }
         thread.finished(params.batch as u64, Op::Write);
@@ -249,6 +264,19 @@ pub fn update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     read_and_write(params, thread, |_, value| value.to_vec())
 }
 
+/// Reads random keys and writes the old value with as long a new one XORed into it.
+pub fn xor_update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    read_and_write(params, thread, |old, value| match old {
+        Some(mut old) => {
+            for (old, new) in old.iter_mut().zip(value.iter().cycle()) {
+                *old ^= new;
+            }
+            old
+        }
+        None => value.to_vec(),
+    })
+}
+
 pub fn append(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     read_and_write(params, thread, |old, value| match old {
         Some(mut old) => {
@@ -269,7 +297,7 @@ fn read_and_write(
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut found, mut bytes, mut operations) = (0u64, 0, 0u64);
-    let mut pace = thread.pace(params.flags.duration, params.writes);
+    let mut pace = thread.pace(params.flags.duration, params.readwrites());
     while !pace.done(1) {
         let number = thread.rng.u64(..params.flags.num as u64);
         params.keys.write(number, &mut key);
@@ -288,16 +316,24 @@ fn read_and_write(
     Ok(())
 }
 
-pub fn merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+/// Refuses `workload` where no merge operator was named.
+pub fn need_merge_operator(params: &Params<'_>, workload: &str) -> Result<()> {
     if params.flags.merge_operator.is_empty() {
-        return Err(Error::invalid_argument("mergerandom needs --merge_operator"));
+        return Err(Error::invalid_argument(format!(
+            "{workload} needs --merge_operator"
+        )));
     }
+    Ok(())
+}
+
+pub fn merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    need_merge_operator(params, "mergerandom")?;
     let mut values = params.values.clone();
     let mut key = params.keys.allocate();
     let (mut bytes, mut operations) = (0, 0u64);
-    let mut pace = thread.pace(params.flags.duration, params.writes);
+    let mut pace = thread.pace(params.flags.duration, params.readwrites());
     while !pace.done(1) {
-        let number = thread.rng.u64(..params.flags.num as u64);
+        let number = thread.rng.u64(..params.merge_keys() as u64);
         params.keys.write(number, &mut key);
         let value = values.next_value();
         params
@@ -314,6 +350,16 @@ pub fn merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
 
 /// Overwrites random keys until the other threads are done; its operations are not counted among theirs.
 pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    in_background(params, thread, false)
+}
+
+/// Merges into random keys until the other threads are done.
+pub fn background_merges(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    need_merge_operator(params, "merging beside readers")?;
+    in_background(params, thread, true)
+}
+
+fn in_background(params: &Params<'_>, thread: &mut Thread<'_>, merges: bool) -> Result<()> {
     thread.excluded = true;
     let flags = params.flags;
     let num = if flags.bgwriter_num > 0 {
@@ -338,15 +384,18 @@ pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let number = thread.rng.u64(..num);
         params.keys.write(number, &mut key);
         let value = values.next_value();
-        params
-            .db
-            .put_opt(&params.write, params.family(number), &key, value)?;
-        written += 1;
-        let bytes = (key.len() + value.len()) as u64;
-        thread.finished(1, Op::Write);
-        if let Some(limiter) = &thread.shared.write_limiter {
-            limiter.request(bytes);
+        thread.wait_to_write((key.len() + value.len()) as u64);
+        if merges {
+            params
+                .db
+                .merge(&params.write, params.family(number), &key, value)?;
+        } else {
+            params
+                .db
+                .put_opt(&params.write, params.family(number), &key, value)?;
         }
+        written += 1;
+        thread.finished(1, Op::Write);
         if ranges.is_due(params) {
             let mut batch = WriteBatch::new();
             ranges.add(params, thread.rng.u64(..flags.num as u64), &mut batch);

@@ -1,5 +1,8 @@
 //! The program as its users run it.
 
+mod like_rocksdb;
+mod published;
+
 use std::process::{Command, Output};
 
 fn run(args: &str) -> Output {
@@ -50,15 +53,7 @@ fn every_workload_does_what_it_is_asked() {
          seekrandomwhilewriting,deleterandom,deleteseq,compact,flush,waitforcompaction,levelstats,stats,memstats,sstables,\
          fillbatch,fillrandom,filluniquerandom,fillsync,fill100K",
     );
-    for name in [
-        "fillseq",
-        "overwrite",
-        "updaterandom",
-        "appendrandom",
-        "mergerandom",
-        "deleterandom",
-        "deleteseq",
-    ] {
+    for name in ["fillseq", "overwrite", "deleterandom", "deleteseq"] {
         assert_eq!(operations(&out, name), 4_000, "{name}");
     }
     for name in [
@@ -69,6 +64,10 @@ fn every_workload_does_what_it_is_asked() {
         "seekrandom",
         "readseq",
         "readreverse",
+        // As many as reads or writes were asked for, whichever is more.
+        "updaterandom",
+        "appendrandom",
+        "mergerandom",
     ] {
         assert_eq!(operations(&out, name), 1_000, "{name}");
     }
@@ -87,6 +86,123 @@ fn every_workload_does_what_it_is_asked() {
         "readmissing finds nothing\n{out}"
     );
     assert!(out.contains("Level Files Size(MB)\n"));
+}
+
+#[test]
+fn workloads_that_read_and_write_at_once() {
+    let out = stdout(
+        "--num=2000 --threads=2 --reads=500 --writes=1000 --merge_operator=put --seed=11 --write_buffer_size=64k \
+         --benchmarks=fillrandom,overwritesome,overwriteandwait,xorupdaterandom,readrandomfast,readwhilemerging,\
+         readwhilescanning,readrandommergerandom,readrandomwriterandom,randomwithverify,approximatesizerandom,\
+         fwdrangewhilewriting,revrangewhilewriting,fwdrangewhilemerging,revrangewhilemerging,seekrandomwhilemerging,\
+         newiteratorwhilewriting,compactall,overwrite,flush,compact0,compact1,acquireload,randomreplacekeys,fillseekseq",
+    );
+    for name in [
+        "readwhilemerging",
+        "fwdrangewhilewriting",
+        "revrangewhilemerging",
+        "seekrandomwhilemerging",
+        "newiteratorwhilewriting",
+        "readrandomfast",
+        "approximatesizerandom",
+    ] {
+        assert_eq!(operations(&out, name), 1_000, "{name}");
+    }
+    for name in [
+        "overwritesome",
+        "overwriteandwait",
+        "xorupdaterandom",
+        "randomwithverify",
+    ] {
+        assert_eq!(operations(&out, name), 2_000, "{name}");
+    }
+    assert_eq!(
+        operations(&out, "readwhilescanning"),
+        1_500,
+        "the scan counts among the reads"
+    );
+    assert_eq!(operations(&out, "fillseekseq"), 2 * 2 * 2_000, "two seeks a key");
+    let text_of = |name: &str| {
+        let line = out.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("no line of {name}")).to_owned()
+    };
+    let number = |line: &str, word: &str| -> u64 {
+        let rest = line
+            .split(word)
+            .nth(1)
+            .unwrap_or_else(|| panic!("{word} in {line}"));
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().expect("a number")
+    };
+    let verify = text_of("randomwithverify");
+    assert_eq!(number(&verify, "get:"), 900, "{verify}");
+    assert_eq!(number(&verify, "put:"), 80, "{verify}");
+    assert_eq!(number(&verify, "del:"), 20, "{verify}");
+    let merges = text_of("readrandommergerandom");
+    assert!(
+        (200..450).contains(&number(&merges, "reads:")),
+        "30% of 1000: {merges}"
+    );
+    let writes = text_of("readrandomwriterandom");
+    assert!(
+        (40..180).contains(&number(&writes, "writes:")),
+        "10% of 1000: {writes}"
+    );
+    let waits = out.split("overwriteandwait").nth(1).expect("its line");
+    assert!(waits.contains("finished with status (OK)"), "{out}");
+    assert!(out.contains("compact0 found "), "{out}");
+}
+
+#[test]
+fn entries_of_time_series_expire() {
+    let run = |style: &str| {
+        stdout(&format!(
+            "--benchmarks=timeseries,compact,readseq --num=20000 --writes=20000 --reads=20000 --threads=2 --key_id_range=50 \
+             --time_range=2000 --expire_style={style} --write_buffer_size=256k --seed=2"
+        ))
+    };
+    let kept = run("none");
+    assert!(kept.contains("timeseries write : "), "{kept}");
+    // Both threads read all there is.
+    assert_eq!(operations(&kept, "readseq"), 2 * 20_000);
+    let filtered = run("compaction_filter");
+    assert_eq!(operations(&filtered, "readseq"), 2 * 2_000, "{filtered}");
+    assert!(stderr("--benchmarks=timeseries --expire_style=never").contains("--expire_style=never"));
+    assert!(stderr("--benchmarks=timeseries --key_size=8 --num=10").contains("--key_size"));
+}
+
+#[test]
+fn streams_show_their_write_amplification() {
+    let run = |flags: &str| {
+        let out = stdout(&format!(
+            "--num=60000 --compression_type=none --write_buffer_size=256k --target_file_size_base=256k \
+             --max_bytes_for_level_base=1m --threads=2 --benchmarks=fillseq,readrandom {flags}"
+        ));
+        assert_eq!(operations(&out, "fillseq"), 60_000, "on one thread\n{out}");
+        assert!(out.contains("(60000 of 60000 found)"), "{out}");
+        let line = out
+            .lines()
+            .find(|line| line.starts_with("Write amplification: "))
+            .unwrap_or_else(|| panic!("no write amplification in\n{out}"));
+        line.split_whitespace()
+            .nth(2)
+            .and_then(|word| word.parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("{line}"))
+    };
+    for one in ["--streams=1", "--streams=1 --streams_descending"] {
+        assert_eq!(run(one), 1.0, "all is moved: {one}");
+    }
+    for apart in [
+        "--streams=2 --nostreams_concurrent",
+        "--streams=3 --nostreams_concurrent --streams_order=2,0,1",
+    ] {
+        assert_eq!(run(apart), 1.0, "all is moved: {apart}");
+    }
+    assert!(
+        run("--streams=8") > 1.5,
+        "streams that take turns meet in every file"
+    );
+    assert!(stderr("--benchmarks=fillseq --streams_descending").contains("--streams=N"));
 }
 
 #[test]
@@ -185,6 +301,10 @@ fn mistakes_are_explained() {
     );
     assert!(stderr("--benchmarks=fillseq --compression_type=rar").contains("Invalid argument: "));
     assert!(stderr("--benchmarks=mergerandom --num=10").contains("mergerandom needs --merge_operator"));
+    assert_eq!(
+        stderr("--benchmarks=fillseq,randomtransaction").trim(),
+        "benchmark 'randomtransaction' needs transactions, which Esker does not have yet"
+    );
     assert!(stderr("--benchmarks=fillseq --num=0").contains("--num must be at least 1"));
     let dir = tempfile::tempdir().expect("a directory");
     let missing = dir.path().join("missing");
@@ -193,6 +313,169 @@ fn mistakes_are_explained() {
         missing.display()
     ));
     assert!(error.contains("missing") && !missing.exists(), "{error}");
+}
+
+/// What `--json` wrote for these flags.
+fn document(args: &str) -> serde_json::Value {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("run.json");
+    stdout(&format!("{args} --json={}", path.display()));
+    let text = std::fs::read_to_string(&path).expect("a document");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn figures_are_written_as_json() {
+    let found = document(
+        "--num=20000 --seed=77 --write_buffer_size=256k --target_file_size_base=256k --compression_type=none \
+         --cache_size=100000 --batch_size=1 --value_size=100 \
+         --benchmarks=filluniquerandom,waitforcompaction,readrandom[X2-W1],readwhilewriting",
+    );
+    assert_eq!(
+        (found["format"].as_u64(), found["seed"].as_u64()),
+        (Some(1), Some(77))
+    );
+    assert_eq!(found["flags_given"][0], serde_json::json!(["num", "20000"]));
+    assert_eq!(
+        (&found["flags"]["num"], &found["flags"]["threads"]),
+        (&"20000".into(), &"1".into())
+    );
+    assert_eq!(found["options"]["write_buffer_size"], "262144");
+    assert!(found["machine"]["cores"].as_u64() > Some(0) && found["machine"]["file_system"] != "");
+    assert!(found["harness"]["nanos_per_operation"].as_f64() > Some(0.0));
+
+    let runs = found["benchmarks"].as_array().expect("a list");
+    let names: Vec<&str> = runs.iter().filter_map(|run| run["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "filluniquerandom",
+            "waitforcompaction",
+            "readrandom",
+            "readrandom",
+            "readrandom",
+            "readwhilewriting"
+        ]
+    );
+    let warm: Vec<bool> = runs.iter().map(|run| run["warm_up"] == true).collect();
+    assert_eq!(warm, [false, false, true, false, false, false]);
+
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let fill = &runs[0];
+    assert_eq!(fill["operations"], 20_000);
+    assert_eq!(fill["latency_micros"]["write"]["count"], 20_000);
+    let latency = &fill["latency_micros"]["write"];
+    let steps =
+        ["min", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max"].map(|name| number(&latency[name]));
+    assert!(steps.is_sorted() && steps[7] > 0.0, "{steps:?}");
+    // 16 bytes of key and 100 of value, and what a batch of one adds to them.
+    let writes = &fill["writes"];
+    assert_eq!(number(&writes["user_bytes"]), 20_000.0 * (116.0 + 15.0));
+    let all = ["wal_bytes", "flush_bytes", "compaction_bytes"].map(|name| number(&writes[name]));
+    assert!(all[0] > number(&writes["user_bytes"]) && all[1] > 1e6, "{writes}");
+    let amplification = all.iter().sum::<f64>() / number(&writes["user_bytes"]);
+    assert!((number(&writes["write_amplification"]) - amplification).abs() < 1e-9);
+    assert!(number(&fill["cpu"]["micros_per_operation"]) > 0.0 && number(&fill["memory"]["peak"]) > 0.0);
+    assert_eq!(fill["stalls"].as_array().map(Vec::len), Some(6));
+
+    let settle = &runs[1];
+    assert_eq!(
+        (&settle["operations"], &settle["writes"]["write_amplification"]),
+        (&0.into(), &serde_json::Value::Null)
+    );
+    let read = &runs[3];
+    assert!(
+        number(&read["reads"]["bytes_per_operation"]) > 500.0,
+        "the cache holds next to nothing: {read}"
+    );
+    assert!(number(&read["block_cache"]["misses"]) > 1_000.0, "{read}");
+    assert!(number(&read["block_cache"]["usage"]) <= number(&read["block_cache"]["capacity"]));
+    let bytes: f64 = read["levels"]
+        .as_array()
+        .expect("levels")
+        .iter()
+        .map(|level| number(&level["bytes"]))
+        .sum();
+    assert!(bytes > 1e6, "{read}");
+    let intervals = read["intervals"].as_array().expect("intervals");
+    assert_eq!(
+        intervals
+            .iter()
+            .map(|row| number(&row["operations"]))
+            .sum::<f64>(),
+        20_000.0
+    );
+    assert!(intervals.iter().all(|row| row["levels"] == read["levels"]));
+
+    let mixed = &runs[5];
+    assert_eq!(
+        (&mixed["threads"], &mixed["operations"]),
+        (&1.into(), &20_000.into())
+    );
+    assert!(number(&mixed["background"]["operations"]) > 0.0);
+    assert_eq!(
+        mixed["background"]["latency_micros"]["write"]["count"],
+        mixed["background"]["operations"]
+    );
+}
+
+#[test]
+fn a_report_is_drawn_from_what_was_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    for (file, threads) in [("one.json", 1), ("two.json", 2)] {
+        let json = at(file);
+        stdout(&format!(
+            "--num=2000 --threads={threads} --json={json} --benchmarks=fillseq,readrandom[X2],levelstats"
+        ));
+    }
+    let told = stdout(&format!(
+        "report {} {} --out={}",
+        at("one.json"),
+        at("two.json"),
+        at("page.html")
+    ));
+    assert!(told.contains("page.html"), "{told}");
+    let page = std::fs::read_to_string(at("page.html")).expect("a page");
+    for text in [
+        "<title>one · two - db_bench</title>",
+        "<h2>readrandom</h2>",
+        "≠ threads",
+        "<svg ",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    std::fs::write(at("cut.json"), "{\n \"format\": 1,").expect("a file");
+    let error = stderr(&format!("report {}", at("cut.json")));
+    assert!(error.contains("cut.json: line 2, column 13: EOF"), "{error}");
+}
+
+#[test]
+fn the_harness_tells_what_it_takes_itself() {
+    let output = run("--num=10 --benchmarks=fillseq");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("Harness:    "), "{err}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("Harness"));
+    let error = stderr("--num=10 --benchmarks=fillseq --json=/not/there/run.json");
+    assert!(error.contains("/not/there/run.json"), "{error}");
+}
+
+#[test]
+fn rates_are_kept_and_latencies_count_from_them() {
+    let found = document(
+        "--num=500 --benchmarks=fillseq,readrandom --benchmark_read_rate_limit=5000 --benchmark_write_rate_limit=1160000",
+    );
+    for run in found["benchmarks"].as_array().expect("a list") {
+        assert_eq!(run["latency_from"], "due");
+        // Ten operations a millisecond, or five: the last is due this long after the first.
+        let least = if run["name"] == "fillseq" { 0.0499 } else { 0.0998 };
+        assert!(run["seconds"].as_f64() >= Some(least), "{run}");
+        assert_eq!(
+            run["overdue"],
+            serde_json::json!({"write_bytes": 0, "reads": 0}),
+            "all was done"
+        );
+    }
 }
 
 #[test]
@@ -205,4 +488,133 @@ fn help_lists_workloads_flags_and_options() {
     ] {
         assert!(help.contains(text), "{text}");
     }
+}
+
+#[test]
+fn the_printed_seed_replays_the_run() {
+    // Two workloads of two threads: how many keys they find tells one sequence of keys from another.
+    let of_seed = |seed: i64| {
+        let out = stdout(&format!(
+            "--num=20000 --threads=2 --reads=5000 --seed={seed} --benchmarks=fillrandom,readrandom,readrandom"
+        ));
+        let found: Vec<String> = out
+            .lines()
+            .filter(|line| line.contains(" found)"))
+            .map(|line| line.rsplit('(').next().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(found.len(), 2, "{out}");
+        let printed = out
+            .lines()
+            .find_map(|line| line.strip_prefix("Set seed to "))
+            .and_then(|line| line.split(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("no seed in\n{out}"));
+        (printed, found)
+    };
+    let (seed, found) = of_seed(0);
+    assert!(seed != 0);
+    assert_eq!(of_seed(seed), (seed, found.clone()));
+    assert!(
+        (1..9).any(|other| of_seed(seed.wrapping_add(other)).1 != found),
+        "other seeds find what --seed={seed} finds: {found:?}"
+    );
+}
+
+#[test]
+fn mixgraph_says_what_it_will_do_and_does_it() {
+    for (preset, threads) in [
+        ("all_dist", 1),
+        ("prefix_dist", 4),
+        ("all_random", 1),
+        ("prefix_random", 4),
+        ("hwperf", 2),
+    ] {
+        let out = stdout(&format!(
+            "--mixgraph_preset={preset} --threads={threads} --num=3000 --mix_accesses=4000 --seed=5 \
+             --benchmarks=filluniquerandom,mixgraph"
+        ));
+        assert_eq!(operations(&out, "mixgraph"), 4_000, "{preset}");
+        let implied = "Mixgraph:   83.0% Get, 14.0% Put, 3.0% Seek; ";
+        let (said, line) = (out.find(implied), out.find("mixgraph     : "));
+        assert!(said.is_some() && said < line, "{preset}\n{out}");
+        for text in [
+            "Put:        values of 36.",
+            "Seek:       scans of ",
+            "Hot keys:   the hottest 1% of the keys take ",
+            "( Gets:",
+        ] {
+            assert!(out.contains(text), "{preset}: {text}\n{out}");
+        }
+    }
+    // The same operations whatever the threads: the database is the same in the end.
+    let left = |threads: usize| {
+        let out = stdout(&format!(
+            "--mixgraph_preset=all_random --mix_get_ratio=0 --mix_put_ratio=1 --mix_seek_ratio=0 --seed=9 \
+             --threads={threads} --num=3000 --mix_accesses=2000 --benchmarks=mixgraph,readtocache"
+        ));
+        operations(&out, "readtocache")
+    };
+    assert_eq!(left(1), left(8));
+}
+
+#[test]
+fn a_mixgraph_that_comes_to_nothing_is_refused_before_anything_is_filled() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("db");
+    let error = stderr(&format!(
+        "--db={} --num=100000 --benchmarks=fillseq,mixgraph --mix_get_ratio=0.5",
+        path.display()
+    ));
+    assert!(error.contains("must be 1 together"), "{error}");
+    assert!(!path.exists(), "nothing was begun");
+}
+
+#[test]
+fn a_flamegraph_weighs_what_the_run_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("run.svg");
+    let out = stdout(&format!(
+        "--num=150000 --write_buffer_size=1m --threads=2 --benchmarks=fillrandom,compact,readrandom --flamegraph={}",
+        file.display()
+    ));
+    let svg = std::fs::read_to_string(&file).expect("a picture");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(!svg.contains("href"), "nothing outside of it");
+    // Frames of the engine and of each group; what they weigh is what the text says they used.
+    assert!(
+        svg.contains("esker::") && svg.contains("db_bench::workloads::"),
+        "{out}"
+    );
+    let weight = |name: &str| -> f64 {
+        let title = format!("><title>{name}: ");
+        let at = svg
+            .find(&title)
+            .unwrap_or_else(|| panic!("no {name} in the picture\n{out}"));
+        let nanos = svg[..at].rsplit_once("data-nanos=\"").expect("a weight").1;
+        nanos.trim_end_matches('"').parse().expect("a number")
+    };
+    let groups = ["foreground", "flush", "compaction", "harness"];
+    let sum: f64 = groups.iter().map(|group| weight(group)).sum();
+    let rare: f64 = ["file deletion", "ended threads"]
+        .iter()
+        .filter(|group| svg.contains(&format!("<title>{group}: ")))
+        .map(|group| weight(group))
+        .sum();
+    assert!((sum + rare - weight("all")).abs() < 1e3, "{out}");
+    assert!(
+        weight("harness") < sum / 2.0,
+        "the run is what was measured\n{out}"
+    );
+    // By the clock of the process, which counts in hundredths of a second.
+    let used: f64 = out
+        .split_once("; the process used ")
+        .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no time of the process in\n{out}"));
+    assert!(used > 0.0);
+    let drawn = weight("all") / 1e9;
+    assert!(
+        (drawn - used).abs() <= 0.1 * used + 0.05,
+        "{drawn} s drawn, {used} s used\n{out}"
+    );
+    assert!(out.contains("time spent waiting is not in it"), "{out}");
+    assert!(out.contains(" samples of "), "{out}");
 }

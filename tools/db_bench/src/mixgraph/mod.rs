@@ -1,0 +1,311 @@
+//! RocksDB's mixgraph: Gets, Puts and Seeks whose keys, value sizes and scan lengths follow distributions fitted to a
+//! social graph's traces.
+//!
+//! * Keys. `--key_dist_*`: a rank `x` is drawn whose distribution is `a x^b`, and hashed to a key, so that hot keys lie
+//!   scattered. `--keyrange_dist_*`: the keys are cut into `--keyrange_num` ranges, range `x` of them is chosen in
+//!   proportion to `a e^(bx) + c e^(dx)`, and a key within it by `--key_dist_*`, or any. Neither: all keys alike.
+//! * Value sizes and scan lengths follow generalized Pareto distributions, kept below a limit by taking the remainder.
+//!
+//! The operations of a run are one sequence: operation `n` is made of the run's seed and `n` alone, and the threads
+//! share the sequence out among themselves. So N threads do what one would have done, and not N times the same hot
+//! start or N rates added up.
+
+mod implied;
+mod keys;
+mod preset;
+mod rate;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::env::Rng;
+
+pub use implied::Implied;
+pub use preset::preset;
+pub use rate::SineRate;
+
+use crate::flags::Flags;
+use crate::seeds::mix;
+use keys::Keys;
+
+/// RocksDB's least and greatest size of a value, whatever the distribution says.
+const VALUE_LEAST: i64 = 10;
+const VALUE_MOST: i64 = 1 << 20;
+/// Operations a thread takes of the sequence at a time: so many that threads do not wait for each other, so few that
+/// they work at the same place of it.
+const SHARE: u64 = 32;
+/// In RocksDB's db_bench the number of the key, modulo this, says what is done with it.
+const LIKE_ROCKSDB_LEAST: i64 = 1_000;
+/// How far the three ratios may be from 1 in sum.
+const RATIO_TOLERANCE: f64 = 1e-6;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Reads a key.
+    Get,
+    /// Writes a key.
+    Put,
+    /// Seeks a key and steps on from it.
+    Seek,
+}
+
+/// One operation of the sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operation {
+    /// What it does.
+    pub kind: Kind,
+    /// Number of its key.
+    pub key: u64,
+    /// Bytes of the value, if it is a Put.
+    pub value_size: usize,
+    /// Steps behind the seek, if it is a Seek.
+    pub scan_length: u64,
+}
+
+/// A generalized Pareto distribution.
+#[derive(Clone, Copy, Debug)]
+struct Pareto {
+    theta: f64,
+    k: f64,
+    sigma: f64,
+}
+
+impl Pareto {
+    /// The number that is exceeded with probability `u`, rounded up.
+    #[inline]
+    fn exceeded(self, u: f64) -> i64 {
+        let number = if self.k == 0.0 {
+            self.theta - self.sigma * u.ln()
+        } else {
+            self.theta + self.sigma * (u.powf(-self.k) - 1.0) / self.k
+        };
+        number.ceil() as i64
+    }
+}
+
+/// The sequence of operations of a run.
+#[derive(Debug)]
+pub struct Mixgraph {
+    /// Shares of Get, Put and Seek.
+    ratios: [f64; 3],
+    keys: Keys,
+    values: Pareto,
+    value_most: i64,
+    scans: Pareto,
+    /// Scans are shorter than this; 0: seeks are not followed by steps.
+    scan_most: i64,
+    /// Kind, key, size and length come from one number, as in RocksDB's db_bench.
+    one_number: bool,
+    seed: u64,
+    next: AtomicU64,
+    /// Operations there are; `None`: as many as are asked for.
+    total: Option<u64>,
+}
+
+impl Mixgraph {
+    /// The sequence `flags` ask for. An error says which flags make no sense, or quietly come to nothing.
+    pub fn new(flags: &Flags, seed: u64) -> Result<Mixgraph, String> {
+        let mixgraph = Mixgraph {
+            ratios: ratios(flags)?,
+            keys: Keys::new(flags)?,
+            values: Pareto {
+                theta: flags.value_theta,
+                k: flags.value_k,
+                sigma: flags.value_sigma,
+            },
+            value_most: flags.mix_max_value_size.min(VALUE_MOST),
+            scans: Pareto {
+                theta: flags.iter_theta,
+                k: flags.iter_k,
+                sigma: flags.iter_sigma,
+            },
+            scan_most: flags.mix_max_scan_len,
+            one_number: flags.mixgraph_like_rocksdb,
+            seed,
+            next: AtomicU64::new(0),
+            total: match u64::try_from(flags.mix_accesses) {
+                Ok(accesses) => Some(accesses),
+                Err(_) if flags.duration > 0 => None,
+                Err(_) => {
+                    let reads = if flags.reads < 0 { flags.num } else { flags.reads };
+                    Some(reads.max(0) as u64 * flags.threads.max(1) as u64)
+                }
+            },
+        };
+        if flags.mixgraph_like_rocksdb && flags.num < LIKE_ROCKSDB_LEAST {
+            return Err(format!(
+                "--mixgraph_like_rocksdb: the number of the key says what is done with it; of --num={} \
+                 the shares do not come out: it wants at least {LIKE_ROCKSDB_LEAST} keys",
+                flags.num
+            ));
+        }
+        SineRate::check(flags)?;
+        if flags.benchmark_read_rate_limit > 0 && flags.benchmark_write_rate_limit > 0 {
+            return Err(
+                "--benchmark_read_rate_limit and --benchmark_write_rate_limit: one sequence of operations cannot keep \
+                 two rates; --sine_mix_rate, with --sine_a=0, is a rate of all operations"
+                    .into(),
+            );
+        }
+        mixgraph.check_lengths()?;
+        Ok(mixgraph)
+    }
+
+    /// Refuses values and scans that are all empty.
+    fn check_lengths(&self) -> Result<(), String> {
+        let [_, puts, seeks] = self.ratios;
+        if puts > 0.0 && self.value_most < 1 {
+            return Err("--mix_max_value_size must be at least 1".into());
+        }
+        if puts > 0.0 && implied::mean(|u| self.values.exceeded(u).clamp(0, VALUE_MOST)) == 0.0 {
+            return Err(
+                "--value_theta, --value_k and --value_sigma: all values would be empty; RocksDB's defaults are 0, \
+                 0.2615 and 25.45"
+                    .into(),
+            );
+        }
+        if seeks > 0.0 && self.scan_most < 0 {
+            return Err("--mix_max_scan_len must not be negative".into());
+        }
+        if seeks > 0.0 && self.scan_most > 0 && self.mean_scan_length() == 0.0 {
+            return Err(
+                "--iter_theta, --iter_k and --iter_sigma, below --mix_max_scan_len: no seek would be followed by a \
+                 step; RocksDB's defaults are 0, 2.517, 14.236 and 10000. If that is meant, ask for it with \
+                 --mix_max_scan_len=0"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Operations of the run; `None` if its duration ends it.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// A thread's part of the sequence.
+    pub fn share(&self) -> Share<'_> {
+        Share {
+            mixgraph: self,
+            at: 0,
+            end: 0,
+        }
+    }
+
+    /// Operation `number` of the sequence.
+    #[inline]
+    fn operation(&self, number: u64) -> Operation {
+        let mut rng = Rng::with_seed(mix(self.seed ^ mix(number)));
+        if self.one_number {
+            return self.one_number_operation(&mut rng);
+        }
+        let kind = {
+            let [gets, puts, _] = self.ratios;
+            let u = rng.f64();
+            if u < gets {
+                Kind::Get
+            } else if u < gets + puts {
+                Kind::Put
+            } else {
+                Kind::Seek
+            }
+        };
+        let key = self.keys.draw(&mut rng);
+        self.with_lengths(kind, key, 1.0 - rng.f64())
+    }
+
+    /// As RocksDB makes it: one random key number decides on everything.
+    fn one_number_operation(&self, rng: &mut Rng) -> Operation {
+        let number = self.keys.any(rng);
+        let thousandths = self
+            .ratios
+            .map(|ratio| (LIKE_ROCKSDB_LEAST as f64 * ratio).ceil() as u64);
+        let at = number % thousandths.iter().sum::<u64>();
+        let kind = if at < thousandths[0] {
+            Kind::Get
+        } else if at < thousandths[0] + thousandths[1] {
+            Kind::Put
+        } else {
+            Kind::Seek
+        };
+        let u = number as f64 / self.keys.num() as f64;
+        self.with_lengths(kind, self.keys.of_number(number), u)
+    }
+
+    /// The operation with the sizes that are exceeded with probability `u`.
+    fn with_lengths(&self, kind: Kind, key: u64, u: f64) -> Operation {
+        Operation {
+            kind,
+            key,
+            value_size: if kind == Kind::Put { self.value_size(u) } else { 0 },
+            scan_length: if kind == Kind::Seek {
+                self.scan_length(u)
+            } else {
+                0
+            },
+        }
+    }
+
+    fn value_size(&self, u: f64) -> usize {
+        let size = self.values.exceeded(u).max(VALUE_LEAST);
+        let size = if size > self.value_most {
+            size % self.value_most
+        } else {
+            size
+        };
+        size as usize
+    }
+
+    fn scan_length(&self, u: f64) -> u64 {
+        match self.scan_most {
+            0 => 0,
+            most => (self.scans.exceeded(u) % most).max(0) as u64,
+        }
+    }
+
+    fn mean_scan_length(&self) -> f64 {
+        implied::mean(|u| self.scan_length(u) as i64)
+    }
+}
+
+/// What one thread does of the sequence, in the order of the sequence.
+#[derive(Debug)]
+pub struct Share<'a> {
+    mixgraph: &'a Mixgraph,
+    at: u64,
+    end: u64,
+}
+
+impl Iterator for Share<'_> {
+    type Item = Operation;
+
+    #[inline]
+    fn next(&mut self) -> Option<Operation> {
+        if self.at == self.end {
+            self.at = self.mixgraph.next.fetch_add(SHARE, Ordering::Relaxed);
+            self.end = self.at + SHARE;
+        }
+        let number = self.at;
+        if self.mixgraph.total.is_some_and(|total| number >= total) {
+            return None;
+        }
+        self.at += 1;
+        Some(self.mixgraph.operation(number))
+    }
+}
+
+fn ratios(flags: &Flags) -> Result<[f64; 3], String> {
+    let ratios = [flags.mix_get_ratio, flags.mix_put_ratio, flags.mix_seek_ratio];
+    let sum: f64 = ratios.iter().sum();
+    if ratios.iter().any(|ratio| *ratio < 0.0) || (sum - 1.0).abs() > RATIO_TOLERANCE {
+        let [gets, puts, seeks] = ratios;
+        return Err(format!(
+            "--mix_get_ratio={gets}, --mix_put_ratio={puts} and --mix_seek_ratio={seeks} are shares of the operations: \
+             they must be 1 together, and are {sum}"
+        ));
+    }
+    Ok(ratios)
+}
+
+#[cfg(test)]
+mod tests;

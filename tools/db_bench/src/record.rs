@@ -1,0 +1,348 @@
+//! Puts a document together: what stands in it from the start, and each run as it ends.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use base::Result;
+use esker::option_table::OptionTable;
+use esker::{
+    BlockBasedOptions, BlockCache, ColumnFamilyOptions, Options, StallCause, StallCondition, StallTotal,
+    Ticker,
+};
+
+use crate::bench::Handles;
+use crate::document::{
+    Background, Benchmark, CacheUse, CpuUse, Document, FORMAT, Harness, IntervalRow, Level, Memory, Overdue,
+    Reads, Stall, Writes,
+};
+use crate::flags::{FLAGS, Flags};
+use crate::histogram::{Histogram, Percentiles};
+use crate::machine;
+use crate::report::{Op, Summary};
+use crate::resources::{self, Used};
+
+/// Writes the document of a command line, anew after each run.
+pub struct Recorder {
+    path: PathBuf,
+    document: Document,
+}
+
+impl Recorder {
+    /// What is known before the first run; writes it, so that a path that cannot be written is found out now.
+    pub fn new(flags: &Flags, options: &Options, db: &Path, seed: i64, harness: Harness) -> Result<Recorder> {
+        let recorder = Recorder {
+            path: PathBuf::from(&flags.json),
+            document: Document {
+                format: FORMAT,
+                program: "db_bench".to_owned(),
+                engine: "Esker".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                debug_assertions: cfg!(debug_assertions),
+                unix_seconds: SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .map_or(0, |since| since.as_secs()),
+                db: db.display().to_string(),
+                seed,
+                flags_given: flags.given.clone(),
+                flags: FLAGS
+                    .iter()
+                    .map(|flag| (flag.name.to_owned(), (flag.get)(flags)))
+                    .collect(),
+                options: all_options(options),
+                machine: machine::describe(db),
+                harness,
+                benchmarks: Vec::new(),
+            },
+        };
+        recorder.document.write(&recorder.path)?;
+        Ok(recorder)
+    }
+
+    /// Adds a run and writes the document.
+    pub fn add(&mut self, benchmark: Benchmark) -> Result<()> {
+        self.document.benchmarks.push(benchmark);
+        self.document.write(&self.path)
+    }
+}
+
+fn all_options(options: &Options) -> BTreeMap<String, String> {
+    fn of<S: OptionTable>(options: &S) -> impl Iterator<Item = (String, String)> {
+        S::rows()
+            .iter()
+            .map(move |row| (row.name.to_owned(), (row.get)(options)))
+    }
+    let family: &ColumnFamilyOptions = &options.column_family;
+    let table: &BlockBasedOptions = &family.table;
+    of(options).chain(of(family)).chain(of(table)).collect()
+}
+
+/// How things stood when a run began.
+pub struct Before {
+    start: Instant,
+    used: Used,
+    levels: Vec<Level>,
+    engine: Engine,
+}
+
+/// Counts of the engine.
+struct Engine {
+    tickers: Vec<u64>,
+    stalls: Vec<StallTotal>,
+    cache: CacheCounts,
+}
+
+/// Counts of the block cache.
+#[derive(Clone, Copy, Default)]
+struct CacheCounts {
+    misses: u64,
+    inserts: u64,
+    evictions: u64,
+}
+
+/// Every condition that holds writers back, with RocksDB's name.
+const STALLS: [(&str, StallCondition); 6] = [
+    (
+        "memtable-limit-delays",
+        StallCondition::Delayed {
+            cause: StallCause::MemtableLimit,
+        },
+    ),
+    (
+        "memtable-limit-stops",
+        StallCondition::Stopped {
+            cause: StallCause::MemtableLimit,
+        },
+    ),
+    (
+        "l0-file-count-limit-delays",
+        StallCondition::Delayed {
+            cause: StallCause::L0FileCountLimit,
+        },
+    ),
+    (
+        "l0-file-count-limit-stops",
+        StallCondition::Stopped {
+            cause: StallCause::L0FileCountLimit,
+        },
+    ),
+    (
+        "pending-compaction-bytes-delays",
+        StallCondition::Delayed {
+            cause: StallCause::PendingCompactionBytes,
+        },
+    ),
+    (
+        "pending-compaction-bytes-stops",
+        StallCondition::Stopped {
+            cause: StallCause::PendingCompactionBytes,
+        },
+    ),
+];
+
+fn block_cache(options: &Options) -> Option<&BlockCache> {
+    options.column_family.table.block_cache.as_deref()
+}
+
+impl Engine {
+    fn now(handles: &Handles, options: &Options) -> Engine {
+        let stats = handles.db.statistics();
+        Engine {
+            tickers: Ticker::ALL.iter().map(|ticker| stats.get(*ticker)).collect(),
+            stalls: STALLS
+                .iter()
+                .map(|(_, condition)| stats.stall(*condition))
+                .collect(),
+            cache: block_cache(options).map_or_else(Default::default, |cache| {
+                let stats = cache.stats();
+                CacheCounts {
+                    misses: stats.misses,
+                    inserts: stats.inserts,
+                    evictions: stats.evictions,
+                }
+            }),
+        }
+    }
+}
+
+impl Before {
+    /// Now. The peak of resident memory counts from here.
+    pub fn now(handles: &Handles, options: &Options) -> Before {
+        resources::forget_peak();
+        Before {
+            levels: levels(&resources::levels(handles)),
+            engine: Engine::now(handles, options),
+            used: Used::now(),
+            start: Instant::now(),
+        }
+    }
+
+    /// The run that has just ended. `summary` is that of its threads; a workload that has none counts no operations.
+    pub fn ended(
+        self,
+        name: &str,
+        threads: usize,
+        summary: &Summary,
+        flags: &Flags,
+        handles: &Handles,
+        options: &Options,
+    ) -> Benchmark {
+        let elapsed = self.start.elapsed();
+        let used = Used::now() - self.used;
+        let (before, after) = (self.engine, Engine::now(handles, options));
+        let ticker =
+            |ticker: Ticker| after.tickers[ticker as usize].saturating_sub(before.tickers[ticker as usize]);
+        let operations = summary.done;
+        let each = |total: f64| {
+            if operations == 0 {
+                0.0
+            } else {
+                total / operations as f64
+            }
+        };
+        let (user, wal) = (ticker(Ticker::BytesWritten), ticker(Ticker::WalBytes));
+        let (flushed, compacted) = (ticker(Ticker::FlushWriteBytes), ticker(Ticker::CompactWriteBytes));
+        let (resident, peak) = resources::memory();
+        let sum = |property: &str| -> u64 {
+            handles
+                .families
+                .iter()
+                .filter_map(|family| handles.db.property_int(family, property))
+                .sum()
+        };
+        let limited = flags.benchmark_read_rate_limit > 0 || flags.benchmark_write_rate_limit > 0;
+        let seconds = if summary.elapsed.is_zero() {
+            elapsed
+        } else {
+            summary.elapsed
+        }
+        .as_secs_f64();
+        Benchmark {
+            name: name.to_owned(),
+            warm_up: false,
+            threads: threads as u64,
+            operations,
+            seconds,
+            operations_per_second: if operations == 0 {
+                0.0
+            } else {
+                summary.ops_per_second()
+            },
+            micros_per_operation: each(summary.busy.as_secs_f64() * 1e6),
+            bytes: summary.bytes,
+            mib_per_second: summary.mib_per_second().unwrap_or(0.0),
+            message: summary.message.trim().to_owned(),
+            latency_from: if limited { "due" } else { "start" }.to_owned(),
+            latency_micros: percentiles(&summary.latencies),
+            background: Background {
+                operations: summary.background_done,
+                latency_micros: percentiles(&summary.background),
+            },
+            overdue: Overdue {
+                write_bytes: summary.overdue_writes,
+                reads: summary.overdue_reads,
+            },
+            writes: Writes {
+                user_bytes: user,
+                wal_bytes: wal,
+                flush_bytes: flushed,
+                compaction_read_bytes: ticker(Ticker::CompactReadBytes),
+                compaction_bytes: compacted,
+                trivial_moves: ticker(Ticker::TrivialMoves),
+                storage_bytes: used.storage_written,
+                write_amplification: (user > 0).then(|| (wal + flushed + compacted) as f64 / user as f64),
+            },
+            reads: Reads {
+                calls: summary.reads,
+                bytes: summary.bytes_read,
+                bytes_per_operation: each(summary.bytes_read as f64),
+                storage_bytes: used.storage_read,
+                storage_bytes_per_operation: each(used.storage_read as f64),
+                major_faults: used.major_faults,
+            },
+            cpu: CpuUse {
+                user_seconds: used.cpu.user.as_secs_f64(),
+                system_seconds: used.cpu.system.as_secs_f64(),
+                micros_per_operation: each(used.cpu.total().as_secs_f64() * 1e6),
+                foreground_micros_per_operation: each(summary.cpu.total().as_secs_f64() * 1e6),
+                busy: used.cpu.total().as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+                involuntary_switches: used.involuntary_switches,
+            },
+            stalls: STALLS
+                .iter()
+                .zip(before.stalls.iter().zip(&after.stalls))
+                .map(|((reason, _), (before, after))| Stall {
+                    reason: (*reason).to_owned(),
+                    count: after.count.saturating_sub(before.count),
+                    seconds: after.micros.saturating_sub(before.micros) as f64 / 1e6,
+                })
+                .collect(),
+            memory: Memory {
+                resident,
+                peak,
+                memtables: sum("rocksdb.cur-size-all-mem-tables"),
+                table_readers: sum("rocksdb.estimate-table-readers-mem"),
+            },
+            block_cache: block_cache(options).map_or_else(CacheUse::default, |cache| CacheUse {
+                capacity: cache.capacity() as u64,
+                usage: cache.usage() as u64,
+                pinned: cache.pinned_usage() as u64,
+                misses: after.cache.misses.saturating_sub(before.cache.misses),
+                inserts: after.cache.inserts.saturating_sub(before.cache.inserts),
+                evictions: after.cache.evictions.saturating_sub(before.cache.evictions),
+            }),
+            levels_before: Some(self.levels),
+            levels: levels(&resources::levels(handles)),
+            intervals: intervals(summary, &before.tickers, self.used),
+        }
+    }
+}
+
+fn percentiles(latencies: &BTreeMap<Op, Histogram>) -> BTreeMap<String, Percentiles> {
+    latencies
+        .iter()
+        .map(|(op, latencies)| (op.name().to_owned(), latencies.percentiles()))
+        .collect()
+}
+
+fn named(latencies: &BTreeMap<Op, Percentiles>) -> BTreeMap<String, Percentiles> {
+    latencies
+        .iter()
+        .map(|(op, latencies)| (op.name().to_owned(), *latencies))
+        .collect()
+}
+
+fn levels(levels: &[(u64, u64)]) -> Vec<Level> {
+    levels
+        .iter()
+        .map(|&(files, bytes)| Level { files, bytes })
+        .collect()
+}
+
+/// Differences of what was counted from one sample to the next.
+fn intervals(summary: &Summary, tickers: &[u64], used: Used) -> Vec<IntervalRow> {
+    let ticker = |ticker: Ticker| tickers[ticker as usize];
+    let mut stalled = ticker(Ticker::StallMicros);
+    let mut jobs = ticker(Ticker::FlushWriteBytes) + ticker(Ticker::CompactWriteBytes);
+    let mut cpu = used.cpu.total().as_secs_f64();
+    let mut rows = Vec::with_capacity(summary.intervals.len());
+    for interval in &summary.intervals {
+        let sample = &interval.sample;
+        rows.push(IntervalRow {
+            seconds: interval.end.as_secs_f64(),
+            operations: interval.operations,
+            background_operations: interval.background_operations,
+            latency_micros: named(&interval.latencies),
+            background_latency_micros: named(&interval.background),
+            levels: levels(&sample.levels),
+            stall_seconds: sample.stall_micros.saturating_sub(stalled) as f64 / 1e6,
+            job_bytes: sample.job_bytes.saturating_sub(jobs),
+            cpu_seconds: (sample.cpu_seconds - cpu).max(0.0),
+            resident: sample.resident,
+        });
+        stalled = sample.stall_micros;
+        jobs = sample.job_bytes;
+        cpu = sample.cpu_seconds;
+    }
+    rows
+}

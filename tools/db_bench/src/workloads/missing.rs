@@ -1,0 +1,56 @@
+//! RocksDB's workloads that are about what Esker does not have yet.
+
+/// Names, and the feature they need.
+const MISSING: &[(&[&str], &str)] = &[
+    (
+        &["fillseqdeterministic", "filluniquerandomdeterministic"],
+        "fills that build a tree of a given shape",
+    ),
+    (
+        &["fillanddeleteuniquerandom"],
+        "the flags disposable_entries_* and persistent_entries_*",
+    ),
+    (&["readtorowcache"], "a row cache"),
+    (
+        &["readrandomcoroutine", "multireadrandomcoroutine"],
+        "asynchronous reads",
+    ),
+    (
+        &["readrandomentity", "multireadentity", "fillembeddedentity"],
+        "reads of wide columns (GetEntity)",
+    ),
+    (&["fillembeddedblob"], "blobs embedded in tables"),
+    (&["multiscan", "multiscanrandom"], "MultiScan"),
+    (&["approximatememtablestats"], "GetApproximateMemTableStats"),
+    (&["ingestexternalfile"], "ingestion of external files"),
+    (&["randomtransaction"], "transactions"),
+    (
+        &["block_cache_entry_stats", "cache_report_problems"],
+        "block cache reports",
+    ),
+    (&["resetstats"], "statistics that can be reset"),
+    (&["verify"], "a comparison with a second database (truth_db)"),
+    (&["stats_history"], "a history of statistics"),
+    (&["replay"], "traces"),
+    (&["getmergeoperands", "readrandomoperands"], "GetMergeOperands"),
+    (
+        &["verifychecksum", "verifyfilechecksums"],
+        "VerifyChecksum of an open database",
+    ),
+    (&["backup", "restore"], "backups"),
+    (&["openandcompact"], "remote compaction"),
+    (&["compressreject"], "compression into a bounded buffer"),
+    (&["heapprofile"], "heap profiles"),
+];
+
+/// The feature that workload `name` of RocksDB's needs and Esker does not have yet; `None` for all others.
+pub fn feature(name: &str) -> Option<&'static str> {
+    let row = MISSING.iter().find(|(names, _)| names.contains(&name));
+    row.map(|(_, feature)| *feature)
+}
+
+/// All their names.
+#[cfg(test)]
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MISSING.iter().flat_map(|(names, _)| names.iter().copied())
+}

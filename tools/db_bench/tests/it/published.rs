@@ -1,0 +1,272 @@
+//! Published command lines run as they are printed, or are refused naming what is missing.
+
+use std::path::Path;
+use std::process::Command;
+
+const COMMANDS: &str = include_str!("published_commands.txt");
+
+/// Workloads without a line of their own.
+const SILENT: &[&str] = &[
+    "stats",
+    "levelstats",
+    "memstats",
+    "flush",
+    "waitforcompaction",
+    "compact0",
+];
+
+/// The commands of a source, which share a database.
+struct Source {
+    title: &'static str,
+    commands: Vec<Published>,
+}
+
+/// A line as it is printed.
+struct Published {
+    line: String,
+    /// Flags with a placeholder, and the values they take together.
+    values: Vec<(Vec<&'static str>, Vec<Vec<&'static str>>)>,
+    /// Flags and workloads that need what is missing.
+    needs: Vec<&'static str>,
+    benchmark: Option<&'static str>,
+}
+
+fn sources() -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::new();
+    let mut names: Vec<(String, String)> = Vec::new();
+    for line in COMMANDS.lines() {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "" | "#" => {}
+            "source" => sources.push(Source {
+                title: rest,
+                commands: Vec::new(),
+            }),
+            "let" => {
+                let (name, text) = rest.split_once(' ').expect("let NAME TEXT");
+                names.push((format!("${name}"), text.to_owned()));
+            }
+            ">" | "flags" => {
+                let mut line = match word {
+                    ">" => rest.to_owned(),
+                    _ => format!("db_bench --benchmarks=fillseq,readrandom {rest}"),
+                };
+                for (name, text) in names.iter().rev() {
+                    line = line.replace(name, text);
+                }
+                commands(&mut sources).push(Published {
+                    line,
+                    values: Vec::new(),
+                    needs: Vec::new(),
+                    benchmark: None,
+                });
+            }
+            "with" => {
+                let (flags, values) = rest.split_once(" = ").expect("with FLAGS = VALUES");
+                let flags: Vec<_> = flags.split(',').collect();
+                // A list of workloads is one value.
+                let parts = |value: &'static str| match flags.len() {
+                    1 => vec![value],
+                    _ => value.split(',').collect(),
+                };
+                let values = values.split(" | ").map(parts).collect();
+                commands(&mut sources)
+                    .last_mut()
+                    .expect("a command")
+                    .values
+                    .push((flags, values));
+            }
+            "needs" => {
+                let command = commands(&mut sources).last_mut().expect("a command");
+                match rest.strip_prefix("benchmark ") {
+                    Some(name) => command.benchmark = Some(name),
+                    None => command.needs = rest.split(' ').collect(),
+                }
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    sources
+}
+
+fn commands(sources: &mut [Source]) -> &mut Vec<Published> {
+    &mut sources.last_mut().expect("a source").commands
+}
+
+/// The arguments of a line, as a shell would pass them: without the program, quotes, and what follows the command.
+fn arguments(line: &str) -> Vec<String> {
+    let line = line.replace("$( date +%s )", "1645747200");
+    let command = line.split(" 2> ").next().unwrap_or_default();
+    command
+        .split_whitespace()
+        .skip(1)
+        .map(|word| word.replace('"', ""))
+        .collect()
+}
+
+fn flag_of(argument: &str) -> &str {
+    argument
+        .trim_start_matches('-')
+        .split('=')
+        .next()
+        .unwrap_or_default()
+}
+
+/// The last value of a flag; a flag without one is true.
+fn value_of<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+    let argument = arguments
+        .iter()
+        .rev()
+        .find(|argument| flag_of(argument) == flag)?;
+    Some(argument.split_once('=').map_or("true", |(_, value)| value))
+}
+
+/// A line for each combination of the values of its placeholders.
+fn expand(published: &Published) -> Vec<Vec<String>> {
+    let mut lines = vec![arguments(&published.line)];
+    for (flags, rows) in &published.values {
+        lines = lines
+            .iter()
+            .flat_map(|line| {
+                rows.iter().map(|row| {
+                    let mut line = line.clone();
+                    for (flag, value) in flags.iter().zip(row) {
+                        let argument = line
+                            .iter_mut()
+                            .find(|argument| flag_of(argument) == *flag)
+                            .unwrap_or_else(|| panic!("{flag} in {}", published.line));
+                        *argument = format!("--{flag}={value}");
+                    }
+                    line
+                })
+            })
+            .collect();
+    }
+    lines
+}
+
+/// Flags that cut a line down to a moment's work in `dir`.
+fn small(arguments: &[String], dir: &Path) -> Vec<String> {
+    let mut extra = vec![
+        format!("--db={}", dir.join("db").display()),
+        "--num=2000".to_owned(),
+    ];
+    let path = |flag: &str, name: &str| format!("--{flag}={}", dir.join(name).display());
+    let at_most = |flag: &str, most: i64| {
+        let given = value_of(arguments, flag)?.parse().unwrap_or(most);
+        Some(format!("--{flag}={}", given.min(most)))
+    };
+    extra.extend(value_of(arguments, "wal_dir").map(|_| path("wal_dir", "wal")));
+    extra.extend(value_of(arguments, "report_interval_seconds").map(|_| path("report_file", "report.csv")));
+    extra.extend(at_most("reads", 500));
+    extra.extend(at_most("threads", 4));
+    extra.extend(at_most("seek_nexts", 5));
+    let synced = value_of(arguments, "sync") == Some("1");
+    let writes = if synced { 50 } else { 2_000 };
+    extra.push(format!("--writes={writes}"));
+    if value_of(arguments, "reads").is_none() && value_of(arguments, "seek_nexts").is_some() {
+        extra.push("--reads=100".to_owned());
+    }
+    // Checksums and compression go through gigabytes otherwise.
+    let endless = ["crc", "xx", "compress", "uncompress"];
+    let benchmarks = value_of(arguments, "benchmarks").unwrap_or_default();
+    if endless.iter().any(|name| benchmarks.starts_with(name)) {
+        extra.push("--duration=1".to_owned());
+    }
+    extra
+}
+
+/// Runs db_bench: whether it succeeded, and what it wrote to standard output and to standard error.
+fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_db_bench"))
+        .args(arguments)
+        .args(extra)
+        .output()
+        .expect("db_bench runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.success(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// Checks one line: what is to be refused is, flag by flag, and what is left of it runs.
+fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
+    let shown = format!("{source}\n{}\n", line.join(" "));
+    let refused: Vec<&str> = published
+        .needs
+        .iter()
+        .copied()
+        .filter(|flag| !matches!(value_of(line, flag), None | Some("0" | "false")))
+        .collect();
+    if !refused.is_empty() {
+        let (succeeded, out, err) = run(line, &small(line, dir));
+        assert!(!succeeded, "{shown}runs: take its flags out of `needs`\n{out}");
+        for flag in &refused {
+            let told = err
+                .lines()
+                .any(|line| line.contains(&format!("--{flag}=")) && line.contains(" needs "));
+            // An option that only the engine looks at is refused when all flags were understood.
+            let later = *flag == "compaction_style" && refused.len() > 1;
+            assert!(told || later, "{shown}{flag} is not named in\n{err}");
+        }
+        let lines = err.lines().filter(|line| line.starts_with("--")).count();
+        assert!(lines <= refused.len(), "{shown}more is refused than said:\n{err}");
+    }
+    let rest: Vec<String> = line
+        .iter()
+        .filter(|argument| !refused.contains(&flag_of(argument)))
+        .cloned()
+        .collect();
+    let (succeeded, out, err) = run(&rest, &small(&rest, dir));
+    if let Some(name) = published.benchmark {
+        let told = err.contains(&format!("benchmark '{name}' needs "));
+        assert!(!succeeded && told, "{shown}{err}");
+        return;
+    }
+    assert!(succeeded, "{shown}{out}\n{err}");
+    let benchmarks = value_of(line, "benchmarks").unwrap_or_default();
+    for name in benchmarks.split(',').filter(|name| !SILENT.contains(name)) {
+        let has_line = |line: &str| line.split(" :").next().map(str::trim_end) == Some(name);
+        assert!(out.lines().any(has_line), "{shown}no line of {name} in\n{out}");
+    }
+}
+
+#[test]
+fn published_command_lines_run_or_name_what_is_missing() {
+    let sources = sources();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(source) = sources.get(at) else { return };
+                    let dir = tempfile::tempdir().expect("a directory");
+                    for published in &source.commands {
+                        for line in expand(published) {
+                            check(source.title, published, &line, dir.path());
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn every_command_of_the_list_is_read() {
+    let sources = sources();
+    let lines: usize = sources.iter().map(|source| source.commands.len()).sum();
+    let printed = COMMANDS
+        .lines()
+        .filter(|line| line.starts_with("> ") || line.starts_with("flags "));
+    assert_eq!(lines, printed.count());
+    let mixed = &sources[0].commands[1];
+    assert_eq!(expand(mixed).len(), 2 * 2 * 3 * 2);
+    assert_eq!(
+        arguments("./db_bench -a=\"x\"  --b=$( date +%s ) 2> /dev/null"),
+        ["-a=x", "--b=1645747200"]
+    );
+}
