@@ -267,6 +267,10 @@ flags! {
     report_interval_seconds: i64 = 0;
     /// CSV file of operations a second.
     report_file: String = "report.csv".to_owned();
+    /// Another db_bench, RocksDB's or ours, that is run in turn with this one over databases of its own; prints ratios.
+    peer: String = String::new();
+    /// Runs of each program with `peer`; it takes six for a verdict.
+    peer_rounds: i32 = 7;
     /// Bytes the checksum and compression workloads work on at a time.
     block_size: u64 = 4_096;
 }

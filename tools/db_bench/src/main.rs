@@ -10,6 +10,7 @@ mod histogram;
 mod keys;
 mod limiter;
 mod options;
+mod peer;
 mod picture;
 mod report;
 mod runner;
@@ -51,6 +52,9 @@ fn run(args: &[String]) -> Result<(), String> {
     }
     for item in flags.benchmarks.split(',').filter(|item| !item.is_empty()) {
         workloads::parse(item)?;
+    }
+    if !flags.peer.is_empty() {
+        return peer::compare(&flags, args);
     }
     // Removed, with the database in it, when this function returns.
     let own = if flags.db.is_empty() {
