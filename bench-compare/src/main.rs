@@ -16,6 +16,7 @@
 
 mod compare;
 mod engine;
+mod published;
 mod worker;
 mod workload;
 
@@ -41,6 +42,8 @@ struct Cli {
 enum Verb {
     /// Esker against itself, and against itself with a slow-down planted: shows that the verdicts can be believed.
     SelfCheck(CheckArgs),
+    /// Runs every table of the documents Esker started from, and writes docs/published.md.
+    Published(published::PublishedArgs),
     /// One workload over one engine, in this process; what the comparison starts for each run. Good for profilers.
     Worker(Task),
 }
@@ -104,6 +107,9 @@ fn main() -> ExitCode {
     let outcome = match cli.verb {
         None => compare(&cli.compare),
         Some(Verb::SelfCheck(args)) => self_check(&args),
+        Some(Verb::Published(args)) => {
+            place(args.dir()).and_then(|(dir, _own)| published::publish(&args, dir))
+        }
         Some(Verb::Worker(task)) => worker::work(&task),
     };
     match outcome {

@@ -43,6 +43,19 @@ pub struct Common {
 }
 
 impl Common {
+    /// Data that fit every cache.
+    pub fn small() -> Common {
+        Common {
+            num: 100_000,
+            reads: 100_000,
+            value_size: 100,
+            cache_size: 256 << 20,
+            write_buffer_size: 64 << 20,
+            no_compression: false,
+            sync: false,
+        }
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             cache_size: self.cache_size,
