@@ -139,6 +139,7 @@ fn one_line(message: &str) -> String {
 fn short(who: &str, message: &str) -> &'static str {
     let unknown = [
         "nothing behind it here",
+        "does not have yet",
         "unknown benchmark",
         "unknown flag",
         "unknown command line flag",

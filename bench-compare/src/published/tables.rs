@@ -376,7 +376,9 @@ fn small_levels(sizes: &Sizes) -> Table {
 }
 
 fn small_levels_jobs(sizes: &Sizes) -> Table {
-    const PUBLISHED: [(&str, [(u8, &str, &str); 7]); 2] = [
+    /// Level, without compression and with it.
+    type Level = (u8, &'static str, &'static str);
+    const PUBLISHED: [(&str, [Level; 7]); 2] = [
         (
             "readwhilewriting",
             [

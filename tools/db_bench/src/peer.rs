@@ -156,6 +156,9 @@ fn introduction(peer: &Finished) -> String {
         .collect()
 }
 
+/// Reads a figure off a cost.
+type CostFigure = fn(&Cost) -> f64;
+
 /// Both programs' run in a round, ours first.
 type Round = [(Finished, Vec<Line>); 2];
 
@@ -210,11 +213,11 @@ fn report(rounds: &[Round]) -> Result<String, String> {
             rounds.iter().map(|round| [&round[0].1[at], &round[1].1[at]]),
         )?;
     }
-    let cost = |who: usize, of: fn(&Cost) -> f64| {
+    let cost = |who: usize, of: CostFigure| {
         let costs: Vec<f64> = rounds.iter().map(|round| of(&round[who].0.cost)).collect();
         median(&costs)
     };
-    let rows: [(&str, fn(&Cost) -> f64); 3] = [
+    let rows: [(&str, CostFigure); 3] = [
         ("CPU seconds", |cost| cost.cpu_seconds),
         ("peak RSS, MiB", |cost| cost.peak_rss as f64 / 1_048_576.0),
         ("written to storage, MiB", |cost| {
