@@ -1,233 +1,225 @@
-//! The same operations over Esker and RocksDB, interleaved in one process: A B, B A, A B ...
+//! The same operations over Esker, RocksDB and fjall, in turns.
 //!
-//! Each round runs every workload over both engines, back to back, in turns who goes first. What is reported is the ratio of
-//! the two times of a round, its median over all rounds and its least and greatest: above 1 Esker is the faster one. Found
-//! rows must be equal, or the run fails.
+//! Each round runs a workload over every engine, back to back, and the next round in another order. Each run is a
+//! process of its own ([`worker`]), over the same data with the same settings ([`engine`]); a round's ratio of times is
+//! above 1 where the first engine is the faster one, and all rounds are judged together by [`paired::Comparison`]:
+//! median, 95% interval, and a verdict, which is "no difference" where the spread says so. Found entries must be equal,
+//! or the run fails.
+//!
+//! Beside the times stand: CPU time, background threads included; peak resident memory of the process; bytes the process
+//! wrote to storage for each byte put (`disk/put`, from `/proc/self/io`, WAL and files since removed included, until
+//! flushes and compactions have come to rest); and the engine's own write amplification, without WAL (`W-amp`), where it
+//! keeps one.
+//!
+//! `self-check` measures Esker against itself, then against itself with a tenth of slow-down planted, and fails unless
+//! the verdicts are "no difference" and "10%". `published` re-runs the tables of the documents Esker started from.
 
+mod compare;
 mod engine;
+mod published;
+mod worker;
 mod workload;
 
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use clap::Parser;
-use engine::{Engine, Esker, RocksDb, Settings};
-use workload::{Data, Done};
+use clap::{Parser, Subcommand};
+use compare::Arena;
+use paired::Verdict;
+use worker::{Common, Task};
 
-/// Compares Esker with RocksDB.
+/// Compares engines.
 #[derive(Parser)]
-struct Args {
-    /// Keys.
-    #[arg(long, default_value_t = 1_000_000)]
-    num: u64,
-    /// Point reads a round.
-    #[arg(long, default_value_t = 500_000)]
-    reads: u64,
-    /// Bytes of a value.
-    #[arg(long, default_value_t = 100)]
-    value_size: usize,
-    /// Rounds.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Bytes of block cache.
-    #[arg(long, default_value_t = 1 << 30)]
-    cache_size: usize,
-    /// Bytes of a memtable.
-    #[arg(long, default_value_t = 64 << 20)]
-    write_buffer_size: usize,
-    /// Do not compress.
-    #[arg(long)]
-    no_compression: bool,
-    /// Where the databases go. Default: a temporary directory.
-    #[arg(long)]
-    dir: Option<PathBuf>,
+#[command(args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    compare: CompareArgs,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Esker against itself, and against itself with a slow-down planted: shows that the verdicts can be believed.
+    SelfCheck(CheckArgs),
+    /// Runs every table of the documents Esker started from, and writes docs/published.md.
+    Published(published::PublishedArgs),
+    /// One workload over one engine, in this process; what the comparison starts for each run. Good for profilers.
+    Worker(Task),
+}
+
+#[derive(clap::Args)]
+struct CompareArgs {
+    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall. The first is compared with each other
+    /// one; the same may stand twice.
+    #[arg(long, default_value = "esker,rocksdb-tuned,rocksdb-default,fjall")]
+    engines: String,
     /// Workloads, separated by commas.
     #[arg(
         long,
-        default_value = "fillseq,fillrandom,overwrite,overwriteandwait,readrandom,readseq,readreverse,seekrandom10,seekrandom100"
+        default_value = "fillseq,fillrandom,overwrite,overwriteandwait,readrandom,readmissing,readseq,readreverse,seekrandom10,seekrandom100"
     )]
     benchmarks: String,
-    /// Run one engine alone, `esker` or `rocksdb`: for profilers.
+    /// Rounds; it takes six for a verdict.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Slows the last engine down by this share, as in 10%.
+    #[arg(long, value_parser = share, default_value = "0")]
+    slow_down: f64,
+    /// Where the databases go. Default: a temporary directory.
     #[arg(long)]
-    only: Option<String>,
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
-struct Bench<'a> {
-    args: &'a Args,
-    settings: Settings,
-    data: Data,
-    dir: PathBuf,
+#[derive(clap::Args)]
+struct CheckArgs {
+    /// Workload.
+    #[arg(long, default_value = "readrandom")]
+    benchmark: String,
+    /// Rounds.
+    #[arg(long, default_value_t = 16)]
+    rounds: usize,
+    /// What is planted.
+    #[arg(long, value_parser = share, default_value = "10%")]
+    slow_down: f64,
+    /// Where the databases go. Default: a temporary directory.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
-/// Nanoseconds an operation, and rows found.
-type Sample = (f64, u64);
+/// `10%` or `0.1`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text
+        .strip_suffix('%')
+        .map_or((text, 1.0), |number| (number, 100.0));
+    match number.parse::<f64>() {
+        Ok(number) if (0.0..=10.0).contains(&(number / unit)) => Ok(number / unit),
+        _ => Err(format!("{text} is no share such as 10%")),
+    }
+}
 
-impl Bench<'_> {
-    fn fresh(&self, name: &str) -> PathBuf {
-        let dir = self.dir.join(name);
-        if dir.exists() {
-            std::fs::remove_dir_all(&dir).expect("remove an old database");
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.verb {
+        None => compare(&cli.compare),
+        Some(Verb::SelfCheck(args)) => self_check(&args),
+        Some(Verb::Published(args)) => {
+            place(args.dir()).and_then(|(dir, _own)| published::publish(&args, dir))
         }
-        std::fs::create_dir_all(&dir).expect("create a directory");
-        dir
-    }
-
-    fn time(run: impl FnOnce() -> Done) -> Sample {
-        let start = Instant::now();
-        let done = run();
-        (
-            start.elapsed().as_nanos() as f64 / done.operations as f64,
-            done.found,
-        )
-    }
-
-    fn run<E: Engine>(&self, benchmark: &str, loaded: Option<&E>, round: usize) -> Sample {
-        let seed = 1000 + round as u64;
-        let data = &self.data;
-        let reads = self.args.reads;
-        match (benchmark, loaded) {
-            ("fillseq", _) => {
-                let db = E::open(&self.fresh(&format!("{}-fill", E::NAME)), &self.settings);
-                Self::time(|| workload::fill_sequential(&db, data))
-            }
-            ("fillrandom", _) => {
-                let db = E::open(&self.fresh(&format!("{}-fill", E::NAME)), &self.settings);
-                Self::time(|| workload::fill_random(&db, data, seed))
-            }
-            ("overwrite" | "overwriteandwait", _) => {
-                let wait = benchmark == "overwriteandwait";
-                let dir = self.fresh(&format!("{}-fill", E::NAME));
-                let db = E::open(&dir, &self.settings);
-                workload::fill_unique_random(&db, data);
-                db.settle();
-                Self::time(|| {
-                    let mut done = Done {
-                        operations: 0,
-                        found: 0,
-                    };
-                    for pass in 0..2 {
-                        done.operations += workload::fill_random(&db, data, seed + pass).operations;
-                    }
-                    if wait {
-                        db.settle();
-                    }
-                    done
-                })
-            }
-            ("readrandom", Some(db)) => Self::time(|| workload::read_random(db, data, reads, seed)),
-            ("readseq", Some(db)) => Self::time(|| workload::read_sequential(db, false)),
-            ("readreverse", Some(db)) => Self::time(|| workload::read_sequential(db, true)),
-            ("seekrandom10", Some(db)) => Self::time(|| workload::seek_random(db, data, reads / 5, 10, seed)),
-            ("seekrandom100", Some(db)) => {
-                Self::time(|| workload::seek_random(db, data, reads / 20, 100, seed))
-            }
-            _ => panic!("unknown benchmark {benchmark}"),
+        Some(Verb::Worker(task)) => worker::work(&task),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
         }
     }
+}
 
-    fn load<E: Engine>(&self) -> E {
-        let db = E::open(&self.fresh(&format!("{}-read", E::NAME)), &self.settings);
-        workload::fill_unique_random(&db, &self.data);
-        db.flush();
-        db.compact();
-        db.settle();
-        // Everything into the cache.
-        workload::read_sequential(&db, false);
-        db
+/// The directory asked for, or one that goes when the guard does.
+fn place(asked: Option<&PathBuf>) -> Result<(PathBuf, Option<tempfile::TempDir>), String> {
+    if let Some(dir) = asked {
+        return Ok((dir.clone(), None));
     }
+    let own = tempfile::TempDir::new().map_err(|error| error.to_string())?;
+    Ok((own.path().to_path_buf(), Some(own)))
 }
 
-fn is_read(benchmark: &str) -> bool {
-    benchmark.starts_with("read") || benchmark.starts_with("seek")
-}
-
-fn median(samples: &mut [f64]) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    let middle = samples.len() / 2;
-    if samples.len() % 2 == 1 {
-        samples[middle]
-    } else {
-        (samples[middle - 1] + samples[middle]) / 2.0
+fn compare(args: &CompareArgs) -> Result<(), String> {
+    let entrants = compare::entrants(&args.engines, args.slow_down)?;
+    let benchmarks: Vec<&str> = args
+        .benchmarks
+        .split(',')
+        .filter(|name| !name.is_empty())
+        .collect();
+    for benchmark in &benchmarks {
+        workload::check(benchmark)?;
     }
-}
-
-fn only<E: Engine>(bench: &Bench<'_>, benchmarks: &[&str]) {
-    let loaded = benchmarks
-        .iter()
-        .any(|benchmark| is_read(benchmark))
-        .then(|| bench.load::<E>());
-    for benchmark in benchmarks {
-        let mut samples: Vec<f64> = (0..bench.args.rounds)
-            .map(|round| bench.run::<E>(benchmark, loaded.as_ref(), round).0)
-            .collect();
-        println!("{benchmark:18} {:10.1} ns/op", median(&mut samples));
-    }
-}
-
-fn main() {
-    let args = Args::parse();
-    let temporary = tempfile::TempDir::new().expect("a temporary directory");
-    let dir: &Path = args.dir.as_deref().unwrap_or(temporary.path());
-    let settings = Settings {
-        cache_size: args.cache_size,
-        write_buffer_size: args.write_buffer_size,
-        lz4: !args.no_compression,
-        bloom_bits: 10.0,
+    let (dir, _own) = place(args.dir.as_ref())?;
+    let arena = Arena {
+        entrants: &entrants,
+        common: &args.common,
+        rounds: args.rounds,
+        dir,
     };
-    let bench = Bench {
-        args: &args,
-        settings,
-        data: Data::new(args.num, args.value_size),
-        dir: dir.to_path_buf(),
-    };
-    let benchmarks: Vec<&str> = args.benchmarks.split(',').collect();
-    match args.only.as_deref() {
-        Some("esker") => return only::<Esker>(&bench, &benchmarks),
-        Some("rocksdb") => return only::<RocksDb>(&bench, &benchmarks),
-        Some(other) => panic!("--only={other}: esker or rocksdb"),
-        None => {}
-    }
-    let reads = benchmarks.iter().any(|benchmark| is_read(benchmark));
-    let loaded = reads.then(|| (bench.load::<Esker>(), bench.load::<RocksDb>()));
-    if let Some((esker, rocksdb)) = &loaded {
-        println!("esker\n{}rocksdb\n{}", esker.levels(), rocksdb.levels());
-    }
     println!(
-        "{} keys of 16 bytes, values of {}, {} compression, {} rounds; ratio above 1: esker is faster",
-        args.num,
-        args.value_size,
-        if args.no_compression { "no" } else { "LZ4" },
+        "{} keys of 16 bytes, values of {}, {} compression, {} MiB of cache, memtables of {} MiB, {}, {} rounds",
+        args.common.num,
+        args.common.value_size,
+        if args.common.no_compression { "no" } else { "LZ4" },
+        args.common.cache_size >> 20,
+        args.common.write_buffer_size >> 20,
+        if args.common.sync {
+            "every write synced"
+        } else {
+            "no write synced"
+        },
         args.rounds
     );
-    println!(
-        "{:18} {:>12} {:>12} {:>8}   least .. greatest",
-        "", "esker ns/op", "rocksdb", "ratio"
-    );
+    if benchmarks.iter().any(|benchmark| workload::is_read(benchmark)) {
+        arena.load()?;
+    }
     for benchmark in benchmarks {
-        let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..args.rounds {
-            let esker = || bench.run::<Esker>(benchmark, loaded.as_ref().map(|(esker, _)| esker), round);
-            let rocksdb =
-                || bench.run::<RocksDb>(benchmark, loaded.as_ref().map(|(_, rocksdb)| rocksdb), round);
-            let (a, b) = if round % 2 == 0 {
-                let a = esker();
-                (a, rocksdb())
-            } else {
-                let b = rocksdb();
-                (esker(), b)
-            };
-            assert_eq!(a.1, b.1, "{benchmark}: the engines found different rows");
-            ours.push(a.0);
-            theirs.push(b.0);
-            ratios.push(b.0 / a.0);
+        let samples = arena.run(benchmark)?;
+        print!("{}", compare::report(benchmark, &entrants, &samples));
+    }
+    Ok(())
+}
+
+fn self_check(args: &CheckArgs) -> Result<(), String> {
+    workload::check(&args.benchmark)?;
+    let (dir, _own) = place(args.dir.as_ref())?;
+    let mut wrong = Vec::new();
+    for slow_down in [0.0, args.slow_down] {
+        let entrants = compare::entrants("esker,esker", slow_down)?;
+        let arena = Arena {
+            entrants: &entrants,
+            common: &args.common,
+            rounds: args.rounds,
+            dir: dir.clone(),
+        };
+        if workload::is_read(&args.benchmark) && slow_down == 0.0 {
+            arena.load()?;
         }
-        let ratio = median(&mut ratios);
-        println!(
-            "{benchmark:18} {:12.1} {:12.1} {ratio:8.2}   {:.2} .. {:.2}",
-            median(&mut ours),
-            median(&mut theirs),
-            ratios[0],
-            ratios[ratios.len() - 1]
+        let samples = arena.run(&args.benchmark)?;
+        print!("{}", compare::report(&args.benchmark, &entrants, &samples));
+        match (slow_down > 0.0, compare::verdict(&samples)) {
+            (false, Some(Verdict::NoDifference(_))) | (true, Some(Verdict::Greater)) => {}
+            (false, verdict) => wrong.push(format!("the same twice: {verdict:?}, and not no difference")),
+            (true, verdict) => wrong.push(format!("slowed down by {slow_down}: {verdict:?}, and not found")),
+        }
+    }
+    if wrong.is_empty() {
+        println!("self-check: no difference between the same, and the planted one is found");
+        Ok(())
+    } else {
+        Err(wrong.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares() {
+        assert_eq!(
+            (share("10%"), share("0.1"), share("0")),
+            (Ok(0.1), Ok(0.1), Ok(0.0))
         );
+        for bad in ["x", "-1%", "", "nan", "1e9"] {
+            assert!(share(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
     }
 }

@@ -6,6 +6,7 @@ mod fuzz;
 mod generate;
 mod licences;
 mod oracle;
+mod published;
 mod shell;
 mod test_run;
 mod tidy;
@@ -24,6 +25,8 @@ cargo xtask VERB
   gen [--check]     write the generated parts of the documentation, or fail if they are not up to date
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
   fuzz TARGET [SEC] one target for SEC seconds (600)
+  published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
+                    --scale X for other sizes, --peer PATH for another db_bench of RocksDB
   canary            plant known bugs, one at a time, and fail unless the tests catch each
 ";
 
@@ -56,6 +59,7 @@ fn run(args: &[String]) -> Outcome {
         ("fuzz-quick", [seconds]) => fuzz::quick(number(seconds)?),
         ("fuzz", [target]) => fuzz::one(target, 600),
         ("fuzz", [target, seconds]) => fuzz::one(target, number(seconds)?),
+        ("published", _) => published::run(rest),
         ("canary", []) => canary::run(),
         ("" | "help" | "--help" | "-h", _) => {
             print!("{HELP}");

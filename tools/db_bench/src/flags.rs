@@ -1,141 +1,10 @@
-//! The command line, as gflags reads it for RocksDB's db_bench: `--name=value`, `--name value`, `--name`, `--noname`.
-//!
-//! Each flag is one row of `flags!`: name, type, default, help. Names, defaults and meaning are RocksDB's; numbers also
-//! take `k`, `m`, `g` and `t`. What is no flag of ours may be an option of the engine, under the engine's name; what is
-//! a flag of RocksDB's with nothing behind it here is accepted at its default, and otherwise refused, or noted where it
-//! only tunes how RocksDB does things.
+//! The flags of db_bench: RocksDB's names, defaults and meaning, and a few of our own.
 
-use crate::{mixgraph, suggest};
+use crate::mixgraph;
 
-/// A type a flag can have.
-pub trait FlagValue: Sized {
-    /// True if the flag may stand without a value.
-    const IS_BOOL: bool = false;
-    /// What the help calls it.
-    const TYPE: &'static str;
-    /// From the text behind `=`.
-    fn parse(text: &str) -> Option<Self>;
-    /// To that text.
-    fn text(&self) -> String;
-}
-
-impl FlagValue for bool {
-    const IS_BOOL: bool = true;
-    const TYPE: &'static str = "bool";
-    fn parse(text: &str) -> Option<bool> {
-        match text.to_ascii_lowercase().as_str() {
-            "true" | "t" | "yes" | "y" | "1" => Some(true),
-            "false" | "f" | "no" | "n" | "0" => Some(false),
-            _ => None,
-        }
-    }
-    fn text(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl FlagValue for String {
-    const TYPE: &'static str = "text";
-    fn parse(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-    fn text(&self) -> String {
-        self.clone()
-    }
-}
-
-impl FlagValue for f64 {
-    const TYPE: &'static str = "number";
-    fn parse(text: &str) -> Option<f64> {
-        text.parse().ok().filter(|number: &f64| number.is_finite())
-    }
-    fn text(&self) -> String {
-        self.to_string()
-    }
-}
-
-macro_rules! integer_flags {
-    ($($type:ty),+) => { $(
-        impl FlagValue for $type {
-            const TYPE: &'static str = "integer";
-            fn parse(text: &str) -> Option<$type> {
-                let (digits, shift) = match text.char_indices().next_back()? {
-                    (at, 'k' | 'K') => (&text[..at], 10),
-                    (at, 'm' | 'M') => (&text[..at], 20),
-                    (at, 'g' | 'G') => (&text[..at], 30),
-                    (at, 't' | 'T') => (&text[..at], 40),
-                    _ => (text, 0),
-                };
-                let number: i128 = digits.parse().ok()?;
-                <$type>::try_from(number.checked_mul(1 << shift)?).ok()
-            }
-            fn text(&self) -> String {
-                self.to_string()
-            }
-        }
-    )+ };
-}
-integer_flags!(i32, u32, i64, u64);
-
-/// One flag: what the help prints and how it is set.
-pub struct Flag {
-    /// Without dashes.
-    pub name: &'static str,
-    /// What kind of value it takes.
-    pub type_name: &'static str,
-    /// True if it may stand without a value.
-    pub is_bool: bool,
-    /// Its value when it is not given.
-    pub default: fn() -> String,
-    /// What it does.
-    pub help: &'static str,
-    /// Its value as text.
-    pub get: fn(&Flags) -> String,
-    set: fn(&mut Flags, &str) -> Option<()>,
-}
-
-macro_rules! flags {
-    ($( $(#[doc = $help:literal])+ $name:ident: $type:ty = $default:expr; )+) => {
-        /// The values of all flags.
-        #[derive(Clone, Debug)]
-        pub struct Flags {
-            $( $(#[doc = $help])+ pub $name: $type, )+
-            /// Flags that are options of the engine, in the order given.
-            pub engine: Vec<(String, String)>,
-            /// What was given and has no effect, and why.
-            pub ignored: Vec<String>,
-            /// What was given and needs what is not there yet.
-            pub refused: Vec<String>,
-            /// Names and values of all flags that were given, in that order.
-            pub given: Vec<(String, String)>,
-        }
-
-        impl Default for Flags {
-            fn default() -> Flags {
-                Flags { $( $name: $default, )+ engine: Vec::new(), ignored: Vec::new(), refused: Vec::new(), given: Vec::new() }
-            }
-        }
-
-        /// Every flag, in the order of the help.
-        pub const FLAGS: &[Flag] = &[ $( Flag {
-            name: stringify!($name),
-            type_name: <$type as FlagValue>::TYPE,
-            is_bool: <$type as FlagValue>::IS_BOOL,
-            default: || {
-                let default: $type = $default;
-                default.text()
-            },
-            help: concat!($($help),+),
-            get: |flags| flags.$name.text(),
-            set: |flags, text| {
-                flags.$name = FlagValue::parse(text)?;
-                Some(())
-            },
-        }, )+ ];
-    };
-}
-
-flags! {
+flags::flags! {
+    /// The values of all flags.
+    pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt"), presets by preset;
     /// Workloads to run, in this order, separated by commas. `name[X3-W1]` runs one three times after one warm-up.
     benchmarks: String = String::new();
     /// Directory of the database. Empty: one of its own, removed at the end.
@@ -374,243 +243,31 @@ flags! {
     report_file: String = "report.csv".to_owned();
     /// Writes everything measured to this file, as JSON; `db_bench report` draws it. Empty: no file.
     json: String = String::new();
+    /// Another db_bench, RocksDB's or ours, that is run in turn with this one over databases of its own; prints ratios.
+    peer: String = String::new();
+    /// Runs of each program with `peer`; it takes six for a verdict.
+    peer_rounds: i32 = 7;
     /// Bytes the checksum and compression workloads work on at a time.
     block_size: u64 = 4_096;
 }
 
-/// RocksDB's flags with nothing behind them here, in sections. `[text]` begins one: the feature that its flags
-/// `name=default` need, or the reason why its flags `name~default` have nothing to do here.
-const ROCKSDB_ONLY: &str = include_str!("rocksdb_flags.txt");
-
-/// How the list above writes booleans; a default of 0 or 1 is a number.
-const BOOL_TEXTS: [&str; 2] = ["true", "false"];
-
-/// How a command line was understood.
-#[derive(Debug)]
-pub enum Parsed {
-    /// Values for every flag.
-    Run(Box<Flags>),
-    /// Somebody asked for help.
-    Help,
-}
-
-/// Knows the engine's options: whether `name` is one, and if so whether it is a boolean.
-pub type EngineOptions<'a> = &'a dyn Fn(&str) -> Option<bool>;
-
-/// Reads a command line, without the program's name. `engine_names` are offered as corrections.
-pub fn parse(args: &[String], engine: EngineOptions<'_>, engine_names: &[&str]) -> Result<Parsed, String> {
-    let undefined_ok = undefined_ok(args);
-    let (mut given, mut ignored) = (Vec::new(), Vec::new());
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
-            match arg.split_once('=') {
-                // Published command lines have such words: gflags leaves them alone, and so does RocksDB's db_bench.
-                Some((name, _)) if is_bool(name, engine).is_some() => {
-                    ignored.push(format!("{arg}: no flag, because it does not begin with --"));
-                    continue;
-                }
-                _ => return Err(format!("{arg}: a flag begins with --")),
-            }
-        };
-        if matches!(body, "help" | "h" | "helpfull") {
-            return Ok(Parsed::Help);
-        }
-        let (name, value) = match body.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (body, None),
-        };
-        let name = name.replace('-', "_");
-        let Some((name, value)) = resolve(&name, value, engine, || args.next().cloned()) else {
-            if undefined_ok.contains(&name) {
-                ignored.push(format!("--{name}: unknown, and --undefok allows it"));
-                continue;
-            }
-            return Err(unknown(&name, engine_names));
-        };
-        let value = value.ok_or_else(|| format!("--{name} wants a value"))?;
-        given.push((name, value));
+/// What a preset of mixgraph stands for.
+fn preset(name: &str, value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
+    match name {
+        "mixgraph_preset" => mixgraph::preset(value),
+        _ => Ok(Vec::new()),
     }
-    let mut flags = Flags {
-        ignored,
-        ..Flags::default()
-    };
-    // First, so that flags given beside it stand, wherever they are given.
-    for (_, preset) in given.iter().filter(|(name, _)| name == "mixgraph_preset") {
-        for (name, value) in mixgraph::preset(preset)? {
-            apply(&mut flags, name, value, engine)?;
-        }
-    }
-    for (name, value) in &given {
-        apply(&mut flags, name, value, engine)?;
-    }
-    let (allowed, refused): (Vec<String>, Vec<String>) =
-        std::mem::take(&mut flags.refused).into_iter().partition(|line| {
-            undefined_ok
-                .iter()
-                .any(|name| line.starts_with(&format!("--{name}=")))
-        });
-    if !refused.is_empty() {
-        return Err(refused.join("\n"));
-    }
-    let notes = allowed
-        .into_iter()
-        .map(|line| format!("{line}; --undefok allows it"));
-    flags.ignored.extend(notes);
-    flags.given = given;
-    Ok(Parsed::Run(Box::new(flags)))
-}
-
-/// The names `--undefok` lists, wherever it stands.
-fn undefined_ok(args: &[String]) -> Vec<String> {
-    let lists = args
-        .iter()
-        .filter_map(|arg| arg.trim_start_matches('-').strip_prefix("undefok="));
-    lists
-        .flat_map(|list| list.split(','))
-        .map(|name| name.replace('-', "_"))
-        .collect()
-}
-
-/// The flag `name` stands for and its value, taken from the next argument where it needs one; `None` if there is no
-/// such flag.
-fn resolve(
-    name: &str,
-    value: Option<String>,
-    engine: EngineOptions<'_>,
-    next: impl FnOnce() -> Option<String>,
-) -> Option<(String, Option<String>)> {
-    match is_bool(name, engine) {
-        Some(true) => Some((name.to_owned(), value.or_else(|| Some("true".to_owned())))),
-        Some(false) => Some((name.to_owned(), value.or_else(next))),
-        None => {
-            let positive = name.strip_prefix("no")?;
-            let negated = value.is_none() && is_bool(positive, engine) == Some(true);
-            negated.then(|| (positive.to_owned(), Some("false".to_owned())))
-        }
-    }
-}
-
-/// Whether the flag is a boolean; `None` if there is no such flag.
-fn is_bool(name: &str, engine: EngineOptions<'_>) -> Option<bool> {
-    let ours = FLAGS
-        .iter()
-        .find(|flag| flag.name == name)
-        .map(|flag| flag.is_bool);
-    ours.or_else(|| engine(name))
-        .or_else(|| rocksdb_row(name).map(|row| BOOL_TEXTS.contains(&row.default)))
-}
-
-fn apply(flags: &mut Flags, name: &str, value: &str, engine: EngineOptions<'_>) -> Result<(), String> {
-    if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
-        return (flag.set)(flags, value)
-            .ok_or_else(|| format!("--{name}={value}: wants a value of type {}", flag.type_name));
-    }
-    let rocksdb = if engine(name).is_some() {
-        None
-    } else {
-        rocksdb_row(name)
-    };
-    // The last value given counts, and one that is taken back is as good as never given.
-    let given = format!("--{name}=");
-    flags.refused.retain(|refused| !refused.starts_with(&given));
-    match rocksdb {
-        Some(row) if same(row.default, value) => {}
-        Some(row) if row.moot => flags
-            .ignored
-            .push(format!("{given}{value} has no effect: {}", row.section)),
-        Some(row) => flags.refused.push(format!(
-            "{given}{value} needs {}, which Esker does not have yet",
-            row.section
-        )),
-        None => flags.engine.push((name.to_owned(), value.to_owned())),
-    }
-    Ok(())
-}
-
-/// A flag of RocksDB's with nothing behind it here.
-#[derive(Clone, Copy, Debug)]
-pub struct RocksdbFlag {
-    /// Without dashes.
-    pub name: &'static str,
-    /// Its value when it is not given; the one value accepted, unless the flag is moot.
-    pub default: &'static str,
-    /// True if it has nothing to do here; false if it needs a feature that is missing.
-    pub moot: bool,
-    /// Why, or which feature.
-    pub section: &'static str,
-}
-
-/// Every flag of the list above.
-pub fn rocksdb_rows() -> impl Iterator<Item = RocksdbFlag> {
-    let mut section = "";
-    ROCKSDB_ONLY.lines().filter_map(move |line| {
-        if let Some(title) = line.strip_prefix('[') {
-            section = title.strip_suffix(']')?;
-            return None;
-        }
-        let at = line.find(['=', '~'])?;
-        Some(RocksdbFlag {
-            name: &line[..at],
-            default: &line[at + 1..],
-            moot: line.as_bytes()[at] == b'~',
-            section,
-        })
-    })
-}
-
-fn rocksdb_row(name: &str) -> Option<RocksdbFlag> {
-    rocksdb_rows().find(|row| row.name == name)
-}
-
-/// True if two texts mean the same value.
-fn same(a: &str, b: &str) -> bool {
-    let bools = || Some(bool::parse(a)? == bool::parse(b)?);
-    let numbers = || Some(f64::parse(a)? == f64::parse(b)?);
-    a == b || numbers().or_else(bools) == Some(true)
-}
-
-fn unknown(name: &str, engine_names: &[&str]) -> String {
-    let candidates = FLAGS
-        .iter()
-        .map(|flag| flag.name)
-        .chain(engine_names.iter().copied());
-    match suggest::nearest(name, candidates.chain(rocksdb_rows().map(|row| row.name))) {
-        Some(nearest) => format!("unknown flag --{name}; did you mean --{nearest}?"),
-        None => format!("unknown flag --{name}; --help lists them"),
-    }
-}
-
-/// The help about flags.
-pub fn help() -> String {
-    let mut text = String::new();
-    for flag in FLAGS {
-        let default = (flag.default)();
-        let default = if flag.type_name == "text" {
-            format!("{default:?}")
-        } else {
-            default
-        };
-        text.push_str(&format!(
-            "  --{} ({}, default {default})\n     {}\n",
-            flag.name, flag.type_name, flag.help
-        ));
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
+    use flags::{FlagSet, Parsed, parse, rocksdb};
+
     use super::*;
 
     fn run(line: &str) -> Result<Flags, String> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let engine = |name: &str| match name {
-            "write_buffer_size" => Some(false),
-            "disable_auto_compactions" => Some(true),
-            _ => None,
-        };
-        match parse(&args, &engine, &["write_buffer_size", "disable_auto_compactions"])? {
+        match parse(&args)? {
             Parsed::Run(flags) => Ok(*flags),
             Parsed::Help => Err("help".into()),
         }
@@ -634,9 +291,10 @@ mod tests {
 
     #[test]
     fn options_of_the_engine_pass_through() {
-        let flags =
+        let flags: Flags =
             run("--write_buffer_size=1m --disable_auto_compactions --nodisable_auto_compactions").unwrap();
         let given: Vec<_> = flags
+            .rest
             .engine
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
@@ -693,11 +351,11 @@ mod tests {
         }
         let tuned = run("--allow_concurrent_memtable_write=false --noenable_pipelined_write").unwrap();
         assert!(
-            tuned.ignored[0].starts_with("--allow_concurrent_memtable_write=false has no effect: "),
+            tuned.rest.ignored[0].starts_with("--allow_concurrent_memtable_write=false has no effect: "),
             "{:?}",
-            tuned.ignored
+            tuned.rest.ignored
         );
-        assert_eq!(tuned.ignored.len(), 2);
+        assert_eq!(tuned.rest.ignored.len(), 2);
     }
 
     #[test]
@@ -715,7 +373,7 @@ mod tests {
     fn words_that_gflags_leaves_alone() {
         let flags = run("--num=5 write_buffer_size=2 --undefok=tomorrow,db --tomorrow=3").unwrap();
         assert_eq!(
-            flags.ignored,
+            flags.rest.ignored,
             [
                 "write_buffer_size=2: no flag, because it does not begin with --",
                 "--tomorrow: unknown, and --undefok allows it"
@@ -724,30 +382,33 @@ mod tests {
         assert!(run("tomorrow=3").is_err());
         let allowed = run("--undefok=async_io --async_io").unwrap();
         assert!(
-            allowed.ignored[0].ends_with("; --undefok allows it"),
+            allowed.rest.ignored[0].ends_with("; --undefok allows it"),
             "{:?}",
-            allowed.ignored
+            allowed.rest.ignored
         );
     }
 
     #[test]
     fn no_flag_is_listed_twice() {
-        let mut names: Vec<&str> = FLAGS
+        let mut names: Vec<&str> = Flags::FLAGS
             .iter()
             .map(|flag| flag.name)
-            .chain(rocksdb_rows().map(|row| row.name))
+            .chain(rocksdb::rows::<Flags>().map(|row| row.name))
             .collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        let titles = ROCKSDB_ONLY.lines().filter(|line| line.starts_with('[')).count();
+        let titles = Flags::ROCKSDB_ONLY
+            .lines()
+            .filter(|line| line.starts_with('['))
+            .count();
         assert_eq!(
-            rocksdb_rows().count() + titles,
-            ROCKSDB_ONLY.lines().count(),
+            rocksdb::rows::<Flags>().count() + titles,
+            Flags::ROCKSDB_ONLY.lines().count(),
             "each line is a title, or a name and a default"
         );
-        assert!(rocksdb_rows().all(|row| !row.section.is_empty()));
+        assert!(rocksdb::rows::<Flags>().all(|row| !row.section.is_empty()));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod machine;
 mod mixgraph;
 mod options;
 mod page;
+mod peer;
 mod picture;
 mod record;
 mod report;
@@ -23,7 +24,6 @@ mod resources;
 mod runner;
 mod schedule;
 mod seeds;
-mod suggest;
 mod tour;
 mod values;
 mod workloads;
@@ -31,8 +31,9 @@ mod workloads;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ::flags::Parsed;
 use bench::Bench;
-use flags::{Flags, Parsed};
+use flags::Flags;
 use flamegraph::Flamegraph;
 use tour::Tour;
 
@@ -54,20 +55,21 @@ fn run(args: &[String]) -> Result<(), String> {
         print!("{}", page::command(rest)?);
         return Ok(());
     }
-    let rows = options::rows();
-    let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
-    let flags = match flags::parse(args, &options::is_bool, &names)? {
+    let flags = match ::flags::parse::<Flags>(args)? {
         Parsed::Run(flags) => *flags,
         Parsed::Help => {
-            print!("{}", help(&rows));
+            print!("{}", help());
             return Ok(());
         }
     };
-    for name in &flags.ignored {
+    for name in &flags.rest.ignored {
         eprintln!("note: {name}");
     }
     for item in flags.benchmarks.split(',').filter(|item| !item.is_empty()) {
         workloads::parse(item)?;
+    }
+    if !flags.peer.is_empty() {
+        return peer::compare(&flags, args);
     }
     // Removed, with the database in it, when this function returns.
     let own = if flags.db.is_empty() {
@@ -114,20 +116,13 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     tour.close()
 }
 
-fn help(rows: &[(&'static str, &'static str, String, &'static str)]) -> String {
-    let mut text = format!(
-        "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\nWithout --benchmarks: a tour of about a minute on a database of its \
-         own.\n\nWorkloads, each also as name[X5-W1] for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the \
-         engine, under its names:\n",
+fn help() -> String {
+    format!(
+        "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\n\
+         Without --benchmarks: a tour of about a minute on a database of its own.\n\nWorkloads, each also as name[X5-W1] \
+         for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the engine, under its names:\n{}",
         workloads::help(),
-        flags::help()
-    );
-    for (name, kind, default, doc) in rows {
-        let doc: Vec<&str> = doc.lines().map(str::trim).collect();
-        text.push_str(&format!(
-            "  --{name} ({kind}, default {default:?})\n     {}\n",
-            doc.join(" ")
-        ));
-    }
-    text
+        ::flags::help::<Flags>(),
+        ::flags::engine::help()
+    )
 }

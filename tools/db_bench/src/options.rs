@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result};
-use esker::option_table::OptionTable;
-use esker::{
-    BlockBasedOptions, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStyle,
-    CompressionType, FilterPolicy, Options,
-};
+use esker::{Cache, CacheOptions, ChecksumType, CompressionType, FilterPolicy, Options};
 
 use crate::flags::Flags;
 
@@ -17,48 +13,6 @@ const BENCH_DEFAULTS: &[(&str, &str)] = &[
     ("hard_pending_compaction_bytes_limit", "137438953472"),
     ("delayed_write_rate", "8388608"),
 ];
-
-/// Whether `name` is an option of the engine, and if so whether it is a boolean.
-pub fn is_bool(name: &str) -> Option<bool> {
-    let kind = |type_name: &str| type_name == "boolean";
-    Options::row(name)
-        .map(|row| kind(row.type_name))
-        .or_else(|| ColumnFamilyOptions::row(name).map(|row| kind(row.type_name)))
-        .or_else(|| BlockBasedOptions::row(name).map(|row| kind(row.type_name)))
-}
-
-/// Every option of the engine: name, kind of value, default, documentation.
-pub fn rows() -> Vec<(&'static str, &'static str, String, &'static str)> {
-    let mut rows = Vec::new();
-    rows.extend(
-        Options::rows()
-            .iter()
-            .map(|row| (row.name, row.type_name, (row.get)(&Options::default()), row.doc)),
-    );
-    let family = ColumnFamilyOptions::default();
-    rows.extend(
-        ColumnFamilyOptions::rows()
-            .iter()
-            .map(|row| (row.name, row.type_name, (row.get)(&family), row.doc)),
-    );
-    let table = BlockBasedOptions::default();
-    rows.extend(
-        BlockBasedOptions::rows()
-            .iter()
-            .map(|row| (row.name, row.type_name, (row.get)(&table), row.doc)),
-    );
-    rows
-}
-
-fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
-    if Options::row(name).is_some() {
-        OptionTable::set(options, name, value)
-    } else if ColumnFamilyOptions::row(name).is_some() {
-        OptionTable::set(&mut options.column_family, name, value)
-    } else {
-        OptionTable::set(&mut options.column_family.table, name, value)
-    }
-}
 
 /// The options a command line asks for.
 pub fn from_flags(flags: &Flags) -> Result<Options> {
@@ -71,27 +25,15 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         ..Options::default()
     };
     for (name, value) in BENCH_DEFAULTS {
-        set(&mut options, name, value)?;
+        ::flags::engine::set(&mut options, name, value)?;
     }
-    let compression = compression_type(&flags.compression_type)?;
+    let compression = ::flags::engine::compression(&flags.compression_type)?;
     let family = &mut options.column_family;
     family.compression = compression;
     family.compression_opts.level = flags.compression_level;
     family.compression_opts.max_dict_bytes = flags.compression_max_dict_bytes;
     family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
-    family.compaction_style = match flags.compaction_style {
-        0 => CompactionStyle::Level,
-        3 => CompactionStyle::None,
-        other => {
-            let style = match other {
-                1 => "universal compaction",
-                2 => "FIFO compaction",
-                _ => "a compaction style that is none of RocksDB's",
-            };
-            let message = format!("--compaction_style={other} needs {style}, which Esker does not have yet");
-            return Err(Error::invalid_argument(message));
-        }
-    };
+    family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
     if !flags.merge_operator.is_empty() {
         let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -130,8 +72,8 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     } else {
         table.no_block_cache = true;
     }
-    for (name, value) in &flags.engine {
-        set(&mut options, name, value)?;
+    for (name, value) in &flags.rest.engine {
+        ::flags::engine::set(&mut options, name, value)?;
     }
     if flags.min_level_to_compress >= 0 {
         let family = &mut options.column_family;
@@ -150,32 +92,16 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     Ok(options)
 }
 
-/// By RocksDB's short names.
-pub fn compression_type(name: &str) -> Result<CompressionType> {
-    Ok(match name.to_ascii_lowercase().as_str() {
-        "none" => CompressionType::None,
-        "snappy" => CompressionType::Snappy,
-        "zlib" => CompressionType::Zlib,
-        "bzip2" => CompressionType::Bzip2,
-        "lz4" => CompressionType::Lz4,
-        "lz4hc" => CompressionType::Lz4Hc,
-        "zstd" => CompressionType::Zstd,
-        _ => {
-            return Err(Error::invalid_argument(format!(
-                "--compression_type={name}: no compression of that name"
-            )));
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use ::flags::engine::rows;
+    use ::flags::{FlagSet, Parsed, parse, rocksdb};
+
     use super::*;
-    use crate::flags::{FLAGS, Parsed, parse};
 
     fn options(line: &str) -> Result<Options> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match parse(&args, &is_bool, &[]).unwrap() {
+        match parse(&args).unwrap() {
             Parsed::Run(flags) => from_flags(&flags),
             Parsed::Help => panic!("help"),
         }
@@ -232,8 +158,10 @@ mod tests {
              and as a flag\nof `db_bench`, under its name. Options that are objects (comparators, caches, listeners) are documented in the \
              code alone.\n\n| option | type | default | what it does |\n|---|---|---|---|\n",
         );
-        for (name, kind, default, doc) in rows() {
-            let doc: Vec<&str> = doc
+        for row in rows() {
+            let (name, kind, default) = (row.name, row.type_name, row.default);
+            let doc: Vec<&str> = row
+                .doc
                 .lines()
                 .map(str::trim)
                 .filter(|line| !line.is_empty())
@@ -263,10 +191,10 @@ mod tests {
     fn no_option_is_a_flag_of_another_meaning() {
         // Flags of these names set the option of the same name, and more.
         let shared = ["block_size", "compaction_style", "statistics"];
-        for (name, ..) in rows() {
-            let is_flag = FLAGS.iter().any(|flag| flag.name == name);
+        for name in rows().into_iter().map(|row| row.name) {
+            let is_flag = Flags::FLAGS.iter().any(|flag| flag.name == name);
             assert!(!is_flag || shared.contains(&name), "{name}");
-            let listed = crate::flags::rocksdb_rows().any(|row| row.name == name);
+            let listed = rocksdb::rows::<Flags>().any(|row| row.name == name);
             assert!(
                 !listed,
                 "{name} is an option of the engine now: take it out of rocksdb_flags.txt"

@@ -16,11 +16,12 @@ use crate::document::{
     Background, Benchmark, CacheUse, CpuUse, Document, FORMAT, Harness, IntervalRow, Level, Memory, Overdue,
     Reads, Stall, Writes,
 };
-use crate::flags::{FLAGS, Flags};
+use crate::flags::Flags;
 use crate::histogram::{Histogram, Percentiles};
 use crate::machine;
 use crate::report::{Op, Summary};
 use crate::resources::{self, Used};
+use ::flags::FlagSet;
 
 /// Writes the document of a command line, anew after each run.
 pub struct Recorder {
@@ -44,8 +45,8 @@ impl Recorder {
                     .map_or(0, |since| since.as_secs()),
                 db: db.display().to_string(),
                 seed,
-                flags_given: flags.given.clone(),
-                flags: FLAGS
+                flags_given: flags.rest.given.clone(),
+                flags: Flags::FLAGS
                     .iter()
                     .map(|flag| (flag.name.to_owned(), (flag.get)(flags)))
                     .collect(),

@@ -87,7 +87,12 @@ pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
         0 => Ok(CompactionStyle::Level),
         3 => Ok(CompactionStyle::None),
         other => {
-            let message = format!("--compaction_style={other}: 0 (leveled) and 3 (none) are what there is");
+            let style = match other {
+                1 => "universal compaction",
+                2 => "FIFO compaction",
+                _ => "a compaction style that is none of RocksDB's",
+            };
+            let message = format!("--compaction_style={other} needs {style}, which Esker does not have yet");
             Err(Error::invalid_argument(message))
         }
     }

@@ -27,11 +27,15 @@ pub struct Flag<F> {
     pub help: &'static str,
     /// From the text behind `=`; `None` if that is not of its type.
     pub set: fn(&mut F, &str) -> Option<()>,
+    /// Its value, as text.
+    pub get: fn(&F) -> String,
 }
 
 /// What a command line gave beside the tool's own flags.
 #[derive(Clone, Debug, Default)]
 pub struct Rest {
+    /// Names and values of all flags that were given, in that order.
+    pub given: Vec<(String, String)>,
     /// Options of the engine, in the order given.
     pub engine: Vec<(String, String)>,
     /// What was given and has no effect, and why.
@@ -48,6 +52,14 @@ pub trait FlagSet: Default + 'static {
     const ROCKSDB_ONLY: &'static str;
     /// The rest of the command line.
     fn rest(&mut self) -> &mut Rest;
+
+    /// Flags and values that `--name=value` stands for; those given beside it stand, wherever they are given.
+    ///
+    /// # Errors
+    /// Why there is no such preset.
+    fn preset(_name: &str, _value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
+        Ok(Vec::new())
+    }
 }
 
 /// Declares the flags of a tool: a struct with a field for each, and its [`FlagSet`].
@@ -66,7 +78,7 @@ pub trait FlagSet: Default + 'static {
 #[macro_export]
 macro_rules! flags {
     (
-        $(#[$about:meta])* pub struct $Flags:ident, others of RocksDB in $others:expr;
+        $(#[$about:meta])* pub struct $Flags:ident, others of RocksDB in $others:expr $(, presets by $presets:path)?;
         $( $(#[doc = $help:literal])+ $name:ident: $type:ty = $default:expr; )+
     ) => {
         $(#[$about])*
@@ -97,12 +109,19 @@ macro_rules! flags {
                     flags.$name = $crate::value::FlagValue::parse(text)?;
                     Some(())
                 },
+                get: |flags| $crate::value::FlagValue::text(&flags.$name),
             }, )+ ];
             const ROCKSDB_ONLY: &'static str = $others;
 
             fn rest(&mut self) -> &mut $crate::Rest {
                 &mut self.rest
             }
+
+            $(
+                fn preset(name: &str, value: &str) -> Result<Vec<(&'static str, &'static str)>, String> {
+                    $presets(name, value)
+                }
+            )?
         }
     };
 }
@@ -124,18 +143,15 @@ pub enum Parsed<F> {
 /// # Errors
 /// What is wrong with it, and the nearest name where there is none of that name.
 pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
-    let mut flags = F::default();
     let undefined_ok = undefined_ok(args);
+    let (mut given, mut ignored) = (Vec::new(), Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let Some(body) = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) else {
             match arg.split_once('=') {
-                // Published command lines have such words: gflags leaves them alone, and so does RocksDB's db_bench.
+                // Published command lines have such words: gflags leaves them alone, and so do RocksDB's tools.
                 Some((name, _)) if is_bool::<F>(name).is_some() => {
-                    flags
-                        .rest()
-                        .ignored
-                        .push(format!("{arg}: no flag, because it does not begin with --"));
+                    ignored.push(format!("{arg}: no flag, because it does not begin with --"));
                     continue;
                 }
                 _ => return Err(format!("{arg}: a flag begins with --")),
@@ -151,20 +167,27 @@ pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
         let name = name.replace('-', "_");
         let Some((name, value)) = resolve::<F>(&name, value, || args.next().cloned()) else {
             if undefined_ok.contains(&name) {
-                flags
-                    .rest()
-                    .ignored
-                    .push(format!("--{name}: unknown, and --undefok allows it"));
+                ignored.push(format!("--{name}: unknown, and --undefok allows it"));
                 continue;
             }
             return Err(unknown::<F>(&name));
         };
         let value = value.ok_or_else(|| format!("--{name} wants a value"))?;
-        apply(&mut flags, &name, &value)?;
+        given.push((name, value));
     }
-    let (allowed, refused): (Vec<String>, Vec<String>) = std::mem::take(&mut flags.rest().refused)
-        .into_iter()
-        .partition(|line| {
+    let mut flags = F::default();
+    flags.rest().ignored = ignored;
+    for (name, value) in &given {
+        for (name, value) in F::preset(name, value)? {
+            apply(&mut flags, name, value)?;
+        }
+    }
+    for (name, value) in &given {
+        apply(&mut flags, name, value)?;
+    }
+    let rest = flags.rest();
+    let (allowed, refused): (Vec<String>, Vec<String>) =
+        std::mem::take(&mut rest.refused).into_iter().partition(|line| {
             undefined_ok
                 .iter()
                 .any(|name| line.starts_with(&format!("--{name}=")))
@@ -175,7 +198,8 @@ pub fn parse<F: FlagSet>(args: &[String]) -> Result<Parsed<F>, String> {
     let notes = allowed
         .into_iter()
         .map(|line| format!("{line}; --undefok allows it"));
-    flags.rest().ignored.extend(notes);
+    rest.ignored.extend(notes);
+    rest.given = given;
     Ok(Parsed::Run(Box::new(flags)))
 }
 

@@ -12,9 +12,9 @@ fn flags(preset: &str, num: i64) -> Flags {
         format!("--num={num}"),
         "--noprogress_reports".into(),
     ];
-    match crate::flags::parse(&args, &|_| None, &[]).unwrap() {
-        crate::flags::Parsed::Run(flags) => *flags,
-        crate::flags::Parsed::Help => panic!("help"),
+    match ::flags::parse(&args).unwrap() {
+        ::flags::Parsed::Run(flags) => *flags,
+        ::flags::Parsed::Help => panic!("help"),
     }
 }
 
@@ -315,16 +315,16 @@ fn settings_that_come_to_nothing_are_refused() {
 fn a_preset_gives_way_to_flags_beside_it() {
     let parse = |line: &str| {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match crate::flags::parse(&args, &|_| None, &[])? {
-            crate::flags::Parsed::Run(flags) => Ok(*flags),
-            crate::flags::Parsed::Help => Err("help".to_owned()),
+        match ::flags::parse(&args)? {
+            ::flags::Parsed::Run(flags) => Ok(*flags),
+            ::flags::Parsed::Help => Err("help".to_owned()),
         }
     };
     for line in [
         "--mixgraph_preset=prefix_dist --keyrange_num=7 --key_size=20",
         "--keyrange_num=7 --key_size=20 --mixgraph_preset=prefix_dist",
     ] {
-        let flags = parse(line).unwrap();
+        let flags: Flags = parse(line).unwrap();
         assert_eq!((flags.keyrange_num, flags.key_size), (7, 20), "{line}");
         assert_eq!(
             (flags.key_dist_a, flags.keyrange_dist_b),

@@ -8,9 +8,9 @@ use codec::checksum::{self, ChecksumType};
 use codec::compression::{CompressionOptions, CompressionType, Compressor, Decompressor};
 
 use crate::bench::Params;
-use crate::options::compression_type;
 use crate::report::Op;
 use crate::runner::Thread;
+use flags::engine::compression;
 
 /// Bytes that are checksummed, compressed and restored, as in RocksDB; `--duration` ends it sooner or later.
 const CHECKSUM_BYTES: u64 = 5_000 << 20;
@@ -65,7 +65,7 @@ pub fn xxh3(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
 
 /// The type asked for and a compressor of it; `None`, with the reason in the line, where there is nothing to compress.
 fn compressor(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<Option<(CompressionType, Compressor)>> {
-    let ty = compression_type(&params.flags.compression_type)?;
+    let ty = compression(&params.flags.compression_type)?;
     if ty == CompressionType::None {
         thread.message = "(compression type not supported)".to_owned();
         return Ok(None);

@@ -16,7 +16,7 @@ pub use read::random_number;
 
 use crate::bench::{Bench, Params};
 use crate::runner::Thread;
-use crate::suggest;
+use flags::suggest;
 
 /// What a workload does on each of its threads.
 pub type ThreadBody = fn(&Params<'_>, &mut Thread<'_>) -> Result<()>;

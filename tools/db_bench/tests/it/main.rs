@@ -618,3 +618,43 @@ fn a_flamegraph_weighs_what_the_run_used() {
     assert!(out.contains("time spent waiting is not in it"), "{out}");
     assert!(out.contains(" samples of "), "{out}");
 }
+
+#[test]
+fn a_program_is_its_own_peer() {
+    let peer = env!("CARGO_BIN_EXE_db_bench");
+    let place = tempfile::tempdir().unwrap();
+    let args = format!(
+        "--benchmarks=fillrandom,readrandom,stats --num=2k --peer={peer} --peer_rounds=2 --seed=5 --db={} \
+         --write_buffer_size=64k",
+        place.path().display()
+    );
+    let out = stdout(&args);
+    assert!(out.contains("Seed: 5;"), "{out}");
+    assert!(out.contains("Peer: Esker:"), "{out}");
+    for name in ["fillrandom", "readrandom"] {
+        let line = out
+            .lines()
+            .find(|line| line.starts_with(name))
+            .expect("a line a workload");
+        assert!(line.ends_with("too few rounds for a verdict"), "{line}");
+    }
+    let costs: Vec<&str> = out
+        .lines()
+        .skip_while(|line| !line.starts_with("CPU seconds"))
+        .collect();
+    assert!(
+        costs
+            .last()
+            .is_some_and(|line| line.starts_with("write amplification")),
+        "{out}"
+    );
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_peer_that_fails_is_quoted() {
+    let error = stderr("--benchmarks=fillseq --num=10 --peer=/no/such/db_bench");
+    assert!(error.contains("/no/such/db_bench"), "{error}");
+    let error = stderr("--benchmarks=fillseq --use_existing_db --peer=/bin/true");
+    assert!(error.contains("--use_existing_db"), "{error}");
+}

@@ -1,0 +1,204 @@
+//! The rounds: every workload over every engine, in turns, and what is said of them.
+
+use std::path::PathBuf;
+
+use paired::{Comparison, MARGIN, Verdict, median};
+
+use crate::engine::Kind;
+use crate::worker::{self, Common, LOAD, Sample, Task};
+use crate::workload::is_read;
+
+/// An engine that takes part, perhaps the same as another.
+#[derive(Clone, Debug)]
+pub struct Entrant {
+    /// Its name in the report: no two are the same.
+    pub name: String,
+    pub engine: Kind,
+    /// Share of its operations' time burnt on top.
+    pub slow_down: f64,
+}
+
+/// The entrants of a list such as `esker,rocksdb-tuned`; the last one is slowed down.
+pub fn entrants(list: &str, slow_down: f64) -> Result<Vec<Entrant>, String> {
+    let mut entrants: Vec<Entrant> = Vec::new();
+    for word in list.split(',').filter(|word| !word.is_empty()) {
+        let engine: Kind = word.parse()?;
+        let same = entrants.iter().filter(|other| other.engine == engine).count();
+        entrants.push(Entrant {
+            name: if same > 0 {
+                format!("{engine}#{}", same + 1)
+            } else {
+                engine.to_string()
+            },
+            engine,
+            slow_down: 0.0,
+        });
+    }
+    let last = entrants.last_mut().ok_or("no engines")?;
+    if slow_down > 0.0 {
+        last.slow_down = slow_down;
+        last.name = format!("{}+{:.0}%", last.name, slow_down * 100.0);
+    }
+    Ok(entrants)
+}
+
+/// Measures entrants against each other.
+pub struct Arena<'a> {
+    pub entrants: &'a [Entrant],
+    pub common: &'a Common,
+    pub rounds: usize,
+    /// Where the databases go.
+    pub dir: PathBuf,
+}
+
+/// The samples of a workload: by entrant, then by round.
+pub type Samples = Vec<Vec<Sample>>;
+
+impl Arena<'_> {
+    /// Loads the databases that reading workloads need, each in a process of its own.
+    pub fn load(&self) -> Result<(), String> {
+        for (at, entrant) in self.entrants.iter().enumerate() {
+            let dir = self.dir.join(format!("{at}-read"));
+            remove(&dir)?;
+            worker::spawn(&self.task(entrant, LOAD, dir, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Runs all rounds of a workload. Fails if the entrants found different numbers of entries.
+    pub fn run(&self, benchmark: &str) -> Result<Samples, String> {
+        let count = self.entrants.len();
+        let mut samples = vec![Vec::with_capacity(self.rounds); count];
+        for round in 0..self.rounds {
+            let mut found = None;
+            for turn in 0..count {
+                // A B, B A, A B; with more than two each is first, second ... in turn.
+                let at = (round + turn) % count;
+                let entrant = &self.entrants[at];
+                let sample = if is_read(benchmark) {
+                    let dir = self.dir.join(format!("{at}-read"));
+                    worker::spawn(&self.task(entrant, benchmark, dir, round))?
+                } else {
+                    let dir = self.dir.join(format!("{at}-fill"));
+                    remove(&dir)?;
+                    let sample = worker::spawn(&self.task(entrant, benchmark, dir.clone(), round))?;
+                    remove(&dir)?;
+                    sample
+                };
+                if *found.get_or_insert(sample.found) != sample.found {
+                    return Err(format!(
+                        "{benchmark}: {} found {} entries, another engine {}",
+                        entrant.name,
+                        sample.found,
+                        found.unwrap_or(0)
+                    ));
+                }
+                samples[at].push(sample);
+            }
+        }
+        Ok(samples)
+    }
+
+    fn task(&self, entrant: &Entrant, benchmark: &str, dir: PathBuf, round: usize) -> Task {
+        Task {
+            engine: entrant.engine,
+            benchmark: benchmark.to_owned(),
+            dir,
+            seed: 1_000 + round as u64,
+            slow_down: entrant.slow_down,
+            common: self.common.clone(),
+        }
+    }
+}
+
+fn remove(dir: &std::path::Path) -> Result<(), String> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", dir.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The first entrant against another: how many times faster it is.
+pub fn comparison(first: &[Sample], other: &[Sample]) -> Option<Comparison> {
+    let ratios: Vec<f64> = first
+        .iter()
+        .zip(other)
+        .map(|(first, other)| other.nanos / first.nanos)
+        .collect();
+    Comparison::new(&ratios, MARGIN)
+}
+
+/// The verdict on the first entrant against the second.
+pub fn verdict(samples: &Samples) -> Option<Verdict> {
+    Some(comparison(samples.first()?, samples.get(1)?)?.verdict)
+}
+
+/// The table of a workload: a row an entrant, the ratio of each to the first.
+pub fn report(benchmark: &str, entrants: &[Entrant], samples: &Samples) -> String {
+    let mut text = format!(
+        "{benchmark:<20} {:>10} {:>10} {:>8} {:>9} {:>7}   {}\n",
+        "ns/op", "CPU ns/op", "RSS MiB", "disk/put", "W-amp", "ratio to the first (95% interval)"
+    );
+    for (entrant, own) in entrants.iter().zip(samples) {
+        let of = |figure: fn(&Sample) -> f64| {
+            let figures: Vec<f64> = own.iter().map(figure).filter(|number| !number.is_nan()).collect();
+            (!figures.is_empty()).then(|| median(&figures))
+        };
+        let or_dash =
+            |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), |number| format!("{number:.2}"));
+        text.push_str(&format!(
+            "  {:<18} {:>10.1} {:>10.1} {:>8.0} {:>9} {:>7}",
+            entrant.name,
+            of(|sample| sample.nanos).unwrap_or(0.0),
+            of(|sample| sample.cpu_nanos).unwrap_or(0.0),
+            of(|sample| sample.peak_rss).unwrap_or(0.0) / 1_048_576.0,
+            or_dash(of(|sample| sample.storage_amplification)),
+            or_dash(of(|sample| sample.write_amplification)),
+        ));
+        if !std::ptr::eq(own, &samples[0])
+            && let Some(comparison) = comparison(&samples[0], own)
+        {
+            let words = comparison.words(&entrants[0].name, &entrant.name);
+            text.push_str(&format!("   {comparison}  {words}"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_engines() {
+        let list = entrants("esker,rocksdb-tuned,esker", 0.1).unwrap();
+        let names: Vec<&str> = list.iter().map(|entrant| entrant.name.as_str()).collect();
+        assert_eq!(names, ["esker", "rocksdb-tuned", "esker#2+10%"]);
+        assert_eq!(list[0].slow_down, 0.0);
+        assert!(entrants("", 0.0).is_err());
+        assert!(entrants("leveldb", 0.0).unwrap_err().contains("rocksdb-default"));
+    }
+
+    #[test]
+    fn a_table_names_the_faster_one() {
+        let list = entrants("esker,fjall", 0.0).unwrap();
+        let row = |nanos: f64| {
+            let sample = Sample {
+                nanos,
+                write_amplification: f64::NAN,
+                ..Sample::default()
+            };
+            vec![sample; 8]
+        };
+        let text = report("readrandom", &list, &vec![row(100.0), row(250.0)]);
+        assert!(
+            text.contains("2.50 (2.50..2.50)  esker is better by 150%"),
+            "{text}"
+        );
+        let text = report("readrandom", &list, &vec![row(100.0), row(100.0)]);
+        assert!(text.contains("no difference"), "{text}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Esker.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use super::{Engine, Scan, Settings};
+
+/// Esker with its defaults, the common settings aside.
+pub struct Esker {
+    db: esker::Db,
+    family: esker::ColumnFamily,
+    write: esker::WriteOptions,
+}
+
+impl Engine for Esker {
+    fn open(dir: &Path, settings: &Settings) -> Esker {
+        let cache = esker::Cache::lru(esker::CacheOptions {
+            capacity: settings.cache_size,
+            ..Default::default()
+        });
+        let table = esker::BlockBasedOptions {
+            filter_policy: esker::FilterPolicy::Bloom(settings.bloom_bits),
+            block_cache: Some(cache),
+            ..Default::default()
+        };
+        let column_family = esker::ColumnFamilyOptions {
+            write_buffer_size: settings.write_buffer_size as u64,
+            compression: if settings.lz4 {
+                esker::CompressionType::Lz4
+            } else {
+                esker::CompressionType::None
+            },
+            table,
+            ..Default::default()
+        };
+        let options = esker::Options {
+            create_if_missing: true,
+            column_family,
+            ..Default::default()
+        };
+        let db = esker::Db::open(&options, dir).expect("open esker");
+        Esker {
+            family: db.default_column_family(),
+            db,
+            write: esker::WriteOptions {
+                sync: settings.sync,
+                ..Default::default()
+            },
+        }
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) {
+        self.db
+            .put_opt(&self.write, &self.family, key, value)
+            .expect("put");
+    }
+
+    fn get(&self, key: &[u8]) -> Option<usize> {
+        let options = esker::ReadOptions::default();
+        let value = self.db.get_pinned(&options, &self.family, key).expect("get");
+        value.map(|value| value.len())
+    }
+
+    fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+        let mut iterator = self.db.iter(&esker::ReadOptions::default());
+        match scan {
+            Scan::Forward => iterator.seek_to_first(),
+            Scan::Backward => iterator.seek_to_last(),
+            Scan::From(key) => iterator.seek(key),
+        }
+        let mut count = 0;
+        while count < most && iterator.valid() {
+            black_box((iterator.key().len(), iterator.value().len()));
+            count += 1;
+            match scan {
+                Scan::Backward => iterator.prev(),
+                _ => iterator.next(),
+            }
+        }
+        iterator.status().expect("scan");
+        count
+    }
+
+    fn flush(&self) {
+        self.db.flush(&esker::FlushOptions::default()).expect("flush");
+    }
+
+    fn compact(&self) {
+        let options = esker::CompactRangeOptions {
+            bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
+            ..Default::default()
+        };
+        self.db
+            .compact_range(&self.family, &options, None, None)
+            .expect("compact");
+    }
+
+    fn settle(&self) {
+        self.db.wait_for_compact().expect("settle");
+    }
+
+    fn write_amplification(&self) -> Option<f64> {
+        paired::write_amplification(&self.db.property(&self.family, "rocksdb.stats")?)
+    }
+}

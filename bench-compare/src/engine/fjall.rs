@@ -1,0 +1,95 @@
+//! fjall, the other LSM tree in Rust.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
+
+use super::{Engine, Scan, Settings};
+
+/// With its defaults, the common settings aside. Its cache holds blocks, and pins indexes and filters of the upper levels.
+pub struct Fjall {
+    db: Database,
+    keys: Keyspace,
+    sync: bool,
+}
+
+impl Engine for Fjall {
+    fn open(dir: &Path, settings: &Settings) -> Fjall {
+        let db = Database::builder(dir)
+            .cache_size(settings.cache_size as u64)
+            .worker_threads(2)
+            .open()
+            .expect("open fjall");
+        let bloom = BloomConstructionPolicy::BitsPerKey(settings.bloom_bits as f32);
+        let compression = if settings.lz4 {
+            CompressionType::Lz4
+        } else {
+            CompressionType::None
+        };
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(settings.write_buffer_size as u64)
+                .filter_policy(FilterPolicy::all(FilterPolicyEntry::Bloom(bloom)))
+                .data_block_compression_policy(CompressionPolicy::all(compression))
+        };
+        let keys = db.keyspace("default", options).expect("open a keyspace");
+        Fjall {
+            db,
+            keys,
+            sync: settings.sync,
+        }
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) {
+        self.keys.insert(key, value).expect("put");
+        if self.sync {
+            self.db.persist(PersistMode::SyncData).expect("sync");
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Option<usize> {
+        self.keys.get(key).expect("get").map(|value| value.len())
+    }
+
+    fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let look = |guard: Guard| {
+            let (key, value) = guard.into_inner().expect("scan");
+            black_box((key.len(), value.len()));
+        };
+        let count = match scan {
+            Scan::Forward => self.keys.iter().take(most).map(look).count(),
+            Scan::Backward => self.keys.iter().rev().take(most).map(look).count(),
+            Scan::From(key) => self.keys.range(key..).take(most).map(look).count(),
+        };
+        count as u64
+    }
+
+    fn flush(&self) {
+        self.keys.rotate_memtable_and_wait().expect("flush");
+    }
+
+    fn compact(&self) {
+        self.keys.major_compact().expect("compact");
+    }
+
+    /// fjall has nothing to wait on: it is asked, and taken at its word when it was idle ten times in a row.
+    fn settle(&self) {
+        let mut idle = 0;
+        while idle < 10 {
+            let busy = self.db.outstanding_flushes() > 0
+                || self.db.active_compactions() > 0
+                || self.keys.sealed_memtable_count() > 0;
+            idle = if busy { 0 } else { idle + 1 };
+            std::thread::park_timeout(Duration::from_millis(2));
+        }
+    }
+
+    /// It keeps no count.
+    fn write_amplification(&self) -> Option<f64> {
+        None
+    }
+}

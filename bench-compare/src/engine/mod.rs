@@ -1,0 +1,95 @@
+//! What is compared: the few operations the workloads need, over each engine, with the same settings.
+//!
+//! All engines get the same bytes of block cache and of memtable, the same durability and two background threads or
+//! jobs; all but `rocksdb-default` get LZ4 and Bloom filters of 10 bits a key. Without `--sync` a write survives the
+//! death of the process and not that of the machine: RocksDB and fjall hand it to the kernel, and so does Esker.
+
+mod esker;
+mod fjall;
+mod rocksdb;
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+pub use self::esker::Esker;
+pub use self::fjall::Fjall;
+pub use self::rocksdb::{RocksDbDefault, RocksDbTuned};
+
+/// Settings all engines get.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bytes of block cache.
+    pub cache_size: usize,
+    /// Bytes of a memtable.
+    pub write_buffer_size: usize,
+    /// Compress blocks with LZ4.
+    pub lz4: bool,
+    /// Bits a key of the Bloom filters.
+    pub bloom_bits: f64,
+    /// Sync every write.
+    pub sync: bool,
+}
+
+/// Where a scan begins and which way it goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Scan<'a> {
+    /// From the first key on.
+    Forward,
+    /// From the last key back.
+    Backward,
+    /// From the first key at or behind this one.
+    From(&'a [u8]),
+}
+
+/// An engine, opened.
+pub trait Engine: Sized + Sync {
+    /// Opens or creates the database in `dir`.
+    fn open(dir: &Path, settings: &Settings) -> Self;
+    fn put(&self, key: &[u8], value: &[u8]);
+    /// Length of the value, looked at without a copy where the engine can.
+    fn get(&self, key: &[u8]) -> Option<usize>;
+    /// Walks up to `most` entries with an iterator of its own, looks at key and value of each, and counts them.
+    fn scan(&self, scan: Scan<'_>, most: u64) -> u64;
+    fn flush(&self);
+    fn compact(&self);
+    /// Returns when background work has nothing left to do.
+    fn settle(&self);
+    /// What flushes and compactions wrote for each byte flushed, by the engine's own count, if it keeps one.
+    fn write_amplification(&self) -> Option<f64>;
+}
+
+/// An engine by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Esker,
+    RocksDbTuned,
+    RocksDbDefault,
+    Fjall,
+}
+
+const KINDS: &[(&str, Kind)] = &[
+    ("esker", Kind::Esker),
+    ("rocksdb-tuned", Kind::RocksDbTuned),
+    ("rocksdb-default", Kind::RocksDbDefault),
+    ("fjall", Kind::Fjall),
+];
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Kind, String> {
+        let found = KINDS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| *kind).ok_or_else(|| {
+            let names: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
+            format!("unknown engine {name:?}; there are {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = KINDS.iter().find(|(_, kind)| kind == self);
+        out.write_str(found.map_or("", |(name, _)| name))
+    }
+}

@@ -1,0 +1,146 @@
+//! RocksDB, through the crate `rocksdb`: as it comes, and as somebody who knows it would set it up.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use super::{Engine, Scan, Settings};
+
+/// With RocksDB's defaults, but for the size of cache and memtable: no filters, LRU cache.
+pub struct RocksDbDefault(RocksDb);
+
+/// HyperClockCache, Bloom filters, LZ4, a hash index in data blocks, index blocks searched as suits them, two background
+/// jobs.
+pub struct RocksDbTuned(RocksDb);
+
+struct RocksDb {
+    db: rocksdb::DB,
+    write: rocksdb::WriteOptions,
+}
+
+impl RocksDb {
+    fn open(dir: &Path, settings: &Settings, mut options: rocksdb::Options) -> RocksDb {
+        options.create_if_missing(true);
+        options.set_write_buffer_size(settings.write_buffer_size);
+        let mut write = rocksdb::WriteOptions::default();
+        write.set_sync(settings.sync);
+        RocksDb {
+            db: rocksdb::DB::open(&options, dir).expect("open rocksdb"),
+            write,
+        }
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) {
+        self.db.put_opt(key, value, &self.write).expect("put");
+    }
+
+    fn get(&self, key: &[u8]) -> Option<usize> {
+        self.db.get_pinned(key).expect("get").map(|value| value.len())
+    }
+
+    fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+        let mut iterator = self.db.raw_iterator();
+        match scan {
+            Scan::Forward => iterator.seek_to_first(),
+            Scan::Backward => iterator.seek_to_last(),
+            Scan::From(key) => iterator.seek(key),
+        }
+        let mut count = 0;
+        while count < most
+            && let Some((key, value)) = iterator.item()
+        {
+            black_box((key.len(), value.len()));
+            count += 1;
+            match scan {
+                Scan::Backward => iterator.prev(),
+                _ => iterator.next(),
+            }
+        }
+        iterator.status().expect("scan");
+        count
+    }
+
+    fn compact(&self) {
+        let mut options = rocksdb::CompactOptions::default();
+        options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
+        self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+    }
+
+    fn settle(&self) {
+        self.db
+            .wait_for_compact(&rocksdb::WaitForCompactOptions::default())
+            .expect("settle");
+    }
+
+    fn write_amplification(&self) -> Option<f64> {
+        let stats = self.db.property_value("rocksdb.stats").ok().flatten()?;
+        paired::write_amplification(&stats)
+    }
+}
+
+fn default(dir: &Path, settings: &Settings) -> RocksDb {
+    let mut table = rocksdb::BlockBasedOptions::default();
+    table.set_block_cache(&rocksdb::Cache::new_lru_cache(settings.cache_size));
+    let mut options = rocksdb::Options::default();
+    if !settings.lz4 {
+        options.set_compression_type(rocksdb::DBCompressionType::None);
+    }
+    options.set_block_based_table_factory(&table);
+    RocksDb::open(dir, settings, options)
+}
+
+/// What the crate has no setter for: index blocks are searched by interpolation where their keys are spread evenly.
+const TUNED: &str = "block_based_table_factory={index_block_search_type=kAuto;uniform_cv_threshold=0.2}";
+
+fn tuned(dir: &Path, settings: &Settings) -> RocksDb {
+    let mut table = rocksdb::BlockBasedOptions::default();
+    table.set_block_cache(&rocksdb::Cache::new_hyper_clock_cache(settings.cache_size, 0));
+    table.set_bloom_filter(settings.bloom_bits, false);
+    table.set_data_block_index_type(rocksdb::DataBlockIndexType::BinaryAndHash);
+    table.set_data_block_hash_ratio(0.75);
+    let mut options = rocksdb::Options::default();
+    options.set_compression_type(if settings.lz4 {
+        rocksdb::DBCompressionType::Lz4
+    } else {
+        rocksdb::DBCompressionType::None
+    });
+    options.set_max_background_jobs(2);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_block_based_table_factory(&table);
+    let options = options
+        .get_options_from_string(TUNED)
+        .expect("options of this release");
+    RocksDb::open(dir, settings, options)
+}
+
+macro_rules! engine {
+    ($name:ident, $open:path) => {
+        impl Engine for $name {
+            fn open(dir: &Path, settings: &Settings) -> $name {
+                $name($open(dir, settings))
+            }
+            fn put(&self, key: &[u8], value: &[u8]) {
+                self.0.put(key, value);
+            }
+            fn get(&self, key: &[u8]) -> Option<usize> {
+                self.0.get(key)
+            }
+            fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+                self.0.scan(scan, most)
+            }
+            fn flush(&self) {
+                self.0.db.flush().expect("flush");
+            }
+            fn compact(&self) {
+                self.0.compact();
+            }
+            fn settle(&self) {
+                self.0.settle();
+            }
+            fn write_amplification(&self) -> Option<f64> {
+                self.0.write_amplification()
+            }
+        }
+    };
+}
+engine!(RocksDbDefault, default);
+engine!(RocksDbTuned, tuned);

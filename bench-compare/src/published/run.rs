@@ -1,0 +1,447 @@
+//! Measures rows: setups once a program, commands in turn, each command once however many rows read figures off it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use paired::{Comparison, Finished, Line, MARGIN, median};
+
+use super::{Better, Metric, Row, Run, Setup};
+use crate::compare::{Arena, entrants};
+use crate::worker::Common;
+
+/// A command that takes longer has hung.
+const LIMIT: Duration = Duration::from_secs(1_800);
+
+/// Why there is no time per job where the statistics would tell one.
+pub const NO_JOB: &str = "no job into the level";
+
+/// Seconds, from the line of workload and operations; for releases that print no operations.
+const UNKNOWN: f64 = f64::NAN;
+
+/// Figures of one side, or why there are none.
+pub type Side = Result<f64, String>;
+
+/// What was measured for a row.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Our median figure.
+    pub ours: Side,
+    /// RocksDB's.
+    pub theirs: Side,
+    /// How many times better we are.
+    pub ratio: Option<Comparison>,
+}
+
+/// What a program printed, a round each; the first failure ends its rounds.
+type Runs = Result<Vec<Finished>, String>;
+
+pub struct Runner {
+    /// Our db_bench and RocksDB's.
+    programs: [PathBuf; 2],
+    dir: PathBuf,
+    rounds: usize,
+    setups: HashMap<(usize, String), Result<PathBuf, String>>,
+    commands: HashMap<String, [Runs; 2]>,
+    engines: HashMap<String, Result<[Vec<f64>; 2], String>>,
+    /// What RocksDB's program says of itself.
+    pub introduction: Vec<String>,
+}
+
+impl Runner {
+    pub fn new(programs: [PathBuf; 2], dir: PathBuf, rounds: usize) -> Runner {
+        Runner {
+            programs,
+            dir,
+            rounds,
+            setups: HashMap::new(),
+            commands: HashMap::new(),
+            engines: HashMap::new(),
+            introduction: Vec::new(),
+        }
+    }
+
+    /// Measures a row.
+    pub fn measure(&mut self, row: &Row) -> Cell {
+        let figures = match &row.run {
+            Run::DbBench {
+                setup,
+                flags,
+                workload,
+            } => {
+                let runs = self.db_bench(setup.as_ref(), flags);
+                runs.map(|runs| {
+                    runs.and_then(|runs| runs.iter().map(|run| figure(run, workload, row.metric)).collect())
+                })
+            }
+            Run::Engines {
+                benchmark,
+                num,
+                write_buffer_size,
+            } => match self.engines(benchmark, *num, *write_buffer_size) {
+                Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
+                Err(message) => [Err(message.clone()), Err(message)],
+            },
+        };
+        cell(figures, row.metric.better())
+    }
+
+    fn db_bench(&mut self, setup: Option<&Setup>, flags: &str) -> [Runs; 2] {
+        let key = format!("{} {flags}", setup.map_or("", |setup| &setup.name));
+        if let Some(runs) = self.commands.get(&key) {
+            return runs.clone();
+        }
+        let mut runs: [Runs; 2] = [Ok(Vec::new()), Ok(Vec::new())];
+        for round in 0..self.rounds {
+            for turn in 0..2 {
+                let at = (round + turn) % 2;
+                if runs[at].is_err() {
+                    continue;
+                }
+                let seed = 1_000 * (round as u64 + 1);
+                match (self.once(at, setup, flags, seed), &mut runs[at]) {
+                    (Ok(finished), Ok(list)) => list.push(finished),
+                    (Err(message), list) => *list = Err(message),
+                    (Ok(_), Err(_)) => {}
+                }
+            }
+        }
+        self.commands.insert(key, runs.clone());
+        runs
+    }
+
+    /// One run of program `at`.
+    fn once(&mut self, at: usize, setup: Option<&Setup>, flags: &str, seed: u64) -> Result<Finished, String> {
+        let finished = match setup {
+            Some(setup) => {
+                let db = self.set_up(at, setup)?;
+                self.command(at, flags, &db, true, seed)?
+            }
+            None => {
+                let db = self.dir.join(format!("{at}-fresh"));
+                let finished = self.command(at, flags, &db, false, seed);
+                let _ = std::fs::remove_dir_all(&db);
+                finished?
+            }
+        };
+        if at == 1 && self.introduction.is_empty() {
+            self.introduction = introduction(&finished);
+        }
+        Ok(finished)
+    }
+
+    /// The database of the setup, made the first time it is asked for.
+    fn set_up(&mut self, at: usize, setup: &Setup) -> Result<PathBuf, String> {
+        let key = (at, setup.name.clone());
+        if let Some(made) = self.setups.get(&key) {
+            return made.clone();
+        }
+        let db = self.dir.join(format!("{at}-{}", setup.name));
+        let made = self.command(at, &setup.flags, &db, false, 301).map(|_| db);
+        self.setups.insert(key, made.clone());
+        made
+    }
+
+    fn command(
+        &self,
+        at: usize,
+        flags: &str,
+        db: &Path,
+        existing: bool,
+        seed: u64,
+    ) -> Result<Finished, String> {
+        let mut command = Command::new(&self.programs[at]);
+        command
+            .args(flags.split_whitespace())
+            .arg(format!("--use_existing_db={existing}"))
+            .arg(format!("--db={}", db.display()))
+            .arg(format!("--seed={seed}"));
+        // Messages end up in the document, where the place of the program is nobody's business.
+        let path = self.programs[at].display().to_string();
+        paired::run(&mut command, LIMIT).map_err(|message| message.replacen(&path, "db_bench", 1))
+    }
+
+    fn engines(
+        &mut self,
+        benchmark: &str,
+        num: u64,
+        write_buffer_size: usize,
+    ) -> Result<[Vec<f64>; 2], String> {
+        let key = format!("{benchmark} {num} {write_buffer_size}");
+        if let Some(figures) = self.engines.get(&key) {
+            return figures.clone();
+        }
+        let figures = self.run_engines(benchmark, num, write_buffer_size);
+        self.engines.insert(key, figures.clone());
+        figures
+    }
+
+    fn run_engines(
+        &self,
+        benchmark: &str,
+        num: u64,
+        write_buffer_size: usize,
+    ) -> Result<[Vec<f64>; 2], String> {
+        let common = Common {
+            num,
+            write_buffer_size,
+            no_compression: true,
+            ..Common::small()
+        };
+        let entrants = entrants("esker,rocksdb-tuned", 0.0)?;
+        let arena = Arena {
+            entrants: &entrants,
+            common: &common,
+            rounds: self.rounds,
+            dir: self.dir.join("engines"),
+        };
+        let samples = arena.run(benchmark)?;
+        let of = |at: usize| {
+            samples[at]
+                .iter()
+                .map(|sample| sample.write_amplification)
+                .collect()
+        };
+        Ok([of(0), of(1)])
+    }
+}
+
+fn cell(figures: [Result<Vec<f64>, String>; 2], better: Better) -> Cell {
+    let ratio = match &figures {
+        [Ok(ours), Ok(theirs)] => {
+            let ratios: Vec<f64> = ours
+                .iter()
+                .zip(theirs)
+                .map(|(ours, theirs)| match better {
+                    Better::More => ours / theirs,
+                    Better::Less => theirs / ours,
+                })
+                .collect();
+            Comparison::new(&ratios, MARGIN)
+        }
+        _ => None,
+    };
+    let [ours, theirs] = figures.map(|side| side.map(|figures| median(&figures)));
+    Cell { ours, theirs, ratio }
+}
+
+/// Name, version and warnings.
+fn introduction(finished: &Finished) -> Vec<String> {
+    let lines = finished.errors.lines().chain(finished.output.lines());
+    lines
+        .map(|line| line.rsplit('\r').next().unwrap_or(line).trim())
+        .filter(|line| line.contains(" version ") || line.starts_with("WARNING:"))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// A figure off a run.
+fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
+    let lines = paired::lines(&finished.output);
+    let line = lines
+        .iter()
+        .find(|line| line.name == workload)
+        .ok_or_else(|| format!("no result line of {workload}"))?;
+    let missing = || format!("{} not in the output", metric.name());
+    match metric {
+        Metric::OpsPerSecond => Ok(line.ops_per_second),
+        // A line's rate is a whole number; its time of an operation is not.
+        Metric::MillisPerOp => Ok(line.micros / 1_000.0),
+        Metric::MbPerSecond => line.mb_per_second.ok_or_else(missing),
+        Metric::WriteAmplification => paired::write_amplification(&finished.output).ok_or_else(missing),
+        Metric::StallPercent => stall_percent(&finished.output, seconds(line)).ok_or_else(missing),
+        Metric::CpuMicrosPerOp => line
+            .operations
+            .map(|operations| finished.cost.cpu_seconds * 1e6 / operations.max(1) as f64)
+            .ok_or_else(missing),
+        Metric::SecondsPerJob(level) => seconds_per_job(&finished.output, level),
+    }
+}
+
+fn seconds(line: &Line) -> f64 {
+    line.operations.map_or(UNKNOWN, |operations| {
+        operations as f64 / line.ops_per_second.max(1.0)
+    })
+}
+
+/// `Cumulative stall: 00:00:1.5 H:M:S, 12.3 percent` of RocksDB, `Stalled: 1500 us (...)` of ours over the time of the run.
+fn stall_percent(output: &str, seconds: f64) -> Option<f64> {
+    output.lines().rev().find_map(|line| {
+        if let Some(rest) = line.strip_prefix("Cumulative stall:") {
+            return rest
+                .split_once(',')?
+                .1
+                .trim()
+                .strip_suffix(" percent")?
+                .parse()
+                .ok();
+        }
+        let micros: f64 = line
+            .strip_prefix("Stalled: ")?
+            .split_once(" us")?
+            .0
+            .parse()
+            .ok()?;
+        Some(micros / 1e4 / seconds)
+    })
+}
+
+/// Column `Avg(sec)` of the level's row in the last compaction statistics.
+fn seconds_per_job(output: &str, level: u8) -> Side {
+    let mut column = None;
+    let mut last = None;
+    for text in output.lines() {
+        // Sizes in the rows carry their unit in a word of its own: columns are counted from the end.
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.first() {
+            Some(&"Level") => {
+                column = words.iter().rev().position(|word| *word == "Avg(sec)");
+                last = None;
+            }
+            Some(first) if first.strip_prefix('L').and_then(|number| number.parse().ok()) == Some(level) => {
+                last = column
+                    .and_then(|column| words.iter().rev().nth(column)?.parse().ok())
+                    .or(last);
+            }
+            _ => {}
+        }
+    }
+    match (last, column) {
+        (Some(seconds), _) => Ok(seconds),
+        (None, Some(_)) => Err(NO_JOB.to_owned()),
+        (None, None) => Err("the statistics tell no time per job: not in the output".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THEIRS: &str = "\
+overwrite    :       4.012 micros/op 249196 ops/sec 0.803 seconds 200000 operations;   27.6 MB/s
+** Compaction Stats [default] **
+Level    Files   Size     Score Read(GB)  Write(GB) W-Amp Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop
+------
+  L0      2/0    5.17 MB   0.5      0.0      0.1   1.0     0.5      0.4         8    0.063       0      0
+  L2      4/0   60.14 MB   0.2      0.1      0.1   1.8     0.6      0.5         1    0.645    876K   350K
+ Sum      6/0   65.31 MB   0.0      0.1      0.2   2.3     1.1      0.9         9    0.127    876K   350K
+Cumulative stall: 00:00:0.311 H:M:S, 38.8 percent
+Interval stall: 00:00:0.311 H:M:S, 1.0 percent
+";
+
+    fn finished(output: &str) -> Finished {
+        Finished {
+            output: output.to_owned(),
+            errors: "RocksDB:    version 11.8.1\n".to_owned(),
+            cost: paired::Cost {
+                cpu_seconds: 2.0,
+                ..paired::Cost::default()
+            },
+        }
+    }
+
+    #[test]
+    fn figures_of_both_programs() {
+        let theirs = finished(THEIRS);
+        let of = |metric| figure(&theirs, "overwrite", metric);
+        assert_eq!(of(Metric::OpsPerSecond), Ok(249_196.0));
+        assert_eq!(of(Metric::MillisPerOp), Ok(0.004_012));
+        assert_eq!(of(Metric::WriteAmplification), Ok(2.3));
+        assert_eq!(of(Metric::StallPercent), Ok(38.8));
+        assert_eq!(of(Metric::CpuMicrosPerOp), Ok(10.0));
+        assert_eq!(of(Metric::SecondsPerJob(2)), Ok(0.645));
+        assert_eq!(of(Metric::SecondsPerJob(1)), Err(NO_JOB.to_owned()));
+        let silent = figure(
+            &finished("fillseq : 1.0 micros/op 9 ops/sec;\nLevel Files\n L1 3\n"),
+            "fillseq",
+            Metric::SecondsPerJob(1),
+        );
+        assert!(silent.unwrap_err().contains("tell no time per job"));
+        assert!(figure(&theirs, "readrandom", Metric::OpsPerSecond).is_err());
+        let ours = "overwrite : 1.0 micros/op 100000 ops/sec 2.0 seconds 200000 operations; 27.6 MB/s\n\
+                    Write amplification: 1.50\nStalled: 500000 us (memtable-limit 1)\n";
+        assert_eq!(
+            figure(&finished(ours), "overwrite", Metric::StallPercent),
+            Ok(25.0)
+        );
+        assert_eq!(introduction(&theirs), ["RocksDB: version 11.8.1"]);
+    }
+
+    #[test]
+    fn better_is_above_one_whichever_way_the_metric_goes() {
+        let figures = || [Ok(vec![2.0; 6]), Ok(vec![4.0; 6])];
+        assert_eq!(cell(figures(), Better::More).ratio.unwrap().median, 0.5);
+        assert_eq!(cell(figures(), Better::Less).ratio.unwrap().median, 2.0);
+        let failed = cell([Err("no".to_owned()), Ok(vec![1.0])], Better::More);
+        assert!(failed.ratio.is_none() && failed.ours.is_err() && failed.theirs == Ok(1.0));
+        // Nothing stalled on either side: there is no ratio.
+        assert!(
+            cell([Ok(vec![0.0; 6]), Ok(vec![0.0; 6])], Better::Less)
+                .ratio
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn programs_run_in_turn_and_refusals_stay_in_their_cell() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = |name: &str, text: &str| {
+            use std::os::unix::fs::PermissionsExt;
+            let path = dir.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let log = dir.path().join("log");
+        let line = "readrandom : 1.0 micros/op 500 ops/sec 1.0 seconds 500 operations; (5 of 9 found)";
+        let ours = script(
+            "ours",
+            &format!("echo ours $2 $3 >> {0}\necho '{line}'", log.display()),
+        );
+        let theirs = script(
+            "theirs",
+            &format!("echo theirs $2 $3 >> {0}\necho '{line}'", log.display()),
+        );
+        let refusing = script(
+            "refusing",
+            "echo \"unknown command line flag 'async_io'\" >&2; exit 1",
+        );
+        let row = Row {
+            label: String::new(),
+            published: String::new(),
+            metric: Metric::OpsPerSecond,
+            run: Run::DbBench {
+                setup: Some(Setup {
+                    name: "a".to_owned(),
+                    flags: "--benchmarks=fillseq".to_owned(),
+                }),
+                flags: "--benchmarks=readrandom".to_owned(),
+                workload: "readrandom",
+            },
+        };
+        let mut runner = Runner::new([ours.clone(), theirs], dir.path().join("db"), 2);
+        let cell = runner.measure(&row);
+        assert_eq!((cell.ours.clone(), cell.theirs.clone()), (Ok(500.0), Ok(500.0)));
+        runner.measure(&row);
+        let log = std::fs::read_to_string(log).unwrap();
+        let order: Vec<&str> = log
+            .lines()
+            .map(|line| line.split_once(" --db").unwrap().0)
+            .collect();
+        let (set_up, measured) = ("--use_existing_db=false", "--use_existing_db=true");
+        let expected = [
+            ("ours", set_up),
+            ("ours", measured),
+            ("theirs", set_up),
+            ("theirs", measured),
+            ("theirs", measured),
+            ("ours", measured),
+        ];
+        assert_eq!(order, expected.map(|(who, what)| format!("{who} {what}")));
+        let mut runner = Runner::new([ours, refusing], dir.path().join("db2"), 2);
+        let cell = runner.measure(&row);
+        assert!(cell.ours.is_ok() && cell.ratio.is_none());
+        assert!(cell.theirs.unwrap_err().contains("async_io"));
+    }
+}

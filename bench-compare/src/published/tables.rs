@@ -1,0 +1,616 @@
+//! The tables, as data: what a document says, and the command that says it again.
+//!
+//! Commands are the documents', but for sizes, which are scaled, and `--duration`, which bounds the time of a run; where
+//! a document gives no command it is made up from what the text says of the settings, and the table's note says so.
+
+use super::{Better, Metric, Row, Run, Setup, Sizes, Table};
+
+/// Published figures and cells without one.
+const PICTURE: &str = "picture";
+
+/// Every table, at these sizes.
+pub fn all(sizes: &Sizes) -> Vec<Table> {
+    vec![
+        mixed_access(sizes),
+        in_memory(sizes),
+        tombstone_reads(sizes),
+        tombstone_kinds(sizes),
+        mmap(sizes),
+        small_levels(sizes),
+        small_levels_jobs(sizes),
+        checksums(sizes),
+        trivial_move(sizes),
+        streams(sizes),
+        mixgraph(sizes),
+    ]
+}
+
+/// A row of a table of operations a second.
+fn row(label: impl Into<String>, published: impl Into<String>, metric: Metric, run: Run) -> Row {
+    Row {
+        label: label.into(),
+        published: published.into(),
+        metric,
+        run,
+    }
+}
+
+fn bench(setup: Option<&Setup>, flags: String, workload: &'static str) -> Run {
+    Run::DbBench {
+        setup: setup.cloned(),
+        flags,
+        workload,
+    }
+}
+
+fn setup(name: &str, flags: String) -> Setup {
+    Setup {
+        name: name.to_owned(),
+        flags,
+    }
+}
+
+/// Three lengths of scans: steps behind a seek, keys sought among, and how the document counts.
+const SCANS: [(u64, u64, Metric); 3] = [
+    (100, 2_000_000, Metric::OpsPerSecond),
+    (20_000, 50_000, Metric::OpsPerSecond),
+    (400_000, 2_000, Metric::MillisPerOp),
+];
+
+/// Short scans stay as short as they are.
+fn steps_here(sizes: &Sizes, steps: u64) -> u64 {
+    if steps > 100 {
+        sizes.keys(steps, 0.1)
+    } else {
+        steps
+    }
+}
+
+fn mixed_access(sizes: &Sizes) -> Table {
+    // Direct IO, async IO, auto refresh, and the three figures.
+    const PUBLISHED: [(bool, bool, bool, [&str; 3]); 8] = [
+        (true, true, false, ["29821.5", "96.5", "204.8"]),
+        (true, true, true, ["29794.5", "95.5", "206"]),
+        (true, false, false, ["23954.5", "100.5", "202.4"]),
+        (true, false, true, ["24025", "99.5", "203.4"]),
+        (false, true, false, ["18618", "71.5", "275.4"]),
+        (false, true, true, ["17910", "73.5", "274.9"]),
+        (false, false, false, ["23207", "13644.5", "272.5"]),
+        (false, false, true, ["22960", "13721.5", "272.9"]),
+    ];
+    let keys = sizes.keys(1_000_000, 0.1);
+    let load = setup(
+        "mixed",
+        format!(
+            "--benchmarks=fillseq --key_size=32 --value_size=512 --num={keys} --write_buffer_size=655360 \
+             --disable_auto_compactions=true --target_file_size_base=16777216 --compression_type=none"
+        ),
+    );
+    let rows = PUBLISHED.iter().flat_map(|(direct, asynchronous, refresh, figures)| {
+        let load = &load;
+        SCANS.iter().zip(figures).map(move |((steps, among, metric), figure)| {
+            let (label, steps, among) = (*steps, steps_here(sizes, *steps), sizes.keys(*among, 0.1));
+            let flags = format!(
+                "--benchmarks=seekrandom --statistics=false --cache_size=0 --cache_index_and_filter_blocks=false \
+                 --preserve_internal_time_seconds=1 --explicit_snapshot=1 --key_size=32 --value_size=512 \
+                 --use_direct_reads={direct} --async_io={asynchronous} --num={among} --seek_nexts={steps} \
+                 --auto_refresh_iterator_with_snapshot={refresh} --duration={}",
+                sizes.seconds(1)
+            );
+            row(
+                format!(
+                    "{}, async {}, {}, {label} steps",
+                    if *direct { "direct" } else { "buffered" },
+                    if *asynchronous { "on" } else { "off" },
+                    if *refresh { "auto refresh" } else { "baseline" },
+                ),
+                *figure,
+                *metric,
+                bench(Some(load), flags, "seekrandom"),
+            )
+        })
+    });
+    Table {
+        source: "S1",
+        title: "Iterators with auto refresh, mixed access (RocksDB pull request 13354)",
+        note: "Keys, and steps of the longer scans, are a tenth of the document's at scale 1, so that they still cross the whole \
+               database: rows are named by the document's steps, and its rates divided by steps compare. Its two figures of 13,000 for 20,000 steps \
+               cannot be right (its own MB/s say 72) and are quoted as they stand. Key and value sizes are given to the \
+               reading command too, where the document leaves them out.",
+        rows: rows.collect(),
+    }
+}
+
+fn in_memory(sizes: &Sizes) -> Table {
+    let keys = sizes.keys(1_000_000, 0.1);
+    let memtable = 600 * keys;
+    let load = setup(
+        "in-memory",
+        format!(
+            "--benchmarks=fillseq --key_size=32 --value_size=512 --num={keys} --write_buffer_size={memtable} \
+             --max_write_buffer_number=2 --compression_type=none"
+        ),
+    );
+    let rows = [false, true].iter().flat_map(|refresh| {
+        let load = &load;
+        SCANS.iter().map(move |(steps, among, metric)| {
+            let (label, steps, among) = (*steps, steps_here(sizes, *steps), sizes.keys(*among, 0.1));
+            let flags = format!(
+                "--benchmarks=seekrandom --statistics=false --cache_size={} --cache_index_and_filter_blocks=true \
+                 --preserve_internal_time_seconds=1 --write_buffer_size={memtable} --max_write_buffer_number=2 \
+                 --explicit_snapshot=1 --key_size=32 --value_size=512 --num={among} --seek_nexts={steps} \
+                 --auto_refresh_iterator_with_snapshot={refresh} --duration={}",
+                1_000 * keys,
+                sizes.seconds(1)
+            );
+            row(
+                format!("{}, {label} steps", if *refresh { "auto refresh" } else { "baseline" }),
+                PICTURE,
+                *metric,
+                bench(Some(load), flags, "seekrandom"),
+            )
+        })
+    });
+    Table {
+        source: "S1",
+        title: "Iterators with auto refresh, database in memory (RocksDB pull request 13354)",
+        note: "Everything stays in one memtable and its WAL until the first reading command opens the database and turns \
+               it into one table. The document shows its figures as a picture.",
+        rows: rows.collect(),
+    }
+}
+
+/// What pull request 4449 and 4493 load: small files, so that there are many levels of them.
+const SMALL_FILES: &str = "--write_buffer_size=1048576 --compression_type=lz4 --target_file_size_base=1048576 \
+                           --max_bytes_for_level_base=4194304 --value_size=112 --key_size=16 --block_size=4096 \
+                           --level_compaction_dynamic_level_bytes=true --bloom_bits=8";
+
+fn tombstone_reads(sizes: &Sizes) -> Table {
+    let keys = sizes.keys(5_000_000, 0.1);
+    let load = setup(
+        "5k-rts",
+        format!(
+            "--benchmarks=filluniquerandom --num={keys} {SMALL_FILES} --max_background_jobs=12 \
+             --benchmark_write_rate_limit=20971520 --range_tombstone_width=100 --writes_per_range_tombstone=100 \
+             --max_num_range_tombstones={}",
+            keys / 100
+        ),
+    );
+    let flags = format!(
+        "--benchmarks=readrandom --disable_auto_compactions=true --num={keys} --reads={} --threads=32 --value_size=112",
+        sizes.keys(100_000, 0.1)
+    );
+    let published = [
+        ("before the change", "220090"),
+        ("with it, first figure", "89707"),
+        ("with it, allocations removed", "203382"),
+        ("with cached fragments (4493)", "1017076"),
+    ];
+    Table {
+        source: "S2",
+        title: "Readrandom over range tombstones (RocksDB pull requests 4449 and 4493)",
+        note: "One database and one command; the document's four figures are four states of RocksDB's code. A tenth of \
+               the keys, tombstones and reads at scale 1. The load keeps to 20 MB/s, as the document's does.",
+        rows: published
+            .iter()
+            .map(|(label, figure)| {
+                row(
+                    *label,
+                    *figure,
+                    Metric::OpsPerSecond,
+                    bench(Some(&load), flags.clone(), "readrandom"),
+                )
+            })
+            .collect(),
+    }
+}
+
+fn tombstone_kinds(sizes: &Sizes) -> Table {
+    const PUBLISHED: [(&str, u64, [&str; 2]); 6] = [
+        ("500", 500, ["1666670.40", "1559979.40"]),
+        ("1k", 1_000, ["1665128.10", "1600457.50"]),
+        ("5k", 5_000, ["1636668.80", "1567804.70"]),
+        ("10k", 10_000, ["1667237.70", "1634633.40"]),
+        ("25k", 25_000, ["1620980.50", "1833059.10"]),
+        ("50k", 50_000, ["1973107.90", "2219034.50"]),
+    ];
+    let keys = sizes.keys(5_000_000, 0.04);
+    let before = keys / 10 * 9;
+    let flags = format!(
+        "--benchmarks=readwhilewriting --num={keys} --threads=32 --duration={} --value_size=112 \
+         --benchmark_write_rate_limit=1048576",
+        sizes.seconds(1)
+    );
+    let run = |name: String, more: String| {
+        let load = setup(
+            &name,
+            format!("--benchmarks=fillrandom --num={keys} {SMALL_FILES}{more}"),
+        );
+        bench(Some(&load), flags.clone(), "readwhilewriting")
+    };
+    let mut rows = vec![row(
+        "none",
+        "1625252.90",
+        Metric::OpsPerSecond,
+        run("rts-none".to_owned(), String::new()),
+    )];
+    for (name, count, figures) in PUBLISHED {
+        for (expanded, figure) in [true, false].into_iter().zip(figures) {
+            // As many tombstones for each key as in the document.
+            let count = sizes.keys(count, 0.04);
+            let more = format!(
+                " --writes_before_delete_range={before} --writes_per_range_tombstone={} --max_num_range_tombstones={count} \
+                 --range_tombstone_width=100 --expand_range_tombstones={expanded}",
+                ((keys - before) / count).max(1)
+            );
+            let kind = if expanded { "expanded" } else { "unexpanded" };
+            let run = run(format!("rts-{name}-{kind}"), more);
+            rows.push(row(format!("{name} {kind}"), figure, Metric::OpsPerSecond, run));
+        }
+    }
+    Table {
+        source: "S2",
+        title: "Readwhilewriting over no, expanded and unexpanded range tombstones (RocksDB pull request 4493)",
+        note: "The document gives no commands: 5 million puts, deletions at regular intervals after 4.5 million. At scale \
+               1 it is a twenty-fifth of keys and tombstones, so that each tombstone has as many keys as there; 32 \
+               readers beside a writer of 1 MB/s.",
+        rows,
+    }
+}
+
+fn mmap(sizes: &Sizes) -> Table {
+    let keys = sizes.keys(40_000_000, 0.005);
+    let common = format!(
+        "--num={keys} --key_size=20 --value_size=400 --block_size=8192 --compression_type=none --bloom_bits=10"
+    );
+    let load = setup("mmap", format!("--benchmarks=fillseq {common}"));
+    let mut rows = Vec::new();
+    for checked in [true, false] {
+        for cached in [true, false] {
+            for mapped in [false, true] {
+                let name = format!(
+                    "{}-ver{}-cm{}",
+                    if mapped { "mmap" } else { "pread" },
+                    u8::from(checked),
+                    u8::from(cached)
+                );
+                let flags = format!(
+                    "--benchmarks=readrandom,seekrandom --seek_nexts=10 --threads=2 --duration={} {common} \
+                     --cache_size={} --mmap_read={mapped} --verify_checksum={checked} \
+                     --cache_index_and_filter_blocks={cached}",
+                    sizes.seconds(1),
+                    keys * 1_000
+                );
+                for workload in ["readrandom", "seekrandom"] {
+                    rows.push(row(
+                        format!("{name}, {workload}"),
+                        PICTURE,
+                        Metric::OpsPerSecond,
+                        bench(Some(&load), flags.clone(), workload),
+                    ));
+                }
+            }
+        }
+    }
+    Table {
+        source: "S3",
+        title: "mmap against pread, cached by the engine (Using mmap with RocksDB)",
+        note: "The document shows a graph; it names the configurations, and finds mmap ahead only where index and filter \
+               blocks are outside the cache (cm0). Two threads instead of 32. IO-bound rows want a database larger than \
+               memory and are not run.",
+        rows,
+    }
+}
+
+/// Levels of the compression table: L0 to L2 as they are, everything from L3 on in LZ4.
+fn small_levels_run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {
+    let keys = sizes.keys(4_000_000, 0.1);
+    let shape = "--compression_type=lz4 --compression_ratio=0.5 --value_size=400 --key_size=20 --write_buffer_size=1048576 \
+                 --target_file_size_base=1048576 --max_bytes_for_level_base=2097152 --max_bytes_for_level_multiplier=4 \
+                 --num_levels=8";
+    let level = if compressed { 0 } else { 3 };
+    let rate = if workload == "readwhilewriting" {
+        format!(
+            " --benchmark_write_rate_limit=10485760 --duration={}",
+            sizes.seconds(3)
+        )
+    } else {
+        format!(" --duration={}", sizes.seconds(3))
+    };
+    let load = setup(
+        &format!("levels-{workload}-{level}"),
+        format!("--benchmarks=fillseq --num={keys} {shape} --min_level_to_compress={level}"),
+    );
+    let flags = format!(
+        "--benchmarks={workload},waitforcompaction,stats --num={keys} {shape} --min_level_to_compress={level}{rate}"
+    );
+    bench(Some(&load), flags, workload)
+}
+
+fn small_levels(sizes: &Sizes) -> Table {
+    // Workload, whether L0 to L2 are compressed; write amplification, operations a second, stalled share.
+    const PUBLISHED: [(&str, bool, [&str; 4]); 4] = [
+        ("readwhilewriting", false, ["18.3", "220555 (writes)", "0", "NA"]),
+        ("readwhilewriting", true, ["14.1", "224320 (writes)", "0", "NA"]),
+        (
+            "overwrite",
+            false,
+            ["16.7", "117383", "49.7", "0.140 (c.csecs/wps)"],
+        ),
+        (
+            "overwrite",
+            true,
+            ["12.3", "89177", "62.9", "0.159 (c.csecs/wps)"],
+        ),
+    ];
+    let metrics = [
+        Metric::WriteAmplification,
+        Metric::OpsPerSecond,
+        Metric::StallPercent,
+        Metric::CpuMicrosPerOp,
+    ];
+    let mut rows = Vec::new();
+    for (workload, compressed, figures) in PUBLISHED {
+        for (metric, figure) in metrics.into_iter().zip(figures) {
+            rows.push(row(
+                format!(
+                    "{workload}, L0-L2 {}, {}",
+                    if compressed { "lz4" } else { "none" },
+                    metric.name()
+                ),
+                figure,
+                metric,
+                small_levels_run(sizes, workload, compressed),
+            ));
+        }
+    }
+    Table {
+        source: "S3",
+        title: "L0 to L2 compressed or not (To compress or not compress)",
+        note: "The document's commands are not in its text: levels from L3 on use LZ4, the data shrinks to half, the \
+               writer of readwhilewriting keeps to 10 MB/s and the overwrite to nothing. Memtables and levels are small, so that \
+               there are enough levels at this size. CPU is that of the whole process; the document counts compactions alone. \
+               Operations of readwhilewriting are its reads here.",
+        rows,
+    }
+}
+
+fn small_levels_jobs(sizes: &Sizes) -> Table {
+    /// Level, without compression and with it.
+    type Level = (u8, &'static str, &'static str);
+    const PUBLISHED: [(&str, [Level; 7]); 2] = [
+        (
+            "readwhilewriting",
+            [
+                (0, "0.05", "0.08"),
+                (2, "0.53", "1.03"),
+                (3, "0.17", "0.47"),
+                (4, "0.86", "0.92"),
+                (5, "0.86", "0.88"),
+                (6, "0.87", "0.88"),
+                (7, "0.58", "0.55"),
+            ],
+        ),
+        (
+            "overwrite",
+            [
+                (0, "0.11", "0.18"),
+                (2, "13.38", "28.86"),
+                (3, "0.14", "0.42"),
+                (4, "0.31", "0.44"),
+                (5, "0.37", "0.40"),
+                (6, "0.59", "0.58"),
+                (7, "0.77", "0.79"),
+            ],
+        ),
+    ];
+    let mut rows = Vec::new();
+    for (workload, levels) in PUBLISHED {
+        for (level, none, lz4) in levels {
+            for (compressed, figure) in [(false, none), (true, lz4)] {
+                rows.push(row(
+                    format!(
+                        "{workload}, L{level}, {}",
+                        if compressed { "lz4" } else { "none" }
+                    ),
+                    figure,
+                    Metric::SecondsPerJob(level),
+                    small_levels_run(sizes, workload, compressed),
+                ));
+            }
+        }
+    }
+    Table {
+        source: "S3",
+        title: "Seconds for a flush or compaction job, by level (To compress or not compress)",
+        note: "The runs of the table before. RocksDB's figure is the column Avg(sec) of its compaction statistics. A level \
+               no job wrote to has no figure.",
+        rows,
+    }
+}
+
+fn checksums(_: &Sizes) -> Table {
+    const PUBLISHED: [(&str, &str); 6] = [
+        ("crc32c", "19327"),
+        ("xxhash", "5036"),
+        ("xxhash64", "9796"),
+        ("xxh3", "26805"),
+        ("compress", "661"),
+        ("uncompress", "5201"),
+    ];
+    Table {
+        source: "S3",
+        title: "Checksums and compression, MB/s (clang vs crc32c in RocksDB)",
+        note: "The document's row of gcc. Compression is db_bench's default, Snappy.",
+        rows: PUBLISHED
+            .iter()
+            .map(|(workload, figure)| {
+                let flags = format!("--benchmarks={workload} --num=1000");
+                row(
+                    *workload,
+                    *figure,
+                    Metric::MbPerSecond,
+                    bench(None, flags, workload),
+                )
+            })
+            .collect(),
+    }
+}
+
+/// Small memtables and levels, so that a few hundred thousand keys reach the third level.
+const SMALL_LEVELS: &str =
+    "--write_buffer_size=1048576 --target_file_size_base=1048576 --max_bytes_for_level_base=4194304";
+
+fn trivial_move(sizes: &Sizes) -> Table {
+    let keys = sizes.keys(10_000_000, 0.05);
+    let rows = [(true, false), (false, false), (true, true), (false, true)]
+        .iter()
+        .map(|(dynamic, compressed)| {
+            let compression = if *compressed {
+                "--min_level_to_compress=2 --compression_type=lz4"
+            } else {
+                "--compression_type=none"
+            };
+            let flags = format!(
+                "--benchmarks=fillseq,waitforcompaction,stats --num={keys} {SMALL_LEVELS} {compression} \
+                 --level_compaction_dynamic_level_bytes={dynamic}"
+            );
+            row(
+                format!(
+                    "dynamic level {}, compression {}",
+                    if *dynamic { "enabled" } else { "disabled" },
+                    if *compressed { "enabled" } else { "disabled" }
+                ),
+                if *compressed { "above 1" } else { "1" },
+                Metric::WriteAmplification,
+                bench(None, flags, "fillseq"),
+            )
+        })
+        .collect();
+    Table {
+        source: "S3",
+        title: "Where trivial moves work: write amplification (Examples of the RocksDB trivial move optimization)",
+        note: "The document tells which levels are written and which moved into; without compression none but L0 is \
+               written, which is a write amplification of 1.",
+        rows,
+    }
+}
+
+fn streams(sizes: &Sizes) -> Table {
+    const PUBLISHED: [(u64, &str); 7] = [
+        (1, "1"),
+        (2, "4.0"),
+        (4, "5.3"),
+        (8, "5.8"),
+        (16, "6.6"),
+        (32, "6.7"),
+        (64, "6.7"),
+    ];
+    let keys = sizes.keys(100_000_000, 0.005);
+    let engines = |benchmark: &str| Run::Engines {
+        benchmark: benchmark.to_owned(),
+        num: keys,
+        write_buffer_size: 1 << 20,
+    };
+    let metric = Metric::WriteAmplification;
+    let mut rows = vec![
+        row("1 ascending", "1", metric, engines("fillseq")),
+        row("1 descending", "1", metric, engines("fillseqdesc")),
+    ];
+    for (count, figure) in PUBLISHED {
+        let flags = format!(
+            "--benchmarks=fillseq,waitforcompaction,stats --num={keys} {SMALL_LEVELS} --compression_type=none \
+             --prefix_size=8 --keys_per_prefix={}",
+            keys / count
+        );
+        rows.push(row(
+            format!("{count} ascending, concurrent"),
+            figure,
+            metric,
+            bench(None, flags, "fillseq"),
+        ));
+    }
+    rows.push(row(
+        "2 ascending, one after the other",
+        "1",
+        metric,
+        engines("fillstreamsinturn2"),
+    ));
+    rows.push(row(
+        "3 ascending, one after the other",
+        "1",
+        metric,
+        engines("fillstreamsinturn3"),
+    ));
+    Table {
+        source: "S3",
+        title: "Trivial move with N insert streams: write amplification (RocksDB internals: trivial move and benchmarks)",
+        note: "Concurrent streams are made by --keys_per_prefix and --prefix_size, as there. The others needed a patched \
+               db_bench and are run through the library, beside RocksDB as bench-compare tunes it. A two-hundredth of the keys at \
+               scale 1, and levels as much smaller.",
+        rows,
+    }
+}
+
+fn mixgraph(sizes: &Sizes) -> Table {
+    const DIST: &str = "--key_dist_a=0.002312 --key_dist_b=0.3467";
+    const PREFIX: &str = "--keyrange_dist_a=14.18 --keyrange_dist_b=-2.917 --keyrange_dist_c=0.0164 \
+                          --keyrange_dist_d=-0.08082 --keyrange_num=30";
+    const SCAN: &str = "--iter_k=2.517 --iter_sigma=14.236";
+    let keys = sizes.keys(50_000_000, 0.01);
+    let load = setup(
+        "mixgraph",
+        format!("--benchmarks=fillrandom --num={keys} --key_size=48 --value_size=43"),
+    );
+    let settings = [
+        ("all_dist", vec![DIST, SCAN]),
+        ("prefix_dist", vec![DIST, PREFIX, SCAN]),
+        ("all_random", vec![SCAN]),
+        ("prefix_random", vec![PREFIX, SCAN]),
+        ("hwperf", vec![DIST]),
+    ];
+    let rows = settings.iter().map(|(name, parts)| {
+        let flags = format!(
+            "--benchmarks=mixgraph --num={keys} --key_size=48 --value_size=43 --mix_get_ratio=0.83 --mix_put_ratio=0.14 \
+             --mix_seek_ratio=0.03 --value_k=0.2615 --value_sigma=25.45 --cache_size=268435456 --reads={} {}",
+            sizes.keys(200_000, 0.1),
+            parts.join(" ")
+        );
+        row(
+            *name,
+            "10000 to 20000",
+            Metric::OpsPerSecond,
+            bench(Some(&load), flags, "mixgraph"),
+        )
+    });
+    Table {
+        source: "S3",
+        title: "mixgraph in its five settings (The db_bench mixgraph benchmark)",
+        note: "The document's database was larger than memory (574 GB) and on SSD; this one is in memory. Settings as in \
+               the paper that introduced it.",
+        rows: rows.collect(),
+    }
+}
+
+impl Metric {
+    /// Unit, for the report.
+    pub fn name(self) -> String {
+        match self {
+            Metric::OpsPerSecond => "ops/s".to_owned(),
+            Metric::MillisPerOp => "ms/op".to_owned(),
+            Metric::MbPerSecond => "MB/s".to_owned(),
+            Metric::WriteAmplification => "write amplification".to_owned(),
+            Metric::StallPercent => "% stalled".to_owned(),
+            Metric::CpuMicrosPerOp => "CPU us/op".to_owned(),
+            Metric::SecondsPerJob(_) => "s/job".to_owned(),
+        }
+    }
+
+    /// Which way is better.
+    pub fn better(self) -> Better {
+        match self {
+            Metric::OpsPerSecond | Metric::MbPerSecond => Better::More,
+            _ => Better::Less,
+        }
+    }
+}

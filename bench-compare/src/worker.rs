@@ -1,0 +1,247 @@
+//! One engine, one workload, once, in a process of its own: what a process has in memory is then the engine's, and no
+//! engine inherits another's heap. The result goes to the parent as one line of standard output.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::engine::{Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Settings};
+use crate::workload::{self, Data};
+
+/// A run that takes longer has hung.
+const LIMIT: Duration = Duration::from_secs(3_600);
+
+/// The workload that brings the database of the reading ones into being.
+pub const LOAD: &str = "load";
+
+/// Size of the data and settings of the engines.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Keys.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub num: u64,
+    /// Point reads a round; scans do fewer.
+    #[arg(long, default_value_t = 500_000)]
+    pub reads: u64,
+    /// Bytes of a value.
+    #[arg(long, default_value_t = 100)]
+    pub value_size: usize,
+    /// Bytes of block cache.
+    #[arg(long, default_value_t = 1 << 30)]
+    pub cache_size: usize,
+    /// Bytes of a memtable.
+    #[arg(long, default_value_t = 64 << 20)]
+    pub write_buffer_size: usize,
+    /// Do not compress.
+    #[arg(long)]
+    pub no_compression: bool,
+    /// Sync every write.
+    #[arg(long)]
+    pub sync: bool,
+}
+
+impl Common {
+    /// Data that fit every cache.
+    pub fn small() -> Common {
+        Common {
+            num: 100_000,
+            reads: 100_000,
+            value_size: 100,
+            cache_size: 256 << 20,
+            write_buffer_size: 64 << 20,
+            no_compression: false,
+            sync: false,
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            cache_size: self.cache_size,
+            write_buffer_size: self.write_buffer_size,
+            lz4: !self.no_compression,
+            bloom_bits: 10.0,
+            sync: self.sync,
+        }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            format!("--num={}", self.num),
+            format!("--reads={}", self.reads),
+            format!("--value-size={}", self.value_size),
+            format!("--cache-size={}", self.cache_size),
+            format!("--write-buffer-size={}", self.write_buffer_size),
+        ];
+        let switches = [(self.no_compression, "--no-compression"), (self.sync, "--sync")];
+        arguments.extend(
+            switches
+                .iter()
+                .filter(|(on, _)| *on)
+                .map(|(_, name)| (*name).to_owned()),
+        );
+        arguments
+    }
+}
+
+/// What one process is to do.
+#[derive(Args, Clone, Debug)]
+pub struct Task {
+    /// Engine.
+    #[arg(long)]
+    pub engine: Kind,
+    /// Workload.
+    #[arg(long)]
+    pub benchmark: String,
+    /// Directory of the database.
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Seed of the workload.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Share of the time of the operations burnt on top of it.
+    #[arg(long, default_value_t = 0.0)]
+    pub slow_down: f64,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Nanoseconds an operation.
+    pub nanos: f64,
+    /// Entries found or walked.
+    pub found: u64,
+    /// Nanoseconds of CPU time an operation, background work included.
+    pub cpu_nanos: f64,
+    /// Most bytes resident at a time.
+    pub peak_rss: f64,
+    /// Bytes written to storage, WAL included, for each byte of key and value put; NaN where nothing was put.
+    pub storage_amplification: f64,
+    /// What flushes and compactions wrote for each byte flushed; NaN where the engine does not say.
+    pub write_amplification: f64,
+}
+
+impl Sample {
+    fn line(&self) -> String {
+        format!(
+            "result {} {} {} {} {} {}",
+            self.nanos,
+            self.found,
+            self.cpu_nanos,
+            self.peak_rss,
+            self.storage_amplification,
+            self.write_amplification
+        )
+    }
+
+    fn parse(output: &str) -> Option<Sample> {
+        let line = output
+            .lines()
+            .rev()
+            .find_map(|line| line.strip_prefix("result "))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [nanos, found, cpu_nanos, peak_rss, storage, write] = words[..] else {
+            return None;
+        };
+        Some(Sample {
+            nanos: nanos.parse().ok()?,
+            found: found.parse().ok()?,
+            cpu_nanos: cpu_nanos.parse().ok()?,
+            peak_rss: peak_rss.parse().ok()?,
+            storage_amplification: storage.parse().ok()?,
+            write_amplification: write.parse().ok()?,
+        })
+    }
+}
+
+/// Does the task in a process of its own.
+pub fn spawn(task: &Task) -> Result<Sample, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command
+        .arg("worker")
+        .arg(format!("--engine={}", task.engine))
+        .arg(format!("--benchmark={}", task.benchmark))
+        .arg(format!("--dir={}", task.dir.display()))
+        .arg(format!("--seed={}", task.seed))
+        .arg(format!("--slow-down={}", task.slow_down))
+        .args(task.common.arguments());
+    let finished = paired::run(&mut command, LIMIT)?;
+    Sample::parse(&finished.output).ok_or_else(|| {
+        format!(
+            "{} {}: no result in {:?}",
+            task.engine, task.benchmark, finished.output
+        )
+    })
+}
+
+/// Does the task in this process and prints the result.
+pub fn work(task: &Task) -> Result<(), String> {
+    std::fs::create_dir_all(&task.dir).map_err(|error| format!("{}: {error}", task.dir.display()))?;
+    let sample = match task.engine {
+        Kind::Esker => run::<Esker>(&task.dir, task),
+        Kind::RocksDbTuned => run::<RocksDbTuned>(&task.dir, task),
+        Kind::RocksDbDefault => run::<RocksDbDefault>(&task.dir, task),
+        Kind::Fjall => run::<Fjall>(&task.dir, task),
+    };
+    println!("{}", sample.line());
+    Ok(())
+}
+
+fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
+    let db = E::open(dir, &task.common.settings());
+    let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
+    if task.benchmark == LOAD {
+        workload::load(&db, &data);
+        return Sample::default();
+    }
+    let done = workload::run(&db, &task.benchmark, &data, task.seed, task.slow_down);
+    let operations = done.operations.max(1) as f64;
+    let put = (done.written * data.entry_size()) as f64;
+    Sample {
+        nanos: done.time.as_nanos() as f64 / operations,
+        found: done.found,
+        cpu_nanos: done.cost.cpu_seconds * 1e9 / operations,
+        peak_rss: done.cost.peak_rss as f64,
+        // 0 of 0 is NaN, which is meant. A file system in memory accounts for no writes.
+        storage_amplification: done.cost.written as f64 / put,
+        write_amplification: if done.written > 0 {
+            db.write_amplification().unwrap_or(f64::NAN)
+        } else {
+            f64::NAN
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_back() {
+        let sample = Sample {
+            nanos: 12.5,
+            found: 7,
+            cpu_nanos: 14.0,
+            peak_rss: 1e9,
+            storage_amplification: 2.25,
+            write_amplification: 1.0,
+        };
+        let output = format!("noise\n{}\n", sample.line());
+        assert_eq!(Sample::parse(&output), Some(sample));
+        assert_eq!(Sample::parse("result 1 2 3"), None);
+        let silent = Sample {
+            write_amplification: f64::NAN,
+            ..sample
+        };
+        assert!(
+            Sample::parse(&silent.line())
+                .unwrap()
+                .write_amplification
+                .is_nan()
+        );
+    }
+}
