@@ -8,6 +8,7 @@ mod licences;
 mod oracle;
 mod published;
 mod shell;
+mod soak;
 mod test_run;
 mod tidy;
 
@@ -27,6 +28,7 @@ cargo xtask VERB
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
+  soak [--hours H]  stress, crash and random-history tests on fresh seeds for H hours (1), turn after turn
   canary            plant known bugs, one at a time, and fail unless the tests catch each
 ";
 
@@ -60,6 +62,8 @@ fn run(args: &[String]) -> Outcome {
         ("fuzz", [target]) => fuzz::one(target, 600),
         ("fuzz", [target, seconds]) => fuzz::one(target, number(seconds)?),
         ("published", _) => published::run(rest),
+        ("soak", []) => soak::run(3600),
+        ("soak", ["--hours", hours]) => soak::run(seconds_of(hours)?),
         ("canary", []) => canary::run(),
         ("" | "help" | "--help" | "-h", _) => {
             print!("{HELP}");
@@ -72,4 +76,12 @@ fn run(args: &[String]) -> Outcome {
 fn number(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("{text} is not a number of seconds"))
+}
+
+/// Hours, of which there may be a fraction, in seconds.
+fn seconds_of(hours: &str) -> Result<u64, String> {
+    let parsed: Option<f64> = hours.parse().ok().filter(|hours| (0.0..1e6).contains(hours));
+    parsed
+        .map(|hours| (hours * 3600.0) as u64)
+        .ok_or_else(|| format!("{hours} is not a number of hours"))
 }
