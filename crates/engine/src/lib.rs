@@ -24,6 +24,7 @@
 mod db;
 mod events;
 mod jobs;
+mod level_stats;
 mod options;
 mod read;
 mod stats;

@@ -184,6 +184,7 @@ pub(crate) fn fresh_state(
         compaction_due: false,
         running: Default::default(),
         flushing: false,
+        stats: Default::default(),
     };
     state.update_stall();
     state

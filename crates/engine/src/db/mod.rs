@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use base::{Error, Result, SeqNo};
@@ -79,6 +80,8 @@ pub(crate) struct DbInner {
     pub default_family: Arc<Family>,
     /// Counters.
     pub stats: Arc<Stats>,
+    /// When it was opened, by the clock of the options.
+    pub opened: Duration,
     /// `max_open_files`.
     pub open_limit: Arc<OpenLimit>,
     /// The cache of families that were not given one.

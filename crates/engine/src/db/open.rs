@@ -549,6 +549,7 @@ fn assemble_db(
     };
     let inner = DbInner {
         dir: dir.to_path_buf(),
+        opened: options.clock.now(),
         wal_dir: options.wal_directory(dir),
         versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
         options: options.clone(),

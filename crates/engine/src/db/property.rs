@@ -12,6 +12,7 @@ use manifest::{FileMetadata, Version};
 use super::column_family::{ColumnFamily, Family};
 use super::state::FamilyState;
 use super::{Db, DbInner};
+use crate::level_stats::FamilyStats;
 use crate::stats::Ticker;
 
 /// A table file in use.
@@ -311,30 +312,13 @@ impl DbInner {
 
     fn family_stats(&self, family: &Family, version: &Version) -> String {
         let state = self.state.lock();
-        let mut out = format!("\n** Compaction Stats [{}] **\n", family.name);
-        let options = family.options.leveled();
-        let scores = compact::score::Scores::new(version, &options);
-        out.push_str("Level    Files      Size     Score\n-----------------------------------\n");
-        for level in 0..version.num_levels() {
-            let files = version.files(level);
-            if !files.is_empty() {
-                let busy = files
-                    .iter()
-                    .filter(|file| file.being_compacted.load(Ordering::Relaxed))
-                    .count();
-                let megabytes = version.level_bytes(level) as f64 / 1048576.0;
-                let score = scores
-                    .levels
-                    .iter()
-                    .find(|score| score.level == level)
-                    .map_or(0.0, |score| score.score);
-                out.push_str(&format!(
-                    "  L{level} {:6}/{busy:<2} {megabytes:8.2} MB {score:5.1}\n",
-                    files.len()
-                ));
-            }
-        }
-        if let Some(own) = state.families.get(&family.id) {
+        let scores = compact::score::Scores::new(version, &family.options.leveled());
+        let none = FamilyStats::default();
+        let own = state.families.get(&family.id);
+        let mut out = own
+            .map_or(&none, |own| &own.stats)
+            .table(&family.name, version, &scores);
+        if let Some(own) = own {
             out.push_str(&format!(
                 "Estimated pending compaction bytes: {}\n",
                 own.pending_compaction_bytes
@@ -346,11 +330,17 @@ impl DbInner {
 
     fn db_stats(&self) -> String {
         let stats = &self.stats;
+        let uptime = self.options.clock.now().saturating_sub(self.opened).as_secs_f64();
+        let stalled = stats.get(Ticker::StallMicros) as f64 / 1e6;
         let written = stats.get(Ticker::FlushWriteBytes).max(1);
         let amplification = (written + stats.get(Ticker::CompactWriteBytes)) as f64 / written as f64;
         format!(
-            "\n** DB Stats **\nFlushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
+            "\n** DB Stats **\nUptime(secs): {uptime:.1} total\nCumulative stall: {:02}:{:02}:{:.3} H:M:S, {:.1} percent\nFlushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
              Write amplification: {amplification:.2}\nStalled: {} us (memtable-limit {}, l0-file-count-limit {}, pending-compaction-bytes {})\n",
+            (stalled / 3600.0) as u64,
+            (stalled / 60.0) as u64 % 60,
+            stalled % 60.0,
+            100.0 * stalled / uptime.max(1e-6),
             stats.get(Ticker::FlushWriteBytes),
             stats.get(Ticker::CompactReadBytes),
             stats.get(Ticker::CompactWriteBytes),

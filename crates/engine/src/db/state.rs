@@ -10,6 +10,7 @@ use manifest::Version;
 use memtable::Memtable;
 
 use crate::db::column_family::Family;
+use crate::level_stats::FamilyStats;
 use crate::read::super_version::SuperVersion;
 
 /// The one state, grouped by what it is about.
@@ -79,6 +80,8 @@ pub(crate) struct FamilyState {
     pub running: compact::picker::Running,
     /// A flush of this family is at work.
     pub flushing: bool,
+    /// What its jobs did.
+    pub stats: FamilyStats,
 }
 
 /// A memtable and the oldest WAL that can hold its rows.

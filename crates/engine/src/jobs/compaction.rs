@@ -178,7 +178,7 @@ impl DbInner {
             edit.new_files
                 .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
             outputs = plan.files().map(|(_, file)| file.number).collect();
-            self.apply_edit(state, edit, |_| {})
+            self.apply_edit(state, edit, |own| own.stats.moved(&plan))
         } else {
             let written = MutexGuard::unlocked(state, || {
                 let threads = self.subcompactions_allowed(&plan, max_subcompactions);
@@ -187,10 +187,14 @@ impl DbInner {
             written.and_then(|written| {
                 subcompactions = written.subcompactions;
                 outputs = written.files.iter().map(|file| file.number).collect();
-                edit.new_files
-                    .extend(written.files.into_iter().map(|file| (output_level, file)));
+                let new = written.files.iter().map(|file| (output_level, file.clone()));
+                edit.new_files.extend(new);
                 edit.blob_file_garbages = written.blob_garbage;
-                let applied = self.apply_edit(state, edit, |_| {});
+                let took = self.options.clock.now().saturating_sub(start);
+                let applied = self.apply_edit(state, edit, |own| {
+                    let files = written.files.iter().map(|file| &**file);
+                    own.stats.compacted(&plan, files, took, written.cpu);
+                });
                 applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied()))
             })
         };

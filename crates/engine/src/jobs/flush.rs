@@ -18,6 +18,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
 use crate::events::Event;
+use crate::level_stats::thread_cpu;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::stats::Ticker;
 
@@ -58,9 +59,11 @@ impl DbInner {
             if several_families {
                 self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             }
-            self.write_memtables(&family, &memtables, epoch_number)
+            let before = thread_cpu();
+            let file = self.write_memtables(&family, &memtables, epoch_number)?;
+            Ok((file, thread_cpu().saturating_sub(before)))
         });
-        let installed = written.and_then(|file| {
+        let installed = written.and_then(|(file, cpu)| {
             let edit = VersionEdit {
                 column_family: id,
                 log_number: Some(log_number),
@@ -68,8 +71,14 @@ impl DbInner {
                 ..VersionEdit::default()
             };
             let written = file.iter().map(|file| file.number);
-            self.apply_edit(state, edit, |own| drop(own.immutable.drain(..memtables.len())))
-                .inspect_err(|error| self.discard_of_dropped(error, written))?;
+            let took = self.options.clock.now().saturating_sub(start);
+            self.apply_edit(state, edit, |own| {
+                own.immutable.drain(..memtables.len());
+                if let Some(file) = &file {
+                    own.stats.flushed(file, took, cpu);
+                }
+            })
+            .inspect_err(|error| self.discard_of_dropped(error, written))?;
             Ok(file)
         });
         state.running_flushes -= 1;

@@ -1,7 +1,9 @@
 //! What a compaction reads and writes, in one key range or in several at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use base::{Result, SeqNo};
 use compact::subranges::{self, Anchor};
@@ -16,6 +18,7 @@ use sst::BlockReadOptions;
 use super::output::{BlobGarbage, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::level_stats::thread_cpu;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
 
@@ -38,6 +41,8 @@ pub(crate) struct Rewrite<'a> {
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
     garbage: Arc<Mutex<BlobGarbage>>,
+    /// Nanoseconds of CPU time, of all threads.
+    cpu: AtomicU64,
 }
 
 /// What a compaction wrote.
@@ -48,6 +53,8 @@ pub(crate) struct Written {
     pub blob_garbage: Vec<BlobFileGarbage>,
     /// Key ranges it was written in, each by a thread.
     pub subcompactions: usize,
+    /// CPU time of all threads.
+    pub cpu: Duration,
 }
 
 /// Counts blob references in and out; blobs themselves stay where they are.
@@ -106,6 +113,7 @@ impl<'a> Rewrite<'a> {
             full_history_ts_low,
             oldest_ancestor_time: known_times.min().unwrap_or(0),
             garbage: Arc::default(),
+            cpu: AtomicU64::new(0),
         })
     }
 
@@ -149,6 +157,7 @@ impl<'a> Rewrite<'a> {
             files: files.collect(),
             blob_garbage: self.blob_garbage(),
             subcompactions: ranges.len(),
+            cpu: Duration::from_nanos(self.cpu.load(Ordering::Relaxed)),
         })
     }
 
@@ -191,6 +200,14 @@ impl<'a> Rewrite<'a> {
     }
 
     fn write_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
+        let before = thread_cpu();
+        let outputs = self.merge_range(range);
+        let used = thread_cpu().saturating_sub(before);
+        self.cpu.fetch_add(used.as_nanos() as u64, Ordering::Relaxed);
+        outputs
+    }
+
+    fn merge_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
         let plan = self.plan;
         let rules = self.rules(range.end);
         let sources = self.sources()?;

@@ -1,0 +1,285 @@
+//! What jobs did, level by level, and the table RocksDB prints of it, column for column: scripts read it by position.
+
+use std::fmt::Write;
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use compact::Plan;
+use compact::score::Scores;
+use manifest::{FileMetadata, Version};
+
+/// The jobs that wrote into one level.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LevelStats {
+    /// Bytes read from the levels above.
+    read_above: u64,
+    /// Bytes read from this level.
+    read_here: u64,
+    written: u64,
+    /// Bytes of files that came as they were.
+    moved: u64,
+    took: Duration,
+    cpu: Duration,
+    jobs: u64,
+    entries_in: u64,
+    entries_out: u64,
+}
+
+impl AddAssign for LevelStats {
+    fn add_assign(&mut self, other: LevelStats) {
+        self.read_above += other.read_above;
+        self.read_here += other.read_here;
+        self.written += other.written;
+        self.moved += other.moved;
+        self.took += other.took;
+        self.cpu += other.cpu;
+        self.jobs += other.jobs;
+        self.entries_in += other.entries_in;
+        self.entries_out += other.entries_out;
+    }
+}
+
+fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> u64 {
+    let counts = files.into_iter().filter_map(|file| file.stats.get());
+    counts.map(|stats| stats.num_entries).sum()
+}
+
+/// The jobs of one family since the database was opened. Guarded by the database mutex.
+#[derive(Debug, Default)]
+pub(crate) struct FamilyStats {
+    /// By output level.
+    levels: Vec<LevelStats>,
+    /// Bytes of tables that flushes wrote.
+    flushed: u64,
+}
+
+impl FamilyStats {
+    /// A flush wrote `file`.
+    pub fn flushed(&mut self, file: &FileMetadata, took: Duration, cpu: Duration) {
+        self.flushed += file.size;
+        *self.level(0) += LevelStats {
+            written: file.size,
+            took,
+            cpu,
+            jobs: 1,
+            ..LevelStats::default()
+        };
+    }
+
+    /// A compaction wrote `outputs`.
+    pub fn compacted<'a>(
+        &mut self,
+        plan: &Plan,
+        outputs: impl IntoIterator<Item = &'a FileMetadata> + Clone,
+        took: Duration,
+        cpu: Duration,
+    ) {
+        let read = |here: bool| {
+            let levels = plan.inputs.iter();
+            let levels = levels.filter(|input| (input.level == plan.output_level) == here);
+            levels.map(compact::LevelFiles::bytes).sum()
+        };
+        *self.level(plan.output_level) += LevelStats {
+            read_above: read(false),
+            read_here: read(true),
+            written: outputs.clone().into_iter().map(|file| file.size).sum(),
+            took,
+            cpu,
+            jobs: 1,
+            entries_in: entries(plan.files().map(|(_, file)| &**file)),
+            entries_out: entries(outputs),
+            ..LevelStats::default()
+        };
+    }
+
+    /// The files of `plan` were moved.
+    pub fn moved(&mut self, plan: &Plan) {
+        self.level(plan.output_level).moved += plan.input_bytes();
+    }
+
+    fn level(&mut self, level: usize) -> &mut LevelStats {
+        if self.levels.len() <= level {
+            self.levels.resize(level + 1, LevelStats::default());
+        }
+        &mut self.levels[level]
+    }
+
+    /// RocksDB's table of compaction statistics, for the family `name` as it is in `version`.
+    pub fn table(&self, name: &str, version: &Version, scores: &Scores) -> String {
+        let mut out = format!(
+            "\n** Compaction Stats [{name}] **\n{HEAD}\n{}\n",
+            "-".repeat(HEAD.len())
+        );
+        let mut sum = LevelStats::default();
+        let (mut files, mut busy) = (0, 0);
+        for level in 0..version.num_levels() {
+            let stats = self.levels.get(level).copied().unwrap_or_default();
+            let here = version.files(level);
+            if here.is_empty() && stats.jobs == 0 && stats.moved == 0 {
+                continue;
+            }
+            let busy_here = here.iter().filter(|file| file.is_being_compacted()).count();
+            let score = scores.levels.iter().find(|score| score.level == level);
+            let place = Place {
+                name: &format!("L{level}"),
+                files: here.len(),
+                busy: busy_here,
+                bytes: version.level_bytes(level),
+                score: score.map_or(0.0, |score| score.score),
+                came_in: if level == 0 {
+                    self.flushed
+                } else {
+                    stats.read_above
+                },
+            };
+            row(&mut out, &place, &stats);
+            sum += stats;
+            files += here.len();
+            busy += busy_here;
+        }
+        let place = Place {
+            name: "Sum",
+            files,
+            busy,
+            bytes: version.total_bytes(),
+            score: 0.0,
+            came_in: self.flushed,
+        };
+        row(&mut out, &place, &sum);
+        out
+    }
+}
+
+/// Without the columns of blob files, which compactions leave where they are.
+const HEAD: &str = "Level    Files   Size     Score Read(GB)  Rn(GB) Rnp1(GB) Write(GB) Wnew(GB) Moved(GB) W-Amp Rd(MB/s) Wr(MB/s) \
+                    Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop Rblob(GB) Wblob(GB)";
+
+/// A level, or all of them, as it is now.
+struct Place<'a> {
+    name: &'a str,
+    files: usize,
+    busy: usize,
+    bytes: u64,
+    score: f64,
+    /// Bytes that were to be written, for write amplification.
+    came_in: u64,
+}
+
+fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
+    const GIB: f64 = (1u64 << 30) as f64;
+    const MIB: f64 = (1u64 << 20) as f64;
+    let gib = |bytes: u64| bytes as f64 / GIB;
+    let took = stats.took.as_secs_f64();
+    let rate = |bytes: u64| {
+        if took > 0.0 {
+            bytes as f64 / MIB / took
+        } else {
+            0.0
+        }
+    };
+    let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let read = stats.read_above + stats.read_here;
+    // What was rewritten of this level is not new.
+    let new = stats.written as f64 - stats.read_here as f64;
+    let written = writeln!(
+        out,
+        "{:>4} {:6}/{:<3} {:>10} {:5.1} {:8.1} {:7.1} {:8.1} {:9.1} {:8.1} {:9.1} {:5.1} {:8.1} {:8.1} {:9.2} {:17.2} {:9} {:8.3} {:>7} {:>6} {:9.1} {:9.1}",
+        place.name,
+        place.files,
+        place.busy,
+        size(place.bytes),
+        place.score,
+        gib(read),
+        gib(stats.read_above),
+        gib(stats.read_here),
+        gib(stats.written),
+        new / GIB,
+        gib(stats.moved),
+        of(stats.written as f64, place.came_in as f64),
+        rate(read),
+        rate(stats.written),
+        took,
+        stats.cpu.as_secs_f64(),
+        stats.jobs,
+        of(took, stats.jobs as f64),
+        count(stats.entries_in),
+        count(stats.entries_in.saturating_sub(stats.entries_out)),
+        // Compactions read and write no blobs.
+        0.0,
+        0.0,
+    );
+    // Writing to a string does not fail.
+    let _ = written;
+}
+
+/// Bytes as RocksDB writes them: `5.17 MB`.
+fn size(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["B", "KB", "MB", "GB"] {
+        if size < 1024.0 {
+            return format!("{size:.2} {unit}");
+        }
+        size /= 1024.0;
+    }
+    format!("{size:.2} TB")
+}
+
+/// A number as RocksDB writes it: `876K`.
+fn count(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..10_000_000 => format!("{}K", number / 1_000),
+        10_000_000..10_000_000_000 => format!("{}M", number / 1_000_000),
+        _ => format!("{}G", number / 1_000_000_000),
+    }
+}
+
+/// CPU time the calling thread has used.
+pub(crate) fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0, 1536, 5 << 20, 3 << 40].map(size),
+            ["0.00 B", "1.50 KB", "5.00 MB", "3.00 TB"]
+        );
+        assert_eq!(
+            [7, 9999, 876_543, 12_345_678, 10_000_000_000].map(count),
+            ["7", "9999", "876K", "12M", "10G"]
+        );
+    }
+
+    #[test]
+    fn columns_stand_where_rocksdbs_stand() {
+        let cmp = base::InternalComparator::new(base::UserComparator::Bytewise);
+        let version = Version::empty(cmp, 7);
+        let mut stats = FamilyStats::default();
+        let file = FileMetadata {
+            size: 3 << 30,
+            ..FileMetadata::default()
+        };
+        stats.flushed(&file, Duration::from_secs(6), Duration::from_secs(5));
+        stats.flushed(&file, Duration::from_secs(2), Duration::from_secs(1));
+        let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
+        let row: Vec<&str> = table
+            .lines()
+            .find(|line| line.starts_with("  L0"))
+            .unwrap()
+            .split_whitespace()
+            .collect();
+        // By number, as awk counts: written, write amplification, seconds, CPU seconds, jobs, seconds a job.
+        let at = |column: usize| row[column - 1];
+        assert_eq!(
+            [9, 12, 15, 16, 17, 18].map(at),
+            ["6.0", "1.0", "8.00", "6.00", "2", "4.000"]
+        );
+        assert!(table.contains("\n Sum      0/0       0.00 B   0.0 "), "{table}");
+    }
+}
