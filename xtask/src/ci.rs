@@ -3,7 +3,8 @@
 use crate::shell::{self, Outcome};
 use crate::{canary, fuzz, generate, licences, test_run, tidy};
 
-/// Format, lints, house rules, generated documents, every test, and a few seconds of every fuzz target.
+/// Format, lints, house rules, generated documents, every test, every microbenchmark once, and a few seconds of every fuzz
+/// target.
 pub fn pull_request() -> Outcome {
     static_checks()?;
     test_run::test(&[])?;

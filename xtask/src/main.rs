@@ -19,7 +19,8 @@ use shell::Outcome;
 const HELP: &str = "\
 cargo xtask VERB
 
-  test [ARGS]       install what the tests need, run all of them; ARGS go to cargo test
+  test [ARGS]       install what the tests need, run all of them and each microbenchmark once; ARGS go to
+                    cargo test, and then there are no microbenchmarks
   ci [TIER]         what must pass before a change is taken: pr (the default), static for its part that
                     runs no test, or nightly for all there is
   tidy              the house rules, checked

@@ -1,4 +1,4 @@
-//! `test`: sets up what the tests need and runs all of them.
+//! `test`: sets up what the tests need and runs all of them, then each microbenchmark once.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -40,7 +40,8 @@ impl Totals {
     }
 }
 
-/// Runs every test of the default members, doc tests included. `args` go to `cargo test` as they are.
+/// Runs every test of the default members, doc tests included, and where nothing else is asked for each microbenchmark
+/// once. `args` go to `cargo test` as they are.
 ///
 /// Standard output is cargo's and nothing else, so that it ends in the test runner's own closing lines; what we have to
 /// say goes to standard error.
@@ -81,11 +82,29 @@ pub fn test(args: &[String]) -> Outcome {
         binaries,
     } = totals;
     eprintln!("{passed} passed, {failed} failed, {ignored} ignored in {binaries} test binaries");
-    if status.success() {
+    let tested = if status.success() {
         Ok(())
     } else {
         Err(format!("{text}: {status}"))
+    };
+    let benched = if args.is_empty() {
+        microbenchmarks()
+    } else {
+        Ok(())
+    };
+    match (tested, benched) {
+        (Err(tests), Err(benches)) => Err(format!("{tests}\nerror: {benches}")),
+        (tested, benched) => tested.and(benched),
     }
+}
+
+/// Each operation of each microbenchmark once, with tiny inputs and unmeasured, so that none can rot. They are built as the
+/// tests are, so little is left to build. What they print goes to standard error.
+fn microbenchmarks() -> Outcome {
+    let mut command = shell::cargo();
+    // Without the `--bench` that `cargo bench` passes on to it, Divan runs everything once.
+    command.args(["test", "--no-fail-fast", "--bench", "*"]);
+    shell::run(command.stdout(std::io::stderr()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Test support that depends on `base` alone, so that the unit tests of every crate may use it.
 //!
+//! * [`bench`]: keys, orders and sizes the microbenchmarks share
 //! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts what the code does
 //! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
 //! * [`conformance`]: the one suite every [`base::Cursor`] passes
@@ -8,6 +9,7 @@
 //! * [`mod@rng`]: seeds that are printed on failure and replayed from `ESKER_SEED`
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod conformance;
 pub mod datadriven;
 pub mod keys;

@@ -1,0 +1,92 @@
+//! What a filter costs: nanoseconds a key. `cargo bench -p esker-sst --bench filter [-- FILTER]`.
+//!
+//! * `add`: a key handed to the filter builder while a table is written
+//! * `build`: the filter made of 10,000 keys when the table is finished; the second figure is keys a second
+//! * `may_match`: a key asked for, hash included, that is there or is not; of 10,000 keys (12 KiB: the processor's own cache)
+//!   and of 10 million (12 MiB: a cache miss)
+//!
+//! `format_version` 5 has the cache-local Bloom filter, 4 the legacy one; both at 10 bits a key. Ribbon filters are read but
+//! not written, so they are not here. A reader learns what a filter adds to a flush, and to each table a Get passes by.
+
+use codec::hash::{hash32, xxph3_64};
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use esker_sst::BloomPolicy;
+use esker_sst::filter::{FilterBuilder, FilterReader, LEGACY_SEED};
+use testkit::bench::{Shuffled, key, size};
+
+const POLICY: BloomPolicy = BloomPolicy { bits_per_key: 10.0 };
+const FORMAT_VERSIONS: [u32; 2] = [5, 4];
+const FEW: usize = 10_000;
+const MANY: usize = 10_000_000;
+
+fn main() {
+    divan::main();
+}
+
+fn builder(format_version: u32) -> FilterBuilder {
+    FilterBuilder::new(POLICY, format_version, true, None).expect("a filter of whole keys")
+}
+
+/// With the even ones of the first `2 * keys` keys.
+fn filled(format_version: u32, keys: usize) -> FilterBuilder {
+    let mut builder = builder(format_version);
+    (0..keys).for_each(|i| builder.add(&key(2 * i)));
+    builder
+}
+
+#[divan::bench(args = FORMAT_VERSIONS, sample_size = 1000)]
+fn add(bencher: Bencher, format_version: u32) {
+    let mut builder = builder(format_version);
+    let mut i = 0;
+    bencher
+        .with_inputs(|| {
+            i += 1;
+            key(i)
+        })
+        .bench_local_values(|key| builder.add(&key));
+    assert_eq!(builder.num_added(), i);
+}
+
+#[divan::bench(args = FORMAT_VERSIONS)]
+fn build(bencher: Bencher, format_version: u32) {
+    let keys = size(FEW, 100);
+    let builder = filled(format_version, keys);
+    bencher
+        .counter(ItemsCount::new(keys))
+        .bench_local(|| black_box(&builder).finish());
+}
+
+#[divan::bench_group(sample_size = 1000)]
+mod may_match {
+    use super::*;
+
+    #[divan::bench(args = FORMAT_VERSIONS, consts = [FEW, MANY])]
+    fn present<const KEYS: usize>(bencher: Bencher, format_version: u32) {
+        let matched = ask(bencher, format_version, KEYS, 0);
+        assert_eq!(matched, 1.0, "a key that is there is never missed");
+    }
+
+    #[divan::bench(args = FORMAT_VERSIONS, consts = [FEW, MANY])]
+    fn missing<const KEYS: usize>(bencher: Bencher, format_version: u32) {
+        let matched = ask(bencher, format_version, KEYS, 1);
+        assert!(matched <= 1.0);
+    }
+
+    /// Asks for keys that are `off` behind those that are there. The part of them that matched.
+    fn ask(bencher: Bencher, format_version: u32, keys: usize, off: usize) -> f64 {
+        let keys = size(keys, 100);
+        let contents = filled(format_version, keys).finish().expect("keys were added");
+        let reader = FilterReader::new(contents).expect("a filter just built");
+        let order = Shuffled::new(keys);
+        let (mut asked, mut matched) = (0u64, 0u64);
+        bencher
+            .with_inputs(|| key(2 * order.next() + off))
+            .bench_local_values(|key| {
+                let hash = xxph3_64(&key);
+                asked += 1;
+                matched += u64::from(reader.may_match(hash, || hash32(&key, LEGACY_SEED)));
+            });
+        matched as f64 / asked as f64
+    }
+}
