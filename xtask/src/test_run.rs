@@ -1,4 +1,4 @@
-//! `test`: sets up what the tests need and runs all of them, then each microbenchmark once.
+//! `test`: sets up what the tests need, runs each microbenchmark once, then all tests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -57,6 +57,12 @@ pub fn test(args: &[String]) -> Outcome {
         eprintln!("warning: tests that ask real RocksDB are skipped");
     }
 
+    // Before the tests, whose closing lines are to be the last.
+    let benched = if args.is_empty() {
+        microbenchmarks()
+    } else {
+        Ok(())
+    };
     let mut command = shell::cargo();
     command.arg("test");
     if !args.iter().any(|arg| arg == "--no-fail-fast" || arg == "--") {
@@ -86,11 +92,6 @@ pub fn test(args: &[String]) -> Outcome {
         Ok(())
     } else {
         Err(format!("{text}: {status}"))
-    };
-    let benched = if args.is_empty() {
-        microbenchmarks()
-    } else {
-        Ok(())
     };
     match (tested, benched) {
         (Err(tests), Err(benches)) => Err(format!("{tests}\nerror: {benches}")),
