@@ -587,7 +587,8 @@ fn mixgraph(sizes: &Sizes) -> Table {
         source: "S3",
         title: "mixgraph in its five settings (The db_bench mixgraph benchmark)",
         note: "The document's database was larger than memory (574 GB) and on SSD; this one is in memory. Settings as in \
-               the paper that introduced it.",
+               the paper that introduced it. Ours draws keys as RocksDB's program does (`--mixgraph_like_rocksdb`), which is not \
+               quite what its options say: see docs/benchmark.md.",
         rows: rows.collect(),
     }
 }
