@@ -44,6 +44,10 @@ pub enum Command {
     Lsm(LsmArgs),
     /// Prints the engine's properties of a column family, or the value of one
     Properties(PropertiesArgs),
+    /// Makes a second database of the same files, as the database is now
+    ///
+    /// Tables are linked where the file system can. The database must not be in use.
+    Checkpoint(CheckpointArgs),
 }
 
 /// Which database.
@@ -280,6 +284,19 @@ pub struct PropertiesArgs {
     pub column_family: Option<String>,
     /// One property, with or without `rocksdb.` before it: its value alone is printed, a line a column family
     pub name: Option<String>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct CheckpointArgs {
+    #[command(flatten)]
+    pub database: Database,
+    /// The directory to make; there must be none of that name
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Copies WALs of fewer bytes than this, and flushes what is in larger ones
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub log_size_for_flush: u64,
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod checkpoint;
 mod directory;
 mod dump;
 mod log;
@@ -40,6 +41,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Properties(args) => properties::properties(args, out),
+        Command::Checkpoint(args) => checkpoint::checkpoint(args, out),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The inspector from outside: the real binary over the databases RocksDB wrote, whole and damaged.
 
+mod checkpoint;
 mod common;
 mod damage;
 mod dumps;
