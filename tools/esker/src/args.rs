@@ -48,6 +48,11 @@ pub enum Command {
     ///
     /// Tables are linked where the file system can. The database must not be in use.
     Checkpoint(CheckpointArgs),
+    /// Makes a database open again whose MANIFEST or CURRENT is gone or damaged, from its tables and WALs
+    ///
+    /// What cannot be read, and old MANIFESTs and WALs, move to the directory `lost` in it; nothing is deleted. Exit status 1
+    /// if anything is lost.
+    Repair(RepairArgs),
 }
 
 /// Which database.
@@ -297,6 +302,12 @@ pub struct CheckpointArgs {
     /// Copies WALs of fewer bytes than this, and flushes what is in larger ones
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub log_size_for_flush: u64,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct RepairArgs {
+    #[command(flatten)]
+    pub database: Database,
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod lsm;
 mod open;
 mod output;
 mod properties;
+mod repair;
 mod rows;
 mod text;
 mod verify;
@@ -41,6 +42,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Properties(args) => properties::properties(args, out),
+        Command::Repair(args) => repair::repair(args, out),
         Command::Checkpoint(args) => checkpoint::checkpoint(args, out),
     }
 }

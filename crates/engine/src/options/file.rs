@@ -159,6 +159,25 @@ impl OptionsFile {
         }
     }
 
+    /// The name of the comparator of `family`.
+    pub(crate) fn comparator(&self, family: &str) -> Option<&str> {
+        self.section("CFOptions", Some(family))?.get("comparator")
+    }
+
+    /// `num_levels` of `family`.
+    pub(crate) fn num_levels(&self, family: &str) -> Option<i32> {
+        self.section("CFOptions", Some(family))?
+            .get("num_levels")?
+            .parse()
+            .ok()
+    }
+
+    /// True if `family` is compacted in the style that knows no level but L0.
+    pub(crate) fn is_fifo(&self, family: &str) -> bool {
+        let style = |section: &Section| section.get("compaction_style") == Some("kCompactionStyleFIFO");
+        self.section("CFOptions", Some(family)).is_some_and(style)
+    }
+
     /// The options it holds, those it does not name at their defaults. Options that are not ours, or have values we do not
     /// know, are left out and returned by section and name.
     pub fn options(&self) -> (Options, Vec<(String, String)>) {

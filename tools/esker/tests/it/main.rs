@@ -6,5 +6,6 @@ mod damage;
 mod dumps;
 mod errors;
 mod opening;
+mod repair;
 mod rows;
 mod tools;
