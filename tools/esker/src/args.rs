@@ -53,6 +53,12 @@ pub enum Command {
     /// What cannot be read, and old MANIFESTs and WALs, move to the directory `lost` in it; nothing is deleted. Exit status 1
     /// if anything is lost.
     Repair(RepairArgs),
+    /// Copies all that can be read of a damaged database into a new one, and names the keys of what cannot
+    ///
+    /// The database itself is only read. Exit status 1 if anything is lost.
+    Salvage(SalvageArgs),
+    /// Shows what is dangerous in an OPTIONS file, and what changed between two
+    Options(OptionsArgs),
 }
 
 /// Which database.
@@ -308,6 +314,27 @@ pub struct CheckpointArgs {
 pub struct RepairArgs {
     #[command(flatten)]
     pub database: Database,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct SalvageArgs {
+    #[command(flatten)]
+    pub database: Database,
+    /// The directory to make; there must be none of that name
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Keys in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct OptionsArgs {
+    /// An OPTIONS file, or the directory of a database, whose newest is meant
+    pub file: PathBuf,
+    /// Another, to show what changed from the first one to this, and what is dangerous in this
+    #[arg(value_name = "FILE2")]
+    pub newer: Option<PathBuf>,
 }
 
 #[cfg(test)]

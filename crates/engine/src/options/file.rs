@@ -149,6 +149,14 @@ impl OptionsFile {
         families.filter_map(|section| section.argument.as_deref())
     }
 
+    /// Every line of it: the title of its section, what stands in quotes behind that, name and value.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>, &str, &str)> {
+        self.sections.iter().flat_map(|section| {
+            let entries = section.entries.iter();
+            entries.map(|(name, value)| (&*section.title, section.argument.as_deref(), &**name, &**value))
+        })
+    }
+
     /// What it says of the components of `family`.
     pub(crate) fn stored(&self, family: &str) -> StoredFamily {
         let section = self.section("CFOptions", Some(family));

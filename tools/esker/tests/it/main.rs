@@ -6,6 +6,8 @@ mod damage;
 mod dumps;
 mod errors;
 mod opening;
+mod options;
 mod repair;
 mod rows;
+mod salvage;
 mod tools;
