@@ -256,7 +256,10 @@ impl Repair<'_> {
         for path in files.wals.values().chain(&files.manifests) {
             fs.remove(path)?;
         }
-        fs.sync_dir(&self.options.wal_directory(self.dir))?;
+        fs.sync_dir(self.dir)?;
+        if !files.wals.is_empty() {
+            fs.sync_dir(&self.options.wal_directory(self.dir))?;
+        }
         Note::remove(fs, &lost)?;
         Ok(self.report)
     }

@@ -253,6 +253,33 @@ fn families_no_table_tells_of() {
 }
 
 #[test]
+fn wals_in_a_directory_of_their_own_that_may_be_gone() {
+    for gone in [false, true] {
+        let place = TempDir::new().unwrap();
+        let (dir, wal_dir) = (place.path().join("db"), place.path().join("wals"));
+        let options = Options {
+            create_if_missing: true,
+            wal_dir: wal_dir.to_str().unwrap().to_owned(),
+            ..Options::default()
+        };
+        let db = Db::open(&options, &dir).unwrap();
+        db.put(b"flushed", b"1").unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+        db.put(b"logged", b"2").unwrap();
+        db.close().unwrap();
+        drop(db);
+        forget(&dir);
+        if gone {
+            fs::remove_dir_all(&wal_dir).unwrap();
+        }
+        assert!(repair("wal_dir", &options, &dir).lost.is_empty());
+        let db = Db::open(&options, &dir).unwrap();
+        assert!(db.get(b"flushed").unwrap().is_some());
+        assert_eq!(db.get(b"logged").unwrap().is_some(), !gone);
+    }
+}
+
+#[test]
 fn what_cannot_be_repaired_is_left_as_it_is() {
     let dir = TempDir::new().unwrap();
     let options = Options::default();
