@@ -48,6 +48,7 @@ pub use db::Db;
 pub use db::checkpoint::CheckpointOptions;
 pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 pub use db::property::{LevelMetadata, LiveFile};
+pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::snapshot::Snapshot;
 pub use events::{Event, EventListener};
 pub use options::file::OptionsFile;

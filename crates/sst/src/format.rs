@@ -166,7 +166,8 @@ pub fn block_trailer(
     [type_byte, sum[0], sum[1], sum[2], sum[3]]
 }
 
-/// True if the checksum in `trailer` is that of `contents`. Files without checksums always verify.
+/// True if the checksum in `trailer` is that of `contents`. In files without checksums that is 0 whatever they are: another
+/// one tells that the footer names the wrong type.
 pub fn trailer_verifies(
     checksum: ChecksumType,
     contents: &[u8],
@@ -174,8 +175,7 @@ pub fn trailer_verifies(
     base_context: u32,
     offset: u64,
 ) -> bool {
-    matches!(checksum, ChecksumType::None)
-        || *trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)
+    *trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)
 }
 
 /// The last bytes of a table: what is needed to read everything else.
@@ -404,6 +404,9 @@ mod tests {
             flipped[0] ^= 1;
             let verifies = trailer_verifies(checksum, &flipped, &trailer, base, offset);
             assert_eq!(verifies, checksum == ChecksumType::None);
+            // One bit of a footer makes 0 of most types.
+            let none = trailer_verifies(ChecksumType::None, &contents, &trailer, base, offset);
+            assert_eq!(none, checksum == ChecksumType::None);
         }
     }
 }

@@ -44,6 +44,21 @@ pub enum Command {
     Lsm(LsmArgs),
     /// Prints the engine's properties of a column family, or the value of one
     Properties(PropertiesArgs),
+    /// Makes a second database of the same files, as the database is now
+    ///
+    /// Tables are linked where the file system can. The database must not be in use.
+    Checkpoint(CheckpointArgs),
+    /// Makes a database open again whose MANIFEST or CURRENT is gone or damaged, from its tables and WALs
+    ///
+    /// What cannot be read, and old MANIFESTs and WALs, move to the directory `lost` in it; nothing is deleted. Exit status 1
+    /// if anything is lost.
+    Repair(RepairArgs),
+    /// Copies all that can be read of a damaged database into a new one, and names the keys of what cannot
+    ///
+    /// The database itself is only read. Exit status 1 if anything is lost.
+    Salvage(SalvageArgs),
+    /// Shows what is dangerous in an OPTIONS file, and what changed between two
+    Options(OptionsArgs),
 }
 
 /// Which database.
@@ -280,6 +295,46 @@ pub struct PropertiesArgs {
     pub column_family: Option<String>,
     /// One property, with or without `rocksdb.` before it: its value alone is printed, a line a column family
     pub name: Option<String>,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct CheckpointArgs {
+    #[command(flatten)]
+    pub database: Database,
+    /// The directory to make; there must be none of that name
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Copies WALs of fewer bytes than this, and flushes what is in larger ones
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub log_size_for_flush: u64,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct RepairArgs {
+    #[command(flatten)]
+    pub database: Database,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct SalvageArgs {
+    #[command(flatten)]
+    pub database: Database,
+    /// The directory to make; there must be none of that name
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Keys in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct OptionsArgs {
+    /// An OPTIONS file, or the directory of a database, whose newest is meant
+    pub file: PathBuf,
+    /// Another, to show what changed from the first one to this, and what is dangerous in this
+    #[arg(value_name = "FILE2")]
+    pub newer: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -8,14 +8,18 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod checkpoint;
 mod directory;
 mod dump;
 mod log;
 mod lsm;
 mod open;
+mod options;
 mod output;
 mod properties;
+mod repair;
 mod rows;
+mod salvage;
 mod text;
 mod verify;
 
@@ -40,6 +44,10 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Properties(args) => properties::properties(args, out),
+        Command::Options(args) => options::options(args, out),
+        Command::Salvage(args) => salvage::salvage(args, out),
+        Command::Repair(args) => repair::repair(args, out),
+        Command::Checkpoint(args) => checkpoint::checkpoint(args, out),
     }
 }
 

@@ -13,7 +13,8 @@ use crate::log;
 /// Levels a database may have, whatever it was written with.
 const MOST_LEVELS: i32 = manifest::MAX_LEVELS as i32;
 
-fn wal_dir(database: &Database) -> Result<String> {
+/// The option `wal_dir`.
+pub fn wal_dir(database: &Database) -> Result<String> {
     let dir = database.wal_dir.as_deref().unwrap_or(Path::new(""));
     let text = dir
         .to_str()

@@ -206,7 +206,7 @@ fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-fn copy(fs: &dyn FileSystem, from: &Path, to: &Path) -> Result<()> {
+pub(super) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path) -> Result<()> {
     let reader = fs.open_random(from, &vfs::OpenOptions::default())?;
     let mut writer = fs.create(to, &CreateOptions::default())?;
     let mut buffer = vec![0; COPIED_AT_A_TIME];

@@ -9,6 +9,7 @@ pub(crate) mod maintain;
 pub(crate) mod open;
 pub(crate) mod property;
 pub(crate) mod recover;
+pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod state;

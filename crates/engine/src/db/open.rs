@@ -138,7 +138,7 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
     check().map_err(|error: Error| error.context(&format!("options of column family {name}")))
 }
 
-fn check_options(options: &Options) -> Result<()> {
+pub(crate) fn check_options(options: &Options) -> Result<()> {
     options.check()?;
     check_family_options(DEFAULT_COLUMN_FAMILY, &options.column_family)?;
     options
@@ -416,7 +416,11 @@ fn parse_current(text: &[u8]) -> Result<String> {
 }
 
 /// The order a family is opened with: the built-in one it was written with, or the one the options supply under its name.
-fn comparator_for(options: &Options, family: &str, recorded: Option<&str>) -> Result<UserComparator> {
+pub(crate) fn comparator_for(
+    options: &Options,
+    family: &str,
+    recorded: Option<&str>,
+) -> Result<UserComparator> {
     let named = options
         .column_families
         .get(family)
@@ -440,7 +444,7 @@ fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
     ))
 }
 
-fn assemble_db(
+pub(crate) fn assemble_db(
     options: &Options,
     dir: &Path,
     read_only: bool,

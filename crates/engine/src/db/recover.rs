@@ -360,7 +360,7 @@ impl DbInner {
     }
 
     /// Turns memtables that recovery has filled into tables. True if there were any.
-    fn flush_full(&self, state: &mut MutexGuard<'_, DbState>) -> Result<bool> {
+    pub(crate) fn flush_full(&self, state: &mut MutexGuard<'_, DbState>) -> Result<bool> {
         let full: Vec<u32> = {
             let full = state.families.values().filter(|family| family.mem_is_full());
             full.map(|family| family.family.id).collect()
@@ -371,7 +371,7 @@ impl DbInner {
         Ok(!full.is_empty())
     }
 
-    fn flush_recovered(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+    pub(crate) fn flush_recovered(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         let ids: Vec<u32> = state.families.keys().copied().collect();
         ids.into_iter()
             .try_for_each(|id| self.flush_one_recovered(state, id))

@@ -149,6 +149,14 @@ impl OptionsFile {
         families.filter_map(|section| section.argument.as_deref())
     }
 
+    /// Every line of it: the title of its section, what stands in quotes behind that, name and value.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>, &str, &str)> {
+        self.sections.iter().flat_map(|section| {
+            let entries = section.entries.iter();
+            entries.map(|(name, value)| (&*section.title, section.argument.as_deref(), &**name, &**value))
+        })
+    }
+
     /// What it says of the components of `family`.
     pub(crate) fn stored(&self, family: &str) -> StoredFamily {
         let section = self.section("CFOptions", Some(family));
@@ -157,6 +165,25 @@ impl OptionsFile {
             merge_operator: value("merge_operator").map(|text| unescape(&text)),
             prefix_extractor: value("prefix_extractor"),
         }
+    }
+
+    /// The name of the comparator of `family`.
+    pub(crate) fn comparator(&self, family: &str) -> Option<&str> {
+        self.section("CFOptions", Some(family))?.get("comparator")
+    }
+
+    /// `num_levels` of `family`.
+    pub(crate) fn num_levels(&self, family: &str) -> Option<i32> {
+        self.section("CFOptions", Some(family))?
+            .get("num_levels")?
+            .parse()
+            .ok()
+    }
+
+    /// True if `family` is compacted in the style that knows no level but L0.
+    pub(crate) fn is_fifo(&self, family: &str) -> bool {
+        let style = |section: &Section| section.get("compaction_style") == Some("kCompactionStyleFIFO");
+        self.section("CFOptions", Some(family)).is_some_and(style)
     }
 
     /// The options it holds, those it does not name at their defaults. Options that are not ours, or have values we do not

@@ -19,7 +19,8 @@ pub fn names() -> Vec<String> {
     names
 }
 
-fn root() -> PathBuf {
+/// Where the fixtures lie. Only to be read.
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rocksdb-11.9")
 }
 
@@ -46,7 +47,8 @@ pub fn read_options(name: &str) -> ReadOptions {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// `bytes` as `expected.tsv` writes them.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 

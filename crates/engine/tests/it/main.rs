@@ -5,3 +5,4 @@ mod damaged;
 mod direct_io;
 mod fixtures;
 mod recovery;
+mod repair;

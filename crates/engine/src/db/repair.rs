@@ -1,0 +1,638 @@
+//! Repair: a MANIFEST and a CURRENT from tables and WALs alone.
+//!
+//! 1. Read every table and every blob file through. What cannot be read, or belongs to nothing, moves to `lost/`.
+//! 2. Replay every WAL, past damage too, and write what it holds to tables.
+//! 3. Put each family's tables in an order in which newer rows come first, as far down as that order lets them ([`order`]).
+//! 4. Give WALs and old MANIFESTs a second name in `lost/`; begin a MANIFEST; make CURRENT name it; remove the first names.
+//!
+//! Nothing is deleted. Until CURRENT is renamed everything that rows come from lies where it lay, and a crash before repeats
+//! the repair: [`Note`] keeps the rows of WALs from being taken twice.
+
+mod note;
+mod order;
+mod scan;
+mod wals;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
+use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit};
+use vfs::FileSystem;
+
+use super::checkpoint::copy;
+use super::column_family::DEFAULT_COLUMN_FAMILY;
+use super::open::{assemble_db, check_options, comparator_for, read_identity, write_identity};
+use super::{Db, DbInner};
+use crate::options::Options;
+use crate::options::file::OptionsFile;
+use note::Note;
+use scan::ScannedTable;
+
+/// The directory, in that of the database, for what repair takes out of it.
+const LOST: &str = "lost";
+
+/// What [`Db::repair`] did.
+#[derive(Clone, Debug, Default)]
+pub struct RepairReport {
+    /// The tables the database has now.
+    pub tables: Vec<RepairedTable>,
+    /// Rows that came out of WALs.
+    pub wal_rows: u64,
+    /// Files of which something is lost, where they are now, and what is wrong with them.
+    pub lost: Vec<LostFile>,
+    /// What was guessed or could not be decided, a sentence each.
+    pub warnings: Vec<String>,
+    /// The sequence number of the last row.
+    pub last_sequence: SeqNo,
+}
+
+/// A table of a repaired database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepairedTable {
+    /// The number in its name.
+    pub number: u64,
+    /// The name of its column family.
+    pub family: String,
+    /// Where it was put.
+    pub level: usize,
+    /// True if repair wrote it, out of WALs.
+    pub from_wal: bool,
+}
+
+/// A file that repair could not use, or not all of it.
+#[derive(Clone, Debug)]
+pub struct LostFile {
+    /// Where it lies now.
+    pub path: PathBuf,
+    /// Why.
+    pub error: Error,
+}
+
+impl Db {
+    /// Makes the database in `path` open again whose MANIFEST or CURRENT is gone or damaged, from its tables, blob files and
+    /// WALs alone. Damaged tables and all that belongs to nothing move to the directory `lost` in `path`, and so do old MANIFESTs
+    /// and WALs; nothing is deleted. Running it again is safe, also after a crash in the middle.
+    ///
+    /// Families are those the tables name, and those of the newest OPTIONS file, if there is one. `options` must have the
+    /// comparators of families whose order is not a built-in one.
+    ///
+    /// What only the MANIFEST knew is lost: which tables were left over from a compaction, so that rows deleted since may
+    /// come back if such tables lie about; the sequence number of ingested tables, which is guessed by the tables' numbers;
+    /// families that never held a row. All tables are read from end to end, most of them twice.
+    ///
+    /// # Errors
+    /// `LockHeld` if the database is open; `InvalidArgument` if `path` holds no table and no WAL, or a table's comparator is not
+    /// known; those of the file system.
+    pub fn repair(options: &Options, path: impl AsRef<Path>) -> Result<RepairReport> {
+        let dir = path.as_ref();
+        check_options(options)?;
+        let fs = &*options.fs;
+        if Listing::read(options, dir)?.is_empty() {
+            return Err(Error::invalid_argument("no table and no WAL to make a database of").in_file(dir));
+        }
+        let _lock = fs.lock(&filename::lock(dir))?;
+        Repair {
+            options,
+            dir,
+            stored: stored_options(fs, dir),
+            report: RepairReport::default(),
+        }
+        .run()
+    }
+}
+
+/// The newest OPTIONS file that can be read. Without one its facts are lost, and no row.
+fn stored_options(fs: &dyn FileSystem, dir: &Path) -> Option<OptionsFile> {
+    let (_, file) = OptionsFile::newest(fs, dir).ok()??;
+    Some(file)
+}
+
+/// The files there are.
+#[derive(Debug, Default)]
+struct Listing {
+    tables: BTreeMap<u64, PathBuf>,
+    blobs: BTreeMap<u64, PathBuf>,
+    wals: BTreeMap<u64, PathBuf>,
+    manifests: Vec<PathBuf>,
+    /// Highest number in use.
+    highest: u64,
+}
+
+impl Listing {
+    fn read(options: &Options, dir: &Path) -> Result<Listing> {
+        let fs = &*options.fs;
+        if !fs.exists(dir)? {
+            return Err(Error::invalid_argument("no such directory").in_file(dir));
+        }
+        let mut found = Listing::default();
+        let wal_dir = options.wal_directory(dir);
+        let mut places = vec![dir];
+        if wal_dir != dir && fs.exists(&wal_dir)? {
+            places.push(&wal_dir);
+        }
+        for place in places {
+            for name in fs.list(place)? {
+                let path = place.join(&name);
+                let number = match filename::parse(&name) {
+                    Some(FileKind::Wal(number)) => {
+                        if place == wal_dir {
+                            found.wals.insert(number, path);
+                        }
+                        number
+                    }
+                    // In the directory of the WALs other files are somebody else's.
+                    _ if place != dir => continue,
+                    Some(FileKind::Table(number)) => {
+                        found.tables.insert(number, path);
+                        number
+                    }
+                    Some(FileKind::Blob(number)) => {
+                        found.blobs.insert(number, path);
+                        number
+                    }
+                    Some(FileKind::Manifest(number)) => {
+                        found.manifests.push(path);
+                        number
+                    }
+                    Some(FileKind::Options(number)) => number,
+                    _ => continue,
+                };
+                found.highest = found.highest.max(number);
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.wals.is_empty()
+    }
+}
+
+/// A column family as tables, WALs and OPTIONS tell of it.
+struct FoundFamily {
+    name: String,
+    cmp: UserComparator,
+    /// False once a table without timestamps in an order with timestamps was met.
+    persist_timestamps: bool,
+    tables: Vec<ScannedTable>,
+}
+
+struct Repair<'a> {
+    options: &'a Options,
+    dir: &'a Path,
+    stored: Option<OptionsFile>,
+    report: RepairReport,
+}
+
+impl Repair<'_> {
+    fn run(mut self) -> Result<RepairReport> {
+        let fs = &*self.options.fs;
+        let lost = self.dir.join(LOST);
+        fs.create_dir_all(&lost)?;
+        fs.sync_dir(self.dir)?;
+        let mut files = Listing::read(self.options, self.dir)?;
+        let interrupted = Note::read(fs, &lost)?;
+        if let Some(note) = &interrupted
+            && note.was_finished(&files.wals)
+        {
+            // Its MANIFEST was in force: the rows of these WALs are in tables.
+            for number in &note.wals {
+                if let Some(path) = files.wals.remove(number) {
+                    fs.remove(&path)?;
+                }
+            }
+        }
+        let tables = self.scan_tables(&files, interrupted.as_ref())?;
+        let blobs = self.scan_blobs(&files)?;
+        let mut families = self.families(tables)?;
+        self.number_ingested(&mut families)?;
+        let wal_families = self.wal_families(&files, &mut families)?;
+        let inner = self.assemble(&families, files.highest + 1)?;
+        Note {
+            session_id: inner.session_id.clone(),
+            wals: files.wals.keys().copied().collect(),
+        }
+        .write(fs, &lost)?;
+        let last_of_wals = self.replay(&inner, &files, &families, &wal_families)?;
+        let number_of_scanned = files.highest;
+        for (id, own) in &inner.state.lock().families {
+            if let Some(family) = families.get_mut(id) {
+                for (_, file) in own.version.all_files() {
+                    let path = filename::table(self.dir, file.number);
+                    family
+                        .tables
+                        .push(scan::open_written(self.options, &path, file, &family.cmp)?);
+                }
+            }
+        }
+        let state = self.build(&inner, families, &blobs, number_of_scanned, last_of_wals)?;
+        // What no version holds would be deleted by the next open.
+        let kept: BTreeSet<u64> = state
+            .families
+            .values()
+            .flat_map(|family| family.version.blob_files().keys().copied())
+            .collect();
+        for (number, path) in &files.blobs {
+            if !kept.contains(number) && fs.exists(path)? {
+                self.move_to_lost(path)?;
+            }
+        }
+        for path in files.manifests.iter().chain(files.wals.values()) {
+            self.link_to_lost(path)?;
+        }
+        fs.sync_dir(&lost)?;
+        if read_identity(fs, self.dir)?.is_none() {
+            write_identity(fs, self.dir, &inner.db_id)?;
+        }
+        self.report.last_sequence = state.last_sequence;
+        inner.versions.begin_manifest(|next_file_number| ManifestState {
+            next_file_number,
+            ..state
+        })?;
+        inner.versions.close()?;
+        for path in files.wals.values().chain(&files.manifests) {
+            fs.remove(path)?;
+        }
+        fs.sync_dir(self.dir)?;
+        if !files.wals.is_empty() {
+            fs.sync_dir(&self.options.wal_directory(self.dir))?;
+        }
+        Note::remove(fs, &lost)?;
+        Ok(self.report)
+    }
+
+    /// Reads all tables; those that are no good are in `lost/` afterwards.
+    fn scan_tables(&mut self, files: &Listing, interrupted: Option<&Note>) -> Result<Vec<ScannedTable>> {
+        let mut tables = Vec::new();
+        for (&number, path) in &files.tables {
+            match scan::scan(self.options, path, number, None) {
+                // The WALs it was written from are still there.
+                Ok(table)
+                    if interrupted.is_some_and(|note| {
+                        !note.was_finished(&files.wals) && table.session_id == note.session_id.as_bytes()
+                    }) =>
+                {
+                    self.move_to_lost(path)?;
+                }
+                Ok(table) => tables.push(table),
+                Err(error) if is_damage(&error) => self.lose(path, error)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The blob files that are whole, as the MANIFEST is to name them, with their families.
+    fn scan_blobs(&mut self, files: &Listing) -> Result<BTreeMap<u64, scan::ScannedBlob>> {
+        let mut blobs = BTreeMap::new();
+        for (&number, path) in &files.blobs {
+            match scan::scan_blob(self.options, path, number) {
+                Ok(blob) => {
+                    blobs.insert(number, blob);
+                }
+                Err(error) if is_damage(&error) => self.lose(path, error)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(blobs)
+    }
+
+    fn families(&mut self, tables: Vec<ScannedTable>) -> Result<BTreeMap<u32, FoundFamily>> {
+        let mut families: BTreeMap<u32, FoundFamily> = BTreeMap::new();
+        for table in tables {
+            // A later table knows better, should they not agree.
+            let family = families.entry(table.family).or_insert_with(|| FoundFamily {
+                name: table.family_name.clone(),
+                cmp: table.cmp.user().clone(),
+                persist_timestamps: true,
+                tables: Vec::new(),
+            });
+            family.name.clone_from(&table.family_name);
+            if family.cmp.name() != table.cmp.user().name() {
+                let error = Error::corruption(format!(
+                    "its order is {}, that of its column family {} is {}",
+                    table.cmp.user().name(),
+                    family.name,
+                    family.cmp.name()
+                ));
+                self.lose(&table.path, error)?;
+                continue;
+            }
+            family.persist_timestamps &= table.file.user_defined_timestamps_persisted;
+            family.tables.push(table);
+        }
+        // Ids are never used again, names may be: the highest id is the family alive.
+        let mut alive: BTreeMap<String, u32> = BTreeMap::new();
+        families.iter().for_each(|(&id, family)| {
+            alive.insert(family.name.clone(), id);
+        });
+        let dropped: Vec<u32> = families
+            .iter()
+            .filter(|(id, family)| alive.get(&family.name) != Some(id))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in dropped {
+            let family = families.remove(&id);
+            for table in family.into_iter().flat_map(|family| family.tables) {
+                let error = Error::corruption(format!(
+                    "it is of a former column family {} with id {id}",
+                    table.family_name
+                ));
+                self.lose(&table.path, error)?;
+            }
+        }
+        Ok(families)
+    }
+
+    /// Ingested tables do not hold their sequence number, MANIFEST did. It came after those of all tables there were, which
+    /// have lower numbers; and rows written later have higher ones.
+    fn number_ingested(&mut self, families: &mut BTreeMap<u32, FoundFamily>) -> Result<()> {
+        for family in families.values_mut() {
+            family.tables.sort_by_key(|table| table.file.number);
+            let mut before = 0;
+            for table in &mut family.tables {
+                if table.lacks_seqno && before > 0 {
+                    let number = table.file.number;
+                    *table = scan::scan(self.options, &table.path, number, Some(before + 1))?;
+                    table.lacks_seqno = true;
+                    self.report.warnings.push(format!(
+                        "{number:06}.sst was ingested, and its sequence number is lost: taken to be {}, behind those of the tables before it",
+                        before + 1
+                    ));
+                }
+                before = before.max(table.file.largest_seqno);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the families that no table names: `default`, those of OPTIONS, those WALs have rows of. Gives the ids whose rows in
+    /// WALs are to be taken.
+    fn wal_families(
+        &mut self,
+        files: &Listing,
+        families: &mut BTreeMap<u32, FoundFamily>,
+    ) -> Result<BTreeSet<u32>> {
+        let in_wals = wals::families_in(self.options, files)?;
+        let mut known: BTreeSet<u32> = families.keys().copied().collect();
+        known.insert(0);
+        let mut unknown: Vec<u32> = in_wals.difference(&known).copied().collect();
+        let mut names: Vec<String> = Vec::new();
+        if let Some(stored) = &self.stored {
+            let named = |name: &str| {
+                name != DEFAULT_COLUMN_FAMILY && families.values().all(|family| family.name != name)
+            };
+            names.extend(stored.families().filter(|name| named(name)).map(str::to_owned));
+        }
+        let mut next = in_wals
+            .iter()
+            .chain(&known)
+            .max()
+            .map_or(1, |highest| highest + 1);
+        let mut add = |id: u32, name: String, cmp: UserComparator| {
+            families.entry(id).or_insert(FoundFamily {
+                name,
+                cmp,
+                persist_timestamps: true,
+                tables: Vec::new(),
+            });
+        };
+        add(
+            0,
+            DEFAULT_COLUMN_FAMILY.to_owned(),
+            self.comparator(DEFAULT_COLUMN_FAMILY)?,
+        );
+        if self.stored.is_none() {
+            for id in unknown {
+                let name = format!("recovered_{id}");
+                self.report.warnings.push(format!(
+                    "WALs hold rows of column family {id}, whose name is lost: it is {name} now"
+                ));
+                let cmp = self.comparator(&name)?;
+                add(id, name, cmp);
+            }
+        } else if unknown.len() == names.len() {
+            // OPTIONS has families by id.
+            for (id, name) in unknown.into_iter().zip(names) {
+                let cmp = self.comparator(&name)?;
+                add(id, name, cmp);
+            }
+        } else {
+            if names.is_empty() {
+                for id in unknown.drain(..) {
+                    self.report.warnings.push(format!(
+                        "WALs hold rows of column family {id}, which OPTIONS does not know: taken to be dropped, its rows left out"
+                    ));
+                }
+            }
+            for id in unknown {
+                let name = format!("recovered_{id}");
+                self.report.warnings.push(format!(
+                    "WALs hold rows of column family {id}, which is one of {}: it is {name} now",
+                    names.join(", ")
+                ));
+                let cmp = self.comparator(&name)?;
+                add(id, name, cmp);
+            }
+            for name in names {
+                let cmp = self.comparator(&name)?;
+                add(next, name, cmp);
+                next += 1;
+            }
+        }
+        Ok(families.keys().copied().collect())
+    }
+
+    /// The order of a family no table tells of.
+    fn comparator(&self, family: &str) -> Result<UserComparator> {
+        let stored = self
+            .stored
+            .as_ref()
+            .and_then(|stored| stored.comparator(family))
+            .map(str::to_owned);
+        comparator_for(self.options, family, stored.as_deref())
+    }
+
+    /// A database of these families, as yet without tables, to write those of WALs with.
+    fn assemble(&self, families: &BTreeMap<u32, FoundFamily>, next_file: u64) -> Result<DbInner> {
+        let empty = |family: &FoundFamily| {
+            let cmp = InternalComparator::new(family.cmp.clone());
+            Version::empty(cmp, self.options.family(&family.name).num_levels as usize)
+        };
+        let families = families
+            .iter()
+            .map(|(&id, family)| (id, family.state(id, 0, empty(family))));
+        let state = self.state_of(families.collect(), next_file, 0, 0);
+        assemble_db(self.options, self.dir, false, None, state)
+    }
+
+    fn state_of(
+        &self,
+        families: BTreeMap<u32, manifest::FamilyState>,
+        next_file_number: u64,
+        last_sequence: SeqNo,
+        min_log_number_to_keep: u64,
+    ) -> ManifestState {
+        ManifestState {
+            max_column_family: families.keys().max().copied().unwrap_or(0),
+            families,
+            db_id: None,
+            next_file_number,
+            last_sequence,
+            min_log_number_to_keep,
+            wals: BTreeMap::new(),
+            last_compacted_manifest_file_size: None,
+            unknown_fields: BTreeMap::new(),
+            incomplete_group_edits: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What the new MANIFEST is to say.
+    fn build(
+        &mut self,
+        inner: &DbInner,
+        families: BTreeMap<u32, FoundFamily>,
+        blobs: &BTreeMap<u64, scan::ScannedBlob>,
+        highest_scanned: u64,
+        last_of_wals: SeqNo,
+    ) -> Result<ManifestState> {
+        let wal = inner.versions.new_file_number();
+        let mut last_sequence = last_of_wals;
+        let mut states = BTreeMap::new();
+        for (id, mut family) in families {
+            let levels = self.levels(&family.name);
+            let (placed, contradictions) =
+                order::place(self.options, &family.cmp, &mut family.tables, levels)?;
+            for (newer, older) in contradictions {
+                self.report.warnings.push(format!(
+                    "neither of {newer:06}.sst and {older:06}.sst is all newer than the other: {newer:06}.sst is taken to be"
+                ));
+            }
+            let mut edit = VersionEdit::default();
+            edit.blob_file_additions.extend(
+                blobs
+                    .values()
+                    .filter(|blob| blob.family == id)
+                    .map(|blob| blob.addition.clone()),
+            );
+            for (epoch, place) in placed.iter().enumerate() {
+                let table = &mut family.tables[place.table];
+                let missing = table.blobs.iter().filter(|number| !blobs.contains_key(number));
+                for number in missing {
+                    self.report.warnings.push(format!(
+                        "{:06}.sst has values in {number:06}.blob, which is not there",
+                        table.file.number
+                    ));
+                }
+                let file = FileMetadata {
+                    epoch_number: Some(epoch as u64 + 1),
+                    oldest_blob_file_number: table
+                        .blobs
+                        .iter()
+                        .find(|number| blobs.contains_key(number))
+                        .copied(),
+                    ..table.file.clone()
+                };
+                last_sequence = last_sequence.max(file.largest_seqno);
+                self.report.tables.push(RepairedTable {
+                    number: file.number,
+                    family: family.name.clone(),
+                    level: place.level,
+                    from_wal: file.number > highest_scanned,
+                });
+                edit.new_files.push((place.level as u32, Arc::new(file)));
+            }
+            let cmp = InternalComparator::new(family.cmp.clone());
+            let num_levels = self.options.family(&family.name).num_levels as usize;
+            let mut builder = VersionBuilder::new(&Version::empty(cmp, num_levels));
+            builder.apply(&edit)?;
+            let version = builder.build()?;
+            states.insert(id, family.state(id, wal, version));
+        }
+        let mut state = self.state_of(states, 0, last_sequence, wal);
+        state.db_id = Some(inner.db_id.clone());
+        Ok(state)
+    }
+
+    /// How many levels tables of a family may be put in: 1 if only L0 is read in the style the family has.
+    fn levels(&self, family: &str) -> usize {
+        let given = self.options.family(family).num_levels;
+        let stored = self.stored.as_ref();
+        match stored.is_some_and(|stored| stored.is_fifo(family)) {
+            true => 1,
+            false => stored
+                .and_then(|stored| stored.num_levels(family))
+                .map_or(given, |levels| levels.min(given))
+                .max(1) as usize,
+        }
+    }
+
+    /// Moves a file to `lost/` and tells why.
+    fn lose(&mut self, path: &Path, error: Error) -> Result<()> {
+        let path = self.move_to_lost(path)?;
+        self.report.lost.push(LostFile { path, error });
+        Ok(())
+    }
+
+    fn move_to_lost(&self, path: &Path) -> Result<PathBuf> {
+        let fs = &*self.options.fs;
+        let to = self.name_in_lost(path)?;
+        fs.rename(path, &to)?;
+        fs.sync_dir(&self.dir.join(LOST))?;
+        Ok(to)
+    }
+
+    /// Gives a file another name in `lost/`, unless a repair that was cut off already has.
+    fn link_to_lost(&self, path: &Path) -> Result<()> {
+        let fs = &*self.options.fs;
+        let name = path.file_name().unwrap_or_default();
+        let same = self.dir.join(LOST).join(name);
+        if fs.exists(&same)? && fs.size(&same)? == fs.size(path)? {
+            return Ok(());
+        }
+        let to = self.name_in_lost(path)?;
+        match fs.link(path, &to) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
+            // WALs may have a file system of their own.
+            Err(_) => copy(fs, path, &to),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// A name in `lost/` that nothing has.
+    fn name_in_lost(&self, path: &Path) -> Result<PathBuf> {
+        let fs = &*self.options.fs;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let lost = self.dir.join(LOST);
+        let mut to = lost.join(&*name);
+        let mut nth = 1;
+        while fs.exists(&to)? {
+            to = lost.join(format!("{name}.{nth}"));
+            nth += 1;
+        }
+        Ok(to)
+    }
+}
+
+impl FoundFamily {
+    fn state(&self, id: u32, log_number: u64, version: Version) -> manifest::FamilyState {
+        manifest::FamilyState {
+            id,
+            name: self.name.clone(),
+            comparator: self.cmp.clone(),
+            persist_user_defined_timestamps: self.persist_timestamps,
+            log_number,
+            full_history_ts_low: Box::default(),
+            version,
+        }
+    }
+}
+
+/// True if the bytes of a file are to blame, and not the machine, or us.
+fn is_damage(error: &Error) -> bool {
+    error.is_corruption()
+}

@@ -1,0 +1,32 @@
+//! A second database of the same files.
+
+use std::io::Write;
+
+use base::Error;
+use esker::CheckpointOptions;
+
+use crate::args::CheckpointArgs;
+use crate::open;
+use crate::output::{Failure, Out};
+
+/// Makes a checkpoint.
+pub fn checkpoint(args: &CheckpointArgs, out: &mut Out) -> Result<(), Failure> {
+    if args.to.exists() {
+        // Before the database is opened, which writes to it.
+        return Err(Error::invalid_argument("Directory exists")
+            .in_file(&args.to)
+            .into());
+    }
+    let db = open::writable(&args.database, false)?;
+    let options = CheckpointOptions {
+        log_size_for_flush: args.log_size_for_flush,
+    };
+    let seqno = db.create_checkpoint(&args.to, &options)?;
+    db.close()?;
+    writeln!(
+        out,
+        "{} holds the database as of sequence number {seqno}",
+        args.to.display()
+    )?;
+    Ok(())
+}

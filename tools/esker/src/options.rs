@@ -1,0 +1,648 @@
+//! OPTIONS files: what is dangerous in one, and what changed between two.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use base::filename::{self, FileKind};
+use base::{Error, Result};
+use esker::OptionsFile;
+
+use crate::args::OptionsArgs;
+use crate::directory;
+use crate::output::{Failure, Out};
+use crate::text::{count, show_size};
+
+/// Shows what is dangerous in the last file, and if there are two, what changed.
+pub fn options(args: &OptionsArgs, out: &mut Out) -> Result<(), Failure> {
+    let file = Loaded::open(&args.file)?;
+    let Some(newer) = &args.newer else {
+        return show_dangers(&file, out);
+    };
+    let newer = Loaded::open(newer)?;
+    writeln!(out, "{} -> {}", file.path.display(), newer.path.display())?;
+    let mut changes = 0;
+    let (old, new) = (file.all(), newer.all());
+    let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    for key in keys {
+        let (section, name) = key;
+        let line = match (old.get(key), new.get(key)) {
+            (Some(old), Some(new)) if old == new => continue,
+            (Some(old), Some(new)) => format!("{old} -> {new}"),
+            (Some(old), None) => format!("{old} -> not there"),
+            (None, Some(new)) => format!("not there -> {new}"),
+            (None, None) => continue,
+        };
+        changes += 1;
+        writeln!(out, "[{section}] {name}: {line}")?;
+    }
+    writeln!(out, "{}", count(changes, "change"))?;
+    show_dangers(&newer, out)
+}
+
+fn show_dangers(file: &Loaded, out: &mut Out) -> Result<(), Failure> {
+    let found = dangers(file);
+    writeln!(out, "{}", file.path.display())?;
+    for danger in &found {
+        writeln!(
+            out,
+            "{:<6} [{}] {}",
+            danger.risk.name(),
+            danger.section,
+            danger.what
+        )?;
+        writeln!(out, "       {}", danger.reason)?;
+    }
+    match found.len() {
+        0 => writeln!(out, "nothing dangerous known")?,
+        several => writeln!(out, "{}", count(several as u64, "danger"))?,
+    }
+    Ok(())
+}
+
+/// An OPTIONS file, and what lies beside it.
+struct Loaded {
+    path: PathBuf,
+    sections: BTreeMap<String, BTreeMap<String, String>>,
+    /// Tables in its directory.
+    tables: u64,
+}
+
+impl Loaded {
+    /// The file at `path`, or the newest one in the directory there.
+    fn open(path: &Path) -> Result<Loaded> {
+        let fs = directory::fs();
+        let (path, file) = if path.is_dir() {
+            OptionsFile::newest(&fs, path)?
+                .ok_or_else(|| Error::invalid_argument("no OPTIONS file in it").in_file(path))?
+        } else {
+            let bytes = vfs::FileSystem::read_file(&fs, path)?;
+            let text = String::from_utf8(bytes).map_err(|error| {
+                Error::corruption("no UTF-8 text")
+                    .at(error.utf8_error().valid_up_to() as u64)
+                    .in_file(path)
+            })?;
+            let parsed = OptionsFile::parse(&text).map_err(|error| error.in_file(path))?;
+            (path.to_path_buf(), parsed)
+        };
+        let mut sections: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for (title, argument, name, value) in file.entries() {
+            let section = match argument {
+                Some(argument) => format!("{title} \"{argument}\""),
+                None => title.to_owned(),
+            };
+            let section = sections.entry(section).or_default();
+            section.insert(name.to_owned(), value.to_owned());
+        }
+        let beside = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let names = vfs::FileSystem::list(&fs, beside.unwrap_or(Path::new("."))).unwrap_or_default();
+        let is_table = |name: &&String| matches!(filename::parse(name), Some(FileKind::Table(_)));
+        Ok(Loaded {
+            path,
+            sections,
+            tables: names.iter().filter(is_table).count() as u64,
+        })
+    }
+
+    /// Every option by section and name. What the file says of itself is none.
+    fn all(&self) -> BTreeMap<(&str, &str), &str> {
+        let sections = self.sections.iter().filter(|(section, _)| *section != "Version");
+        sections
+            .flat_map(|(section, entries)| {
+                entries
+                    .iter()
+                    .map(move |(name, value)| ((&**section, &**name), &**value))
+            })
+            .collect()
+    }
+
+    fn families(&self) -> Vec<&str> {
+        let title = |section: &'_ String| {
+            let name = section.strip_prefix("CFOptions \"")?.strip_suffix('"')?;
+            Some(name.len())
+        };
+        let sections = self.sections.keys();
+        sections
+            .filter_map(|section| {
+                let len = title(section)?;
+                let from = "CFOptions \"".len();
+                section.get(from..from + len)
+            })
+            .collect()
+    }
+
+    fn view(&self, section: &str) -> Option<View<'_>> {
+        self.sections.get(section).map(View)
+    }
+}
+
+/// The options of one section. What it does not name is not judged.
+#[derive(Clone, Copy)]
+struct View<'a>(&'a BTreeMap<String, String>);
+
+impl<'a> View<'a> {
+    fn text(self, name: &str) -> Option<&'a str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    fn is(self, name: &str, value: &str) -> bool {
+        self.text(name) == Some(value)
+    }
+
+    fn number(self, name: &str) -> Option<i128> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// True if both are there and `test` holds of them.
+    fn both(self, a: &str, b: &str, test: impl Fn(i128, i128) -> bool) -> bool {
+        self.number(a)
+            .zip(self.number(b))
+            .is_some_and(|(a, b)| test(a, b))
+    }
+}
+
+/// What is in danger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Risk {
+    /// Rows.
+    Data,
+    /// Writing: it stops, or waits for long.
+    Stall,
+    /// Memory, descriptors or room on the disk.
+    Room,
+    /// Time.
+    Slow,
+}
+
+impl Risk {
+    fn name(self) -> &'static str {
+        match self {
+            Risk::Data => "DATA",
+            Risk::Stall => "STALL",
+            Risk::Room => "ROOM",
+            Risk::Slow => "SLOW",
+        }
+    }
+}
+
+/// Something dangerous.
+struct Danger {
+    risk: Risk,
+    section: String,
+    /// Names and values.
+    what: String,
+    reason: String,
+}
+
+/// A rule about options of one section: where `applies` holds, the options named are dangerous for that reason.
+struct Rule {
+    risk: Risk,
+    names: &'static [&'static str],
+    applies: fn(View<'_>) -> bool,
+    reason: &'static str,
+}
+
+const fn rule(
+    risk: Risk,
+    names: &'static [&'static str],
+    applies: fn(View<'_>) -> bool,
+    reason: &'static str,
+) -> Rule {
+    Rule {
+        risk,
+        names,
+        applies,
+        reason,
+    }
+}
+
+const DB_RULES: &[Rule] = &[
+    rule(
+        Risk::Data,
+        &["paranoid_checks"],
+        |o| o.is("paranoid_checks", "false"),
+        "the database opens, and takes writes, with damage it has met",
+    ),
+    rule(
+        Risk::Data,
+        &["wal_recovery_mode"],
+        |o| o.is("wal_recovery_mode", "kSkipAnyCorruptedRecords"),
+        "after damage in a WAL later rows come back without the earlier ones they may rest on",
+    ),
+    rule(
+        Risk::Data,
+        &["best_efforts_recovery"],
+        |o| o.is("best_efforts_recovery", "true"),
+        "where files are missing the database opens as it once was, and says nothing; WALs are not replayed",
+    ),
+    rule(
+        Risk::Data,
+        &["manual_wal_flush"],
+        |o| o.is("manual_wal_flush", "true"),
+        "rows stay in the memory of the process until FlushWAL: what was acknowledged is lost when it dies",
+    ),
+    rule(
+        Risk::Data,
+        &["avoid_flush_during_shutdown"],
+        |o| o.is("avoid_flush_during_shutdown", "true"),
+        "rows written without WAL are lost when the database closes",
+    ),
+    rule(
+        Risk::Data,
+        &["unordered_write"],
+        |o| o.is("unordered_write", "true"),
+        "snapshots may change: a row written before one may appear in it later",
+    ),
+    rule(
+        Risk::Data,
+        &["allow_mmap_writes"],
+        |o| o.is("allow_mmap_writes", "true"),
+        "a full or failing disk kills the process (SIGBUS) in the middle of a write",
+    ),
+    rule(
+        Risk::Data,
+        &["recycle_log_file_num", "wal_recovery_mode"],
+        |o| {
+            o.number("recycle_log_file_num").is_some_and(|files| files > 0)
+                && (o.is("wal_recovery_mode", "kAbsoluteConsistency")
+                    || o.is("wal_recovery_mode", "kTolerateCorruptedTailRecords"))
+        },
+        "the old bytes behind a recycled WAL's end cannot be told from damage in this mode; RocksDB turns recycling off",
+    ),
+    rule(
+        Risk::Data,
+        &["verify_sst_unique_id_in_manifest"],
+        |o| o.is("verify_sst_unique_id_in_manifest", "false"),
+        "a table put in another's place, say by a restore, is not noticed",
+    ),
+    rule(
+        Risk::Data,
+        &["flush_verify_memtable_count"],
+        |o| o.is("flush_verify_memtable_count", "false"),
+        "a flush that loses rows is not noticed",
+    ),
+    rule(
+        Risk::Data,
+        &["compaction_verify_record_count"],
+        |o| o.is("compaction_verify_record_count", "false"),
+        "a compaction that loses rows is not noticed",
+    ),
+    rule(
+        Risk::Stall,
+        &["wal_recovery_mode"],
+        |o| o.is("wal_recovery_mode", "kAbsoluteConsistency"),
+        "after a power failure the database does not open, since the last WAL ends in the middle of a record",
+    ),
+    rule(
+        Risk::Stall,
+        &["allow_mmap_reads"],
+        |o| o.is("allow_mmap_reads", "true"),
+        "a disk that cannot be read kills the process (SIGBUS) instead of giving an error",
+    ),
+    rule(
+        Risk::Stall,
+        &["max_background_jobs"],
+        |o| {
+            o.number("max_background_jobs").is_some_and(|jobs| jobs < 2)
+                && o.number("max_background_flushes").unwrap_or(-1) < 0
+        },
+        "flushes wait for compactions, and writers for flushes",
+    ),
+];
+
+const FAMILY_RULES: &[Rule] = &[
+    rule(
+        Risk::Data,
+        &["compaction_style", "compaction_options_fifo"],
+        |o| o.is("compaction_style", "kCompactionStyleFIFO"),
+        "the oldest tables are deleted, rows and all, once there are more bytes than max_table_files_size, or ttl is over",
+    ),
+    rule(
+        Risk::Data,
+        &["inplace_update_support"],
+        |o| o.is("inplace_update_support", "true"),
+        "rows are overwritten in memory: snapshots see values written after them",
+    ),
+    rule(
+        Risk::Data,
+        &["force_consistency_checks"],
+        |o| o.is("force_consistency_checks", "false"),
+        "tables that overlap where they must not are read as if they did not: old rows come back",
+    ),
+    rule(
+        Risk::Stall,
+        &[
+            "level0_slowdown_writes_trigger",
+            "level0_file_num_compaction_trigger",
+        ],
+        |o| {
+            o.both(
+                "level0_slowdown_writes_trigger",
+                "level0_file_num_compaction_trigger",
+                |slowdown, begin| slowdown >= 0 && slowdown < begin,
+            )
+        },
+        "writes are slowed before a compaction of L0 begins, and stay slow",
+    ),
+    rule(
+        Risk::Stall,
+        &["level0_stop_writes_trigger", "level0_slowdown_writes_trigger"],
+        |o| {
+            o.both(
+                "level0_stop_writes_trigger",
+                "level0_slowdown_writes_trigger",
+                |stop, slowdown| stop < slowdown,
+            )
+        },
+        "writes stop before they are slowed",
+    ),
+    rule(
+        Risk::Stall,
+        &["level0_stop_writes_trigger", "level0_file_num_compaction_trigger"],
+        |o| {
+            o.both(
+                "level0_stop_writes_trigger",
+                "level0_file_num_compaction_trigger",
+                |stop, begin| stop <= begin,
+            )
+        },
+        "writes stop as soon as a compaction of L0 is due, or before: they may stop for good",
+    ),
+    rule(
+        Risk::Stall,
+        &["disable_auto_compactions"],
+        |o| o.is("disable_auto_compactions", "true"),
+        "tables gather in L0 until writes stop, and every read asks all of them",
+    ),
+    rule(
+        Risk::Stall,
+        &["max_write_buffer_number"],
+        |o| o.number("max_write_buffer_number").is_some_and(|most| most < 2),
+        "writes stop during every flush: there is no second memtable to go to",
+    ),
+    rule(
+        Risk::Stall,
+        &["min_write_buffer_number_to_merge", "max_write_buffer_number"],
+        |o| {
+            o.both(
+                "min_write_buffer_number_to_merge",
+                "max_write_buffer_number",
+                |least, most| least > 1 && least >= most,
+            )
+        },
+        "a flush begins only when no memtable is left to write to",
+    ),
+    rule(
+        Risk::Stall,
+        &[
+            "hard_pending_compaction_bytes_limit",
+            "soft_pending_compaction_bytes_limit",
+        ],
+        |o| {
+            o.both(
+                "hard_pending_compaction_bytes_limit",
+                "soft_pending_compaction_bytes_limit",
+                |hard, soft| hard > 0 && hard < soft,
+            )
+        },
+        "writes stop before they are slowed",
+    ),
+    rule(
+        Risk::Room,
+        &["enable_blob_files", "enable_blob_garbage_collection"],
+        |o| o.is("enable_blob_files", "true") && o.is("enable_blob_garbage_collection", "false"),
+        "a blob file stays as long as one of its values is in use",
+    ),
+    rule(
+        Risk::Room,
+        &["level_compaction_dynamic_level_bytes"],
+        |o| {
+            o.is("level_compaction_dynamic_level_bytes", "false")
+                && o.is("compaction_style", "kCompactionStyleLevel")
+        },
+        "the last level may be hardly larger than the one above: up to twice the room of the rows",
+    ),
+    rule(
+        Risk::Slow,
+        &["write_buffer_size"],
+        |o| o.number("write_buffer_size").is_some_and(|bytes| bytes < 1 << 20),
+        "below 1 MiB: a flush and a tiny table every few rows",
+    ),
+    rule(
+        Risk::Slow,
+        &["target_file_size_base", "max_bytes_for_level_base"],
+        |o| {
+            o.both(
+                "target_file_size_base",
+                "max_bytes_for_level_base",
+                |file, level| file > level,
+            )
+        },
+        "one table fills L1: every compaction rewrites all of it",
+    ),
+    rule(
+        Risk::Slow,
+        &[
+            "max_bytes_for_level_base",
+            "write_buffer_size",
+            "level0_file_num_compaction_trigger",
+        ],
+        |o| {
+            let l0 = o
+                .number("write_buffer_size")
+                .zip(o.number("level0_file_num_compaction_trigger"));
+            let base = o.number("max_bytes_for_level_base");
+            base.zip(l0)
+                .is_some_and(|(base, (bytes, files))| base.saturating_mul(4) < bytes.saturating_mul(files))
+        },
+        "L1 is far smaller than what comes out of L0 at a time: each compaction goes on to L2",
+    ),
+    rule(
+        Risk::Slow,
+        &["max_compaction_bytes", "target_file_size_base"],
+        |o| {
+            o.both(
+                "max_compaction_bytes",
+                "target_file_size_base",
+                |compaction, file| compaction > 0 && compaction < file,
+            )
+        },
+        "compactions are cut shorter than one table: many small ones",
+    ),
+];
+
+const TABLE_RULES: &[Rule] = &[
+    rule(
+        Risk::Data,
+        &["checksum"],
+        |o| o.is("checksum", "kNoChecksum"),
+        "damage on the disk is read as rows",
+    ),
+    rule(
+        Risk::Slow,
+        &["filter_policy"],
+        |o| o.is("filter_policy", "nullptr"),
+        "no filter: a get reads a block of every level, also for keys that are not there",
+    ),
+    rule(
+        Risk::Slow,
+        &["no_block_cache"],
+        |o| o.is("no_block_cache", "true"),
+        "every read of a block goes to the file and decompresses it",
+    ),
+    rule(
+        Risk::Slow,
+        &["block_size"],
+        |o| o.number("block_size").is_some_and(|bytes| bytes > 256 << 10),
+        "above 256 KiB: a get reads and decompresses all of it",
+    ),
+    rule(
+        Risk::Slow,
+        &[
+            "cache_index_and_filter_blocks",
+            "pin_l0_filter_and_index_blocks_in_cache",
+        ],
+        |o| {
+            o.is("cache_index_and_filter_blocks", "true")
+                && o.is("pin_l0_filter_and_index_blocks_in_cache", "false")
+        },
+        "data blocks push indexes and filters of L0 out of the cache, which every get needs",
+    ),
+    rule(
+        Risk::Slow,
+        &["format_version"],
+        |o| o.number("format_version").is_some_and(|version| version < 5),
+        "before format version 5 filters are larger and let more absent keys through",
+    ),
+];
+
+/// Tables from which on holding them all open is worth a word.
+const MANY_TABLES: u64 = 5_000;
+/// Bytes of memtables from which on they are worth a word.
+const LARGE_MEMTABLES: i128 = 4 << 30;
+
+/// All that is dangerous in a file, the worst first.
+fn dangers(file: &Loaded) -> Vec<Danger> {
+    let mut found = Vec::new();
+    let mut apply = |section: &str, rules: &[Rule]| {
+        let Some(view) = file.view(section) else {
+            return;
+        };
+        for rule in rules.iter().filter(|rule| (rule.applies)(view)) {
+            let named = rule.names.iter();
+            let named = named.filter_map(|name| Some(format!("{name}={}", view.text(name)?)));
+            found.push(Danger {
+                risk: rule.risk,
+                section: section.to_owned(),
+                what: named.collect::<Vec<_>>().join(", "),
+                reason: rule.reason.to_owned(),
+            });
+        }
+    };
+    apply("DBOptions", DB_RULES);
+    for family in file.families() {
+        apply(&format!("CFOptions \"{family}\""), FAMILY_RULES);
+        apply(&format!("TableOptions/BlockBasedTable \"{family}\""), TABLE_RULES);
+    }
+    found.extend(dangers_of_several(file));
+    found.sort_by_key(|danger| danger.risk);
+    found
+}
+
+/// What only several sections, or the files beside, tell.
+fn dangers_of_several(file: &Loaded) -> Vec<Danger> {
+    let mut found = Vec::new();
+    let families = file.families();
+    let family_views = families
+        .iter()
+        .filter_map(|family| Some((*family, file.view(&format!("CFOptions \"{family}\""))?)));
+    let memtables: i128 = family_views
+        .clone()
+        .filter_map(|(_, view)| {
+            let most = view.number("max_write_buffer_number")?;
+            Some(view.number("write_buffer_size")?.saturating_mul(most))
+        })
+        .fold(0, i128::saturating_add);
+    let size = |bytes: i128| show_size(u64::try_from(bytes).unwrap_or(u64::MAX));
+    if let Some(db) = file.view("DBOptions") {
+        let mut add = |risk, what: String, reason: String| {
+            found.push(Danger {
+                risk,
+                section: "DBOptions".to_owned(),
+                what,
+                reason,
+            });
+        };
+        if db.is("max_total_wal_size", "0") && families.len() > 1 {
+            add(
+                Risk::Room,
+                "max_total_wal_size=0".to_owned(),
+                format!(
+                    "with {} a WAL stays until the idlest of them is flushed: WALs grow to four times all memtables, {}, and opening replays them",
+                    count(families.len() as u64, "column family"),
+                    size(memtables.saturating_mul(4))
+                ),
+            );
+        }
+        if db.is("db_write_buffer_size", "0") && memtables >= LARGE_MEMTABLES {
+            add(
+                Risk::Room,
+                "db_write_buffer_size=0".to_owned(),
+                format!(
+                    "nothing limits memtables together: they may take {}",
+                    size(memtables)
+                ),
+            );
+        }
+        match db.number("max_open_files") {
+            Some(limit) if limit < 0 && file.tables >= MANY_TABLES => add(
+                Risk::Room,
+                format!("max_open_files={limit}"),
+                format!(
+                    "{} beside it, each held open with its index and filter in memory: descriptors and memory for all of them",
+                    count(file.tables, "table")
+                ),
+            ),
+            Some(limit) if limit >= 0 && limit < i128::from(file.tables) => add(
+                Risk::Slow,
+                format!("max_open_files={limit}"),
+                format!(
+                    "{} beside it: reads open tables again, with index and filter, that others have pushed out",
+                    count(file.tables, "table")
+                ),
+            ),
+            _ => {}
+        }
+    }
+    for (family, view) in family_views {
+        let section = format!("TableOptions/BlockBasedTable \"{family}\"");
+        let Some(table) = file.view(&section) else {
+            continue;
+        };
+        if !view.is("prefix_extractor", "nullptr") {
+            continue;
+        }
+        for (name, value, reason) in [
+            (
+                "whole_key_filtering",
+                "false",
+                "filters hold prefixes alone, and there is no prefix_extractor: they hold nothing",
+            ),
+            (
+                "index_type",
+                "kHashSearch",
+                "there is no prefix_extractor to hash by: RocksDB does not open such tables",
+            ),
+        ] {
+            if table.is(name, value) {
+                found.push(Danger {
+                    risk: Risk::Slow,
+                    section: section.clone(),
+                    what: format!("{name}={value}, prefix_extractor=nullptr"),
+                    reason: reason.to_owned(),
+                });
+            }
+        }
+    }
+    found
+}

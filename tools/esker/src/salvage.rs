@@ -1,0 +1,400 @@
+//! What can still be read of a damaged database, in a new one; and the keys of what cannot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use base::internal_key::user_key;
+use base::{Error, InternalComparator, Kind, Result, UserComparator};
+use blob::{BlobFile, BlobIndex};
+use codec::compression::CompressionType;
+use esker::{Db, Options, OptionsFile};
+use manifest::{FileMetadata, ManifestState};
+use sst::{Table, TableReadOptions, TableWriter, TableWriterOptions};
+use vfs::{CreateOptions, FileSystem};
+
+use crate::args::SalvageArgs;
+use crate::directory::{self, DbFile};
+use crate::output::{Failure, Out};
+use crate::text::{Form, count};
+
+/// Bytes copied at a time.
+const COPIED_AT_A_TIME: usize = 1 << 20;
+
+/// Copies what can be read, and tells what cannot.
+pub fn salvage(args: &SalvageArgs, out: &mut Out) -> Result<(), Failure> {
+    let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
+    let files = directory::files(dir, wal_dir)?;
+    if args.to.exists() {
+        return Err(Error::invalid_argument("Directory exists")
+            .in_file(&args.to)
+            .into());
+    }
+    let mut salvage = Salvage {
+        to: &args.to,
+        form: Form::new(args.hex),
+        out,
+        live: BTreeMap::new(),
+        bad_blobs: BTreeMap::new(),
+        rows: 0,
+        lost: 0,
+        first: None,
+    };
+    let state = directory::current_manifest(dir).and_then(|path| directory::manifest_state(&path));
+    let state = match state {
+        Ok(state) => Some(state),
+        Err(error) => {
+            salvage.lost(&error, "which files are the database: all are taken")?;
+            None
+        }
+    };
+    salvage.run(dir, &files, state.as_ref())?;
+    salvage.finish()
+}
+
+/// What MANIFEST says of a table.
+struct Live {
+    file: Arc<FileMetadata>,
+    cmp: UserComparator,
+}
+
+struct Salvage<'a> {
+    to: &'a Path,
+    form: Form,
+    out: &'a mut Out,
+    /// By number; empty if there is no MANIFEST to tell.
+    live: BTreeMap<u64, Live>,
+    /// Blob files of which not everything can be read: none of it, where there is no file.
+    bad_blobs: BTreeMap<u64, Option<BlobFile>>,
+    /// Entries written anew.
+    rows: u64,
+    /// Faults.
+    lost: u64,
+    first: Option<Error>,
+}
+
+/// What a look at a table gives.
+enum Look {
+    /// It can be taken over as it is.
+    Good,
+    /// What it has left is to be written anew.
+    Rewrite(Arc<Table>),
+    /// Nothing can be read.
+    Bad(Error),
+}
+
+impl Salvage<'_> {
+    fn run(&mut self, dir: &Path, files: &[DbFile], state: Option<&ManifestState>) -> Result<(), Failure> {
+        let fs = directory::fs();
+        fs.create_dir_all(self.to)?;
+        let mut blobs = BTreeSet::new();
+        let mut first_wal = 0;
+        if let Some(state) = state {
+            first_wal = state
+                .families
+                .values()
+                .map(|family| family.log_number)
+                .min()
+                .unwrap_or(0);
+            for family in state.families.values() {
+                for (_, file) in family.version.all_files() {
+                    let live = Live {
+                        file: file.clone(),
+                        cmp: family.comparator.clone(),
+                    };
+                    self.live.insert(file.number, live);
+                }
+                blobs.extend(family.version.blob_files().keys().copied());
+            }
+        }
+        for file in files {
+            if let FileKind::Blob(number) = file.kind
+                && (state.is_none() || blobs.remove(&number))
+            {
+                self.blob(file, number)?;
+            }
+        }
+        for number in blobs {
+            let path = filename::blob(dir, number);
+            self.lost(
+                &Error::corruption("it is not there").in_file(&path),
+                "its values, named below",
+            )?;
+            self.bad_blobs.insert(number, None);
+        }
+        let mut missing: BTreeSet<u64> = self.live.keys().copied().collect();
+        for file in files {
+            match file.kind {
+                FileKind::Table(number) if state.is_none() || missing.remove(&number) => {
+                    self.table(file, number)?;
+                }
+                FileKind::Wal(number) if number >= first_wal => self.copy(&file.path)?,
+                _ => {}
+            }
+        }
+        for number in missing {
+            let path = filename::table(dir, number);
+            self.whole_table(&Error::corruption("it is not there").in_file(&path), number)?;
+        }
+        if let Some((path, _)) = OptionsFile::newest(&fs, dir).unwrap_or_default() {
+            self.copy(&path)?;
+        }
+        self.assemble(files)
+    }
+
+    /// Makes a database of what was copied. Damage in WALs shows here.
+    fn assemble(&mut self, files: &[DbFile]) -> Result<(), Failure> {
+        let fs = directory::fs();
+        let options = match OptionsFile::newest(&fs, self.to) {
+            Ok(Some((_, file))) => Options {
+                wal_dir: String::new(),
+                create_if_missing: false,
+                error_if_exists: false,
+                ..file.options().0
+            },
+            _ => Options::default(),
+        };
+        let report = Db::repair(&options, self.to)?;
+        for lost in &report.lost {
+            // Where it was copied from.
+            let name = lost.path.file_name().unwrap_or_default();
+            let from = files.iter().find(|file| file.path.file_name() == Some(name));
+            let mut error = Error::corruption(lost.error.message());
+            if let Some(offset) = lost.error.offset() {
+                error = error.at(offset);
+            }
+            let error = error.in_file(from.map_or(&lost.path, |file| &file.path));
+            self.lost(&error, "the rows there; which keys they had cannot be known")?;
+        }
+        for warning in &report.warnings {
+            writeln!(self.out, "note {warning}")?;
+        }
+        // Copies of what lies where it lay.
+        let lost = self.to.join("lost");
+        for name in fs.list(&lost)? {
+            fs.remove(&lost.join(name))?;
+        }
+        fs.remove_dir(&lost)?;
+        writeln!(
+            self.out,
+            "{} in {}, {} of damaged ones written anew",
+            count(report.tables.len() as u64, "table"),
+            self.to.display(),
+            count(self.rows, "entry")
+        )?;
+        Ok(())
+    }
+
+    /// Tells of a fault, and what it costs.
+    fn lost(&mut self, error: &Error, what: &str) -> Result<(), Failure> {
+        self.lost += 1;
+        self.first.get_or_insert_with(|| error.clone());
+        writeln!(self.out, "BAD  {error}")?;
+        writeln!(self.out, "     lost: {what}")?;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        match self.first {
+            None => Ok(()),
+            Some(first) => Err(first
+                .context(&format!("{}, the first", count(self.lost, "fault")))
+                .into()),
+        }
+    }
+
+    fn whole_table(&mut self, error: &Error, number: u64) -> Result<(), Failure> {
+        let what = match self.live.get(&number) {
+            None => "all keys of the table, which cannot be known".to_owned(),
+            Some(live) => {
+                let file = &live.file;
+                format!(
+                    "all of the table, keys from {} to {}{}",
+                    self.form.show(file.smallest_user_key()),
+                    self.form.show(file.largest_user_key()),
+                    if file.largest_is_sentinel() {
+                        ", exclusive"
+                    } else {
+                        ""
+                    }
+                )
+            }
+        };
+        self.lost(error, &what)
+    }
+
+    fn table(&mut self, file: &DbFile, number: u64) -> Result<(), Failure> {
+        match self.look(file, number) {
+            Look::Good => self.copy(&file.path),
+            Look::Bad(error) => self.whole_table(&error, number),
+            Look::Rewrite(table) => self.rewrite(&table, number),
+        }
+    }
+
+    fn look(&self, file: &DbFile, number: u64) -> Look {
+        let live = self.live.get(&number);
+        let open = || -> Result<Arc<Table>> {
+            let mut options = TableReadOptions::new(InternalComparator::new(
+                live.map_or(UserComparator::Bytewise, |live| live.cmp.clone()),
+            ));
+            options.file_number = number;
+            options.largest_seqno = live.map(|live| live.file.largest_seqno);
+            let table = Table::open(directory::open(&file.path)?, options.clone())?;
+            match UserComparator::builtin(&String::from_utf8_lossy(&table.properties().comparator)) {
+                Some(order) if live.is_none() => {
+                    options.cmp = InternalComparator::new(order);
+                    Table::open(directory::open(&file.path)?, options)
+                }
+                _ => Ok(table),
+            }
+        };
+        let table = match open().and_then(|table| table.index().map(drop).map(|()| table)) {
+            Ok(table) => table,
+            Err(error) => return Look::Bad(error),
+        };
+        let external = table.properties().external_sst_file_version.is_some();
+        if self.bad_blobs.is_empty() && !external && table.verify(&mut |_| {}).is_ok() {
+            return Look::Good;
+        }
+        Look::Rewrite(table)
+    }
+
+    /// Writes the entries of all blocks that can be read to a table of the same number.
+    fn rewrite(&mut self, table: &Arc<Table>, number: u64) -> Result<(), Failure> {
+        let path = filename::table(self.to, number);
+        let mut bad = Vec::new();
+        let properties = table.properties();
+        let compression = String::from_utf8_lossy(&properties.compression);
+        let options = TableWriterOptions {
+            compression: CompressionType::from_property_name(&compression).unwrap_or(CompressionType::None),
+            cf_id: u32::try_from(properties.column_family_id).unwrap_or(0),
+            cf_name: properties.column_family_name.clone(),
+            creation_time: properties.creation_time,
+            file_creation_time: properties.file_creation_time,
+            file_number: number,
+            ..TableWriterOptions::new(table.comparator().clone())
+        };
+        let file = directory::fs().create(&path, &CreateOptions::default())?;
+        let mut writer = TableWriter::new(file, options)?;
+        let mut written = 0u64;
+        let index = table.index()?;
+        // The last key that was read in front of a block, where there is one.
+        let mut last: Option<Vec<u8>> = None;
+        for block in 0..index.len() {
+            let handle = index.handle(block);
+            let separator = |i: usize| match index.has_user_keys() {
+                true => index.separator(i).to_vec(),
+                false => user_key(index.separator(i)).to_vec(),
+            };
+            match sst::dump::data_block(table, handle) {
+                Ok(dump) => {
+                    for (key, value) in &dump.entries {
+                        match self.value(key, value) {
+                            Ok(()) => {
+                                writer.add(key, value)?;
+                                written += 1;
+                            }
+                            Err(error) => {
+                                bad.push((error, format!("key {}", self.form.show(user_key(key)))));
+                            }
+                        }
+                    }
+                    last = dump.entries.last().map(|(key, _)| user_key(key).to_vec());
+                }
+                Err(error) => {
+                    let before = last.take().or_else(|| block.checked_sub(1).map(separator));
+                    let first = self.live.get(&number).map(|live| live.file.smallest_user_key());
+                    // A key may have older rows in the next block, and newer ones in the block before.
+                    let from = match (before, first) {
+                        (Some(key), _) if index.has_user_keys() => format!("behind {}", self.form.show(&key)),
+                        (Some(key), _) => {
+                            format!("from {} (of which some rows are left)", self.form.show(&key))
+                        }
+                        (None, Some(first)) => format!("from {}", self.form.show(first)),
+                        (None, None) => "from the beginning of the table".to_owned(),
+                    };
+                    let to = separator(block);
+                    let what = format!("keys {from} up to {}, inclusive", self.form.show(&to));
+                    bad.push((error.at(handle.offset).in_file(table.path()), what));
+                }
+            }
+        }
+        for tombstone in table.range_tombstones().tombstones() {
+            writer.add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)?;
+            written += 1;
+        }
+        if written == 0 {
+            writer.abandon();
+            directory::fs().remove(&path)?;
+        } else {
+            writer.finish()?;
+        }
+        self.rows += written;
+        for (error, what) in bad {
+            self.lost(&error, &what)?;
+        }
+        Ok(())
+    }
+
+    /// An error if the entry's value lies in a blob file and cannot be read.
+    fn value(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let parsed = base::ParsedInternalKey::parse(key)?;
+        if parsed.kind != Kind::BlobIndex {
+            return Ok(());
+        }
+        let BlobIndex::Blob { location, .. } = BlobIndex::decode(value)? else {
+            return Ok(());
+        };
+        match self.bad_blobs.get(&location.file_number) {
+            None => Ok(()),
+            Some(None) => Err(Error::corruption(format!(
+                "its value is in {:06}.blob, which cannot be read",
+                location.file_number
+            ))),
+            Some(Some(blob)) => blob.get(&location, parsed.user_key, true).map(drop),
+        }
+    }
+
+    fn blob(&mut self, file: &DbFile, number: u64) -> Result<(), Failure> {
+        let opened = directory::open(&file.path)
+            .and_then(BlobFile::open)
+            .and_then(|blob| match blob.footer() {
+                Some(_) => Ok(blob),
+                None => Err(Error::corruption("no footer")
+                    .in_file(&file.path)
+                    .at(blob.file().len())),
+            });
+        match opened {
+            Err(error) => {
+                self.lost(&error, "its values, named below")?;
+                self.bad_blobs.insert(number, None);
+                Ok(())
+            }
+            Ok(blob) => {
+                if let Err(error) = blob.verify() {
+                    self.lost(&error, "values of it, named below")?;
+                    self.bad_blobs.insert(number, Some(blob));
+                }
+                self.copy(&file.path)
+            }
+        }
+    }
+
+    fn copy(&self, from: &Path) -> Result<(), Failure> {
+        let to: PathBuf = self.to.join(from.file_name().unwrap_or_default());
+        let reader = directory::open(from)?;
+        let mut writer = directory::fs().create(&to, &CreateOptions::default())?;
+        let mut buffer = vec![0; COPIED_AT_A_TIME];
+        let mut offset = 0;
+        while offset < reader.len() {
+            let len = (reader.len() - offset).min(COPIED_AT_A_TIME as u64) as usize;
+            reader.read_exact_at(offset, &mut buffer[..len])?;
+            writer.append(&buffer[..len])?;
+            offset += len as u64;
+        }
+        writer.sync()?;
+        Ok(writer.close()?)
+    }
+}
