@@ -1,6 +1,9 @@
 //! The testers tested: bugs planted one at a time, each of which a named test must catch.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use Catcher::{CrashTest, Stress, Tests};
 
 use crate::shell::{self, Outcome};
 
@@ -14,9 +17,69 @@ pub struct Canary {
     pub right: &'static str,
     /// What is put in its place.
     pub wrong: &'static str,
-    /// What `cargo test` is called with; it must fail.
-    pub test: &'static [&'static str],
+    /// What must find it.
+    pub caught_by: Catcher,
 }
+
+/// What finds a bug.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Catcher {
+    /// `cargo test` with these arguments, in one run. Random tests draw as many histories as they have time for.
+    Tests(&'static [&'static str]),
+    /// `db_stress`, within so many runs, each of its own seed and about a second.
+    Stress(u32, &'static [&'static str]),
+    /// `db_crashtest`, within so many runs of twelve seconds.
+    CrashTest(u32),
+}
+
+/// A second of everything: several families, small files, snapshots, range deletions, reopenings.
+const EVERYTHING: &[&str] = &[
+    "--threads=2",
+    "--ops_per_thread=20000",
+    "--max_key=300",
+    "--column_families=3",
+    "--reopen=3",
+    "--use_merge",
+    "--readpercent=15",
+    "--prefixpercent=10",
+    "--writepercent=45",
+    "--delpercent=10",
+    "--delrangepercent=5",
+    "--iterpercent=15",
+    "--acquire_snapshot_one_in=50",
+    "--snapshot_hold_ops=500",
+    "--flush_one_in=1000",
+    "--compact_range_one_in=1000",
+    "--compact_files_one_in=500",
+    "--clear_column_family_one_in=0",
+    "--subcompactions=3",
+    "--cache_size=200000",
+    "--write_buffer_size=16384",
+    "--target_file_size_base=4096",
+    "--max_bytes_for_level_base=32768",
+    "--progress_reports=false",
+];
+
+/// Writes to many families that are flushed each in its own time, and reopenings that leave their WALs in use.
+const MANY_FAMILIES: &[&str] = &[
+    "--threads=4",
+    "--ops_per_thread=5000",
+    "--max_key=300",
+    "--column_families=10",
+    "--reopen=10",
+    "--readpercent=5",
+    "--prefixpercent=0",
+    "--writepercent=85",
+    "--delpercent=10",
+    "--iterpercent=0",
+    "--clear_column_family_one_in=0",
+    "--batch_one_in=3",
+    "--value_size_mult=100",
+    "--write_buffer_size=16384",
+    "--target_file_size_base=65536",
+    "--avoid_flush_during_recovery=true",
+    "--progress_reports=false",
+];
 
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub const CANARIES: &[Canary] = &[
@@ -25,98 +88,224 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/base/src/coding.rs",
         right: "if i == MAX_VARINT64 - 1 && byte > 1 {",
         wrong: "if i == MAX_VARINT64 && byte > 1 {",
-        test: &["-p", "esker-base"],
+        caught_by: Tests(&["-p", "esker-base"]),
     },
     Canary {
         name: "the oldest version sorts first",
         file: "crates/base/src/internal_key.rs",
         right: "trailer(b).cmp(&trailer(a))",
         wrong: "trailer(a).cmp(&trailer(b))",
-        test: &["-p", "esker-base"],
+        caught_by: Tests(&["-p", "esker-base"]),
     },
     Canary {
         name: "damaged blocks of tables verify",
         file: "crates/sst/src/format.rs",
         right: "*trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)",
         wrong: "trailer[1..] != [0; 4] || block_trailer(checksum, contents, trailer[0], base_context, offset) == *trailer",
-        test: &["-p", "esker-sst"],
+        caught_by: Tests(&["-p", "esker-sst"]),
     },
     Canary {
         name: "records of a recycled WAL's former life are replayed",
         file: "crates/wal/src/reader.rs",
         right: "if *self.log_number.get_or_insert(log_number) != log_number {",
         wrong: "if *self.log_number.get_or_insert(log_number) == u32::MAX {",
-        test: &["-p", "esker-wal"],
+        caught_by: Tests(&["-p", "esker-wal"]),
     },
     Canary {
         name: "compactions drop deletions that still hide something below",
         file: "crates/compact/src/cursor/rules.rs",
         right: "!self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN])",
         wrong: "self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN]) || self.key.len() >= TRAILER_LEN",
-        test: &["-p", "esker-compact"],
+        caught_by: Tests(&["-p", "esker-compact"]),
     },
     Canary {
         name: "compactions drop what only a snapshot sees",
         file: "crates/engine/src/jobs/rewrite.rs",
         right: "snapshots: db.snapshots.seqnos(),",
         wrong: "snapshots: Vec::new(),",
-        test: &["-p", "esker-dbtest", "model"],
+        caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
     Canary {
         name: "Get passes over the range tombstones of tables",
         file: "crates/engine/src/db/get.rs",
         right: "context.covering = context.covering.max(covering);",
         wrong: "context.covering = context.covering.max(covering.min(0));",
-        test: &["-p", "esker-dbtest", "model"],
+        caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
     Canary {
         name: "keys without timestamps are compared as if they had one",
         file: "crates/engine/src/db/get.rs",
         right: ".compare_without_timestamp(&user.stamped(iter.key()), &user.stamped(key))",
         wrong: ".compare_without_timestamp(iter.key(), key)",
-        test: &["-p", "esker-dbtest", "timestamps"],
+        caught_by: Tests(&["-p", "esker-dbtest", "timestamps"]),
     },
     Canary {
         name: "tables of L0 that meet in a key are moved side by side",
         file: "crates/compact/src/picker.rs",
         right: "order::boundaries(order.user(), &pair[0].largest, &pair[1].smallest) == Ordering::Less",
         wrong: "order.compare(&pair[0].largest, &pair[1].smallest) == Ordering::Less",
-        test: &["-p", "esker-compact"],
+        caught_by: Tests(&["-p", "esker-compact"]),
     },
     Canary {
         name: "a flush leaves WALs unsynced that hold older rows of other families",
         file: "crates/engine/src/jobs/flush.rs",
         right: "if several_families {",
         wrong: "if several_families && self.read_only {",
-        test: &["-p", "esker-dbtest", "crash"],
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
         name: "a sync that failed is tried again",
         file: "crates/engine/src/write/pipeline.rs",
         right: "if let Some(error) = &group.failed {",
         wrong: "if let Some(error) = group.failed.as_ref().filter(|_| self.read_only) {",
-        test: &["-p", "esker-dbtest", "crash"],
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
         name: "WALs a dead process left stay unsynced",
         file: "crates/engine/src/db/recover.rs",
         right: "self.sync_wals(&wals)?;",
         wrong: "",
-        test: &["-p", "esker-dbtest", "crash"],
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
         name: "recovery does not see that the end of a WAL is lost",
         file: "crates/engine/src/db/recover.rs",
         right: "Some(before) => replayed.next_seqno == Some(before.next_seqno),",
         wrong: "Some(_) => true,",
-        test: &["-p", "esker", "recovery"],
+        caught_by: Tests(&["-p", "esker", "recovery"]),
     },
     Canary {
         name: "recovery takes what lies behind a hole in a WAL",
         file: "crates/engine/src/db/recover.rs",
         right: "if mode == RecoveryMode::PointInTime && hole {",
         wrong: "if mode == RecoveryMode::PointInTime && hole && self.read_only {",
-        test: &["-p", "esker", "recovery"],
+        caught_by: Tests(&["-p", "esker", "recovery"]),
+    },
+    Canary {
+        name: "a write with sync returns before the WAL is on the disk",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "wals.iter().try_for_each(|wal| wal.sync.sync());",
+        wrong: "wals.iter().skip(1).try_for_each(|wal| wal.sync.sync());",
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
+    },
+    Canary {
+        name: "tables are named in the MANIFEST before they are on the disk",
+        file: "crates/sst/src/writer/sink.rs",
+        right: "self.file.sync()?;",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
+    },
+    Canary {
+        name: "edits of the MANIFEST are not synced",
+        file: "crates/engine/src/version_set.rs",
+        right: "manifest.log.add_record(&record)?;\n        manifest.log.sync()",
+        wrong: "manifest.log.add_record(&record)",
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
+    },
+    Canary {
+        name: "the directory is not synced after CURRENT was renamed",
+        file: "crates/engine/src/version_set.rs",
+        right: "fs.rename(temp, path)?;\n    fs.sync_dir(dir)",
+        wrong: "fs.rename(temp, path)",
+        caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
+    },
+    Canary {
+        name: "a WAL is deleted that a family still needs",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "wal.number < needed)",
+        wrong: "wal.number <= needed)",
+        caught_by: CrashTest(3),
+    },
+    Canary {
+        name: "the MANIFEST says that rows of a memtable are flushed which are not",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "own.mem.first_wal\n        };",
+        wrong: "current_wal\n        };",
+        caught_by: Stress(3, MANY_FAMILIES),
+    },
+    Canary {
+        name: "a record of a WAL that lies in several fragments is dropped",
+        file: "crates/wal/src/reader.rs",
+        right: "                self.add_fragment(start, end, last)\n            }\n            RecordType::SetCompressionType",
+        wrong: "                if last {\n                    self.in_fragments = false;\n                    self.fragments.clear();\n                    return Ok(Taken::Part);\n                }\n                self.add_fragment(start, end, last)\n            }\n            RecordType::SetCompressionType",
+        caught_by: CrashTest(3),
+    },
+    Canary {
+        name: "after recovery sequence numbers are given a second time",
+        file: "crates/engine/src/db/recover.rs",
+        right: "replayed.last_seqno = replayed.last_seqno.max((seqno + count).saturating_sub(1));",
+        wrong: "replayed.last_seqno = replayed.last_seqno.max(seqno);",
+        caught_by: Tests(&["-p", "esker-dbtest", "metamorphic"]),
+    },
+    Canary {
+        name: "the part of a range tombstone behind the end of an output file is lost",
+        file: "crates/compact/src/tombstones.rs",
+        right: "Some(lower) if order::bare(cmp, fragment.start, lower) == Ordering::Less => lower,",
+        wrong: "Some(lower) if order::bare(cmp, fragment.start, lower) == Ordering::Less => continue,",
+        caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "an iterator forgets a range tombstone behind the last entry of its file",
+        file: "crates/engine/src/read/level_cursor.rs",
+        right: "if self.tombstones.is_some() && self.place != Place::LargestBound {",
+        wrong: "if self.tombstones.is_some() && self.place == Place::Nowhere {",
+        caught_by: Tests(&["-p", "esker-dbtest", "metamorphic"]),
+    },
+    Canary {
+        name: "sequence numbers become 0 above older data",
+        file: "crates/compact/src/cursor.rs",
+        right: "zero_below: if rules.bottommost {",
+        wrong: "zero_below: if rules.bottommost || stripes.latest() > 0 {",
+        caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "sequence numbers become 0 that snapshots tell apart",
+        file: "crates/compact/src/cursor.rs",
+        right: "stripes.earliest() + 1\n",
+        wrong: "stripes.earliest().max(stripes.latest()) + 1\n",
+        caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "flushes drop what only a snapshot sees",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "            snapshots,\n            tombstones:",
+        wrong: "            snapshots: snapshots.into_iter().take(0).collect(),\n            tombstones:",
+        caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "the cache gives a block of another table",
+        file: "crates/sst/src/reader/open.rs",
+        right: "map_or(0, |cache| cache.new_id())",
+        wrong: "map_or(0, |cache| cache.new_id() % 16)",
+        caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "operands are merged without the value that lies below",
+        file: "crates/compact/src/cursor/merge.rs",
+        right: "&& self.ends_here() =>",
+        wrong: "&& (self.ends_here() || !self.bottommost) =>",
+        caught_by: Tests(&["-p", "esker-dbtest", "metamorphic"]),
+    },
+    Canary {
+        name: "a subcompaction loses the key it begins with",
+        file: "crates/compact/src/cursor.rs",
+        right: "internal_key::set_seek_target(&mut seek, &target, MAX_SEQNO);",
+        wrong: "internal_key::set_seek_target(&mut seek, &target, 0);",
+        caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "rows are seen before all of their batch is there",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        let count = match &commit {",
+        wrong: "        self.published.store(first + 5, Ordering::Release);\n        let count = match &commit {",
+        caught_by: Tests(&["-p", "esker-dbtest", "batches_are_seen_whole"]),
+    },
+    Canary {
+        name: "files are deleted although deletions are disabled",
+        file: "crates/engine/src/jobs/obsolete_files.rs",
+        right: "let idle = queue.files.is_empty() || queue.held > 0;",
+        wrong: "let idle = queue.files.is_empty();",
+        caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
 ];
 
@@ -131,67 +320,125 @@ pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
     }
 }
 
-/// Plants each bug into a checkout of HEAD of its own and demands that its test fails.
-pub fn run() -> Outcome {
-    let checkout = shell::root().join("target/canary/checkout");
-    let build = shell::root().join("target/canary/build");
+/// Plants each bug whose name has one of `words`, which commas divide, into a checkout of HEAD of its own and demands that it is caught.
+pub fn run(words: &str) -> Outcome {
+    let place = Place {
+        checkout: shell::root().join("target/canary/checkout"),
+        build: shell::root().join("target/canary/build"),
+    };
     let remove = || {
         shell::succeeds(
             shell::command("git")
                 .args(["worktree", "remove", "--force"])
-                .arg(&checkout),
+                .arg(&place.checkout),
         );
     };
     remove();
     shell::output(
         shell::command("git")
             .args(["worktree", "add", "--detach"])
-            .arg(&checkout)
+            .arg(&place.checkout)
             .arg("HEAD"),
     )?;
+    let mut sound = Vec::new();
     let mut survivors = Vec::new();
-    for canary in CANARIES {
-        match plant(canary, &checkout, &build) {
-            Ok(true) => eprintln!("caught: {}", canary.name),
-            Ok(false) => survivors.push(canary.name.to_owned()),
+    let mut caught = 0;
+    for canary in CANARIES
+        .iter()
+        .filter(|canary| words.split(',').any(|words| canary.name.contains(words)))
+    {
+        match place.plant(canary, &mut sound) {
+            Ok(Some(run)) => {
+                caught += 1;
+                eprintln!("caught in run {run}: {}", canary.name);
+            }
+            Ok(None) => survivors.push(canary.name.to_owned()),
             Err(error) => survivors.push(format!("{} ({error})", canary.name)),
         }
     }
     remove();
     if survivors.is_empty() {
+        eprintln!("{caught} planted bugs, all caught");
         Ok(())
     } else {
         Err(format!("not caught: {}", survivors.join("; ")))
     }
 }
 
-/// True when the test failed on the planted bug, having passed without it.
-fn plant(canary: &Canary, checkout: &Path, build: &Path) -> Result<bool, String> {
-    if let Some(reason) = stale(canary, checkout) {
-        return Err(reason);
+impl Catcher {
+    /// Runs within which it must find a bug.
+    fn runs(self) -> u32 {
+        match self {
+            Tests(_) => 1,
+            Stress(runs, _) | CrashTest(runs) => runs,
+        }
     }
-    let passes = |extra: &[&str]| {
+}
+
+/// Where bugs are planted.
+struct Place {
+    checkout: PathBuf,
+    build: PathBuf,
+}
+
+impl Place {
+    fn cargo(&self, args: &[&str]) -> Command {
         let mut command = shell::cargo();
         command
-            .current_dir(checkout)
-            .arg("test")
-            .args(extra)
-            .args(canary.test);
-        shell::succeeds(command.env("CARGO_TARGET_DIR", build))
-    };
-    if !passes(&[]) {
-        return Err("its test fails without it".into());
+            .current_dir(&self.checkout)
+            .args(args)
+            .env("CARGO_TARGET_DIR", &self.build);
+        command
     }
-    let path = checkout.join(canary.file);
-    let right = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    let write = |text: &str| std::fs::write(&path, text).map_err(|error| error.to_string());
-    write(&right.replace(canary.right, canary.wrong))?;
-    // A bug that does not compile would count as caught.
-    let caught = if passes(&["--no-run"]) {
-        Ok(!passes(&[]))
-    } else {
-        Err("it does not compile".into())
-    };
-    write(&right)?;
-    caught
+
+    fn builds(&self, catcher: Catcher) -> bool {
+        match catcher {
+            Tests(args) => shell::succeeds(self.cargo(&["test", "--no-run"]).args(args)),
+            Stress(..) | CrashTest(_) => shell::succeeds(&mut self.cargo(&["build", "-p", "db_stress"])),
+        }
+    }
+
+    /// One run finds nothing.
+    fn passes(&self, catcher: Catcher) -> bool {
+        let program = |name: &str| Command::new(self.build.join("debug").join(name));
+        match catcher {
+            Tests(args) => shell::succeeds(self.cargo(&["test"]).args(args)),
+            Stress(_, flags) => shell::succeeds(program("db_stress").args(flags)),
+            CrashTest(_) => {
+                let kept = self.build.join("crashed");
+                let mut command = program("db_crashtest");
+                command.args(["--duration=12", "--interval=1"]);
+                let passes = shell::succeeds(command.arg(format!("--dir={}", kept.display())));
+                // What it keeps of a bug we planted is of no use to anybody; it may have kept nothing.
+                let _ = std::fs::remove_dir_all(kept);
+                passes
+            }
+        }
+    }
+
+    /// The run in which the planted bug was found, if it was. `sound` holds what has passed without a bug.
+    fn plant(&self, canary: &Canary, sound: &mut Vec<Catcher>) -> Result<Option<u32>, String> {
+        if let Some(reason) = stale(canary, &self.checkout) {
+            return Err(reason);
+        }
+        let catcher = canary.caught_by;
+        if !sound.contains(&catcher) {
+            if !self.builds(catcher) || !self.passes(catcher) {
+                return Err("what should catch it fails without it".into());
+            }
+            sound.push(catcher);
+        }
+        let path = self.checkout.join(canary.file);
+        let right = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        let write = |text: &str| std::fs::write(&path, text).map_err(|error| error.to_string());
+        write(&right.replace(canary.right, canary.wrong))?;
+        // A bug that does not compile would count as caught.
+        let found = if self.builds(catcher) {
+            Ok((1..=catcher.runs()).find(|_| !self.passes(catcher)))
+        } else {
+            Err("it does not compile".into())
+        };
+        write(&right)?;
+        found
+    }
 }

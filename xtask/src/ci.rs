@@ -17,7 +17,7 @@ pub fn nightly() -> Outcome {
     pull_request()?;
     test_run::test(&["--release".to_owned()])?;
     fuzz::quick(60)?;
-    canary::run()?;
+    canary::run("")?;
     loom()?;
     address_sanitizer()
 }

@@ -18,14 +18,15 @@ pub fn run(seconds: u64) -> Outcome {
     let mut turns = 0;
     while turns == 0 || Instant::now() < end {
         let left = end.saturating_duration_since(Instant::now()).as_secs();
-        let turn = TURN.min(left / 3).max(1);
+        let turn = TURN.min(left / 4).max(1);
         crashtest(turn)?;
         histories(turn)?;
+        option_sets(turn)?;
         crashes()?;
         turns += 1;
         eprintln!(
             "{turns} turns of soaking, {} seconds left",
-            left.saturating_sub(3 * turn)
+            left.saturating_sub(4 * turn)
         );
     }
     Ok(())
@@ -54,6 +55,12 @@ fn crashtest(seconds: u64) -> Outcome {
 /// Random histories against a model.
 fn histories(seconds: u64) -> Outcome {
     shell::run(dbtest("model::").env("ESKER_MODEL_SECONDS", seconds.to_string()))
+}
+
+/// The same operations under drawn option sets.
+fn option_sets(seconds: u64) -> Outcome {
+    let mut command = dbtest("metamorphic::option_sets");
+    shell::run(command.env("ESKER_METAMORPHIC_SECONDS", seconds.to_string()))
 }
 
 /// Power cut and processes killed at every operation, failing disks, full disks.

@@ -4,9 +4,11 @@
 //! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
 //! * [`crash`]: what a crash may take, and what it must leave
 //! * [`files`]: what must be true of a database's tables at any moment
+//! * [`metamorphic`]: the same operations over databases that must answer alike
 #![forbid(unsafe_code)]
 
 pub mod commands;
 pub mod crash;
 pub mod files;
+pub mod metamorphic;
 pub mod settings;

@@ -278,3 +278,51 @@ fn a_checkpoint_is_a_database_of_its_own() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSupported);
 }
+
+/// Whoever reads while a batch is written sees all of it or nothing, and a snapshot sees the same for ever.
+#[test]
+fn batches_are_seen_whole() {
+    const KEYS: u64 = 40;
+    let db = Db::open(
+        &Options {
+            create_missing_column_families: true,
+            ..options()
+        },
+        "/db",
+    )
+    .unwrap();
+    let other = db
+        .create_column_family("other", &db.options().column_family)
+        .unwrap();
+    let families = [db.default_column_family(), other];
+    let write = |number: u64| {
+        let mut batch = WriteBatch::new();
+        for key in 0..KEYS {
+            let family = &families[(key % 2) as usize];
+            batch.put_cf(family, &key.to_be_bytes(), &number.to_be_bytes());
+        }
+        db.write(&WriteOptions::default(), batch).unwrap();
+    };
+    write(0);
+    let read = |snapshot: &Snapshot, key: u64| {
+        let options = ReadOptions {
+            snapshot: Some(snapshot.clone()),
+            ..ReadOptions::default()
+        };
+        let family = &families[(key % 2) as usize];
+        db.get_opt(&options, family, &key.to_be_bytes()).unwrap().unwrap()
+    };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (1..=4000).for_each(write));
+        while !writer.is_finished() {
+            let snapshot = db.snapshot();
+            // From the last on, which is written last.
+            let found: Vec<Vec<u8>> = (0..KEYS).rev().map(|key| read(&snapshot, key)).collect();
+            assert!(
+                found.windows(2).all(|pair| pair[0] == pair[1]),
+                "half of a batch: {found:?}"
+            );
+            assert!((0..KEYS).all(|key| read(&snapshot, key) == found[0]));
+        }
+    });
+}

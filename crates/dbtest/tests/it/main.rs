@@ -11,5 +11,6 @@ mod crash_group;
 mod crash_kill;
 mod fixtures;
 mod interop;
+mod metamorphic;
 mod model;
 mod timestamps;

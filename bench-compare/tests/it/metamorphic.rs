@@ -1,0 +1,69 @@
+//! RocksDB as one of the sets: Esker under drawn options and RocksDB under drawn options tell the same history of a plan.
+//!
+//! `ESKER_SEED` replays a plan; `ESKER_METAMORPHIC_PLANS` says how many are drawn.
+
+use dbtest::metamorphic::{EskerStore, Habits, Kind, difference, generate, run_phase};
+use esker::Options;
+use tempfile::TempDir;
+use testkit::TestRng;
+
+use crate::rocksdb_store::RocksDbStore;
+
+/// Plans of a plain test run.
+const PLANS: u64 = 20;
+
+#[test]
+fn rocksdb_tells_the_same_history() {
+    let plans = std::env::var("ESKER_METAMORPHIC_PLANS").map_or(PLANS, |text| text.parse().unwrap());
+    let mut seed = testkit::rng::seed();
+    let mut operations = 0;
+    for _ in 0..plans {
+        operations += compare(seed);
+        if std::env::var_os("ESKER_SEED").is_some() {
+            break;
+        }
+        seed = base::env::fresh_seed();
+    }
+    eprintln!("{plans} plans, {operations} operations by each engine");
+}
+
+fn compare(seed: u64) -> usize {
+    let mut rng = TestRng::with_seed(seed);
+    let kind = Kind {
+        operations: *rng.pick(&[300, 1500]),
+        phase: 150,
+        errors: false,
+        scan_all: true,
+    };
+    let plan = generate(&mut rng, kind);
+    let dir = TempDir::new().unwrap();
+    let habits = Habits {
+        meddles: rng.bool(),
+        without_wal: false,
+        redraws: true,
+    };
+    let (ours, theirs) = (rng.u64(..), rng.u64(..));
+    let own = TestRng::with_seed(ours);
+    let mut store = EskerStore::new(&plan, Options::default(), dir.path().join("esker"), habits, own);
+    store.draw(false);
+    let mut esker = Vec::new();
+    for phase in plan.phases() {
+        let db = store
+            .open()
+            .unwrap_or_else(|error| panic!("ESKER_SEED={seed}: {error}"));
+        run_phase(&db, phase, &mut esker);
+    }
+    let own = TestRng::with_seed(theirs);
+    let mut store = RocksDbStore::new(&plan, dir.path().join("rocksdb"), *rng.pick(&[2, 4, 7]), own);
+    let mut rocksdb = Vec::new();
+    for phase in plan.phases() {
+        let db = store
+            .open()
+            .unwrap_or_else(|error| panic!("ESKER_SEED={seed}: {error}"));
+        run_phase(&db, phase, &mut rocksdb);
+    }
+    if let Some(found) = difference(&rocksdb, &esker) {
+        panic!("ESKER_SEED={seed}: one is RocksDB, other Esker\n{found}");
+    }
+    plan.operations.len()
+}

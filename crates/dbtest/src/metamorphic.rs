@@ -1,0 +1,377 @@
+//! The same operations over different databases: option sets, engines, a model. Whoever runs them writes down what the
+//! database said, and any two such histories must be the same, line by line.
+//!
+//! A [`Plan`] is drawn from one seed: families with their order and merge operator, and [`Operation`]s. [`run_phase`] executes
+//! those between two reopenings on anything that is a [`Database`]; [`EskerStore`] opens one under options of its own,
+//! [`ModelStore`] one that knows no files. What a background does, and when, is not in the history.
+
+mod esker_store;
+mod generate;
+mod model_store;
+
+pub use esker_store::{EskerDatabase, EskerStore, Habits};
+pub use generate::{Kind, generate};
+pub use model_store::{ModelDatabase, ModelStore};
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use testkit::model::{Op, Row};
+
+/// Operations, and what they are to be executed on.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The first is `default`.
+    pub families: Vec<FamilyPlan>,
+    /// In order.
+    pub operations: Vec<Operation>,
+}
+
+/// What of a column family its rows depend on.
+#[derive(Clone, Debug)]
+pub struct FamilyPlan {
+    /// As the database knows it.
+    pub name: String,
+    /// As [`settings::comparator`](crate::settings::comparator) takes it.
+    pub comparator: &'static str,
+    /// As [`settings::merge_operator`](crate::settings::merge_operator) takes it, or `nullptr`.
+    pub merge_operator: &'static str,
+}
+
+impl Plan {
+    /// The operations between reopenings.
+    pub fn phases(&self) -> impl Iterator<Item = &[Operation]> {
+        self.operations
+            .split(|operation| matches!(operation, Operation::Reopen))
+    }
+}
+
+/// One call. Families are indexes into [`Plan::families`]; snapshots and iterators have numbers that are not used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are the operands of the operation")]
+pub enum Operation {
+    /// A batch.
+    Write { writes: Vec<(usize, Op)>, sync: bool },
+    /// A point read.
+    Get {
+        family: usize,
+        key: Vec<u8>,
+        snapshot: Option<u32>,
+    },
+    /// Several.
+    MultiGet {
+        family: usize,
+        keys: Vec<Vec<u8>>,
+        snapshot: Option<u32>,
+    },
+    /// All rows of a view.
+    Scan { view: View, backwards: bool },
+    /// Begins to hold an iterator.
+    OpenIterator { iterator: u32, view: View },
+    /// Moves one.
+    Move { iterator: u32, steps: Vec<Step> },
+    /// Lets it go.
+    CloseIterator(u32),
+    /// Takes a snapshot.
+    Snapshot(u32),
+    /// Releases it. Iterators over it go on.
+    Release(u32),
+    /// Flushes families.
+    Flush(Vec<usize>),
+    /// Compacts a range, and the last level too if `force`.
+    Compact {
+        family: usize,
+        begin: Option<Vec<u8>>,
+        end: Option<Vec<u8>>,
+        force: bool,
+    },
+    /// Drops a family and creates it anew.
+    Recreate(usize),
+    /// Opens the database again, perhaps under other options or by another engine.
+    Reopen,
+}
+
+/// What an iterator sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are the read options of that name")]
+pub struct View {
+    pub family: usize,
+    pub snapshot: Option<u32>,
+    pub lower: Option<Vec<u8>>,
+    pub upper: Option<Vec<u8>>,
+}
+
+/// A move of an iterator. `Next` and `Prev` of one that stands nowhere leave it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are the calls of that name")]
+pub enum Step {
+    First,
+    Last,
+    Seek(Vec<u8>),
+    SeekForPrev(Vec<u8>),
+    Next,
+    Prev,
+}
+
+/// What a call gave: a value, or the words RocksDB's status begins with.
+pub type Outcome<T = ()> = Result<T, String>;
+
+/// An open database.
+pub trait Database {
+    /// A state that can be read later.
+    type Snapshot<'a>
+    where
+        Self: 'a;
+    /// An iterator.
+    type Walk<'a>: Walk
+    where
+        Self: 'a;
+
+    /// Writes a batch.
+    fn write(&self, writes: &[(usize, Op)], sync: bool) -> Outcome;
+    /// Reads a key.
+    fn get<'a>(
+        &'a self,
+        family: usize,
+        key: &[u8],
+        at: Option<&Self::Snapshot<'a>>,
+    ) -> Outcome<Option<Vec<u8>>>;
+    /// Reads keys.
+    fn multi_get<'a>(
+        &'a self,
+        family: usize,
+        keys: &[Vec<u8>],
+        at: Option<&Self::Snapshot<'a>>,
+    ) -> Vec<Outcome<Option<Vec<u8>>>>;
+    /// Gives an iterator; `view.snapshot` is `at`.
+    fn walk<'a>(&'a self, view: &View, at: Option<&Self::Snapshot<'a>>) -> Self::Walk<'a>;
+    /// Takes a snapshot.
+    fn snapshot(&self) -> Self::Snapshot<'_>;
+    /// Flushes.
+    fn flush(&self, families: &[usize]) -> Outcome;
+    /// Compacts.
+    fn compact(&self, family: usize, begin: Option<&[u8]>, end: Option<&[u8]>, force: bool) -> Outcome;
+    /// Drops a family and creates it anew.
+    fn recreate(&self, family: usize) -> Outcome;
+}
+
+/// An iterator. It is moved by `Next` and `Prev` only while it is valid.
+pub trait Walk {
+    /// Moves.
+    fn step(&mut self, step: &Step);
+    /// The row it stands on.
+    fn row(&self) -> Option<Row>;
+    /// Why it stands nowhere, if that is no end.
+    fn status(&self) -> Outcome;
+}
+
+/// Executes `operations`, which hold no `Reopen`, and adds a line for each to `history`.
+pub fn run_phase<D: Database>(db: &D, operations: &[Operation], history: &mut Vec<String>) {
+    let mut snapshots: HashMap<u32, D::Snapshot<'_>> = HashMap::new();
+    let mut walks: HashMap<u32, D::Walk<'_>> = HashMap::new();
+    for operation in operations {
+        let at = |number: &Option<u32>| number.as_ref().and_then(|number| snapshots.get(number));
+        let result = match operation {
+            Operation::Write { writes, sync } => show_done(db.write(writes, *sync)),
+            Operation::Get {
+                family,
+                key,
+                snapshot,
+            } => show_found(db.get(*family, key, at(snapshot))),
+            Operation::MultiGet {
+                family,
+                keys,
+                snapshot,
+            } => {
+                let found = db.multi_get(*family, keys, at(snapshot));
+                found.into_iter().map(show_found).collect::<Vec<_>>().join(" ")
+            }
+            Operation::Scan { view, backwards } => scan(&mut db.walk(view, at(&view.snapshot)), *backwards),
+            Operation::OpenIterator { iterator, view } => {
+                let walk = db.walk(view, at(&view.snapshot));
+                walks.insert(*iterator, walk);
+                "ok".to_owned()
+            }
+            Operation::Move { iterator, steps } => match walks.get_mut(iterator) {
+                Some(walk) => wander(walk, steps),
+                None => "no such iterator".to_owned(),
+            },
+            Operation::CloseIterator(iterator) => {
+                walks.remove(iterator);
+                "ok".to_owned()
+            }
+            Operation::Snapshot(number) => {
+                snapshots.insert(*number, db.snapshot());
+                "ok".to_owned()
+            }
+            Operation::Release(number) => {
+                snapshots.remove(number);
+                "ok".to_owned()
+            }
+            Operation::Flush(families) => show_done(db.flush(families)),
+            Operation::Compact {
+                family,
+                begin,
+                end,
+                force,
+            } => show_done(db.compact(*family, begin.as_deref(), end.as_deref(), *force)),
+            Operation::Recreate(family) => show_done(db.recreate(*family)),
+            Operation::Reopen => "a phase ends here".to_owned(),
+        };
+        history.push(format!("{operation} -> {result}"));
+    }
+}
+
+fn scan(walk: &mut impl Walk, backwards: bool) -> String {
+    let (first, next) = match backwards {
+        false => (Step::First, Step::Next),
+        true => (Step::Last, Step::Prev),
+    };
+    let mut rows = Vec::new();
+    walk.step(&first);
+    while let Some((key, value)) = walk.row() {
+        rows.push(format!("{}={}", show(&key), show(&value)));
+        walk.step(&next);
+    }
+    rows.push(show_place(walk));
+    rows.join(" ")
+}
+
+fn wander(walk: &mut impl Walk, steps: &[Step]) -> String {
+    let mut places = Vec::new();
+    for step in steps {
+        if !matches!(step, Step::Next | Step::Prev) || walk.row().is_some() {
+            walk.step(step);
+        }
+        places.push(show_place(walk));
+    }
+    places.join(" ")
+}
+
+fn show_place(walk: &impl Walk) -> String {
+    match (walk.row(), walk.status()) {
+        (Some((key, value)), _) => format!("{}={}", show(&key), show(&value)),
+        (None, Ok(())) => ".".to_owned(),
+        (None, Err(words)) => format!("!{words}"),
+    }
+}
+
+fn show_done(outcome: Outcome) -> String {
+    outcome.map_or_else(|words| format!("!{words}"), |()| "ok".to_owned())
+}
+
+fn show_found(found: Outcome<Option<Vec<u8>>>) -> String {
+    match found {
+        Ok(Some(value)) => show(&value),
+        Ok(None) => "none".to_owned(),
+        Err(words) => format!("!{words}"),
+    }
+}
+
+/// Bytes as text; long ones by their beginning, length and hash.
+fn show(bytes: &[u8]) -> String {
+    const LONG: usize = 28;
+    if bytes.len() <= LONG {
+        return format!("'{}'", bytes.escape_ascii());
+    }
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    let begin = bytes[..8].escape_ascii();
+    format!("'{begin}..'<{}:{:08x}>", bytes.len(), hasher.finish() as u32)
+}
+
+/// Where two histories part, with the lines in front of it; `None` where they are the same.
+pub fn difference(one: &[String], other: &[String]) -> Option<String> {
+    const BEFORE: usize = 40;
+    let lines = one.len().max(other.len());
+    let at = (0..lines).find(|&at| one.get(at) != other.get(at))?;
+    let line = |history: &[String]| history.get(at).cloned().unwrap_or("(ends)".to_owned());
+    let before = one[at.saturating_sub(BEFORE)..at].join("\n  ");
+    Some(format!(
+        "operation {at} of {lines}:\n  {before}\none:   {}\nother: {}",
+        line(one),
+        line(other)
+    ))
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |snapshot: &Option<u32>| snapshot.map_or(String::new(), |number| format!(" @{number}"));
+        let bound = |key: &Option<Vec<u8>>| key.as_ref().map_or("-".to_owned(), |key| show(key));
+        match self {
+            Operation::Write { writes, sync } => {
+                f.write_str(if *sync { "write sync" } else { "write" })?;
+                writes.iter().try_for_each(|(family, op)| match op {
+                    Op::Put(key, value) => write!(f, " {family}:{}={}", show(key), show(value)),
+                    Op::Delete(key) => write!(f, " {family}:del {}", show(key)),
+                    Op::SingleDelete(key) => write!(f, " {family}:sdel {}", show(key)),
+                    Op::Merge(key, operand) => write!(f, " {family}:merge {}+{}", show(key), show(operand)),
+                    Op::DeleteRange(begin, end) => {
+                        write!(f, " {family}:delrange {}..{}", show(begin), show(end))
+                    }
+                })
+            }
+            Operation::Get {
+                family,
+                key,
+                snapshot,
+            } => write!(f, "get {family}:{}{}", show(key), at(snapshot)),
+            Operation::MultiGet {
+                family,
+                keys,
+                snapshot,
+            } => {
+                let keys: Vec<String> = keys.iter().map(|key| show(key)).collect();
+                write!(f, "multi_get {family}:{}{}", keys.join(" "), at(snapshot))
+            }
+            Operation::Scan { view, backwards } => {
+                write!(f, "scan{} {view}", if *backwards { " back" } else { "" })
+            }
+            Operation::OpenIterator { iterator, view } => write!(f, "iterator {iterator} {view}"),
+            Operation::Move { iterator, steps } => {
+                write!(f, "move {iterator}")?;
+                steps.iter().try_for_each(|step| match step {
+                    Step::First => f.write_str(" first"),
+                    Step::Last => f.write_str(" last"),
+                    Step::Seek(key) => write!(f, " seek {}", show(key)),
+                    Step::SeekForPrev(key) => write!(f, " seek_for_prev {}", show(key)),
+                    Step::Next => f.write_str(" next"),
+                    Step::Prev => f.write_str(" prev"),
+                })
+            }
+            Operation::CloseIterator(iterator) => write!(f, "close {iterator}"),
+            Operation::Snapshot(number) => write!(f, "snapshot {number}"),
+            Operation::Release(number) => write!(f, "release {number}"),
+            Operation::Flush(families) => write!(f, "flush {families:?}"),
+            Operation::Compact {
+                family,
+                begin,
+                end,
+                force,
+            } => write!(
+                f,
+                "compact{} {family}:{}..{}",
+                if *force { " all" } else { "" },
+                bound(begin),
+                bound(end)
+            ),
+            Operation::Recreate(family) => write!(f, "recreate {family}"),
+            Operation::Reopen => f.write_str("reopen"),
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = |key: &Option<Vec<u8>>| key.as_ref().map_or("-".to_owned(), |key| show(key));
+        write!(
+            f,
+            "{}:{}..{}",
+            self.family,
+            bound(&self.lower),
+            bound(&self.upper)
+        )?;
+        self.snapshot.map_or(Ok(()), |snapshot| write!(f, " @{snapshot}"))
+    }
+}

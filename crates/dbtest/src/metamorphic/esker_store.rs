@@ -1,0 +1,357 @@
+//! Esker under options of its own, and with habits of its own.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use esker::{
+    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
+    Db, DbIterator, Error, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+};
+use testkit::TestRng;
+use testkit::model::{Op, Row};
+
+use super::{Database, Outcome, Plan, Step, View, Walk};
+use crate::settings;
+
+/// What must not change a history, and is not an option.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Habits {
+    /// Flushes and compactions nobody asked for.
+    pub meddles: bool,
+    /// Rows are written without WAL, and the database is closed before it is left.
+    pub without_wal: bool,
+    /// New options whenever the database is opened again.
+    pub redraws: bool,
+}
+
+/// Opens the database again and again.
+pub struct EskerStore {
+    options: Options,
+    path: PathBuf,
+    plan: Plan,
+    habits: Habits,
+    rng: TestRng,
+}
+
+/// An open database. Dropped, it is closed, or left as it is.
+pub struct EskerDatabase {
+    db: Db,
+    families: RefCell<Vec<ColumnFamily>>,
+    habits: Habits,
+    rng: RefCell<TestRng>,
+    close: bool,
+}
+
+impl EskerStore {
+    /// A database at `path` with `options`, those of its families drawn by `draw` where it is set. Chance beyond that comes
+    /// from `rng`.
+    pub fn new(plan: &Plan, options: Options, path: PathBuf, habits: Habits, rng: TestRng) -> EskerStore {
+        let mut store = EskerStore {
+            options,
+            path,
+            plan: plan.clone(),
+            habits,
+            rng,
+        };
+        store.options.create_if_missing = true;
+        store.options.create_missing_column_families = true;
+        for family in &plan.families {
+            let own = store.options.column_family.clone();
+            let own = with_semantics(own, family.comparator, family.merge_operator);
+            match family.name.as_str() {
+                "default" => store.options.column_family = own,
+                name => drop(store.options.column_families.insert(name.to_owned(), own)),
+            }
+        }
+        store
+    }
+
+    /// Draws the options of the database and of every family from their domains. The number of levels stays what it is
+    /// from the first opening on.
+    pub fn draw(&mut self, keep_levels: bool) {
+        let rng = &mut self.rng;
+        settings::draw(rng, &mut self.options);
+        let families = self.options.column_families.values_mut();
+        for options in std::iter::once(&mut self.options.column_family).chain(families) {
+            draw_family(rng, options, keep_levels);
+        }
+    }
+
+    /// Opens it.
+    pub fn open(&mut self) -> Outcome<EskerDatabase> {
+        let db = Db::open(&self.options, &self.path).map_err(|error| error.to_string())?;
+        let families = self.plan.families.iter().map(|family| {
+            db.column_family(&family.name)
+                .ok_or_else(|| format!("family {} is gone", family.name))
+        });
+        let families = families.collect::<Outcome<Vec<_>>>()?;
+        let opened = EskerDatabase {
+            db,
+            families: RefCell::new(families),
+            habits: self.habits,
+            close: self.habits.without_wal || self.rng.bool(),
+            rng: RefCell::new(TestRng::with_seed(self.rng.u64(..))),
+        };
+        if self.habits.redraws {
+            self.draw(true);
+        }
+        Ok(opened)
+    }
+
+    /// The options that differ from their defaults, and the habits.
+    pub fn describe(&self) -> String {
+        let mut text = format!(
+            "{:?}\noptions: {}",
+            self.habits,
+            settings::differing(&self.options)
+        );
+        for family in &self.plan.families {
+            let options = self.options.column_families.get(&family.name);
+            let options = options.unwrap_or(&self.options.column_family);
+            text += &format!(
+                "\nfamily {}: {} {} {} {}",
+                family.name,
+                family.comparator,
+                family.merge_operator,
+                settings::differing(options),
+                settings::differing(&options.table)
+            );
+        }
+        text
+    }
+}
+
+fn with_semantics(
+    mut options: ColumnFamilyOptions,
+    comparator: &str,
+    merge_operator: &str,
+) -> ColumnFamilyOptions {
+    options.comparator = settings::comparator(comparator).expect("a known order");
+    options.merge_operator = settings::merge_operator(merge_operator);
+    options
+}
+
+fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels: bool) {
+    let levels = options.num_levels;
+    // Small, whatever else is drawn: files and levels shall come of a few hundred rows.
+    options.write_buffer_size = 16 << 10;
+    options.target_file_size_base = 4 << 10;
+    options.max_bytes_for_level_base = 16 << 10;
+    settings::draw(rng, options);
+    settings::draw(rng, &mut options.table);
+    if keep_levels {
+        options.num_levels = levels;
+    }
+    options.disable_auto_compactions = rng.one_in(8);
+    let mut set = |name: &str, value: &str| {
+        settings::set_family(options, name, value).expect("a component of that name");
+    };
+    set(
+        "prefix_extractor",
+        rng.pick::<&str>(&["nullptr", "noop", "fixed:3", "capped:4"]),
+    );
+    if rng.one_in(3) {
+        set("block_cache", rng.pick::<&str>(&["0", "20000", "1000000"]));
+    }
+}
+
+/// The words RocksDB's status begins with.
+pub(super) fn words(error: &Error) -> String {
+    let words = error.kind().words();
+    words.split_once(':').map_or(words, |(first, _)| first).to_owned()
+}
+
+fn told<T>(result: esker::Result<T>) -> Outcome<T> {
+    result.map_err(|error| words(&error))
+}
+
+impl EskerDatabase {
+    /// The database itself.
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    fn family(&self, family: usize) -> ColumnFamily {
+        self.families.borrow()[family].clone()
+    }
+
+    fn read_options(&self, at: Option<&Snapshot>) -> ReadOptions {
+        let mut rng = self.rng.borrow_mut();
+        ReadOptions {
+            snapshot: at.cloned(),
+            fill_cache: !rng.one_in(5),
+            verify_checksums: rng.bool(),
+            readahead_size: if rng.one_in(5) { 4096 } else { 0 },
+            ..ReadOptions::default()
+        }
+    }
+
+    /// Background work nobody asked for.
+    fn meddle(&self) {
+        if !self.habits.meddles || !self.rng.borrow_mut().one_in(15) {
+            return;
+        }
+        let mut rng = self.rng.borrow_mut();
+        let family = rng.pick(&self.families.borrow()).clone();
+        // A job that is in the way of another is refused, which changes nothing either.
+        let _ = match rng.u32(..3) {
+            0 => self.db.flush_cf(&FlushOptions { wait: rng.bool() }, &[family]),
+            1 => {
+                let options = CompactRangeOptions {
+                    change_level: rng.one_in(4),
+                    bottommost_level_compaction: BottommostLevelCompaction::Force,
+                    max_subcompactions: rng.u32(..4),
+                    ..CompactRangeOptions::default()
+                };
+                self.db.compact_range(&family, &options, None, None)
+            }
+            _ => {
+                let live = self.db.live_files();
+                let own = live.iter().filter(|file| file.column_family == family.name());
+                let files: Vec<_> = own.filter(|_| rng.one_in(3)).collect();
+                let lowest = files.iter().map(|file| file.level).max().unwrap_or(0);
+                let numbers: Vec<u64> = files.iter().map(|file| file.number).collect();
+                let options = CompactFilesOptions {
+                    output_file_size_limit: rng.bool().then_some(2000),
+                    allow_trivial_move: rng.bool(),
+                    max_subcompactions: rng.u32(..4),
+                };
+                let level = rng.usize(lowest..family.options().num_levels as usize);
+                self.db
+                    .compact_files(&family, &options, &numbers, level)
+                    .map(drop)
+            }
+        };
+    }
+}
+
+impl Drop for EskerDatabase {
+    fn drop(&mut self) {
+        if self.close
+            && let Err(error) = self.db.close()
+            && !std::thread::panicking()
+        {
+            panic!("close: {error}");
+        }
+    }
+}
+
+impl Database for EskerDatabase {
+    type Snapshot<'a> = Snapshot;
+    type Walk<'a> = DbIterator;
+
+    fn write(&self, writes: &[(usize, Op)], sync: bool) -> Outcome {
+        self.meddle();
+        let options = WriteOptions {
+            sync: sync && !self.habits.without_wal,
+            disable_wal: self.habits.without_wal,
+            ..WriteOptions::default()
+        };
+        if let [(family, op)] = writes
+            && self.rng.borrow_mut().bool()
+        {
+            let (db, family) = (&self.db, &self.family(*family));
+            return told(match op {
+                Op::Put(key, value) => db.put_opt(&options, family, key, value),
+                Op::Delete(key) => db.delete_opt(&options, family, key),
+                Op::SingleDelete(key) => db.single_delete(&options, family, key),
+                Op::Merge(key, operand) => db.merge(&options, family, key, operand),
+                Op::DeleteRange(begin, end) => db.delete_range(&options, family, begin, end),
+            });
+        }
+        let mut batch = WriteBatch::new();
+        for (family, op) in writes {
+            let family = &self.family(*family);
+            match op {
+                Op::Put(key, value) => batch.put_cf(family, key, value),
+                Op::Delete(key) => batch.delete_cf(family, key),
+                Op::SingleDelete(key) => batch.single_delete_cf(family, key),
+                Op::Merge(key, operand) => batch.merge_cf(family, key, operand),
+                Op::DeleteRange(begin, end) => batch.delete_range_cf(family, begin, end),
+            }
+        }
+        told(self.db.write(&options, batch))
+    }
+
+    fn get(&self, family: usize, key: &[u8], at: Option<&Snapshot>) -> Outcome<Option<Vec<u8>>> {
+        self.meddle();
+        let (options, family) = (self.read_options(at), self.family(family));
+        match self.rng.borrow_mut().one_in(2) {
+            true => told(self.db.get_opt(&options, &family, key)),
+            false => told(self.db.get_pinned(&options, &family, key))
+                .map(|value| value.map(|value| value.to_vec())),
+        }
+    }
+
+    fn multi_get(
+        &self,
+        family: usize,
+        keys: &[Vec<u8>],
+        at: Option<&Snapshot>,
+    ) -> Vec<Outcome<Option<Vec<u8>>>> {
+        let found = self
+            .db
+            .multi_get(&self.read_options(at), &self.family(family), keys);
+        found.into_iter().map(told).collect()
+    }
+
+    fn walk(&self, view: &View, at: Option<&Snapshot>) -> DbIterator {
+        self.meddle();
+        let options = ReadOptions {
+            iterate_lower_bound: view.lower.clone(),
+            iterate_upper_bound: view.upper.clone(),
+            ..self.read_options(at)
+        };
+        self.db.iter_cf(&options, &self.family(view.family))
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.db.snapshot()
+    }
+
+    fn flush(&self, families: &[usize]) -> Outcome {
+        let families: Vec<ColumnFamily> = families.iter().map(|&family| self.family(family)).collect();
+        let wait = !self.rng.borrow_mut().one_in(4);
+        told(self.db.flush_cf(&FlushOptions { wait }, &families))
+    }
+
+    fn compact(&self, family: usize, begin: Option<&[u8]>, end: Option<&[u8]>, force: bool) -> Outcome {
+        let options = CompactRangeOptions {
+            bottommost_level_compaction: match force {
+                true => BottommostLevelCompaction::Force,
+                false => BottommostLevelCompaction::IfHaveCompactionFilter,
+            },
+            ..CompactRangeOptions::default()
+        };
+        told(self.db.compact_range(&self.family(family), &options, begin, end))
+    }
+
+    fn recreate(&self, family: usize) -> Outcome {
+        let old = self.family(family);
+        told(self.db.drop_column_family(&old))?;
+        let new = told(self.db.create_column_family(old.name(), old.options()))?;
+        self.families.borrow_mut()[family] = new;
+        Ok(())
+    }
+}
+
+impl Walk for DbIterator {
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::First => self.seek_to_first(),
+            Step::Last => self.seek_to_last(),
+            Step::Seek(key) => self.seek(key),
+            Step::SeekForPrev(key) => self.seek_for_prev(key),
+            Step::Next => self.next(),
+            Step::Prev => self.prev(),
+        }
+    }
+
+    fn row(&self) -> Option<Row> {
+        self.valid().then(|| (self.key().to_vec(), self.value().to_vec()))
+    }
+
+    fn status(&self) -> Outcome {
+        told(DbIterator::status(self))
+    }
+}
