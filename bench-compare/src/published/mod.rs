@@ -16,8 +16,8 @@ use clap::Args;
 /// How the tables are run.
 #[derive(Args, Clone, Debug)]
 pub struct PublishedArgs {
-    /// Sizes and times as a multiple of those that fit two cores, 8 GiB and 20 minutes.
-    #[arg(long, default_value_t = 1.0)]
+    /// Sizes and times, as a multiple of the tables' own. The default fits two cores, 8 GiB and 20 minutes.
+    #[arg(long, default_value_t = 0.5)]
     scale: f64,
     /// Runs of each program; it takes six for a confidence interval, fewer give least and greatest.
     #[arg(long, default_value_t = 3)]
