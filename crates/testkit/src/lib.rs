@@ -1,6 +1,6 @@
 //! Test support that depends on `base` alone, so that the unit tests of every crate may use it.
 //!
-//! * [`bench`]: keys, orders and sizes the microbenchmarks share
+//! * [`mod@bench`]: keys, orders and sizes the microbenchmarks share
 //! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts what the code does
 //! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
 //! * [`conformance`]: the one suite every [`base::Cursor`] passes
