@@ -61,4 +61,5 @@ pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats, Ticker};
 pub use vfs::io_stats::{self, IoStats};
+pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use write::batch::{Operation, Operations, WriteBatch};

@@ -7,6 +7,7 @@
 //! * [`op_log`]: over any other, a record of the calls as text
 //! * [`op`]: the calls by name
 //! * [`io_stats`]: what a thread has read from the disk
+//! * [`rate_limiter`]: so many bytes a second, for all who share it
 
 pub mod fault;
 pub mod file_system;
@@ -15,6 +16,7 @@ pub mod mem;
 pub mod op;
 pub mod op_log;
 pub mod posix;
+pub mod rate_limiter;
 
 pub use fault::{Action, FaultFs, Rule};
 pub use file_system::{
@@ -24,3 +26,4 @@ pub use mem::{MemFs, UnsyncedPolicy};
 pub use op::Op;
 pub use op_log::LogFs;
 pub use posix::PosixFs;
+pub use rate_limiter::RateLimiter;

@@ -1,0 +1,489 @@
+//! RocksDB's generic rate limiter: so many bytes a second for everybody who shares it, handed out a period at a time.
+//!
+//! Each [`refill_period_us`](RateLimiterOptions::refill_period_us) there is a period's share of bytes to have. Whoever asks for
+//! more than is left waits in the queue of its priority; the next refill goes through the queues from the highest priority
+//! down, and what it cannot give whole it gives in part. What nobody asked for in a period is gone.
+//!
+//! One limiter may be shared by several databases, and by backups of them. It keeps no thread: those who wait refill.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::env::{Clock, SystemClock};
+use base::{Error, Result};
+use parking_lot::{Condvar, Mutex};
+
+/// Whose requests come first, lowest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IoPriority {
+    /// What nobody waits for: compactions, backups, looking for rot.
+    #[default]
+    Low,
+    /// Between the two.
+    Mid,
+    /// What writers wait for soon: flushes.
+    High,
+    /// What a user waits for now. Always first.
+    User,
+}
+
+const PRIORITIES: usize = 4;
+
+/// What is done with the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpType {
+    /// Reading.
+    Read,
+    /// Writing.
+    Write,
+}
+
+/// Which operations count against the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateLimiterMode {
+    /// Reads alone.
+    ReadsOnly,
+    /// Writes alone.
+    #[default]
+    WritesOnly,
+    /// Both.
+    AllIo,
+}
+
+/// The parameters of RocksDB's `NewGenericRateLimiter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimiterOptions {
+    /// Bytes a second, at least 1. Default: 100 MiB.
+    pub rate_bytes_per_sec: u64,
+    /// Microseconds between refills, at least 1. Longer ones let bursts through, shorter ones cost more wake-ups.
+    /// Default: 100000, a tenth of a second.
+    pub refill_period_us: u64,
+    /// One refill in so many goes to lower priorities first, so that they do not starve; [`IoPriority::User`] comes first all
+    /// the same. 1 to 100. Default: 10.
+    pub fairness: u32,
+    /// What counts. Default: [`RateLimiterMode::WritesOnly`].
+    pub mode: RateLimiterMode,
+    /// Bytes that one [`request_token`](RateLimiter::request_token) gets at most; 0: a period's share. Default: 0.
+    pub single_burst_bytes: u64,
+}
+
+impl Default for RateLimiterOptions {
+    fn default() -> RateLimiterOptions {
+        RateLimiterOptions {
+            rate_bytes_per_sec: 100 << 20,
+            refill_period_us: 100_000,
+            fairness: 10,
+            mode: RateLimiterMode::WritesOnly,
+            single_burst_bytes: 0,
+        }
+    }
+}
+
+/// Makes those who ask it wait, so that together they move no more than so many bytes a second. Shared as `Arc`.
+pub struct RateLimiter {
+    options: RateLimiterOptions,
+    clock: Arc<dyn Clock>,
+    /// Bytes a second, as of now.
+    rate: AtomicU64,
+    grants: Mutex<Grants>,
+    /// Some request was granted.
+    granted: Condvar,
+}
+
+/// Who waits, and what there is to have.
+#[derive(Default)]
+struct Grants {
+    available: u64,
+    next_refill: Duration,
+    refills: u64,
+    /// By priority; the first came first.
+    queues: [VecDeque<Request>; PRIORITIES],
+    next_id: u64,
+    /// By priority.
+    requests: [u64; PRIORITIES],
+    bytes_through: [u64; PRIORITIES],
+}
+
+struct Request {
+    id: u64,
+    /// What is still to be granted.
+    bytes: u64,
+}
+
+impl RateLimiter {
+    /// A limiter of writes with RocksDB's defaults. `InvalidArgument` if the rate is 0.
+    pub fn new(rate_bytes_per_sec: u64) -> Result<RateLimiter> {
+        let options = RateLimiterOptions {
+            rate_bytes_per_sec,
+            ..RateLimiterOptions::default()
+        };
+        RateLimiter::with_options(options, Arc::new(SystemClock::new()))
+    }
+
+    /// A limiter that goes by `clock`. `InvalidArgument` if an option is out of its range.
+    pub fn with_options(options: RateLimiterOptions, clock: Arc<dyn Clock>) -> Result<RateLimiter> {
+        check_rate(options.rate_bytes_per_sec)?;
+        if options.refill_period_us == 0 {
+            return Err(Error::invalid_argument("refill_period_us must be greater than 0"));
+        }
+        if !(1..=100).contains(&options.fairness) {
+            return Err(Error::invalid_argument("fairness is outside 1..=100"));
+        }
+        let grants = Grants {
+            next_refill: clock.now(),
+            ..Grants::default()
+        };
+        Ok(RateLimiter {
+            rate: AtomicU64::new(options.rate_bytes_per_sec),
+            options,
+            clock,
+            grants: Mutex::new(grants),
+            granted: Condvar::new(),
+        })
+    }
+
+    /// Waits until `bytes` may be moved, if `op` counts. A request larger than what a period has takes several.
+    ///
+    /// Nothing can end the wait early: those who may be stopped ask by [`request_token`](Self::request_token), for little at a
+    /// time.
+    pub fn request(&self, bytes: u64, priority: IoPriority, op: OpType) {
+        if !self.is_rate_limited(op) {
+            return;
+        }
+        let class = priority as usize;
+        let mut grants = self.grants.lock();
+        grants.requests[class] += 1;
+        let Some(id) = grants.ask(class, bytes) else {
+            return;
+        };
+        loop {
+            let now = self.clock.now();
+            let due = grants.next_refill;
+            if due <= now {
+                let period = Duration::from_micros(self.options.refill_period_us);
+                grants.refill(now, period, self.bytes_per_period(), self.options.fairness);
+                self.granted.notify_all();
+            } else {
+                // By the machine's clock; whether it is time is then asked of ours.
+                self.granted.wait_for(&mut grants, due - now);
+            }
+            if !grants.queues[class].iter().any(|request| request.id == id) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for as many of `bytes` as one may have at once, and says how many these are: all of them if `op` does not count,
+    /// otherwise at most [`single_burst_bytes`](Self::single_burst_bytes), rounded down to `alignment` (of direct I/O; 0 or 1:
+    /// none) but never to nothing.
+    pub fn request_token(&self, bytes: u64, alignment: u64, priority: IoPriority, op: OpType) -> u64 {
+        if !self.is_rate_limited(op) || bytes == 0 {
+            return bytes;
+        }
+        let mut granted = bytes.min(self.single_burst_bytes());
+        if alignment > 1 {
+            granted = (granted - granted % alignment).max(alignment);
+        }
+        self.request(granted, priority, op);
+        granted
+    }
+
+    /// True if operations of this type count.
+    pub fn is_rate_limited(&self, op: OpType) -> bool {
+        match self.options.mode {
+            RateLimiterMode::ReadsOnly => op == OpType::Read,
+            RateLimiterMode::WritesOnly => op == OpType::Write,
+            RateLimiterMode::AllIo => true,
+        }
+    }
+
+    /// Bytes a second.
+    pub fn bytes_per_second(&self) -> u64 {
+        self.rate.load(Ordering::Relaxed)
+    }
+
+    /// Changes the rate, from the next refill on. `InvalidArgument` if it is 0.
+    pub fn set_bytes_per_second(&self, rate: u64) -> Result<()> {
+        check_rate(rate)?;
+        self.rate.store(rate, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Bytes one [`request_token`](Self::request_token) gets at most.
+    pub fn single_burst_bytes(&self) -> u64 {
+        match self.options.single_burst_bytes {
+            0 => self.bytes_per_period(),
+            bytes => bytes,
+        }
+    }
+
+    /// Bytes granted so far, of one priority or of all.
+    pub fn total_bytes_through(&self, priority: Option<IoPriority>) -> u64 {
+        of(&self.grants.lock().bytes_through, priority)
+    }
+
+    /// Requests made so far, of one priority or of all. Those for operations that do not count are none.
+    pub fn total_requests(&self, priority: Option<IoPriority>) -> u64 {
+        of(&self.grants.lock().requests, priority)
+    }
+
+    /// Requests that wait, of one priority or of all.
+    pub fn total_pending_requests(&self, priority: Option<IoPriority>) -> u64 {
+        let grants = self.grants.lock();
+        let waiting = [0, 1, 2, 3].map(|class: usize| grants.queues[class].len() as u64);
+        of(&waiting, priority)
+    }
+
+    fn bytes_per_period(&self) -> u64 {
+        let bytes = u128::from(self.bytes_per_second()) * u128::from(self.options.refill_period_us);
+        u64::try_from(bytes / 1_000_000).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+fn check_rate(rate: u64) -> Result<()> {
+    match rate {
+        0 => Err(Error::invalid_argument("bytes per second must be greater than 0")),
+        _ => Ok(()),
+    }
+}
+
+fn of(numbers: &[u64; PRIORITIES], priority: Option<IoPriority>) -> u64 {
+    match priority {
+        Some(priority) => numbers[priority as usize],
+        None => numbers.iter().sum(),
+    }
+}
+
+impl Grants {
+    /// Takes `bytes` if they are there, and the number to wait for if they are not: then it has what there is and is queued for
+    /// the rest.
+    fn ask(&mut self, class: usize, bytes: u64) -> Option<u64> {
+        // Those who wait come first: what is left is left because a refill found nobody else.
+        let taken = self.available.min(bytes);
+        self.available -= taken;
+        self.bytes_through[class] += taken;
+        if taken == bytes {
+            return None;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.queues[class].push_back(Request {
+            id,
+            bytes: bytes - taken,
+        });
+        Some(id)
+    }
+
+    /// Begins a period of `share` bytes, and gives of it to those who wait.
+    fn refill(&mut self, now: Duration, period: Duration, share: u64, fairness: u32) {
+        // A little late is made up for, a long silence is not.
+        self.next_refill = match self.next_refill + period {
+            next if next > now => next,
+            _ => now + period,
+        };
+        self.available = share;
+        self.refills += 1;
+        for priority in order(self.refills.is_multiple_of(u64::from(fairness))) {
+            let class = priority as usize;
+            while let Some(request) = self.queues[class].front_mut() {
+                let given = request.bytes.min(self.available);
+                request.bytes -= given;
+                self.available -= given;
+                self.bytes_through[class] += given;
+                if request.bytes > 0 {
+                    return;
+                }
+                self.queues[class].pop_front();
+            }
+        }
+    }
+}
+
+/// The order in which priorities are served.
+fn order(lower_first: bool) -> [IoPriority; PRIORITIES] {
+    use IoPriority::{High, Low, Mid, User};
+    match lower_first {
+        true => [User, Low, Mid, High],
+        false => [User, High, Mid, Low],
+    }
+}
+
+impl fmt::Debug for RateLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RateLimiter({} bytes/s)", self.bytes_per_second())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use base::env::ManualClock;
+
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_millis(1);
+
+    /// A thousand bytes a millisecond.
+    fn limiter(mode: RateLimiterMode, fairness: u32) -> (Arc<RateLimiter>, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::default());
+        let options = RateLimiterOptions {
+            rate_bytes_per_sec: 1_000_000,
+            refill_period_us: PERIOD.as_micros() as u64,
+            fairness,
+            mode,
+            ..RateLimiterOptions::default()
+        };
+        let limiter = RateLimiter::with_options(options, clock.clone()).unwrap();
+        (Arc::new(limiter), clock)
+    }
+
+    /// Asks on a thread of its own, and returns once the request waits.
+    fn wait_in_line(limiter: &Arc<RateLimiter>, bytes: u64, priority: IoPriority) -> thread::JoinHandle<()> {
+        let waiting = limiter.total_pending_requests(None);
+        let shared = limiter.clone();
+        let thread = thread::spawn(move || shared.request(bytes, priority, OpType::Write));
+        while limiter.total_pending_requests(None) == waiting {
+            thread::yield_now();
+        }
+        thread
+    }
+
+    /// Moves on by one period, and returns once somebody has refilled.
+    fn next_period(limiter: &RateLimiter, clock: &ManualClock) {
+        let refills = limiter.grants.lock().refills;
+        clock.advance(PERIOD);
+        while limiter.grants.lock().refills == refills {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_period_has_its_share_and_no_more() {
+        let (limiter, clock) = limiter(RateLimiterMode::WritesOnly, 10);
+        limiter.request(400, IoPriority::Low, OpType::Write);
+        limiter.request(600, IoPriority::Low, OpType::Write);
+        assert_eq!(limiter.total_bytes_through(None), 1000);
+
+        let late = wait_in_line(&limiter, 2500, IoPriority::Low);
+        for granted in [2000, 3000] {
+            next_period(&limiter, &clock);
+            assert_eq!(limiter.total_bytes_through(None), granted);
+            assert_eq!(limiter.total_pending_requests(None), 1);
+        }
+        next_period(&limiter, &clock);
+        late.join().unwrap();
+        assert_eq!(limiter.total_bytes_through(None), 3500);
+        assert_eq!(limiter.total_requests(None), 3);
+        // The other half of the period is there to have.
+        limiter.request(500, IoPriority::Low, OpType::Write);
+    }
+
+    #[test]
+    fn silence_saves_nothing_up() {
+        let (limiter, clock) = limiter(RateLimiterMode::AllIo, 10);
+        limiter.request(1000, IoPriority::Low, OpType::Read);
+        clock.advance(PERIOD * 100);
+        limiter.request(1000, IoPriority::Low, OpType::Read);
+        let next = wait_in_line(&limiter, 1, IoPriority::Low);
+        next_period(&limiter, &clock);
+        next.join().unwrap();
+    }
+
+    #[test]
+    fn higher_priorities_come_first() {
+        let (limiter, clock) = limiter(RateLimiterMode::WritesOnly, 100);
+        limiter.request(1000, IoPriority::Low, OpType::Write);
+        let order = [
+            IoPriority::Low,
+            IoPriority::High,
+            IoPriority::User,
+            IoPriority::Mid,
+        ];
+        let threads = order.map(|priority| wait_in_line(&limiter, 1000, priority));
+        for expected in [
+            IoPriority::User,
+            IoPriority::High,
+            IoPriority::Mid,
+            IoPriority::Low,
+        ] {
+            let before = limiter.total_bytes_through(Some(expected));
+            next_period(&limiter, &clock);
+            assert_eq!(
+                limiter.total_bytes_through(Some(expected)),
+                before + 1000,
+                "{expected:?}"
+            );
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn one_refill_in_fairness_goes_to_the_lowest_first() {
+        let (limiter, clock) = limiter(RateLimiterMode::WritesOnly, 3);
+        // The first refill.
+        limiter.request(1000, IoPriority::High, OpType::Write);
+        let low = wait_in_line(&limiter, 1000, IoPriority::Low);
+        let high = wait_in_line(&limiter, 10_000, IoPriority::High);
+        next_period(&limiter, &clock);
+        assert_eq!(limiter.total_bytes_through(Some(IoPriority::Low)), 0);
+        next_period(&limiter, &clock);
+        assert_eq!(limiter.total_bytes_through(Some(IoPriority::Low)), 1000);
+        low.join().unwrap();
+        (0..9).for_each(|_| next_period(&limiter, &clock));
+        high.join().unwrap();
+    }
+
+    #[test]
+    fn what_does_not_count_does_not_wait() {
+        let (limiter, _clock) = limiter(RateLimiterMode::WritesOnly, 10);
+        limiter.request(1 << 40, IoPriority::Low, OpType::Read);
+        assert_eq!(
+            limiter.request_token(1 << 40, 0, IoPriority::Low, OpType::Read),
+            1 << 40
+        );
+        assert_eq!(limiter.total_requests(None), 0);
+    }
+
+    #[test]
+    fn a_token_is_a_burst_at_most() {
+        let (limiter, clock) = limiter(RateLimiterMode::AllIo, 10);
+        let token = |bytes, alignment| {
+            clock.advance(PERIOD);
+            limiter.request_token(bytes, alignment, IoPriority::Low, OpType::Read)
+        };
+        assert_eq!(token(0, 0), 0);
+        assert_eq!(token(300, 0), 300);
+        // 700 are left of the last period, and the next one has come.
+        assert_eq!(token(5000, 256), 768);
+        limiter.set_bytes_per_second(100_000).unwrap();
+        assert_eq!(token(5000, 0), 100);
+        assert!(limiter.set_bytes_per_second(0).is_err());
+    }
+
+    #[test]
+    fn out_of_range() {
+        assert!(RateLimiter::new(0).is_err());
+        let clock = Arc::new(ManualClock::default());
+        for options in [
+            RateLimiterOptions {
+                refill_period_us: 0,
+                ..Default::default()
+            },
+            RateLimiterOptions {
+                fairness: 0,
+                ..Default::default()
+            },
+        ] {
+            assert!(RateLimiter::with_options(options, clock.clone()).is_err());
+        }
+        assert_eq!(
+            RateLimiter::new(1).unwrap().single_burst_bytes(),
+            1,
+            "a period never has nothing"
+        );
+    }
+}
