@@ -126,6 +126,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
     Canary {
+        name: "an iterator that refreshes itself leaves its snapshot",
+        file: "crates/engine/src/read/db_iterator.rs",
+        right: "self.family.view(self.snapshot.as_ref())",
+        wrong: "self.family.view(None)",
+        caught_by: Tests(&["-p", "esker-dbtest", "iterators::"]),
+    },
+    Canary {
         name: "Get passes over the range tombstones of tables",
         file: "crates/engine/src/db/get.rs",
         right: "context.covering = context.covering.max(covering);",

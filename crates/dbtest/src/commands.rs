@@ -15,7 +15,7 @@
 //! | `fill from= to= [len=] [step=] [no_slowdown] [cf=]` | puts `key000000`, ... one by one |
 //! | `get`, `multi_get` | keys, one a line |
 //! | `scan [reverse]` | every row |
-//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, each printing where it stands; `as` keeps the iterator under a name |
+//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `refresh [SNAPSHOT]`, each printing where it stands; `as` keeps the iterator under a name |
 //! | `snapshot as=`, `release as=` | a snapshot; lets a snapshot, iterator or handle go |
 //! | `flush`, `wait`, `sync_wal` | |
 //! | `compact [begin=] [end=] [bottommost=] [change_level] [target=]` | by hand |
@@ -26,7 +26,7 @@
 //! | `events` | how often what happened since the last time or `new`; of a closed database, because they are told a little late |
 //! | `create_cf as=`, `drop_cf as=`, `cfs` | |
 //!
-//! Reads take `cf=`, `snapshot=`, `lower=`, `upper=`, `ts=`, `prefix_same_as_start`.
+//! Reads take `cf=`, `snapshot=`, `lower=`, `upper=`, `ts=`, `prefix_same_as_start`, `auto_refresh_iterator_with_snapshot`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -416,18 +416,19 @@ impl Session {
 
     // Reads.
 
+    fn snapshot(&self, name: &str) -> Result<&Snapshot> {
+        let held = self.snapshots.get(name);
+        held.ok_or_else(|| misuse(format!("no snapshot {name}")))
+    }
+
     fn read_options(&self, case: &mut TestCase) -> Result<ReadOptions> {
-        let snapshot = optional::<String>(case, "snapshot")?.map(|name| {
-            self.snapshots
-                .get(&name)
-                .cloned()
-                .ok_or_else(|| misuse(format!("no snapshot {name}")))
-        });
+        let snapshot = optional::<String>(case, "snapshot")?.map(|name| self.snapshot(&name).cloned());
         Ok(ReadOptions {
             snapshot: snapshot.transpose()?,
             iterate_lower_bound: optional_bytes(case, "lower")?,
             iterate_upper_bound: optional_bytes(case, "upper")?,
             prefix_same_as_start: flag(case, "prefix_same_as_start"),
+            auto_refresh_iterator_with_snapshot: flag(case, "auto_refresh_iterator_with_snapshot"),
             timestamp: optional::<u64>(case, "ts")?.map(|timestamp| timestamp.to_le_bytes().to_vec()),
             ..ReadOptions::default()
         })
@@ -490,6 +491,8 @@ impl Session {
                 ["seek_for_prev", key] => iter.seek_for_prev(&bytes(key)?),
                 ["next"] if iter.valid() => iter.next(),
                 ["prev"] if iter.valid() => iter.prev(),
+                ["refresh"] => iter.refresh(None)?,
+                ["refresh", snapshot] => iter.refresh(Some(self.snapshot(snapshot)?))?,
                 ["next" | "prev"] => return Err(misuse(format!("{line} of an iterator that is not valid"))),
                 _ => return Err(misuse(format!("unknown step {line}"))),
             }

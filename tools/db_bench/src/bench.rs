@@ -398,6 +398,7 @@ impl Bench {
                 verify_checksums: flags.verify_checksum,
                 readahead_size: flags.readahead_size.max(0) as usize,
                 prefix_same_as_start: flags.prefix_same_as_start,
+                auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
                 ..ReadOptions::default()
             },
             workload_seed: self.seeds.next_seed(),

@@ -187,6 +187,8 @@ flags::flags! {
     keys_per_prefix: i64 = 0;
     /// Iterators end where the prefix they sought ends.
     prefix_same_as_start: bool = false;
+    /// Iterators over a snapshot (--explicit_snapshot) let go, as they move, of memtables and files that have been replaced.
+    auto_refresh_iterator_with_snapshot: bool = false;
     /// Merge operator, by its name: put, stringappend, uint64add.
     merge_operator: String = String::new();
     /// Kind of the block cache: lru_cache.

@@ -56,6 +56,8 @@ flags::flags! {
     acquire_snapshot_one_in: u64 = 0;
     /// Operations a snapshot is held before it is compared with what was there when it was taken, and released.
     snapshot_hold_ops: u64 = 0;
+    /// Iterators over a snapshot let go of what flushes and compactions have replaced.
+    auto_refresh_iterator_with_snapshot: bool = false;
     /// A flush is asked for once in so many operations; 0: never.
     flush_one_in: u64 = 0;
     /// A compaction of a range is asked for once in so many operations; 0: never.

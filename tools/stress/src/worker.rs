@@ -106,6 +106,7 @@ impl<'a> Worker<'a> {
         ReadOptions {
             verify_checksums: flags.verify_checksum,
             fill_cache: !self.rng.bool() || self.rng.bool(),
+            auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
             ..ReadOptions::default()
         }
     }

@@ -182,6 +182,7 @@ impl EskerDatabase {
             fill_cache: !rng.one_in(5),
             verify_checksums: rng.bool(),
             readahead_size: if rng.one_in(5) { 4096 } else { 0 },
+            auto_refresh_iterator_with_snapshot: rng.bool(),
             ..ReadOptions::default()
         }
     }

@@ -11,6 +11,7 @@ mod crash_group;
 mod crash_kill;
 mod fixtures;
 mod interop;
+mod iterators;
 mod metamorphic;
 mod model;
 mod timestamps;

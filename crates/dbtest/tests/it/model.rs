@@ -519,6 +519,7 @@ impl History {
     fn when(&mut self) -> (ReadOptions, SeqNo) {
         let mut options = ReadOptions {
             fill_cache: !self.rng.one_in(5),
+            auto_refresh_iterator_with_snapshot: self.rng.bool(),
             ..ReadOptions::default()
         };
         if self.snapshots.is_empty() || self.rng.one_in(2) {

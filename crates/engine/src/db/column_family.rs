@@ -3,12 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use base::prefix::PrefixExtractor;
-use base::{Error, ErrorKind, InternalComparator, Result, UserComparator};
+use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
+use manifest::Version;
+use memtable::Memtable;
 
+use super::snapshot::Snapshot;
 use crate::options::ColumnFamilyOptions;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::TableCache;
@@ -28,10 +31,42 @@ pub(crate) struct Family {
     pub values: ValueResolver,
     pub tables: Arc<TableCache>,
     pub super_version: ArcSwap<SuperVersion>,
+    /// The number of the newest super version, set after it was: an iterator that refreshes itself looks at it at each step.
+    pub super_version_number: AtomicU64,
+    /// The database's: rows up to this sequence number are in their memtables.
+    pub published: Arc<AtomicU64>,
     pub dropped: AtomicBool,
 }
 
 impl Family {
+    /// A super version that has all that is visible at the sequence number beside it: that of `snapshot`, or the newest.
+    pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
+        loop {
+            let super_version = self.super_version.load_full();
+            if let Some(snapshot) = snapshot {
+                return (super_version, snapshot.sequence_number());
+            }
+            let seqno = self.published.load(Ordering::Acquire);
+            // If a memtable was switched in between, rows up to `seqno` may lie where this super version does not look.
+            if Arc::ptr_eq(&super_version, &self.super_version.load()) {
+                return (super_version, seqno);
+            }
+        }
+    }
+
+    /// Makes these the super version that is read. Under the database mutex.
+    pub fn install(&self, mem: Arc<Memtable>, immutable: Vec<Arc<Memtable>>, version: Arc<Version>) {
+        let number = self.super_version_number.load(Ordering::Relaxed) + 1;
+        let super_version = SuperVersion {
+            mem,
+            immutable,
+            version,
+            number,
+        };
+        self.super_version.store(Arc::new(super_version));
+        self.super_version_number.store(number, Ordering::Release);
+    }
+
     /// `ColumnFamilyDropped` once the family was dropped: its handles still read, but write no more.
     pub fn check_writable(&self) -> Result<()> {
         if self.dropped.load(Ordering::Acquire) {

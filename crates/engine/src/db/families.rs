@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use base::merge::{self, MergeOperator};
@@ -65,6 +65,7 @@ pub(crate) struct Shared<'a> {
     pub block_cache: &'a Arc<BlockCache>,
     pub open_limit: &'a Arc<OpenLimit>,
     pub obsolete: &'a Arc<ObsoleteFiles>,
+    pub published: &'a Arc<AtomicU64>,
 }
 
 /// Puts a family together from its options and, for what they leave open, from the OPTIONS file.
@@ -110,6 +111,7 @@ pub(crate) fn assemble(
         mem: new_memtable(&cmp),
         immutable: Vec::new(),
         version: version.clone(),
+        number: 0,
     };
     Arc::new(Family {
         id,
@@ -123,6 +125,8 @@ pub(crate) fn assemble(
         },
         tables: Arc::new(tables),
         super_version: ArcSwap::from_pointee(super_version),
+        super_version_number: AtomicU64::new(0),
+        published: shared.published.clone(),
         dropped: AtomicBool::new(false),
         cmp,
     })
@@ -174,6 +178,7 @@ pub(crate) fn fresh_state(
         version,
         mem: Memory { table, first_wal },
         immutable: VecDeque::new(),
+        retired: Vec::new(),
         flush_requested: false,
         log_number,
         persist_user_defined_timestamps: true,
@@ -202,6 +207,7 @@ impl DbInner {
             block_cache: &self.block_cache,
             open_limit: &self.open_limit,
             obsolete: &self.obsolete,
+            published: &self.published,
         }
     }
 

@@ -62,7 +62,7 @@ pub(crate) struct DbInner {
     /// What syncs of the WAL share. Taken before the write queue's lock, never after it.
     pub sync_group: Mutex<SyncGroup>,
     /// Sequence number of the last row readers see. Written under the write queue's lock.
-    pub published: AtomicU64,
+    pub published: Arc<AtomicU64>,
     /// Writers look at this before each write: set when something must be seen to first.
     pub attention: AtomicBool,
     /// Bytes of WALs before the one written to.

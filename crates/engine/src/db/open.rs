@@ -478,12 +478,14 @@ pub(crate) fn assemble_db(
             notify(options, &Event::UnknownOption { section, name });
         }
     }
+    let published = Arc::new(AtomicU64::new(recorded.last_sequence));
     let shared = Shared {
         options,
         dir,
         block_cache: &block_cache,
         open_limit: &open_limit,
         obsolete: &obsolete,
+        published: &published,
     };
     let mut state = DbState {
         families: BTreeMap::new(),
@@ -562,7 +564,7 @@ pub(crate) fn assemble_db(
         writer: Mutex::new(Writer::new(recorded.last_sequence)),
         wal_tail: WalTail::default(),
         sync_group: Mutex::new(SyncGroup::default()),
-        published: AtomicU64::new(recorded.last_sequence),
+        published,
         attention: AtomicBool::new(false),
         older_wal_bytes: AtomicU64::new(0),
         max_total_wal_size,

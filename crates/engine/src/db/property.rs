@@ -235,7 +235,11 @@ impl DbInner {
             "num-running-compactions" => state.running_compactions as u64,
             "background-errors" => u64::from(state.background_error.is_some()),
             "cur-size-active-mem-table" => own?.mem.table.memory_usage() as u64,
-            "cur-size-all-mem-tables" | "size-all-mem-tables" => memtables(own?),
+            "cur-size-all-mem-tables" => memtables(own?),
+            "size-all-mem-tables" => {
+                let pinned = own?.pinned().map(|memtable| memtable.memory_usage() as u64);
+                memtables(own?) + pinned.sum::<u64>()
+            }
             "num-entries-active-mem-table" => own?.mem.table.num_entries(),
             "num-entries-imm-mem-tables" => own?
                 .immutable

@@ -1,7 +1,7 @@
 //! What the database mutex guards. A function that takes `&mut DbState` runs under it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use base::{Error, ErrorKind, Result};
 use compact::score::Scores;
@@ -11,7 +11,6 @@ use memtable::Memtable;
 
 use crate::db::column_family::Family;
 use crate::level_stats::FamilyStats;
-use crate::read::super_version::SuperVersion;
 
 /// The one state, grouped by what it is about.
 pub(crate) struct DbState {
@@ -60,6 +59,8 @@ pub(crate) struct FamilyState {
     pub mem: Memory,
     /// Full ones, oldest first.
     pub immutable: VecDeque<Immutable>,
+    /// Flushed ones that somebody who reads may still hold.
+    pub retired: Vec<Weak<Memtable>>,
     /// Flush what is immutable, however little.
     pub flush_requested: bool,
     /// What the MANIFEST says: WALs below hold nothing unflushed of this family.
@@ -98,6 +99,19 @@ pub(crate) struct Immutable {
 }
 
 impl FamilyState {
+    /// The `count` oldest memtables are in a table now.
+    pub fn retire(&mut self, count: usize) {
+        self.retired.retain(|memtable| memtable.strong_count() > 0);
+        let flushed = self.immutable.drain(..count);
+        self.retired
+            .extend(flushed.map(|flushed| Arc::downgrade(&flushed.memory.table)));
+    }
+
+    /// Flushed memtables that iterators or snapshots of the memtables still hold.
+    pub fn pinned(&self) -> impl Iterator<Item = Arc<Memtable>> {
+        self.retired.iter().filter_map(Weak::upgrade)
+    }
+
     /// The oldest WAL with rows that are in no table of this family yet; `current` if there are none.
     pub fn oldest_wal(&self, current: u64) -> u64 {
         match self.immutable.front() {
@@ -141,12 +155,8 @@ impl FamilyState {
             .rev()
             .map(|immutable| immutable.memory.table.clone())
             .collect();
-        let super_version = SuperVersion {
-            mem: self.mem.table.clone(),
-            immutable,
-            version: self.version.clone(),
-        };
-        self.family.super_version.store(Arc::new(super_version));
+        self.family
+            .install(self.mem.table.clone(), immutable, self.version.clone());
     }
 
     /// Looks at files and memtables again and says whether writes may go on.

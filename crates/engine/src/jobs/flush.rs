@@ -73,7 +73,7 @@ impl DbInner {
             let written = file.iter().map(|file| file.number);
             let took = self.options.clock.now().saturating_sub(start);
             self.apply_edit(state, edit, |own| {
-                own.immutable.drain(..memtables.len());
+                own.retire(memtables.len());
                 if let Some(file) = &file {
                     own.stats.flushed(file, took, cpu);
                 }

@@ -21,6 +21,11 @@ pub struct ReadOptions {
     pub timestamp: Option<Vec<u8>>,
     /// Bytes an iterator reads ahead; 0 reads ahead by itself once it sees sequential access. Default: 0.
     pub readahead_size: usize,
+    /// Iterators with a [`snapshot`](Self::snapshot) let go, as they move, of memtables and files that flushes and compactions
+    /// have replaced, and read on in what replaced them: they hold back neither memory nor disk space for longer than it takes
+    /// to move a step, and see the same rows all the while. Costs one load a step, and a seek where something was replaced.
+    /// Without a snapshot it changes nothing. Default: false.
+    pub auto_refresh_iterator_with_snapshot: bool,
 }
 
 impl Default for ReadOptions {
@@ -34,6 +39,7 @@ impl Default for ReadOptions {
             prefix_same_as_start: false,
             timestamp: None,
             readahead_size: 0,
+            auto_refresh_iterator_with_snapshot: false,
         }
     }
 }

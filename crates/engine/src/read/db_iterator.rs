@@ -7,11 +7,14 @@
 //! * [`Place::Saved`], backwards: the cursor stands before all entries of the current key.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::internal_key::{self, ParsedInternalKey};
 use base::{Cursor, Error, Kind, Result, SeqNo, UserComparator};
+use sst::BlockReadOptions;
 
 use super::merging_cursor::{MergingCursor, after_key, before_key};
+use super::sources;
 use super::super_version::SuperVersion;
 use super::value::{Base, Columns, PinnedValue};
 use crate::db::column_family::Family;
@@ -40,7 +43,9 @@ enum Place {
 /// Walks the keys of a column family in order, in either direction.
 ///
 /// It reads the database as it was when it was made, or as of [`ReadOptions::snapshot`], and keeps what it needs alive by
-/// itself: it may outlive the [`Db`](crate::Db) it came from. It is `Send`; one thread uses it at a time.
+/// itself: it may outlive the [`Db`](crate::Db) it came from. It is `Send`; one thread uses it at a time. For as long as it
+/// lives it holds the memtables and files it reads, also after flushes and compactions have replaced them, unless
+/// [`refresh`](DbIterator::refresh) or [`ReadOptions::auto_refresh_iterator_with_snapshot`] lets them go.
 ///
 /// A new iterator stands nowhere: seek first. `next`, `prev`, `key` and `value` require [`valid`](DbIterator::valid), and panic
 /// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error.
@@ -82,20 +87,32 @@ pub struct DbIterator {
     /// Bytes of the current entity.
     entity: Vec<u8>,
     error: Option<Error>,
-    /// Why it can never be valid: a source could not be opened.
+    /// Why it can never be valid where it reads: refused, or a source could not be opened, and what it holds must not be
+    /// passed over.
     broken: Option<Error>,
+    /// Why it can never be valid, wherever it reads.
+    refused: Option<Error>,
     target: Vec<u8>,
-    /// Held for what it keeps alive: memtables, files, and the snapshot's place in the list.
-    _pins: (Arc<SuperVersion>, Option<Snapshot>),
+    /// How blocks are read.
+    read: BlockReadOptions,
+    /// What is read, held for what it keeps alive: memtables and files.
+    super_version: Arc<SuperVersion>,
+    /// What is read at, held for its place in the list.
+    snapshot: Option<Snapshot>,
+    /// With [`ReadOptions::auto_refresh_iterator_with_snapshot`]: whether newer super versions are moved to.
+    auto_refresh: bool,
+    /// The newest super version it moved to, or tried to.
+    number: u64,
 }
 
 impl DbIterator {
+    /// `usable` tells why it may never stand anywhere.
     pub(crate) fn new(
-        cursor: MergingCursor,
         super_version: Arc<SuperVersion>,
         family: Arc<Family>,
         seqno: SeqNo,
         options: &ReadOptions,
+        usable: Result<()>,
     ) -> DbIterator {
         let stamped = |bound: &Option<Vec<u8>>| {
             let stamped = family.cmp.user().stamped(bound.as_deref()?);
@@ -103,6 +120,15 @@ impl DbIterator {
         };
         let lower = stamped(&options.iterate_lower_bound);
         let upper = stamped(&options.iterate_upper_bound);
+        let read = BlockReadOptions {
+            verify_checksums: options.verify_checksums,
+            fill_cache: options.fill_cache,
+            readahead_size: options.readahead_size,
+        };
+        let timestamp = options.timestamp.as_deref();
+        let (cursor, missing) = sources::merged(&family, &super_version, seqno, timestamp, read);
+        let refused = usable.err();
+        let broken = refused.clone().or(missing);
         DbIterator {
             cursor,
             family,
@@ -118,18 +144,78 @@ impl DbIterator {
             value: Vec::new(),
             kind: Kind::Value,
             entity: Vec::new(),
-            error: None,
-            broken: None,
+            error: broken.clone(),
+            broken,
+            refused,
             target: Vec::new(),
-            _pins: (super_version, options.snapshot.clone()),
+            read,
+            snapshot: options.snapshot.clone(),
+            auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
+            number: super_version.number,
+            super_version,
         }
     }
 
-    /// An iterator that never stands anywhere, for the reason `error`: what a source it lacks holds must not be passed over.
-    pub(crate) fn failed(mut self, error: Error) -> DbIterator {
-        self.error = Some(error.clone());
-        self.broken = Some(error);
-        self
+    /// Reads from now on as of `snapshot`, or without one as the database is now, and lets go of the memtables and files that
+    /// have been replaced since. It stands nowhere afterwards: seek. Bounds and other options stay.
+    ///
+    /// # Errors
+    /// If a file cannot be opened; it goes on reading what it read before, from where it stood.
+    pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
+        let (super_version, seqno) = self.family.view(snapshot);
+        self.move_to(super_version, seqno)?;
+        self.snapshot = snapshot.cloned();
+        self.auto_refresh &= snapshot.is_some();
+        Ok(())
+    }
+
+    /// True if there is a newer super version to move to.
+    #[inline]
+    fn outdated(&self) -> bool {
+        self.auto_refresh && self.family.super_version_number.load(Ordering::Relaxed) > self.number
+    }
+
+    /// Moves to the newest super version, if it can: what it reads meanwhile is all there as well.
+    #[cold]
+    fn move_to_newest(&mut self) {
+        self.number = self.family.super_version_number.load(Ordering::Acquire);
+        let (super_version, seqno) = self.family.view(self.snapshot.as_ref());
+        // A file that cannot be opened is left to whoever must read it: the ones held have all the same rows.
+        let _ = self.move_to(super_version, seqno);
+    }
+
+    /// Moves to the newest super version and stands there on the same key.
+    #[cold]
+    fn read_on_in_newest(&mut self) {
+        if !self.valid() {
+            if self.error.is_none() {
+                self.move_to_newest();
+            }
+            return;
+        }
+        let key = self.key().to_vec();
+        match self.direction {
+            Direction::Forward => self.seek_internal(&key),
+            Direction::Backward => self.seek_for_prev_internal(&key),
+        }
+    }
+
+    fn move_to(&mut self, super_version: Arc<SuperVersion>, seqno: SeqNo) -> Result<()> {
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
+        let timestamp = self.read_ts.as_deref();
+        let (cursor, missing) = sources::merged(&self.family, &super_version, seqno, timestamp, self.read);
+        if let Some(error) = missing {
+            return Err(error);
+        }
+        (self.cursor, self.seqno) = (cursor, seqno);
+        self.number = super_version.number;
+        self.super_version = super_version;
+        self.broken = None;
+        self.error = None;
+        self.place = Place::Nowhere;
+        Ok(())
     }
 
     #[inline]
@@ -264,6 +350,10 @@ impl DbIterator {
     /// To the last key at or before `key`, within the bounds.
     pub fn seek_for_prev(&mut self, key: &[u8]) {
         self.remember_prefix(key);
+        self.seek_for_prev_internal(key);
+    }
+
+    fn seek_for_prev_internal(&mut self, key: &[u8]) {
         if !self.start(Direction::Backward) {
             return;
         }
@@ -287,6 +377,9 @@ impl DbIterator {
 
     /// Begins a seek. False if it cannot succeed.
     fn start(&mut self, direction: Direction) -> bool {
+        if self.outdated() {
+            self.move_to_newest();
+        }
         self.direction = direction;
         self.place = Place::Nowhere;
         self.error = self.broken.clone();
@@ -296,6 +389,14 @@ impl DbIterator {
     /// To the next key.
     #[inline]
     pub fn next(&mut self) {
+        self.step_forward();
+        if self.outdated() {
+            self.read_on_in_newest();
+        }
+    }
+
+    #[inline]
+    fn step_forward(&mut self) {
         match (self.place, self.direction) {
             (Place::Cursor, _) => {
                 let key = self.cursor.key();
@@ -336,6 +437,9 @@ impl DbIterator {
             self.step_before_saved_key();
         }
         self.find_prev();
+        if self.outdated() {
+            self.read_on_in_newest();
+        }
     }
 
     /// Moves the cursor before every entry of `saved_key`.

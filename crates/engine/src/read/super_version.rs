@@ -13,4 +13,6 @@ pub(crate) struct SuperVersion {
     pub immutable: Vec<Arc<Memtable>>,
     /// The files.
     pub version: Arc<Version>,
+    /// Counts the super versions of the family; see [`Family::super_version_number`](crate::db::column_family::Family).
+    pub number: u64,
 }
