@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, SeqNo};
+use base::{Error, SeqNo, sync};
 use rangedel::{FragmentedTombstones, TombstoneCursor, TombstoneSource};
 use sst::BlockReadOptions;
 
@@ -32,7 +32,9 @@ impl DbInner {
     pub(crate) fn iterator(&self, family: &Arc<Family>, options: &ReadOptions) -> DbIterator {
         loop {
             let super_version = family.super_version.load_full();
+            sync::point("super version");
             let seqno = self.read_seqno(options);
+            sync::point("read");
             // If a memtable was switched in between, rows up to `seqno` may lie where this super version does not look.
             if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {
                 return self.iterator_over(super_version, seqno, family, options);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, Result, sync};
 use compact::score::Scores;
 use compact::stall::{StallCause, StallCondition, StallInputs};
 use manifest::Version;
@@ -146,7 +146,9 @@ impl FamilyState {
             immutable,
             version: self.version.clone(),
         };
+        sync::point("install");
         self.family.super_version.store(Arc::new(super_version));
+        sync::point("installed");
     }
 
     /// Looks at files and memtables again and says whether writes may go on.
