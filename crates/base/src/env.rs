@@ -72,6 +72,12 @@ impl Clock for ManualClock {
 }
 
 /// A seed nobody chose: for session identities, and for tests that print it so that a failure can be replayed.
+///
+/// While the engine is simulated it is the simulation's seed that chooses.
 pub fn fresh_seed() -> u64 {
+    #[cfg(simulate)]
+    if let Some(seed) = simulated::chance() {
+        return seed;
+    }
     fastrand::u64(..)
 }

@@ -9,6 +9,7 @@
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
 //! * [`mod@env`]: the only source of time and chance
+//! * [`sync`]: locks and threads
 //! * [`filename`]: how the files of a database are named
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod invariants;
 pub mod key_prefixes;
 pub mod merge;
 pub mod prefix;
+pub mod sync;
 
 pub use comparator::{Comparator, UserComparator};
 pub use cursor::Cursor;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::sync::{Mutex, MutexGuard};
 use base::{Error, Result, SeqNo, filename};
 use manifest::{ManifestState, Version, VersionBuilder, VersionEdit, snapshot_edits};
-use parking_lot::{Mutex, MutexGuard};
 use vfs::{CreateOptions, FileSystem};
 use wal::WriterOptions;
 

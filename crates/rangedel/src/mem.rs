@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use base::sync::Mutex;
 use base::{KeyRank, SeqNo, UserComparator};
-use parking_lot::Mutex;
 
 use crate::bound::{Bound, stored};
 use crate::build::{Builder, Item, fragment, merge_into};

@@ -15,9 +15,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use base::prefix::PrefixExtractor;
+use base::sync::Mutex;
 use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
 use cache::Cache;
-use parking_lot::Mutex;
 use rangedel::FragmentedTombstones;
 
 use crate::block::{Block, KeyForm, Target};

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::env::{Clock, SystemClock};
+use base::sync::{Condvar, Mutex};
 use base::{Error, Result};
-use parking_lot::{Condvar, Mutex};
 
 /// Whose requests come first, lowest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

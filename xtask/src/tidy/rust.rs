@@ -86,6 +86,12 @@ const BANS: &[Ban] = &[
         scope: Scope::Crates,
     },
     Ban {
+        rule: "locks",
+        words: &["parking_lot::", "use std::thread", "std::sync::Condvar"],
+        instead: "take locks and threads from base::sync, so that the engine can be simulated",
+        scope: Scope::Crates,
+    },
+    Ban {
         rule: "endian",
         words: &["to_ne_bytes", "from_ne_bytes"],
         instead: "files are little-endian on every machine: to_le_bytes, from_le_bytes",

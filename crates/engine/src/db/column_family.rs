@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use base::prefix::PrefixExtractor;
-use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
+use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator, sync};
 use manifest::Version;
 use memtable::Memtable;
 
@@ -43,10 +43,12 @@ impl Family {
     pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
         loop {
             let super_version = self.super_version.load_full();
+            sync::point("super version");
             if let Some(snapshot) = snapshot {
                 return (super_version, snapshot.sequence_number());
             }
             let seqno = self.published.load(Ordering::Acquire);
+            sync::point("read");
             // If a memtable was switched in between, rows up to `seqno` may lie where this super version does not look.
             if Arc::ptr_eq(&super_version, &self.super_version.load()) {
                 return (super_version, seqno);
@@ -63,7 +65,9 @@ impl Family {
             version,
             number,
         };
+        sync::point("install");
         self.super_version.store(Arc::new(super_version));
+        sync::point("installed");
         self.super_version_number.store(number, Ordering::Release);
     }
 

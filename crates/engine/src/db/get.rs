@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::ParsedInternalKey;
-use base::{Error, Kind, Result, SeqNo};
+use base::{Error, Kind, Result, SeqNo, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
 use sst::{BlockReadOptions, LookupKey, Value};
@@ -65,7 +65,9 @@ impl Db {
             return keys.iter().map(|_| Err(error.clone())).collect();
         }
         let super_version = family.0.super_version.load();
+        sync::point("super version");
         let seqno = inner.read_seqno(options);
+        sync::point("read");
         let read = |key: &K| {
             let value = inner.get_from(&super_version, seqno, options, &family.0, key.as_ref())?;
             Ok(value.map(PinnedValue::into_vec))
@@ -184,7 +186,9 @@ impl DbInner {
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
         let super_version = family.super_version.load();
+        sync::point("super version");
         let seqno = self.read_seqno(options);
+        sync::point("read");
         self.get_from(&super_version, seqno, options, family, key)
     }
 

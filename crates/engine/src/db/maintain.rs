@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use base::sync::MutexGuard;
 use base::{Error, Result};
-use parking_lot::MutexGuard;
 
 use super::column_family::{ColumnFamily, Family};
 use super::state::DbState;

@@ -14,17 +14,17 @@ pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 
+use base::sync::thread::JoinHandle;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use base::sync::{Condvar, Mutex};
 use base::{Error, Result, SeqNo};
-use parking_lot::{Condvar, Mutex};
 use sst::BlockCache;
 use vfs::FileLock;
 

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
+use base::sync::{Condvar, Mutex};
 use base::{Error, ErrorKind, Result, UserComparator, env};
 use cache::{Cache, CacheOptions};
 use codec::compression::CompressionType;
 use manifest::{ManifestState, Replay, VersionEdit};
-use parking_lot::{Condvar, Mutex};
 use sst::BlockCache;
 use vfs::{FileLock, FileSystem, OpenOptions};
 

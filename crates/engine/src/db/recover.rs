@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::filename::{self, FileKind};
+use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{VersionBuilder, VersionEdit};
-use parking_lot::MutexGuard;
 use vfs::{Access, OpenOptions, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 

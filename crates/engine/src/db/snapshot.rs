@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::SeqNo;
-use parking_lot::Mutex;
+use base::sync::Mutex;
 
 /// The snapshots alive: their sequence numbers, each with how many hold it.
 #[derive(Default)]

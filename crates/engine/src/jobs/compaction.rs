@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::leveled::pick_leveled;
@@ -10,7 +11,6 @@ use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
 use compact::{CompactionReason, Plan};
 use manifest::{FileMetadata, VersionEdit};
-use parking_lot::MutexGuard;
 
 use super::rewrite::Rewrite;
 use crate::db::DbInner;

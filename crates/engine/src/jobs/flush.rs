@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::{
     CompactionCursor, CompactionRules, CompactionTombstones, OutputRange, OutputSplitter, write_outputs,
 };
 use manifest::{FileMetadata, VersionEdit};
 use memtable::Memtable;
-use parking_lot::MutexGuard;
 use rangedel::FragmentedTombstones;
 
 use super::output::TableOutputs;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::filename;
-use parking_lot::{Condvar, Mutex};
+use base::sync::{Condvar, Mutex};
 use vfs::FileSystem;
 
 use crate::events::{Event, EventListener};
@@ -91,7 +91,7 @@ impl ObsoleteFiles {
             }
             let files = std::mem::take(&mut queue.files);
             queue.deleting = true;
-            parking_lot::MutexGuard::unlocked(&mut queue, || {
+            base::sync::MutexGuard::unlocked(&mut queue, || {
                 files.into_iter().for_each(|file| self.delete(file))
             });
             queue.deleting = false;

@@ -1,10 +1,11 @@
 //! What a compaction reads and writes, in one key range or in several at once.
 
+use base::sync::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
+use base::sync::Mutex;
 use base::{Result, SeqNo};
 use compact::subranges::{self, Anchor};
 use compact::{
@@ -12,7 +13,6 @@ use compact::{
     LevelTargets, OutputRange, OutputSplitter, Plan, Relocation, write_outputs,
 };
 use manifest::{BlobFileGarbage, FileMetadata, Version};
-use parking_lot::Mutex;
 use sst::BlockReadOptions;
 
 use super::output::{BlobGarbage, TableOutputs};

@@ -1,8 +1,8 @@
 //! The background threads: some flush, the others compact. All wait on one condition variable with the database mutex.
 
+use base::sync::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 
 use compact::stall::StallCondition;
 
@@ -64,7 +64,7 @@ impl DbInner {
     }
 
     /// Compacts the family most in need. False if there is nothing that could be done now.
-    fn compact_once(&self, state: &mut parking_lot::MutexGuard<'_, DbState>) -> bool {
+    fn compact_once(&self, state: &mut base::sync::MutexGuard<'_, DbState>) -> bool {
         if state.background_error.is_some() {
             return false;
         }

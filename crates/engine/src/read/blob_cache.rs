@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::sync::RwLock;
 use base::{Result, filename};
 use blob::{BlobFile, BlobIndex};
 use manifest::BlobFileMetadata;
-use parking_lot::RwLock;
 use vfs::{Access, FileSystem, OpenOptions};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;

@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use base::prefix::PrefixExtractor;
+use base::sync::Mutex;
 use base::{Error, InternalComparator, Result, filename};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
-use parking_lot::Mutex;
 use rangedel::FragmentedTombstones;
 use sst::{BlockCache, Table, TableReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};

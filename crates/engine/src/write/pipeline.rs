@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::sync::{self, Mutex, MutexGuard};
 use base::{Error, ErrorKind, Kind, Result, SeqNo};
 use compact::stall::StallCondition;
 use memtable::Memtable;
-use parking_lot::{Mutex, MutexGuard};
 use vfs::FileSync;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
@@ -154,6 +154,7 @@ impl DbInner {
                 self.attention.store(true, Ordering::Relaxed);
             }
         }
+        sync::point("logged");
         let count = match &commit {
             Commit::Single(family, operation) => {
                 self.insert_single(family, first, operation);
@@ -169,6 +170,7 @@ impl DbInner {
             *logged_next = *last_seqno + 1;
         }
         self.published.store(*last_seqno, Ordering::Release);
+        sync::point("published");
         let records = self.wal_tail.records.load(Ordering::Relaxed);
         drop(writer);
         if options.sync {
@@ -245,6 +247,7 @@ impl DbInner {
                     kind
                 };
                 mem.add(seqno, kind, key, value);
+                sync::point("inserted");
                 self.note_memory(family, mem);
             }
         })

@@ -1,0 +1,347 @@
+//! parking_lot's locks for threads of a world.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{self, PoisonError, TryLockError};
+use std::time::Duration;
+
+use crate::world::{Place, place};
+
+/// A mutex with parking_lot's face.
+#[derive(Default)]
+pub struct Mutex<T>(sync::Mutex<T>);
+
+/// Holds a [`Mutex`].
+pub struct MutexGuard<'a, T> {
+    mutex: &'a Mutex<T>,
+    /// `None` while the mutex is released for a moment.
+    held: Option<sync::MutexGuard<'a, T>>,
+}
+
+impl<T> Mutex<T> {
+    /// Holds `value`.
+    pub const fn new(value: T) -> Mutex<T> {
+        Mutex(sync::Mutex::new(value))
+    }
+
+    /// Takes the mutex, as soon as nobody else has it.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard {
+            mutex: self,
+            held: Some(self.acquire()),
+        }
+    }
+
+    /// Takes the mutex if nobody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        if let Some(place) = place() {
+            place.point("");
+        }
+        let held = taken(self.0.try_lock())?;
+        Some(MutexGuard {
+            mutex: self,
+            held: Some(held),
+        })
+    }
+
+    /// What it holds.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it holds: nobody else can have it.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn acquire(&self) -> sync::MutexGuard<'_, T> {
+        let Some(place) = place() else {
+            return self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        };
+        place.point("");
+        loop {
+            match taken(self.0.try_lock()) {
+                Some(held) => return held,
+                None => drop(place.wait_on(self.key(), None)),
+            }
+        }
+    }
+
+    /// What those wait on who wait for this mutex: the same for nothing else while it lives.
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn release(&self, held: Option<sync::MutexGuard<'_, T>>) {
+        drop(held);
+        if let Some(place) = place() {
+            place.wake(self.key());
+            if !std::thread::panicking() {
+                place.point("");
+            }
+        }
+    }
+}
+
+fn taken<G>(result: Result<G, TryLockError<G>>) -> Option<G> {
+    match result {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+impl<T> MutexGuard<'_, T> {
+    /// Releases the mutex while `body` runs.
+    pub fn unlocked<U>(guard: &mut Self, body: impl FnOnce() -> U) -> U {
+        struct Retake<'b, 'a, T>(&'b mut MutexGuard<'a, T>);
+        impl<T> Drop for Retake<'_, '_, T> {
+            fn drop(&mut self) {
+                self.0.held = Some(self.0.mutex.acquire());
+            }
+        }
+        guard.mutex.release(guard.held.take());
+        let retake = Retake(guard);
+        let result = body();
+        drop(retake);
+        result
+    }
+}
+
+const HELD: &str = "a guard that can be used holds its lock";
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.held.as_ref().expect(HELD)
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.held.as_mut().expect(HELD)
+    }
+}
+
+impl<T> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        if self.held.is_some() {
+            self.mutex.release(self.held.take());
+        }
+    }
+}
+
+impl<T> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mutex")
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A condition variable with parking_lot's face: nobody wakes without a reason.
+#[derive(Default, Debug)]
+pub struct Condvar {
+    /// For threads of no world.
+    real: sync::Condvar,
+}
+
+/// How a wait with a limit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// True if it was the limit.
+    pub fn timed_out(self) -> bool {
+        self.0
+    }
+}
+
+impl Condvar {
+    /// Nobody waits yet.
+    pub const fn new() -> Condvar {
+        Condvar {
+            real: sync::Condvar::new(),
+        }
+    }
+
+    /// Releases the mutex, waits to be notified, and takes it again.
+    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        match place() {
+            Some(place) => drop(self.wait_simulated(&place, guard, None)),
+            None => {
+                let held = guard.held.take().expect(HELD);
+                guard.held = Some(self.real.wait(held).unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// As [`wait`](Condvar::wait), for no longer than `limit`.
+    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> WaitTimeoutResult {
+        match place() {
+            Some(place) => WaitTimeoutResult(self.wait_simulated(&place, guard, Some(limit))),
+            None => {
+                let held = guard.held.take().expect(HELD);
+                let waited = self
+                    .real
+                    .wait_timeout(held, limit)
+                    .unwrap_or_else(PoisonError::into_inner);
+                guard.held = Some(waited.0);
+                WaitTimeoutResult(waited.1.timed_out())
+            }
+        }
+    }
+
+    fn wait_simulated<T>(
+        &self,
+        place: &Place,
+        guard: &mut MutexGuard<'_, T>,
+        limit: Option<Duration>,
+    ) -> bool {
+        drop(guard.held.take());
+        place.wake(guard.mutex.key());
+        let timed_out = place.wait_on(self.key(), limit);
+        guard.held = Some(guard.mutex.acquire());
+        timed_out
+    }
+
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Wakes one that waits. True if there was one.
+    pub fn notify_one(&self) -> bool {
+        match place() {
+            Some(place) => place.wake_one(self.key()),
+            None => {
+                self.real.notify_one();
+                true
+            }
+        }
+    }
+
+    /// Wakes all that wait.
+    pub fn notify_all(&self) {
+        match place() {
+            Some(place) => place.wake(self.key()),
+            None => self.real.notify_all(),
+        }
+    }
+}
+
+/// A lock for many readers or one writer, with parking_lot's face.
+#[derive(Default)]
+pub struct RwLock<T>(sync::RwLock<T>);
+
+/// Holds an [`RwLock`] for reading.
+pub struct RwLockReadGuard<'a, T> {
+    lock: &'a RwLock<T>,
+    held: Option<sync::RwLockReadGuard<'a, T>>,
+}
+
+/// Holds an [`RwLock`] for writing.
+pub struct RwLockWriteGuard<'a, T> {
+    lock: &'a RwLock<T>,
+    held: Option<sync::RwLockWriteGuard<'a, T>>,
+}
+
+impl<T> RwLock<T> {
+    /// Holds `value`.
+    pub const fn new(value: T) -> RwLock<T> {
+        RwLock(sync::RwLock::new(value))
+    }
+
+    /// Takes the lock for reading, as soon as nobody writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        let held = match place() {
+            None => self.0.read().unwrap_or_else(PoisonError::into_inner),
+            Some(place) => self.take(&place, || taken(self.0.try_read())),
+        };
+        RwLockReadGuard {
+            lock: self,
+            held: Some(held),
+        }
+    }
+
+    /// Takes the lock for writing, as soon as nobody else has it.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        let held = match place() {
+            None => self.0.write().unwrap_or_else(PoisonError::into_inner),
+            Some(place) => self.take(&place, || taken(self.0.try_write())),
+        };
+        RwLockWriteGuard {
+            lock: self,
+            held: Some(held),
+        }
+    }
+
+    fn take<G>(&self, place: &Place, attempt: impl Fn() -> Option<G>) -> G {
+        place.point("");
+        loop {
+            match attempt() {
+                Some(held) => return held,
+                None => drop(place.wait_on(self.key(), None)),
+            }
+        }
+    }
+
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn released(&self) {
+        if let Some(place) = place() {
+            place.wake(self.key());
+            if !std::thread::panicking() {
+                place.point("");
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RwLock")
+    }
+}
+
+impl<T> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.held.as_ref().expect(HELD)
+    }
+}
+
+impl<T> Drop for RwLockReadGuard<'_, T> {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        self.lock.released();
+    }
+}
+
+impl<T> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.held.as_ref().expect(HELD)
+    }
+}
+
+impl<T> DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.held.as_mut().expect(HELD)
+    }
+}
+
+impl<T> Drop for RwLockWriteGuard<'_, T> {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        self.lock.released();
+    }
+}

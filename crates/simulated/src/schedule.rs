@@ -1,0 +1,187 @@
+//! Who goes on.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use fastrand::Rng;
+
+/// How a world chooses who goes on.
+#[derive(Clone, Debug)]
+pub enum Strategy {
+    /// At one point in so many anybody, else whoever runs already. 1 is anybody at each point.
+    Random {
+        /// At least 1.
+        one_in: u32,
+    },
+    /// The thread of highest priority, which is drawn; at so many points the thread that runs falls behind all others.
+    /// Finds what needs few changes in unlucky places ("probabilistic concurrency testing").
+    Priorities {
+        /// How often.
+        changes: u32,
+        /// Within the first so many points.
+        within: u64,
+    },
+    /// Whoever runs already goes on while it can, then the next in turn, but for these.
+    Turns(Vec<Turn>),
+}
+
+/// Somebody else went on than would have gone on by himself.
+///
+/// Its text is `thread:mark.count>to`: when `thread`, after it passed mark `mark`, came to its `count`th point, `to` went on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn {
+    /// Who came to a point.
+    pub thread: String,
+    /// The latest [`mark`](crate::mark) it had passed, 0 before the first.
+    pub mark: u64,
+    /// The points it had come to since.
+    pub count: u64,
+    /// Who went on.
+    pub to: String,
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}.{}>{}", self.thread, self.mark, self.count, self.to)
+    }
+}
+
+impl FromStr for Turn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Turn, String> {
+        let parse = || {
+            let (place, to) = text.split_once('>')?;
+            let (thread, at) = place.split_once(':')?;
+            let (mark, count) = at.split_once('.')?;
+            Some(Turn {
+                thread: thread.to_owned(),
+                mark: mark.parse().ok()?,
+                count: count.parse().ok()?,
+                to: to.to_owned(),
+            })
+        };
+        parse().ok_or_else(|| format!("{text:?} is not thread:mark.count>thread"))
+    }
+}
+
+/// One that may go on.
+pub(crate) struct Candidate {
+    pub thread: usize,
+    /// It sleeps or waits with a limit that is still to come.
+    pub early: bool,
+}
+
+/// A strategy at work.
+#[derive(Debug)]
+pub(crate) enum Scheduler {
+    Random {
+        rng: Rng,
+        one_in: u32,
+    },
+    Priorities {
+        rng: Rng,
+        of: Vec<u64>,
+        changes: Vec<u64>,
+        lowest: u64,
+    },
+    Turns(HashMap<(String, u64, u64), String>),
+}
+
+/// At one point in so many a sleeper is woken before anybody else had to wait for it.
+const EARLY_ONE_IN: u32 = 8;
+
+impl Scheduler {
+    pub fn new(strategy: Strategy, seed: u64) -> Scheduler {
+        let mut rng = Rng::with_seed(seed);
+        match strategy {
+            Strategy::Random { one_in } => Scheduler::Random {
+                rng,
+                one_in: one_in.max(1),
+            },
+            Strategy::Priorities { changes, within } => {
+                let changes = (0..changes).map(|_| rng.u64(..within.max(1))).collect();
+                Scheduler::Priorities {
+                    rng,
+                    of: Vec::new(),
+                    changes,
+                    lowest: u64::MAX / 2,
+                }
+            }
+            Strategy::Turns(turns) => {
+                let keyed = turns
+                    .into_iter()
+                    .map(|turn| ((turn.thread, turn.mark, turn.count), turn.to));
+                Scheduler::Turns(keyed.collect())
+            }
+        }
+    }
+
+    /// True if there may be something to say about this point: most of the time there is not.
+    pub fn is_interested(&mut self) -> bool {
+        match self {
+            Scheduler::Random { rng, one_in } => rng.u32(..*one_in) == 0,
+            Scheduler::Priorities { .. } => true,
+            Scheduler::Turns(turns) => !turns.is_empty(),
+        }
+    }
+
+    /// One of `candidates`, or nobody in particular. `place` is who came to which point, by name, mark and count.
+    pub fn choose(
+        &mut self,
+        candidates: &[Candidate],
+        current: usize,
+        point: u64,
+        place: (&str, u64, u64),
+        named: impl Fn(&str) -> Option<usize>,
+    ) -> Option<usize> {
+        match self {
+            Scheduler::Random { rng, .. } => {
+                let sleepers = rng.u32(..EARLY_ONE_IN) == 0;
+                let awake = candidates.iter().filter(|candidate| sleepers || !candidate.early);
+                let mut choice = None;
+                for (seen, candidate) in awake.enumerate() {
+                    if rng.usize(..=seen) == 0 {
+                        choice = Some(candidate.thread);
+                    }
+                }
+                choice
+            }
+            Scheduler::Priorities {
+                rng,
+                of,
+                changes,
+                lowest,
+            } => {
+                let most = candidates
+                    .iter()
+                    .map(|candidate| candidate.thread)
+                    .max()
+                    .unwrap_or(0)
+                    .max(current);
+                while of.len() <= most {
+                    // Above all that were lowered.
+                    of.push(u64::MAX / 2 + rng.u64(..u64::MAX / 4));
+                }
+                if changes.contains(&point) {
+                    *lowest -= 1;
+                    of[current] = *lowest;
+                }
+                let sleepers = rng.u32(..EARLY_ONE_IN * 64) == 0;
+                let awake = candidates.iter().filter(|candidate| sleepers || !candidate.early);
+                awake
+                    .map(|candidate| candidate.thread)
+                    .max_by_key(|&thread| of[thread])
+            }
+            Scheduler::Turns(turns) => {
+                let to = turns.remove(&(place.0.to_owned(), place.1, place.2))?;
+                let to = named(&to)?;
+                candidates
+                    .iter()
+                    .map(|candidate| candidate.thread)
+                    .find(|&thread| thread == to)
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The standard library's threads, for worlds. What is started by a thread of no world is an ordinary thread.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread as real;
+
+use crate::world::{Place, place};
+
+/// What a thread returned, or what it panicked with.
+pub type Result<T> = real::Result<T>;
+
+/// Starts threads.
+#[derive(Debug)]
+pub struct Builder {
+    name: String,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
+}
+
+/// A thread that can be waited for.
+pub struct JoinHandle<T> {
+    thread: real::JoinHandle<Result<T>>,
+    place: Option<Place>,
+}
+
+impl<T> std::fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JoinHandle")
+    }
+}
+
+/// A thread started in a [`scope`] that can be waited for.
+pub struct ScopedJoinHandle<'scope, T> {
+    thread: real::ScopedJoinHandle<'scope, Result<T>>,
+    place: Option<Place>,
+}
+
+/// Threads that may borrow.
+pub struct Scope<'scope, 'env> {
+    real: &'scope real::Scope<'scope, 'env>,
+    started: Arc<Mutex<Vec<Place>>>,
+}
+
+fn await_end(thread: &Option<Place>) {
+    if let (Some(thread), Some(me)) = (thread, place()) {
+        thread.await_end(&me);
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for it to end.
+    pub fn join(self) -> Result<T> {
+        await_end(&self.place);
+        self.thread.join().and_then(|result| result)
+    }
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for it to end.
+    pub fn join(self) -> Result<T> {
+        await_end(&self.place);
+        self.thread.join().and_then(|result| result)
+    }
+}
+
+fn live<T>(place: Option<Place>, body: impl FnOnce() -> T) -> Result<T> {
+    match place {
+        Some(place) => place.enter(body),
+        None => Ok(body()),
+    }
+}
+
+impl Builder {
+    /// For a thread without a name.
+    pub fn new() -> Builder {
+        Builder {
+            name: "thread".to_owned(),
+        }
+    }
+
+    /// Gives it a name, which the world makes unique.
+    pub fn name(self, name: String) -> Builder {
+        Builder { name }
+    }
+
+    fn child(&self) -> Option<Place> {
+        place().map(|place| place.child(&self.name))
+    }
+
+    fn started(place: &Option<Place>, failed: bool) {
+        match place {
+            Some(place) if failed => place.forget(),
+            _ => crate::point(""),
+        }
+    }
+
+    /// Starts a thread.
+    pub fn spawn<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let place = self.child();
+        let its = place.clone();
+        let thread = real::Builder::new()
+            .name(self.name)
+            .spawn(move || live(its, body));
+        Builder::started(&place, thread.is_err());
+        Ok(JoinHandle {
+            thread: thread?,
+            place,
+        })
+    }
+
+    /// Starts a thread that may borrow what outlives the scope.
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &Scope<'scope, '_>,
+        body: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let place = self.child();
+        let its = place.clone();
+        let thread = real::Builder::new()
+            .name(self.name)
+            .spawn_scoped(scope.real, move || live(its, body));
+        Builder::started(&place, thread.is_err());
+        let thread = thread?;
+        scope
+            .started
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(place.clone());
+        Ok(ScopedJoinHandle { thread, place })
+    }
+}
+
+/// Starts a thread.
+pub fn spawn<F, T>(body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(body).expect("a thread is to be had")
+}
+
+/// Runs `body`, which may start threads that borrow, and waits for all of them.
+pub fn scope<'env, F, T>(body: F) -> T
+where
+    F: for<'scope> FnOnce(&Scope<'scope, 'env>) -> T,
+{
+    /// The standard library waits for them without a world's knowing.
+    struct AwaitAll(Arc<Mutex<Vec<Place>>>);
+    impl Drop for AwaitAll {
+        fn drop(&mut self) {
+            let Some(me) = place() else { return };
+            let started = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+            started.iter().for_each(|thread| thread.await_end(&me));
+        }
+    }
+    real::scope(|real| {
+        let started: Arc<Mutex<Vec<Place>>> = Arc::default();
+        let _all = AwaitAll(started.clone());
+        body(&Scope { real, started })
+    })
+}

@@ -1,0 +1,565 @@
+//! A world: its threads, its clock, and whose turn it is.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::schedule::{Candidate, Scheduler, Strategy, Turn};
+
+/// Told the name of each [`point`] that has one, on the thread that comes to it and before anybody else goes on.
+pub type Observer = Arc<dyn Fn(&'static str) + Send + Sync>;
+
+/// How a world runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Decides everything that is left to chance.
+    pub seed: u64,
+    /// Who goes on.
+    pub strategy: Strategy,
+    /// A world that takes more points has failed.
+    pub most_points: u64,
+}
+
+/// What became of a world.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why it failed, if it did: a panic, a deadlock, too many points.
+    pub failure: Option<String>,
+    /// How many points it took.
+    pub points: u64,
+    /// How often somebody else went on.
+    pub switches: u64,
+    /// What its clock shows at the end.
+    pub time: Duration,
+    /// What [`Strategy::Turns`] needs to run it again.
+    pub turns: Vec<Turn>,
+}
+
+/// A world whose thread shows no sign of life for so long waits for something outside of it.
+const SILENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct World {
+    state: Mutex<State>,
+}
+
+struct State {
+    scheduler: Scheduler,
+    chance: Rng,
+    threads: Vec<Thread>,
+    /// Threads that have not ended.
+    alive: Vec<usize>,
+    by_name: HashMap<String, usize>,
+    current: usize,
+    micros: u64,
+    points: u64,
+    most_points: u64,
+    switches: u64,
+    turns: Vec<Turn>,
+    failure: Option<String>,
+    observer: Option<Observer>,
+    ended: Sender<()>,
+}
+
+struct Thread {
+    name: String,
+    status: Status,
+    gate: Arc<Gate>,
+    mark: u64,
+    count: u64,
+    /// Its last wait ended because of its limit.
+    timed_out: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Ready,
+    /// For whoever wakes those that wait on this, or for a moment of the clock.
+    Waiting {
+        on: usize,
+        until: Option<u64>,
+    },
+    Done,
+}
+
+/// Where a thread waits for its turn.
+#[derive(Default)]
+struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self) {
+        *locked(&self.open) = true;
+        self.changed.notify_one();
+    }
+
+    fn pass(&self) {
+        let mut open = locked(&self.open);
+        while !*open {
+            open = self.changed.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+        *open = false;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nobody waits on this but who sleeps.
+const NOTHING: usize = 0;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Place>> = const { RefCell::new(None) };
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A thread's place in a world.
+#[derive(Clone)]
+pub(crate) struct Place {
+    world: Arc<World>,
+    thread: usize,
+}
+
+/// The calling thread's place, if it belongs to a world.
+pub(crate) fn place() -> Option<Place> {
+    // None too while the thread's own variables are dropped.
+    CURRENT
+        .try_with(|current| current.borrow().clone())
+        .ok()
+        .flatten()
+}
+
+/// True if the calling thread belongs to a world.
+pub fn is_simulated() -> bool {
+    place().is_some()
+}
+
+/// Here somebody else may go on. A name other than "" is told to the [`Observer`]. Nothing outside of a world.
+pub fn point(name: &'static str) {
+    if let Some(place) = place() {
+        place.point(name);
+    }
+}
+
+/// Counts the points of this thread anew from here, under this number: [`Turn`]s stay true when what lies before changes.
+pub fn mark(number: u64) {
+    if let Some(place) = place() {
+        let mut state = locked(&place.world.state);
+        let thread = &mut state.threads[place.thread];
+        thread.mark = number;
+        thread.count = 0;
+    }
+}
+
+/// A number by chance, of the world's seed. `None` outside of a world.
+pub fn chance() -> Option<u64> {
+    let place = place()?;
+    Some(locked(&place.world.state).chance.u64(..))
+}
+
+/// What the world's clock shows. `None` outside of a world.
+pub fn now() -> Option<Duration> {
+    let place = place()?;
+    Some(Duration::from_micros(locked(&place.world.state).micros))
+}
+
+/// Points the world took so far: which of two things happened first. `None` outside of a world.
+pub fn points() -> Option<u64> {
+    let place = place()?;
+    Some(locked(&place.world.state).points)
+}
+
+/// The calling thread's name in its world. `None` outside of one.
+pub fn name() -> Option<String> {
+    let place = place()?;
+    Some(locked(&place.world.state).threads[place.thread].name.clone())
+}
+
+/// Waits until the world's clock has moved on by `time`. Outside of a world returns at once.
+pub fn sleep(time: Duration) {
+    if let Some(place) = place() {
+        place.wait_on(NOTHING, Some(time));
+    }
+}
+
+/// Has `observer` told of named points from now on, or nobody.
+pub fn observe(observer: Option<Observer>) {
+    if let Some(place) = place() {
+        locked(&place.world.state).observer = observer;
+    }
+}
+
+/// Runs `body` on the first thread of a new world, until all threads it started have ended, too.
+pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(keep_panics);
+    let (ended, watch) = channel();
+    let world = Arc::new(World {
+        state: Mutex::new(State {
+            scheduler: Scheduler::new(settings.strategy, settings.seed),
+            chance: Rng::with_seed(settings.seed ^ 0x5eed),
+            threads: Vec::new(),
+            alive: Vec::new(),
+            by_name: HashMap::new(),
+            current: 0,
+            micros: 0,
+            points: 0,
+            most_points: settings.most_points,
+            switches: 0,
+            turns: Vec::new(),
+            failure: None,
+            observer: None,
+            ended,
+        }),
+    });
+    let first = Place {
+        thread: register(&world, "main"),
+        world: world.clone(),
+    };
+    let started = std::thread::Builder::new()
+        .name("main".to_owned())
+        .spawn(move || first.enter(body));
+    locked(&world.state).open_current();
+    let thread = match started {
+        Ok(thread) => thread,
+        Err(error) => return world.outcome(Some(format!("no thread to be had: {error}"))),
+    };
+    let silent = world.watch(&watch);
+    let outcome =
+        world.outcome(silent.then(|| "a thread waits for something outside of the simulation".to_owned()));
+    if outcome.failure.is_none() {
+        // It has passed its last point; its own variables may still be going.
+        drop(thread.join());
+    }
+    outcome
+}
+
+/// Keeps what threads of worlds say when they panic for the world's failure, instead of printing it.
+fn keep_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        if !is_simulated() {
+            before(info);
+            return;
+        }
+        let payload = info.payload();
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        let at = info.location().map_or_else(String::new, |at| format!(" at {at}"));
+        let thread = name().unwrap_or_default();
+        let told = format!("{thread} panicked{at}: {text}");
+        let _ = PANIC.try_with(|panic| *panic.borrow_mut() = Some(told));
+    }));
+}
+
+fn register(world: &World, name: &str) -> usize {
+    let mut state = locked(&world.state);
+    let number = state.threads.len();
+    let mut unique = name.to_owned();
+    let mut again = 1;
+    while state.by_name.contains_key(&unique) {
+        again += 1;
+        unique = format!("{name}-{again}");
+    }
+    state.by_name.insert(unique.clone(), number);
+    state.threads.push(Thread {
+        name: unique,
+        status: Status::Ready,
+        gate: Arc::default(),
+        mark: 0,
+        count: 0,
+        timed_out: false,
+    });
+    state.alive.push(number);
+    number
+}
+
+impl World {
+    /// Returns when the world has ended: true if it fell silent.
+    fn watch(&self, ended: &Receiver<()>) -> bool {
+        let mut seen = 0;
+        loop {
+            match ended.recv_timeout(SILENCE) {
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) => {
+                    let points = locked(&self.state).points;
+                    if points == seen {
+                        return true;
+                    }
+                    seen = points;
+                }
+            }
+        }
+    }
+
+    fn outcome(&self, failure: Option<String>) -> Outcome {
+        let mut state = locked(&self.state);
+        Outcome {
+            failure: state.failure.take().or(failure),
+            points: state.points,
+            switches: state.switches,
+            time: Duration::from_micros(state.micros),
+            turns: std::mem::take(&mut state.turns),
+        }
+    }
+}
+
+impl State {
+    fn open_current(&self) {
+        self.threads[self.current].gate.open();
+    }
+
+    /// Decides who goes on after `thread` has come to a point. `None` when nobody ever will again.
+    fn next(&mut self, thread: usize) -> Option<usize> {
+        self.micros += 1;
+        let own = self.threads[thread].status == Status::Ready;
+        let interested = self.scheduler.is_interested();
+        if own && !interested {
+            return Some(thread);
+        }
+        let default = if own { Some(thread) } else { self.successor(thread) };
+        let mut chosen = None;
+        if interested {
+            let candidates: Vec<Candidate> = self
+                .alive
+                .iter()
+                .filter_map(|&thread| self.candidate(thread))
+                .collect();
+            let at = &self.threads[thread];
+            let place = (&at.name[..], at.mark, at.count);
+            let named = |name: &str| self.by_name.get(name).copied();
+            chosen = self
+                .scheduler
+                .choose(&candidates, thread, self.points, place, named);
+        }
+        let next = chosen.or(default)?;
+        if Some(next) != default {
+            let turn = Turn {
+                thread: self.threads[thread].name.clone(),
+                mark: self.threads[thread].mark,
+                count: self.threads[thread].count,
+                to: self.threads[next].name.clone(),
+            };
+            self.turns.push(turn);
+        }
+        if let Status::Waiting {
+            until: Some(until), ..
+        } = self.threads[next].status
+        {
+            self.micros = self.micros.max(until);
+            self.threads[next].timed_out = true;
+            self.threads[next].status = Status::Ready;
+        }
+        Some(next)
+    }
+
+    fn candidate(&self, thread: usize) -> Option<Candidate> {
+        match self.threads[thread].status {
+            Status::Ready => Some(Candidate { thread, early: false }),
+            Status::Waiting {
+                until: Some(until), ..
+            } => Some(Candidate {
+                thread,
+                early: until > self.micros,
+            }),
+            Status::Waiting { until: None, .. } | Status::Done => None,
+        }
+    }
+
+    /// Who goes on when `thread` cannot: the next that is ready, else whoever wakes up first.
+    fn successor(&self, thread: usize) -> Option<usize> {
+        let after = self.alive.partition_point(|&other| other <= thread);
+        let (before, after) = self.alive.split_at(after);
+        let turn = || after.iter().chain(before).copied();
+        let awake = turn().find(|&other| self.candidate(other).is_some_and(|candidate| !candidate.early));
+        awake.or_else(|| {
+            let limit = |other: usize| match self.threads[other].status {
+                Status::Waiting { until, .. } => until.map(|until| (until, other)),
+                _ => None,
+            };
+            turn().filter_map(limit).min().map(|(_, other)| other)
+        })
+    }
+
+    /// The world has failed: whoever runs it goes on without its threads.
+    fn fail(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+        // Nobody may be listening any more.
+        let _ = self.ended.send(());
+    }
+
+    fn deadlock(&self) -> String {
+        let waiting = self.alive.iter().map(|&thread| {
+            let thread = &self.threads[thread];
+            format!("{} (mark {}, point {})", thread.name, thread.mark, thread.count)
+        });
+        format!(
+            "deadlock: nobody can go on of {}",
+            waiting.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+impl Place {
+    /// The life of a thread.
+    pub fn enter<T>(&self, body: impl FnOnce() -> T) -> std::thread::Result<T> {
+        self.wait_for_turn();
+        CURRENT.with(|current| *current.borrow_mut() = Some(self.clone()));
+        let result = catch_unwind(AssertUnwindSafe(body));
+        if result.is_err() {
+            let told = PANIC.with(|panic| panic.borrow_mut().take());
+            let mut state = locked(&self.world.state);
+            let told = told.unwrap_or_else(|| "a thread panicked".to_owned());
+            state.failure.get_or_insert(told);
+        }
+        CURRENT.with(|current| *current.borrow_mut() = None);
+        self.end();
+        result
+    }
+
+    /// A thread of that name, which is to [`enter`](Place::enter).
+    pub fn child(&self, name: &str) -> Place {
+        Place {
+            thread: register(&self.world, name),
+            world: self.world.clone(),
+        }
+    }
+
+    /// A child that never came to be.
+    pub fn forget(&self) {
+        let mut state = locked(&self.world.state);
+        state.threads[self.thread].status = Status::Done;
+        state.alive.retain(|&thread| thread != self.thread);
+    }
+
+    fn wait_for_turn(&self) {
+        let gate = locked(&self.world.state).threads[self.thread].gate.clone();
+        gate.pass();
+    }
+
+    pub fn point(&self, name: &'static str) {
+        if !name.is_empty() {
+            let observer = locked(&self.world.state).observer.clone();
+            if let Some(observer) = observer {
+                observer(name);
+            }
+        }
+        self.hand_over(Status::Ready);
+    }
+
+    /// Waits until somebody [wakes](Place::wake) those that wait on this, or for `limit`. True if it was the limit.
+    pub fn wait_on(&self, on: usize, limit: Option<Duration>) -> bool {
+        let until = limit.map(|limit| {
+            let micros = locked(&self.world.state).micros;
+            micros.saturating_add(limit.as_micros().min(u128::from(u64::MAX)) as u64)
+        });
+        self.hand_over(Status::Waiting { on, until })
+    }
+
+    fn hand_over(&self, status: Status) -> bool {
+        let mut state = locked(&self.world.state);
+        let me = self.thread;
+        state.points += 1;
+        state.threads[me].count += 1;
+        state.threads[me].status = status;
+        state.threads[me].timed_out = false;
+        if state.points > state.most_points {
+            let why = format!("it has not ended after {} points", state.most_points);
+            state.fail(why);
+            drop(state);
+            abandoned();
+        }
+        let Some(next) = state.next(me) else {
+            let why = state.deadlock();
+            state.fail(why);
+            drop(state);
+            abandoned();
+        };
+        if next == me {
+            return state.threads[me].timed_out;
+        }
+        state.switches += 1;
+        state.current = next;
+        let (theirs, mine) = (state.threads[next].gate.clone(), state.threads[me].gate.clone());
+        drop(state);
+        theirs.open();
+        mine.pass();
+        locked(&self.world.state).threads[me].timed_out
+    }
+
+    fn end(&self) {
+        let mut state = locked(&self.world.state);
+        state.points += 1;
+        state.threads[self.thread].count += 1;
+        state.threads[self.thread].status = Status::Done;
+        state.alive.retain(|&thread| thread != self.thread);
+        state.wake(self.key());
+        if state.alive.is_empty() {
+            let _ = state.ended.send(());
+            return;
+        }
+        let Some(next) = state.next(self.thread) else {
+            let why = state.deadlock();
+            state.fail(why);
+            return;
+        };
+        state.switches += 1;
+        state.current = next;
+        state.open_current();
+    }
+
+    /// Returns when this thread has ended.
+    pub fn await_end(&self, waiting: &Place) {
+        while locked(&self.world.state).threads[self.thread].status != Status::Done {
+            waiting.wait_on(self.key(), None);
+        }
+    }
+
+    /// What those wait on who wait for this thread: no address of anything.
+    fn key(&self) -> usize {
+        usize::MAX - self.thread
+    }
+
+    /// Those that wait on this may go on.
+    pub fn wake(&self, on: usize) {
+        locked(&self.world.state).wake(on);
+    }
+
+    /// One that waits on this may go on, the one with the lowest number. True if there was one.
+    pub fn wake_one(&self, on: usize) -> bool {
+        let mut state = locked(&self.world.state);
+        let waits = |&thread: &usize| matches!(state.threads[thread].status, Status::Waiting { on: its, .. } if its == on);
+        let first = state.alive.iter().copied().find(waits);
+        if let Some(thread) = first {
+            state.threads[thread].status = Status::Ready;
+        }
+        first.is_some()
+    }
+}
+
+impl State {
+    fn wake(&mut self, on: usize) {
+        for &thread in &self.alive {
+            let status = &mut self.threads[thread].status;
+            if matches!(*status, Status::Waiting { on: its, .. } if its == on) {
+                *status = Status::Ready;
+            }
+        }
+    }
+}
+
+/// Where threads of a world that failed stay.
+fn abandoned() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
