@@ -10,6 +10,7 @@
 //! * [`error`]: the one error type
 //! * [`mod@env`]: the only source of time and chance
 //! * [`filename`]: how the files of a database are named
+//! * [`progress`]: how far long work has come, and whether it is to stop
 #![forbid(unsafe_code)]
 
 pub mod coding;
@@ -24,9 +25,11 @@ pub mod invariants;
 pub mod key_prefixes;
 pub mod merge;
 pub mod prefix;
+pub mod progress;
 
 pub use comparator::{Comparator, UserComparator};
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
 pub use key_prefixes::{KeyPrefixes, KeyRank};
+pub use progress::Progress;
