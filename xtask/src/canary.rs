@@ -314,6 +314,20 @@ pub const CANARIES: &[Canary] = &[
         wrong: "let idle = queue.files.is_empty();",
         caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
+    Canary {
+        name: "a backup is announced before the names of its tables are on the disk",
+        file: "crates/backup/src/create.rs",
+        right: "fs.sync_dir(&dir.join(shared_dir(&self.options)))?;",
+        wrong: "fs.exists(&dir.join(shared_dir(&self.options)))?;",
+        caught_by: Tests(&["-p", "esker-backup", "crash"]),
+    },
+    Canary {
+        name: "files of a backup are deleted before its end is on the disk",
+        file: "crates/backup/src/collect.rs",
+        right: "fs.sync_dir(&dir.join(names::META))?;",
+        wrong: "fs.exists(&dir.join(names::META))?;",
+        caught_by: Tests(&["-p", "esker-backup", "crash"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

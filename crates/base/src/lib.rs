@@ -11,6 +11,7 @@
 //! * [`mod@env`]: the only source of time and chance
 //! * [`sync`]: locks and threads
 //! * [`filename`]: how the files of a database are named
+//! * [`progress`]: how far long work has come, and whether it is to stop
 #![forbid(unsafe_code)]
 
 pub mod coding;
@@ -25,6 +26,7 @@ pub mod invariants;
 pub mod key_prefixes;
 pub mod merge;
 pub mod prefix;
+pub mod progress;
 pub mod sync;
 
 pub use comparator::{Comparator, UserComparator};
@@ -32,3 +34,4 @@ pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
 pub use key_prefixes::{KeyPrefixes, KeyRank};
+pub use progress::Progress;

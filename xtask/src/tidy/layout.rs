@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("blob", &["base", "codec", "vfs", "cache"]),
     ("manifest", &["base"]),
     ("compact", &["base", "manifest", "rangedel"]),
+    ("backup", &["base", "codec", "vfs", "sst", "esker"]),
 ];
 
 /// Crates that hold unsafe code; every other says `#![forbid(unsafe_code)]`.

@@ -1,15 +1,16 @@
 //! Checkpoints: a second database that is this one as it was at a moment, made of the same files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use base::{Error, Result, SeqNo, filename};
-use manifest::ManifestState;
-use vfs::{CreateOptions, FileSystem};
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Progress, Result, SeqNo};
+use codec::checksum::crc32c_extend;
+use vfs::{Access, CreateOptions, FileSystem, OpenOptions, RandomAccessFile};
 
+use super::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, NothingIsDeleted};
 use super::{Db, DbInner};
-use crate::options::file::OptionsFile;
-use crate::options::{FlushOptions, WriteOptions};
-use crate::version_set::{VersionSet, manifest_state};
 
 /// How a checkpoint is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub struct CheckpointOptions {
     pub log_size_for_flush: u64,
 }
 
-/// Bytes of a WAL copied at a time.
+/// Bytes of a file copied at a time.
 const COPIED_AT_A_TIME: usize = 1 << 20;
 
 impl Db {
@@ -28,144 +29,97 @@ impl Db {
     ///
     /// Tables and blob files are linked where the file system can, and copied where `dir` lies on another; WALs are copied.
     /// Writers wait while a WAL is begun, no longer. Everything is on the disk when this returns; a crash before leaves `dir.tmp`
-    /// at most, which the next checkpoint of that name removes.
+    /// at most, with which the next checkpoint of that name goes on.
     ///
     /// # Errors
     /// `InvalidArgument` if `dir` exists; those of the file system.
     pub fn create_checkpoint(&self, dir: impl AsRef<Path>, options: &CheckpointOptions) -> Result<SeqNo> {
-        self.inner().create_checkpoint(dir.as_ref(), options)
+        self.create_checkpoint_with_progress(dir, options, &Progress::new())
     }
-}
 
-/// What lies in a checkpoint.
-struct Contents {
-    manifest: ManifestState,
-    /// Files that change no more.
-    linked: Vec<PathBuf>,
-    /// WALs that are complete.
-    wals: Vec<u64>,
-}
-
-/// Takes [`ObsoleteFiles::hold`](crate::jobs::obsolete_files::ObsoleteFiles::hold) back when dropped.
-struct NothingIsDeleted<'a>(&'a DbInner);
-
-impl<'a> NothingIsDeleted<'a> {
-    fn now(db: &'a DbInner) -> NothingIsDeleted<'a> {
-        db.obsolete.hold();
-        NothingIsDeleted(db)
-    }
-}
-
-impl Drop for NothingIsDeleted<'_> {
-    fn drop(&mut self) {
-        self.0.obsolete.release();
+    /// As [`create_checkpoint`](Db::create_checkpoint), telling how far it is. If it is asked to stop it ends with `Aborted` and
+    /// leaves `dir.tmp`; the next one of that name copies no table again that lies there already, whole and with the same bytes.
+    pub fn create_checkpoint_with_progress(
+        &self,
+        dir: impl AsRef<Path>,
+        options: &CheckpointOptions,
+        progress: &Progress,
+    ) -> Result<SeqNo> {
+        self.inner()
+            .create_checkpoint(dir.as_ref(), options.log_size_for_flush, progress)
     }
 }
 
 impl DbInner {
-    fn create_checkpoint(&self, dir: &Path, options: &CheckpointOptions) -> Result<SeqNo> {
-        if self.read_only {
-            return Err(Error::not_supported("the database is open for reading only"));
-        }
+    fn create_checkpoint(&self, dir: &Path, log_size_for_flush: u64, progress: &Progress) -> Result<SeqNo> {
         let fs = &*self.options.fs;
         if fs.exists(dir)? {
             return Err(Error::invalid_argument("Directory exists").in_file(dir));
         }
         let _held = NothingIsDeleted::now(self);
-        self.flush_for_checkpoint(options)?;
-        let contents = self.contents_now()?;
-        let seqno = contents.manifest.last_sequence;
+        let contents = self.live_files_storage_info(log_size_for_flush)?;
         let mut temporary = dir.as_os_str().to_owned();
         temporary.push(".tmp");
         let temporary = PathBuf::from(temporary);
-        remove_dir(fs, &temporary)?;
-        fs.create_dir_all(&temporary)?;
-        let written = self.write_checkpoint(&temporary, contents);
-        if let Err(error) = written.and_then(|()| publish(fs, &temporary, dir)) {
-            // What failed is what the user is to hear of.
-            let _ = remove_dir(fs, &temporary);
-            return Err(error);
-        }
-        Ok(seqno)
-    }
-
-    fn flush_for_checkpoint(&self, options: &CheckpointOptions) -> Result<()> {
-        let (unlogged, current) = {
-            let writer = self.writer.lock();
-            (writer.unlogged, writer.wal.as_ref().map_or(0, wal::Writer::len))
-        };
-        let logged = self.older_wal_bytes.load(std::sync::atomic::Ordering::Relaxed) + current;
-        if !unlogged && logged < options.log_size_for_flush {
-            return Ok(());
-        }
-        let families: Vec<_> = self.index.load().by_id.values().cloned().collect();
-        match self.flush(&FlushOptions::default(), &families) {
-            // One that was dropped meanwhile is not in the checkpoint.
-            Err(error) if error.kind() == base::ErrorKind::ColumnFamilyDropped => Ok(()),
-            outcome => outcome,
+        let written = self
+            .write_checkpoint(&temporary, &contents, progress)
+            .and_then(|()| publish(fs, &temporary, dir));
+        match written {
+            Ok(()) => Ok(contents.sequence_number),
+            Err(error) if error.kind() == ErrorKind::Aborted => Err(error),
+            Err(error) => {
+                // What failed is what the user is to hear of.
+                let _ = remove_dir(fs, &temporary);
+                Err(error)
+            }
         }
     }
 
-    /// What the database consists of now, with everything that was written in a WAL that is complete, or in a table.
-    fn contents_now(&self) -> Result<Contents> {
-        let mut writer = self.writer.lock();
-        self.make_room(&mut writer, &WriteOptions::default())?;
-        self.switch_wal(&mut writer)?;
-        // Under the write queue's lock nothing is written, no family comes or goes, no WAL is begun.
-        let state = self.state.lock();
-        let manifest = manifest_state(&state, writer.last_seqno);
-        let mut linked = Vec::new();
-        for own in state.families.values() {
-            let tables = own.version.all_files();
-            linked.extend(tables.map(|(_, file)| filename::table(&own.family.dir, file.number)));
-            let blobs = own.version.blob_files().keys();
-            linked.extend(blobs.map(|&number| filename::blob(&own.family.dir, number)));
-        }
-        let current = state.current_wal();
-        let needed = state.oldest_needed_wal();
-        let wals = state.wals.iter().map(|wal| wal.number);
-        let wals = wals
-            .filter(|&number| number >= needed && number < current)
-            .collect();
-        Ok(Contents {
-            manifest,
-            linked,
-            wals,
-        })
-    }
-
-    fn write_checkpoint(&self, to: &Path, contents: Contents) -> Result<()> {
+    fn write_checkpoint(
+        &self,
+        to: &Path,
+        contents: &LiveFilesStorageInfo,
+        progress: &Progress,
+    ) -> Result<()> {
         let fs = &*self.options.fs;
-        for from in &contents.linked {
-            link_or_copy(fs, from, to)?;
+        fs.create_dir_all(to)?;
+        keep_tables(fs, to, &contents.files)?;
+        progress.expect(contents.files.iter().map(|file| file.size).sum());
+        for file in &contents.files {
+            let from = file.path();
+            let path = to.join(&file.relative_filename);
+            match &file.replacement_contents {
+                Some(bytes) => {
+                    fs.write_file(&path, bytes)?;
+                    progress.advance(file.size)?;
+                }
+                None if is_shared(file) => link_or_copy(fs, &from, &path, progress)?,
+                None => copy(fs, &from, &path, progress)?,
+            }
         }
-        for &number in &contents.wals {
-            copy(
-                fs,
-                &filename::wal(&self.wal_dir, number),
-                &filename::wal(to, number),
-            )?;
-        }
-        if let Some((path, file)) = OptionsFile::newest(fs, &self.dir)? {
-            fs.write_file(
-                &to.join(path.file_name().unwrap_or_default()),
-                file.text().as_bytes(),
-            )?;
-        }
-        fs.write_file(&filename::identity(to), self.db_id.as_bytes())?;
-        // Numbers files beyond all that is there.
-        let versions = VersionSet::new(
-            self.options.fs.clone(),
-            to,
-            self.versions.next_file_number(),
-            u64::MAX,
-        );
-        versions.begin_manifest(|next_file_number| ManifestState {
-            next_file_number,
-            ..contents.manifest
-        })?;
-        versions.close()
+        fs.write_file(&filename::identity(to), self.db_id.as_bytes())
     }
+}
+
+/// True if the file may have two names, because nobody writes to it any more.
+fn is_shared(file: &LiveFileStorageInfo) -> bool {
+    matches!(
+        filename::parse(&file.relative_filename),
+        Some(FileKind::Table(_) | FileKind::Blob(_))
+    )
+}
+
+/// Of what a checkpoint that was cut off has left, removes all but tables and blob files of the right name and size.
+fn keep_tables(fs: &dyn FileSystem, dir: &Path, files: &[LiveFileStorageInfo]) -> Result<()> {
+    let shared = files.iter().filter(|file| is_shared(file));
+    let wanted: BTreeSet<(&str, u64)> = shared.map(|file| (&*file.relative_filename, file.size)).collect();
+    for name in fs.list(dir)? {
+        let path = dir.join(&name);
+        if !wanted.contains(&(&*name, fs.size(&path)?)) {
+            fs.remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes a finished directory durable and gives it its name.
@@ -189,34 +143,70 @@ fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     fs.remove_dir(dir)
 }
 
-/// Gives a file that changes no more a second name in `to`, or a copy where that cannot be.
-fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path) -> Result<()> {
-    // LevelDB's name for tables.
-    let older = from.with_extension("ldb");
-    let from = match from.extension().is_some_and(|extension| extension == "sst") && !fs.exists(from)? {
-        true => &older,
-        false => from,
-    };
-    let to = to.join(from.file_name().unwrap_or_default());
-    match fs.link(from, &to) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == base::ErrorKind::NoSpace => Err(error),
+/// Gives a file that changes no more a second name, or a copy where that cannot be. A copy that is there already, of the same
+/// size, is good if it has the same bytes.
+fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
+    let linked = to.with_extension("link");
+    match fs.link(from, &linked) {
+        Ok(()) => {
+            // Renaming one name of a file to another does nothing.
+            if fs.exists(to)? {
+                fs.remove(to)?;
+            }
+            fs.rename(&linked, to)?;
+            progress.advance(fs.size(to)?)
+        }
+        Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
         // On another file system.
-        Err(_) => copy(fs, from, &to),
+        Err(_) if fs.exists(to)? && same_bytes(fs, from, to)? => {
+            // Whoever was cut off may not have come to it.
+            fs.sync_file(to)?;
+            progress.advance(fs.size(to)?)
+        }
+        Err(_) => copy(fs, from, to, progress),
     }
 }
 
-pub(super) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path) -> Result<()> {
-    let reader = fs.open_random(from, &vfs::OpenOptions::default())?;
-    let mut writer = fs.create(to, &CreateOptions::default())?;
+fn same_bytes(fs: &dyn FileSystem, a: &Path, b: &Path) -> Result<bool> {
+    let checksum = |path: &Path| -> Result<(u64, u32)> {
+        let file = open(fs, path)?;
+        let mut crc = 0;
+        for_each_piece(&*file, |bytes| {
+            crc = crc32c_extend(crc, bytes);
+            Ok(())
+        })?;
+        Ok((file.len(), crc))
+    };
+    Ok(checksum(a)? == checksum(b)?)
+}
+
+fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
+    let options = OpenOptions {
+        access: Access::Sequential,
+        ..OpenOptions::default()
+    };
+    fs.open_random(path, &options)
+}
+
+fn for_each_piece(file: &dyn RandomAccessFile, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let mut buffer = vec![0; COPIED_AT_A_TIME];
     let mut offset = 0;
-    while offset < reader.len() {
-        let len = (reader.len() - offset).min(buffer.len() as u64) as usize;
-        reader.read_exact_at(offset, &mut buffer[..len])?;
-        writer.append(&buffer[..len])?;
+    while offset < file.len() {
+        let len = (file.len() - offset).min(buffer.len() as u64) as usize;
+        file.read_exact_at(offset, &mut buffer[..len])?;
+        each(&buffer[..len])?;
         offset += len as u64;
     }
+    Ok(())
+}
+
+pub(super) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
+    let reader = open(fs, from)?;
+    let mut writer = fs.create(to, &CreateOptions::default())?;
+    for_each_piece(&*reader, |bytes| {
+        writer.append(bytes)?;
+        progress.advance(bytes.len() as u64)
+    })?;
     writer.sync()?;
     writer.close()
 }

@@ -5,6 +5,7 @@ pub(crate) mod close;
 pub mod column_family;
 pub(crate) mod families;
 pub(crate) mod get;
+pub mod live_files;
 pub(crate) mod maintain;
 pub(crate) mod open;
 pub(crate) mod property;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
-use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
+use base::{Error, ErrorKind, InternalComparator, Progress, Result, SeqNo, UserComparator};
 use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit};
 use vfs::FileSystem;
 
@@ -598,7 +598,7 @@ impl Repair<'_> {
         match fs.link(path, &to) {
             Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
             // WALs may have a file system of their own.
-            Err(_) => copy(fs, path, &to),
+            Err(_) => copy(fs, path, &to, &Progress::new()),
             Ok(()) => Ok(()),
         }
     }

@@ -37,30 +37,26 @@ impl Table {
             .map_err(|error| error.in_file(&path))
     }
 
-    fn open_file(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Table> {
-        let len = file.len();
-        let tail_offset = len.saturating_sub(TAIL_LEN);
-        let mut tail = vec![0; (len - tail_offset) as usize];
-        file.read_exact_at(tail_offset, &mut tail)?;
-        let footer_offset = len.saturating_sub(FOOTER_LEN as u64);
-        let footer = Footer::decode(&tail, footer_offset)?;
-        let tail = Span {
-            offset: tail_offset,
-            bytes: tail,
-        };
-        let mut fetcher = BlockFetcher::new(file, &footer, footer_offset, tail);
-        let verify = options.verify_checksums;
+    /// The properties of a table, for who needs nothing else of it: the order of its keys may be unknown.
+    ///
+    /// Errors: as [`Table::open`].
+    pub fn read_properties(file: Arc<dyn RandomAccessFile>) -> Result<TableProperties> {
+        let path = file.path().to_path_buf();
+        read_end(file, true)
+            .map(|end| end.properties)
+            .map_err(|error| error.in_file(&path))
+    }
 
-        let metaindex = read_metaindex(&fetcher, footer.metaindex, verify)?;
-        let find = |name: &str| {
-            let entry = metaindex.iter().find(|entry| entry.0 == name.as_bytes());
-            entry.map(|entry| entry.1)
-        };
-        let properties_handle = find(meta::PROPERTIES).ok_or_else(|| {
-            Error::corruption("no properties block in the metaindex").at(footer.metaindex.offset)
-        })?;
-        let properties = read_properties(&fetcher, properties_handle, verify)
-            .map_err(|error| fetcher.in_block(error, properties_handle))?;
+    fn open_file(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Table> {
+        let verify = options.verify_checksums;
+        let TableEnd {
+            mut fetcher,
+            footer,
+            metaindex,
+            properties_handle,
+            properties,
+        } = read_end(file, verify)?;
+        let find = |name: &str| find(&metaindex, name);
         if properties.udi_is_primary_index != 0 {
             return Err(Error::not_supported(
                 "table whose only index is a user-defined one",
@@ -129,6 +125,48 @@ impl Table {
             verify_checksums: verify,
         })
     }
+}
+
+/// What stands at the end of a table.
+struct TableEnd {
+    fetcher: BlockFetcher,
+    footer: Footer,
+    metaindex: Vec<(Vec<u8>, BlockHandle)>,
+    properties_handle: BlockHandle,
+    properties: TableProperties,
+}
+
+fn read_end(file: Arc<dyn RandomAccessFile>, verify: bool) -> Result<TableEnd> {
+    let len = file.len();
+    let tail_offset = len.saturating_sub(TAIL_LEN);
+    let mut tail = vec![0; (len - tail_offset) as usize];
+    file.read_exact_at(tail_offset, &mut tail)?;
+    let footer_offset = len.saturating_sub(FOOTER_LEN as u64);
+    let footer = Footer::decode(&tail, footer_offset)?;
+    let tail = Span {
+        offset: tail_offset,
+        bytes: tail,
+    };
+    let fetcher = BlockFetcher::new(file, &footer, footer_offset, tail);
+    let metaindex = read_metaindex(&fetcher, footer.metaindex, verify)?;
+    let properties_handle = find(&metaindex, meta::PROPERTIES).ok_or_else(|| {
+        Error::corruption("no properties block in the metaindex").at(footer.metaindex.offset)
+    })?;
+    let properties = read_properties(&fetcher, properties_handle, verify)
+        .map_err(|error| fetcher.in_block(error, properties_handle))?;
+    Ok(TableEnd {
+        fetcher,
+        footer,
+        metaindex,
+        properties_handle,
+        properties,
+    })
+}
+
+/// Where the metaindex says a block is.
+fn find(metaindex: &[(Vec<u8>, BlockHandle)], name: &str) -> Option<BlockHandle> {
+    let entry = metaindex.iter().find(|entry| entry.0 == name.as_bytes());
+    entry.map(|entry| entry.1)
 }
 
 /// The entries of a metaindex block.

@@ -1,0 +1,225 @@
+//! What is in a backup directory: the backups, and the files they share.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base::{Error, ErrorKind, Result};
+use vfs::FileSystem;
+
+use crate::meta::Meta;
+use crate::names;
+use crate::{BackupEngineOptions, BackupFileInfo, BackupId, BackupInfo};
+
+/// Backups and files.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    /// Good ones.
+    pub backups: BTreeMap<BackupId, Meta>,
+    /// The others.
+    pub corrupt: BTreeMap<BackupId, Corrupt>,
+    /// Every file a good backup names, by its path in the directory.
+    pub files: BTreeMap<String, FileInfo>,
+    /// The highest number a backup of this directory has had, as far as is known.
+    pub latest: BackupId,
+}
+
+/// A backup that cannot be restored.
+#[derive(Debug)]
+pub(crate) struct Corrupt {
+    pub error: Error,
+    /// What it names, if its meta file can be read: that is not garbage yet.
+    pub meta: Option<Meta>,
+}
+
+/// A file of backups.
+#[derive(Clone, Debug)]
+pub(crate) struct FileInfo {
+    pub size: u64,
+    pub crc32c: Option<u32>,
+    /// How many backups name it.
+    pub refs: usize,
+}
+
+impl Catalog {
+    pub fn load(options: &BackupEngineOptions) -> Result<Catalog> {
+        let fs = &*options.fs;
+        let dir = &options.backup_dir;
+        let mut sizes = BTreeMap::new();
+        for shared in [names::SHARED, names::SHARED_CHECKSUM] {
+            sizes_in(fs, dir, shared, &mut sizes)?;
+        }
+        let mut catalog = Catalog::default();
+        let mut ids: Vec<BackupId> = fs
+            .list(&dir.join(names::META))?
+            .iter()
+            .filter_map(|name| names::backup_id(name))
+            .collect();
+        ids.sort_unstable();
+        for id in ids {
+            catalog.latest = catalog.latest.max(id);
+            let path = names::meta(dir, id);
+            let bytes = fs.read_file(&path)?;
+            let meta = match Meta::decode(&bytes, id) {
+                Ok(meta) => meta,
+                Err(error) => {
+                    let corrupt = Corrupt {
+                        error: error.in_file(&path),
+                        meta: None,
+                    };
+                    catalog.corrupt.insert(id, corrupt);
+                    continue;
+                }
+            };
+            sizes_in(fs, dir, &format!("{}/{id}", names::PRIVATE), &mut sizes)?;
+            if let Err(error) = catalog.add(id, meta.clone(), &sizes) {
+                let corrupt = Corrupt {
+                    error: error.in_file(&path),
+                    meta: Some(meta),
+                };
+                catalog.corrupt.insert(id, corrupt);
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Adds a backup whose files have these sizes. `Corruption` if one is missing, or is not as it says, or as another backup
+    /// says; then nothing was added.
+    pub fn add(&mut self, id: BackupId, meta: Meta, sizes: &BTreeMap<String, u64>) -> Result<()> {
+        let mut infos = Vec::with_capacity(meta.files.len());
+        for file in &meta.files {
+            let name = &file.relative;
+            let size = *sizes
+                .get(name)
+                .ok_or_else(|| Error::corruption(format!("its file {name} is missing")))?;
+            let known = self.files.get(name);
+            for (what, expected) in [
+                ("it", file.size),
+                ("another backup", known.map(|known| known.size)),
+            ] {
+                if expected.is_some_and(|expected| expected != size) {
+                    return Err(Error::corruption(format!(
+                        "its file {name} has {size} bytes, and {what} says {}",
+                        expected.unwrap_or(0)
+                    )));
+                }
+            }
+            let before = known.and_then(|known| known.crc32c);
+            if before.is_some() && file.crc32c.is_some() && before != file.crc32c {
+                return Err(Error::corruption(format!(
+                    "its file {name} has another checksum in another backup"
+                )));
+            }
+            infos.push((name.clone(), size, file.crc32c));
+        }
+        for (name, size, crc32c) in infos {
+            let file = self.files.entry(name).or_insert(FileInfo {
+                size,
+                crc32c,
+                refs: 0,
+            });
+            file.crc32c = file.crc32c.or(crc32c);
+            file.refs += 1;
+        }
+        self.latest = self.latest.max(id);
+        self.backups.insert(id, meta);
+        Ok(())
+    }
+
+    /// True if there is a backup of that number, good or corrupt.
+    pub fn has(&self, id: BackupId) -> bool {
+        self.backups.contains_key(&id) || self.corrupt.contains_key(&id)
+    }
+
+    /// Takes a backup out and gives the files nobody names any more. What a corrupt one has is left to the garbage collection.
+    pub fn remove(&mut self, id: BackupId) -> Vec<String> {
+        self.corrupt.remove(&id);
+        let Some(meta) = self.backups.remove(&id) else {
+            return Vec::new();
+        };
+        let mut unnamed = Vec::new();
+        for file in meta.files {
+            let Some(info) = self.files.get_mut(&file.relative) else {
+                continue;
+            };
+            info.refs -= 1;
+            if info.refs == 0 {
+                self.files.remove(&file.relative);
+                unnamed.push(file.relative);
+            }
+        }
+        // A corrupt backup may become a good one when its missing files are brought back.
+        unnamed.retain(|name| !self.is_named(name));
+        unnamed
+    }
+
+    /// True if some backup names the file, or may, because its meta file cannot be read.
+    pub fn is_named(&self, relative: &str) -> bool {
+        let names_it = |corrupt: &Corrupt| {
+            corrupt.meta.as_ref().is_none_or(|meta| {
+                let files = meta.files.iter().map(|file| &*file.relative);
+                files
+                    .chain(meta.excluded.iter().map(String::as_str))
+                    .any(|name| name == relative)
+            })
+        };
+        self.files.contains_key(relative) || self.corrupt.values().any(names_it)
+    }
+
+    pub fn good(&self, id: BackupId) -> Result<&Meta> {
+        if let Some(corrupt) = self.corrupt.get(&id) {
+            return Err(corrupt.error.clone());
+        }
+        self.backups.get(&id).ok_or_else(|| not_found(id))
+    }
+
+    pub fn info(&self, id: BackupId) -> Result<BackupInfo> {
+        let meta = self.good(id)?;
+        Ok(BackupInfo {
+            backup_id: id,
+            timestamp: meta.timestamp,
+            sequence_number: meta.sequence_number,
+            app_metadata: meta.app_metadata.clone(),
+            files: self.files_of(meta),
+            excluded_files: meta.excluded.clone(),
+        })
+    }
+
+    /// The files of a backup, with what is known of them.
+    pub fn files_of(&self, meta: &Meta) -> Vec<BackupFileInfo> {
+        let info = |relative: &String| {
+            let file = self.files.get(relative)?;
+            Some(BackupFileInfo {
+                relative_filename: relative.clone(),
+                size: file.size,
+                crc32c: file.crc32c,
+            })
+        };
+        meta.files
+            .iter()
+            .filter_map(|file| info(&file.relative))
+            .collect()
+    }
+}
+
+pub(crate) fn not_found(id: BackupId) -> Error {
+    Error::new(ErrorKind::NotFound, format!("Backup not found: {id}"))
+}
+
+/// Adds the sizes of the files in a part of the directory, which need not exist.
+pub(crate) fn sizes_in(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    part: &str,
+    sizes: &mut BTreeMap<String, u64>,
+) -> Result<()> {
+    let place = dir.join(part);
+    if !fs.exists(&place)? {
+        return Ok(());
+    }
+    for name in fs.list(&place)? {
+        if !names::is_temporary(&name) {
+            sizes.insert(format!("{part}/{name}"), fs.size(&place.join(&name))?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! Making a database of a backup again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Progress, Result};
+use vfs::FileSystem;
+
+use crate::copy::{Copier, create_dir, for_all};
+use crate::create::session_of;
+use crate::names;
+use crate::{BackupEngine, BackupFileInfo, BackupId, RestoreMode, RestoreOptions};
+
+/// A file to be restored.
+struct Item {
+    file: BackupFileInfo,
+    name: String,
+    kind: FileKind,
+    to: PathBuf,
+}
+
+impl BackupEngine {
+    /// Restores the newest good backup. See [`restore_db_from_backup`](Self::restore_db_from_backup).
+    pub fn restore_db_from_latest_backup(
+        &self,
+        options: &RestoreOptions,
+        db_dir: impl AsRef<Path>,
+        wal_dir: impl AsRef<Path>,
+    ) -> Result<()> {
+        let latest = self.latest_backup().ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "no good backup").in_file(&self.options.backup_dir)
+        })?;
+        self.restore_db_from_backup(latest, options, db_dir, wal_dir)
+    }
+
+    /// Makes `db_dir`, with its WALs in `wal_dir`, the database that backup `id` is of. Database files that lie there go, as
+    /// [`mode`](RestoreOptions::mode) says; files that are no database's stay.
+    ///
+    /// Every byte that is copied is checked. CURRENT is removed first and put in place last: a restoration that fails, is stopped
+    /// or cut off leaves no database, and may be run again. In the modes that keep files it then goes on where it was.
+    ///
+    /// # Errors
+    /// `LockHeld` if the database there is open; `Corruption` for a backup or a file of it that is damaged; `NotSupported` for a
+    /// backup that RocksDB made without some of the files; `Aborted` if it was told to stop.
+    pub fn restore_db_from_backup(
+        &self,
+        id: BackupId,
+        options: &RestoreOptions,
+        db_dir: impl AsRef<Path>,
+        wal_dir: impl AsRef<Path>,
+    ) -> Result<()> {
+        let (db_dir, wal_dir) = (db_dir.as_ref(), wal_dir.as_ref());
+        let meta = self.catalog.good(id)?;
+        if let Some(excluded) = meta.excluded.first() {
+            return Err(Error::not_supported(format!(
+                "backup {id} was made without {} of its files, which lie elsewhere: {excluded}",
+                meta.excluded.len()
+            )));
+        }
+        let mut items = Vec::new();
+        for file in self.catalog.files_of(meta) {
+            let name = names::db_file_name(&file.relative_filename, id);
+            let parsed = name.and_then(|name| filename::parse(&name).map(|kind| (name, kind)));
+            let (name, kind) =
+                parsed.ok_or_else(|| Error::corruption(format!("{} is no file", file.relative_filename)))?;
+            let to = match kind {
+                FileKind::Wal(_) => wal_dir.join(&name),
+                _ => db_dir.join(&name),
+            };
+            items.push(Item { file, name, kind, to });
+        }
+        if !items.iter().any(|item| item.kind == FileKind::Current) {
+            return Err(Error::corruption(format!("backup {id} has no CURRENT")));
+        }
+        let unwatched = Progress::new();
+        let progress = options.progress.as_deref().unwrap_or(&unwatched);
+        progress.expect(items.iter().map(|item| item.file.size).sum());
+        let copier = Copier {
+            limiter: self.options.restore_limiter()?,
+            sync: self.options.sync,
+            progress,
+        };
+        let restoration = Restoration {
+            engine: self,
+            fs: &*options.fs,
+            mode: options.mode,
+            db_dir,
+            wal_dir,
+            copier,
+        };
+        restoration.run(items, options.keep_log_files)
+    }
+}
+
+struct Restoration<'a> {
+    engine: &'a BackupEngine,
+    fs: &'a dyn FileSystem,
+    mode: RestoreMode,
+    db_dir: &'a Path,
+    wal_dir: &'a Path,
+    copier: Copier<'a>,
+}
+
+impl Restoration<'_> {
+    fn run(&self, items: Vec<Item>, keep_log_files: bool) -> Result<()> {
+        let fs = self.fs;
+        create_dir(fs, self.db_dir, self.copier.sync)?;
+        create_dir(fs, self.wal_dir, self.copier.sync)?;
+        let _lock = fs.lock(&filename::lock(self.db_dir))?;
+        let threads = self.engine.options.max_background_operations;
+        let stays = for_all(threads, &items, |item| self.stays(item))?;
+        let kept: BTreeSet<&str> = items
+            .iter()
+            .zip(&stays)
+            .filter_map(|(item, &stays)| stays.then_some(&*item.name))
+            .collect();
+        self.remove_what_is_there(&kept, keep_log_files)?;
+
+        let (current, others): (Vec<_>, Vec<_>) = items
+            .iter()
+            .zip(stays.iter().copied())
+            .partition(|(item, _)| item.kind == FileKind::Current);
+        for_all(threads, &others, |(item, stays)| match stays {
+            true => self.copier.progress.advance(item.file.size),
+            false => self.copy(item, &item.to),
+        })?;
+        self.sync_dirs()?;
+        for (item, _) in current {
+            let temporary = self.current_temporary();
+            self.copy(item, &temporary)?;
+            fs.rename(&temporary, &item.to)?;
+        }
+        self.sync_dirs()
+    }
+
+    /// True if the file that lies there is the one of the backup.
+    fn stays(&self, item: &Item) -> Result<bool> {
+        let fs = self.fs;
+        let may_stay = match self.mode {
+            RestoreMode::PurgeAllFiles => false,
+            RestoreMode::VerifyChecksum => matches!(item.kind, FileKind::Table(_) | FileKind::Blob(_)),
+            RestoreMode::KeepLatestDbSessionIdFiles => matches!(item.kind, FileKind::Table(_)),
+        };
+        if !may_stay || !fs.exists(&item.to)? || fs.size(&item.to)? != item.file.size {
+            return Ok(false);
+        }
+        let same = match self.mode {
+            RestoreMode::KeepLatestDbSessionIdFiles => {
+                match names::session_and_size(&item.file.relative_filename) {
+                    Some((session, size)) if size == item.file.size => {
+                        // One that cannot be read is not what it should be.
+                        session_of(fs, &item.to).is_ok_and(|found| found.as_deref() == Some(session))
+                    }
+                    _ => false,
+                }
+            }
+            _ => {
+                let expected = match item.file.crc32c {
+                    Some(crc) => crc,
+                    None => self.checksum_of_source(item)?,
+                };
+                self.copier.checksum(fs, &item.to, item.file.size)? == expected
+            }
+        };
+        if same && self.copier.sync {
+            // Whoever wrote it may have been cut off before.
+            fs.sync_file(&item.to)?;
+        }
+        Ok(same)
+    }
+
+    fn checksum_of_source(&self, item: &Item) -> Result<u32> {
+        let options = &self.engine.options;
+        let from = options.backup_dir.join(&item.file.relative_filename);
+        self.copier.checksum(&*options.fs, &from, item.file.size)
+    }
+
+    /// Removes the database that lies there: CURRENT first, so that there is none from then on.
+    fn remove_what_is_there(&self, kept: &BTreeSet<&str>, keep_log_files: bool) -> Result<()> {
+        let fs = self.fs;
+        for path in [filename::current(self.db_dir), self.current_temporary()] {
+            if fs.exists(&path)? {
+                fs.remove(&path)?;
+                fs.sync_dir(self.db_dir)?;
+            }
+        }
+        let archive = self.wal_dir.join("archive");
+        let dirs: BTreeMap<&Path, ()> = [self.db_dir, self.wal_dir, &*archive]
+            .into_iter()
+            .map(|dir| (dir, ()))
+            .collect();
+        for dir in dirs.keys() {
+            if !fs.exists(dir)? {
+                continue;
+            }
+            for name in fs.list(dir)? {
+                let path = dir.join(&name);
+                match filename::parse(&name) {
+                    Some(FileKind::Wal(_)) if keep_log_files => {
+                        if *dir == archive {
+                            fs.rename(&path, &self.wal_dir.join(&name))?;
+                        }
+                    }
+                    // In a directory of WALs other files are somebody else's.
+                    Some(FileKind::Wal(_)) => fs.remove(&path)?,
+                    None | Some(FileKind::Lock | FileKind::InfoLog) => {}
+                    Some(_) if *dir == self.db_dir && !kept.contains(&*name) => fs.remove(&path)?,
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// RocksDB's name for it.
+    fn current_temporary(&self) -> PathBuf {
+        self.db_dir.join("CURRENT.tmp")
+    }
+
+    fn copy(&self, item: &Item, to: &Path) -> Result<()> {
+        let options = &self.engine.options;
+        let from = options.backup_dir.join(&item.file.relative_filename);
+        let size = item.file.size;
+        let crc = self.copier.copy((&*options.fs, &from), (self.fs, to), size)?;
+        match item.file.crc32c {
+            Some(expected) if expected != crc => Err(Error::corruption(format!(
+                "Checksum mismatch: expected {expected:08x}, computed {crc:08x}"
+            ))
+            .in_file(&from)),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_dirs(&self) -> Result<()> {
+        if !self.copier.sync {
+            return Ok(());
+        }
+        self.fs.sync_dir(self.wal_dir)?;
+        self.fs.sync_dir(self.db_dir)
+    }
+}

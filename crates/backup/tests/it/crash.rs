@@ -1,0 +1,234 @@
+//! Power is lost at every operation on files of making, deleting and restoring backups.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use base::env::Rng;
+use esker::{Db, FlushOptions};
+use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
+
+use crate::fixtures::*;
+
+/// Runs `work` over `mem`, and `check` on what each loss of power on the way leaves, and one when it is done: then it is told so.
+fn at_every_operation(
+    mem: &MemFs,
+    work: impl FnOnce(FaultFs),
+    check: impl Fn(&MemFs, bool) + Send + Sync + 'static,
+) -> u64 {
+    let seed = testkit::rng().seed();
+    let fs = FaultFs::new(Arc::new(mem.clone()));
+    let images: Arc<Mutex<Vec<(String, MemFs)>>> = Arc::default();
+    let hook = {
+        let (mem, images) = (mem.clone(), images.clone());
+        move |op: Op, path: &Path| {
+            if !op.is_change() {
+                return;
+            }
+            let mut images = images.lock().unwrap();
+            let at = images.len() as u64;
+            let mut rng = Rng::with_seed(seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let policy = match rng.u8(..4) {
+                0 => UnsyncedPolicy::Lose,
+                1 => UnsyncedPolicy::Keep,
+                _ => UnsyncedPolicy::Random,
+            };
+            let image = mem.crash_clone(&mut rng, policy);
+            images.push((format!("before {op} of {}, {policy:?}", path.display()), image));
+        }
+    };
+    fs.add(Rule::new(Action::Call(Arc::new(hook))));
+    work(fs.clone());
+    fs.clear_rules();
+    let mut images = std::mem::take(&mut *images.lock().unwrap());
+    let count = images.len() as u64;
+    let end = mem.crash_clone(&mut Rng::with_seed(seed), UnsyncedPolicy::Lose);
+    images.push(("at its end".to_owned(), end));
+    for (at, (what, image)) in images.into_iter().enumerate() {
+        let checked =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&image, at as u64 == count)));
+        if let Err(panic) = checked {
+            eprintln!("operation {at}, {what}; ESKER_SEED={seed}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+    count
+}
+
+fn over(fs: impl FileSystem + 'static) -> BackupEngineOptions {
+    BackupEngineOptions {
+        fs: Arc::new(fs),
+        ..BackupEngineOptions::new(BACKUPS)
+    }
+}
+
+/// One backup on the disk, and a database in another place that has gone on since.
+fn one_backup() -> (MemFs, MemFs, Db) {
+    let (place, backups) = (MemFs::new(), MemFs::new());
+    let db = open(&place);
+    fill(&db, 0);
+    db.flush(&FlushOptions::default()).unwrap();
+    let mut engine = engine(&backups);
+    engine
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    fill(&db, 1);
+    db.flush(&FlushOptions::default()).unwrap();
+    fill(&db, 2);
+    (place, backups, db)
+}
+
+#[test]
+fn a_backup_is_whole_or_absent_whenever_power_is_lost() {
+    let (place, backups, db) = one_backup();
+    let first = rows_of(&engine(&backups), &backups, 1);
+    let second = rows(&db);
+    assert_ne!(first, second);
+    let db = Arc::new(db);
+    let seen = Arc::new(Mutex::new([0u64; 2]));
+    let operations = {
+        let (db, again, seen) = (db.clone(), db.clone(), seen.clone());
+        at_every_operation(
+            &backups,
+            move |fs| {
+                let mut engine = BackupEngine::open(over(fs)).unwrap();
+                engine
+                    .create_new_backup(&db, &CreateBackupOptions::default())
+                    .unwrap();
+            },
+            move |image, done| {
+                let mut engine = BackupEngine::open(over(image.clone())).unwrap();
+                let corrupt = engine.corrupted_backups();
+                assert!(corrupt.is_empty(), "{corrupt:?}");
+                assert_eq!(rows_of(&engine, image, 1), first);
+                let there = engine.backups().len();
+                assert!((1..=2).contains(&there) && (there == 2 || !done));
+                seen.lock().unwrap()[there - 1] += 1;
+                if there == 2 {
+                    assert_eq!(rows_of(&engine, image, 2), second);
+                }
+                // What was left is cleared up, and hinders nothing.
+                let id = engine
+                    .create_new_backup(&again, &CreateBackupOptions::default())
+                    .unwrap();
+                assert_eq!(rows_of(&engine, image, id), second);
+                engine.purge_old_backups(0).unwrap();
+                for part in ["meta", "private", "shared_checksum"] {
+                    assert!(listing(image, part).is_empty(), "{:?}", listing(image, part));
+                }
+            },
+        )
+    };
+    let [absent, whole] = *seen.lock().unwrap();
+    assert!(operations > 30 && absent > 10 && whole > 0, "{absent} {whole}");
+    assert_eq!(
+        rows_of(
+            &BackupEngine::open_read_only(over(backups.clone())).unwrap(),
+            &backups,
+            2
+        ),
+        rows(&db)
+    );
+    db.close().unwrap();
+    drop(place);
+}
+
+#[test]
+fn a_deleted_backup_is_whole_or_gone_whenever_power_is_lost() {
+    let (_place, backups, db) = one_backup();
+    let mut making = engine(&backups);
+    let first = rows_of(&making, &backups, 1);
+    making
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    let second = rows(&db);
+    db.close().unwrap();
+    drop(making);
+    let operations = at_every_operation(
+        &backups,
+        |fs| {
+            let mut engine = BackupEngine::open(over(fs)).unwrap();
+            engine.delete_backup(1).unwrap();
+        },
+        move |image, done| {
+            let mut engine = BackupEngine::open(over(image.clone())).unwrap();
+            let corrupt = engine.corrupted_backups();
+            assert!(corrupt.is_empty(), "{corrupt:?}");
+            assert_eq!(rows_of(&engine, image, 2), second);
+            if engine.backups().len() == 2 {
+                assert!(!done);
+                assert_eq!(rows_of(&engine, image, 1), first);
+            }
+            engine.purge_old_backups(1).unwrap();
+            assert_eq!(rows_of(&engine, image, 2), second);
+            let named = engine.backup(2).unwrap().files;
+            let shared = |name: &String| named.iter().any(|file| file.relative_filename.ends_with(name));
+            assert!(listing(image, "shared_checksum").iter().all(shared));
+            assert_eq!(listing(image, "private"), ["2"]);
+        },
+    );
+    assert!(operations > 5);
+}
+
+#[test]
+fn a_database_is_restored_as_a_whole_or_not_at_all_whenever_power_is_lost() {
+    let (_place, backups, db) = one_backup();
+    let mut making = engine(&backups);
+    making
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    db.close().unwrap();
+    let first = rows_of(&making, &backups, 1);
+    let second = rows_of(&making, &backups, 2);
+    drop(making);
+    // The second lies there, and the first comes in its place.
+    let target = MemFs::new();
+    let restore = |fs: Arc<dyn FileSystem>, id| {
+        let engine = BackupEngine::open_read_only(over(backups.clone())).unwrap();
+        let options = RestoreOptions {
+            fs,
+            ..RestoreOptions::default()
+        };
+        engine
+            .restore_db_from_backup(id, &options, RESTORED, RESTORED)
+            .unwrap();
+    };
+    restore(Arc::new(target.clone()), 2);
+    let backups = backups.clone();
+    let seen = Arc::new(Mutex::new([0u64; 3]));
+    let counted = seen.clone();
+    let expected = first.clone();
+    let operations = at_every_operation(
+        &target,
+        |fs| restore(Arc::new(fs), 1),
+        move |image, done| {
+            let current = image.exists(&Path::new(RESTORED).join("CURRENT")).unwrap();
+            let at = match current {
+                false => 0,
+                true => {
+                    let db = Db::open_read_only(&options(Arc::new(image.clone())), RESTORED).unwrap();
+                    let found = rows(&db);
+                    assert!(found == first || found == second);
+                    1 + usize::from(found == first)
+                }
+            };
+            assert!(at == 2 || !done);
+            counted.lock().unwrap()[at] += 1;
+            let engine = BackupEngine::open_read_only(over(backups.clone())).unwrap();
+            let again = restore_options(image);
+            engine
+                .restore_db_from_backup(1, &again, RESTORED, RESTORED)
+                .unwrap();
+            let db = Db::open(&options(Arc::new(image.clone())), RESTORED).unwrap();
+            assert_eq!(rows(&db), first);
+            db.close().unwrap();
+        },
+    );
+    let [none, old, new] = *seen.lock().unwrap();
+    assert!(
+        operations > 20 && none > 10 && old > 0 && new > 0,
+        "{none} {old} {new}"
+    );
+    let db = Db::open_read_only(&options(Arc::new(target)), RESTORED).unwrap();
+    assert_eq!(rows(&db), expected);
+}

@@ -1,0 +1,463 @@
+//! What a backup has in it, what it shares, and what becomes of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use esker::{
+    Db, ErrorKind, FlushOptions, ManualClock, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteOptions,
+};
+use esker_backup::{
+    BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming,
+};
+use vfs::{FileSystem, LogFs, MemFs};
+
+use crate::fixtures::*;
+
+#[test]
+fn every_backup_is_the_database_as_it_was() {
+    for threads in [1, 4] {
+        for flush_before_backup in [true, false] {
+            let fs = MemFs::new();
+            let db = open(&fs);
+            let mut engine = BackupEngine::open(BackupEngineOptions {
+                max_background_operations: threads,
+                schema_version: threads as u32 % 3,
+                ..backup_options(&fs)
+            })
+            .unwrap();
+            let mut expected = Vec::new();
+            for round in 0..4 {
+                fill(&db, round);
+                if round == 2 {
+                    db.compact_range(&db.default_column_family(), &Default::default(), None, None)
+                        .unwrap();
+                    // In no WAL.
+                    let unlogged = WriteOptions {
+                        disable_wal: true,
+                        ..WriteOptions::default()
+                    };
+                    db.put_opt(&unlogged, &db.default_column_family(), b"unlogged", b"there")
+                        .unwrap();
+                }
+                let options = CreateBackupOptions {
+                    flush_before_backup,
+                    app_metadata: format!("round {round}").into_bytes(),
+                    progress: None,
+                };
+                let id = engine.create_new_backup(&db, &options).unwrap();
+                assert_eq!(id, round as u32 + 1);
+                expected.push(rows(&db));
+            }
+            db.close().unwrap();
+            drop(engine);
+            let engine = BackupEngine::open_read_only(backup_options(&fs)).unwrap();
+            assert_eq!(engine.backups().len(), 4);
+            assert!(engine.corrupted_backups().is_empty());
+            for (round, expected) in expected.iter().enumerate() {
+                let id = round as u32 + 1;
+                let info = engine.backup(id).unwrap();
+                assert_eq!(info.app_metadata, format!("round {round}").into_bytes());
+                assert!(info.size() > 0 && info.sequence_number > 0);
+                assert_eq!(&rows_of(&engine, &fs, id), expected, "backup {id}, opened");
+                engine
+                    .restore_db_from_backup(id, &restore_options(&fs), RESTORED, RESTORED)
+                    .unwrap();
+                let restored = Db::open(&options(Arc::new(fs.clone())), RESTORED).unwrap();
+                assert_eq!(&rows(&restored), expected, "backup {id}, restored");
+                // It is a database to go on with.
+                restored.put(b"new", b"row").unwrap();
+                restored.flush(&FlushOptions::default()).unwrap();
+                restored.close().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_earlier_backup_has_is_not_copied_again() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let log = LogFs::new(Arc::new(fs.clone()), Path::new(BACKUPS));
+    let mut engine = BackupEngine::open(BackupEngineOptions {
+        fs: Arc::new(log.clone()),
+        ..backup_options(&fs)
+    })
+    .unwrap();
+    let flushed = CreateBackupOptions {
+        flush_before_backup: true,
+        ..CreateBackupOptions::default()
+    };
+    fill(&db, 0);
+    engine.create_new_backup(&db, &flushed).unwrap();
+    let first = listing(&fs, "shared_checksum");
+    assert_eq!(first.len(), 2);
+    let form = |name: &String| name.contains("_s") && name.ends_with(".sst");
+    assert!(first.iter().all(form), "{first:?}");
+    fill(&db, 1);
+    log.take();
+    engine.create_new_backup(&db, &flushed).unwrap();
+    let calls = log.take();
+    let created: Vec<&str> = calls
+        .lines()
+        .filter(|line| line.starts_with("create shared_checksum"))
+        .collect();
+    assert_eq!(created.len(), 2, "{calls}");
+    let second = listing(&fs, "shared_checksum");
+    assert_eq!(second.len(), 4);
+    assert!(first.iter().all(|name| second.contains(name)));
+    db.close().unwrap();
+}
+
+#[test]
+fn files_go_when_the_last_backup_that_needs_them_does() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let mut engine = engine(&fs);
+    let flushed = CreateBackupOptions {
+        flush_before_backup: true,
+        ..CreateBackupOptions::default()
+    };
+    let mut expected = Vec::new();
+    for round in 0..4 {
+        fill(&db, round);
+        if round == 2 {
+            for family in db.column_families() {
+                db.compact_range(&family, &Default::default(), None, None)
+                    .unwrap();
+            }
+        }
+        engine.create_new_backup(&db, &flushed).unwrap();
+        expected.push(rows(&db));
+    }
+    db.close().unwrap();
+    let files = listing(&fs, "shared_checksum").len();
+    engine.delete_backup(2).unwrap();
+    // The tables flushed for it went into the compaction before the third.
+    assert_eq!(listing(&fs, "shared_checksum").len(), files - 2);
+    assert_eq!(rows_of(&engine, &fs, 1), expected[0]);
+    assert_eq!(engine.delete_backup(2).unwrap_err().kind(), ErrorKind::NotFound);
+    engine.purge_old_backups(1).unwrap();
+    assert_eq!(listing(&fs, "meta"), ["4"]);
+    assert_eq!(listing(&fs, "private"), ["4"]);
+    assert_eq!(rows_of(&engine, &fs, 4), expected[3]);
+    engine.purge_old_backups(0).unwrap();
+    assert!(listing(&fs, "shared_checksum").is_empty());
+    assert_eq!(engine.latest_backup(), None);
+    let error = engine
+        .restore_db_from_latest_backup(&restore_options(&fs), RESTORED, RESTORED)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn files_are_named_as_the_options_say() {
+    for (naming, by_session) in [
+        (ShareFilesNaming::LegacyCrc32cAndFileSize, false),
+        (ShareFilesNaming::UseDbSessionId, true),
+    ] {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        fill(&db, 0);
+        let mut engine = BackupEngine::open(BackupEngineOptions {
+            share_files_with_checksum_naming: naming,
+            ..backup_options(&fs)
+        })
+        .unwrap();
+        let flushed = CreateBackupOptions {
+            flush_before_backup: true,
+            ..CreateBackupOptions::default()
+        };
+        engine.create_new_backup(&db, &flushed).unwrap();
+        engine.create_new_backup(&db, &flushed).unwrap();
+        let names = listing(&fs, "shared_checksum");
+        assert_eq!(names.len(), 2);
+        for name in names {
+            assert_eq!(name.contains("_s"), by_session, "{name}");
+            assert_eq!(
+                name.matches('_').count(),
+                if by_session { 1 } else { 2 },
+                "{name}"
+            );
+        }
+        assert_eq!(rows_of(&engine, &fs, 2), rows(&db));
+        db.close().unwrap();
+    }
+    let fs = MemFs::new();
+    let db = open(&fs);
+    fill(&db, 0);
+    db.flush(&FlushOptions::default()).unwrap();
+    for (share_table_files, share_files_with_checksum) in [(true, false), (false, true)] {
+        let mut engine = BackupEngine::open(BackupEngineOptions {
+            share_table_files,
+            share_files_with_checksum,
+            ..backup_options(&fs)
+        })
+        .unwrap();
+        let id = engine
+            .create_new_backup(&db, &CreateBackupOptions::default())
+            .unwrap();
+        assert_eq!(rows_of(&engine, &fs, id), rows(&db));
+    }
+    assert_eq!(
+        listing(&fs, "shared"),
+        ["000012.sst"].map(|_| listing(&fs, "shared")[0].clone())
+    );
+    let private = listing(&fs, "private/2");
+    assert!(private.iter().any(|name| name.ends_with(".sst")), "{private:?}");
+    db.close().unwrap();
+}
+
+#[test]
+fn wals_may_be_left_out_and_those_there_kept() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    fill(&db, 0);
+    db.flush(&FlushOptions::default()).unwrap();
+    let flushed = rows(&db);
+    fill(&db, 1);
+    let all = rows(&db);
+    let mut engine = BackupEngine::open(BackupEngineOptions {
+        backup_log_files: false,
+        ..backup_options(&fs)
+    })
+    .unwrap();
+    let id = engine
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    assert!(
+        listing(&fs, &format!("private/{id}"))
+            .iter()
+            .all(|name| !name.ends_with(".log"))
+    );
+    db.close().unwrap();
+    // Only of the default family: the other one was not flushed.
+    let of_default = |rows: &std::collections::BTreeMap<(String, Vec<u8>), Vec<u8>>| {
+        let own = rows.iter().filter(|((family, _), _)| family == "default");
+        own.map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    };
+    engine
+        .restore_db_from_backup(id, &restore_options(&fs), RESTORED, RESTORED)
+        .unwrap();
+    let restored = Db::open_read_only(&options(Arc::new(fs.clone())), RESTORED).unwrap();
+    assert_eq!(of_default(&rows(&restored)), of_default(&flushed));
+    let options_of = RestoreOptions {
+        keep_log_files: true,
+        ..restore_options(&fs)
+    };
+    engine.restore_db_from_backup(id, &options_of, DB, DB).unwrap();
+    let restored = Db::open_read_only(&options(Arc::new(fs.clone())), DB).unwrap();
+    assert_eq!(rows(&restored), all);
+}
+
+#[test]
+fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
+    for mode in [
+        RestoreMode::PurgeAllFiles,
+        RestoreMode::VerifyChecksum,
+        RestoreMode::KeepLatestDbSessionIdFiles,
+    ] {
+        let fs = MemFs::new();
+        let db = open(&fs);
+        fill(&db, 0);
+        let flushed = CreateBackupOptions {
+            flush_before_backup: true,
+            ..CreateBackupOptions::default()
+        };
+        let mut engine = engine(&fs);
+        engine.create_new_backup(&db, &flushed).unwrap();
+        let expected = rows(&db);
+        fill(&db, 1);
+        db.flush(&FlushOptions::default()).unwrap();
+        fs.write_file(&Path::new(DB).join("notes.txt"), b"mine").unwrap();
+        let restoring = RestoreOptions {
+            mode,
+            fs: Arc::new(fs.clone()),
+            ..RestoreOptions::default()
+        };
+        let error = engine.restore_db_from_backup(1, &restoring, DB, DB).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockHeld);
+        db.close().unwrap();
+        drop(db);
+
+        // One table of the backup is damaged there, the other is not.
+        let tables: Vec<String> = engine
+            .backup(1)
+            .unwrap()
+            .files
+            .into_iter()
+            .map(|file| file.relative_filename)
+            .collect();
+        let tables: Vec<&String> = tables.iter().filter(|name| name.ends_with(".sst")).collect();
+        assert_eq!(tables.len(), 2);
+        let in_db = |name: &str| {
+            let number = name
+                .rsplit('/')
+                .next()
+                .unwrap()
+                .split('_')
+                .next()
+                .unwrap()
+                .to_owned();
+            Path::new(DB).join(format!("{number}.sst"))
+        };
+        let damaged = in_db(tables[0]);
+        let mut bytes = fs.read_file(&damaged).unwrap();
+        bytes[3] ^= 1;
+        fs.write_file(&damaged, &bytes).unwrap();
+
+        let log = LogFs::new(Arc::new(fs.clone()), Path::new(DB));
+        let restoring = RestoreOptions {
+            fs: Arc::new(log.clone()),
+            ..restoring
+        };
+        engine.restore_db_from_backup(1, &restoring, DB, DB).unwrap();
+        let calls = log.take();
+        let created = calls
+            .lines()
+            .filter(|line| line.starts_with("create ") && line.contains(".sst"))
+            .count();
+        let expected_created = match mode {
+            RestoreMode::PurgeAllFiles => 2,
+            RestoreMode::VerifyChecksum => 1,
+            RestoreMode::KeepLatestDbSessionIdFiles => 0,
+        };
+        assert_eq!(created, expected_created, "{mode:?}\n{calls}");
+        if mode == RestoreMode::KeepLatestDbSessionIdFiles {
+            // It does not look inside.
+            bytes[3] ^= 1;
+            fs.write_file(&damaged, &bytes).unwrap();
+        }
+        assert_eq!(fs.read_file(&Path::new(DB).join("notes.txt")).unwrap(), b"mine");
+        let db = Db::open(&options(Arc::new(fs.clone())), DB).unwrap();
+        assert_eq!(rows(&db), expected, "{mode:?}");
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn every_byte_asks_the_limiter() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    fill(&db, 0);
+    db.flush(&FlushOptions::default()).unwrap();
+    let limiter = |mode| {
+        let options = RateLimiterOptions {
+            rate_bytes_per_sec: 1 << 30,
+            mode,
+            ..RateLimiterOptions::default()
+        };
+        Arc::new(RateLimiter::with_options(options, Arc::new(ManualClock::default())).unwrap())
+    };
+    let (backing, restoring) = (
+        limiter(RateLimiterMode::WritesOnly),
+        limiter(RateLimiterMode::AllIo),
+    );
+    let mut engine = BackupEngine::open(BackupEngineOptions {
+        backup_rate_limiter: Some(backing.clone()),
+        restore_rate_limiter: Some(restoring.clone()),
+        ..backup_options(&fs)
+    })
+    .unwrap();
+    let id = engine
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    let size = engine.backup(id).unwrap().size();
+    assert_eq!(backing.total_bytes_through(None), size);
+    engine
+        .restore_db_from_backup(id, &restore_options(&fs), RESTORED, RESTORED)
+        .unwrap();
+    assert_eq!(restoring.total_bytes_through(None), 2 * size);
+    db.close().unwrap();
+}
+
+#[test]
+fn one_at_a_time_writes_to_a_directory() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let mut first = engine(&fs);
+    let second = BackupEngine::open(backup_options(&fs));
+    assert_eq!(second.unwrap_err().kind(), ErrorKind::LockHeld);
+    let mut looking = BackupEngine::open_read_only(backup_options(&fs)).unwrap();
+    let error = looking.create_new_backup(&db, &CreateBackupOptions::default());
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotSupported);
+    assert!(looking.delete_backup(1).is_err());
+    first
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    let too_much = CreateBackupOptions {
+        app_metadata: vec![0; esker_backup::MAX_APP_METADATA + 1],
+        ..CreateBackupOptions::default()
+    };
+    let error = first.create_new_backup(&db, &too_much).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(first.backups().len(), 1);
+    db.close().unwrap();
+}
+
+#[test]
+fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    fill(&db, 0);
+    db.flush(&FlushOptions::default()).unwrap();
+    let expected = rows(&db);
+    // In the middle of the backup the database is compacted: its tables are obsolete before they are copied.
+    let compacted = std::sync::atomic::AtomicBool::new(false);
+    let inside = db.clone();
+    let progress = esker::Progress::with_hook(move |_| {
+        if !compacted.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            fill(&inside, 1);
+            for family in inside.column_families() {
+                inside
+                    .compact_range(&family, &Default::default(), None, None)
+                    .unwrap();
+            }
+        }
+    });
+    let mut engine = engine(&fs);
+    let options = CreateBackupOptions {
+        progress: Some(Arc::new(progress)),
+        ..CreateBackupOptions::default()
+    };
+    let id = engine.create_new_backup(&db, &options).unwrap();
+    drop(options);
+    assert_eq!(rows_of(&engine, &fs, id), expected);
+    // And they go afterwards: the hold was taken back.
+    assert!(db.enable_file_deletions().is_err());
+    db.close().unwrap();
+}
+
+#[test]
+fn wals_of_another_directory_are_put_back_there_and_no_newer_ones_stay() {
+    let fs = MemFs::new();
+    let wals = "/elsewhere/wals";
+    fs.create_dir_all(Path::new(DB)).unwrap();
+    let options = esker::Options {
+        wal_dir: wals.to_owned(),
+        ..options(Arc::new(fs.clone()))
+    };
+    let db = Db::open(&options, DB).unwrap();
+    db.put(b"a", b"1").unwrap();
+    let mut engine = engine(&fs);
+    engine
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    let expected = rows(&db);
+    db.put(b"a", b"2").unwrap();
+    db.close().unwrap();
+    fs.write_file(&Path::new(wals).join("notes"), b"mine").unwrap();
+    engine
+        .restore_db_from_backup(1, &restore_options(&fs), DB, wals)
+        .unwrap();
+    assert!(
+        fs.list(Path::new(DB))
+            .unwrap()
+            .iter()
+            .all(|name| !name.ends_with(".log"))
+    );
+    assert!(fs.exists(&Path::new(wals).join("notes")).unwrap());
+    let db = Db::open(&options, DB).unwrap();
+    assert_eq!(rows(&db), expected);
+    db.close().unwrap();
+}

@@ -1,0 +1,224 @@
+//! What a database consists of at a moment, file by file: what checkpoints link and backups copy.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::{Error, ErrorKind, Result, SeqNo, filename};
+use manifest::ManifestState;
+use vfs::{FileSystem, MemFs};
+
+use super::{Db, DbInner};
+use crate::options::file::OptionsFile;
+use crate::options::{FlushOptions, WriteOptions};
+use crate::version_set::{VersionSet, manifest_state};
+
+/// What goes into [`Db::live_files_storage_info`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiveFilesStorageInfoOptions {
+    /// Bytes of WAL from which on memtables are flushed first; with fewer the WALs are among the files instead. 0 always flushes.
+    /// Default: 0. Rows no WAL holds are flushed in any case.
+    pub wal_size_for_flush: u64,
+}
+
+/// A file that belongs to a database as it was at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveFileStorageInfo {
+    /// Its name in [`directory`](Self::directory), which says what it is.
+    pub relative_filename: String,
+    /// Where it lies: in the directory of the database or of the WALs.
+    pub directory: PathBuf,
+    /// Bytes that count. The file may have grown since.
+    pub size: u64,
+    /// What is to stand in the file, whatever lies on the disk.
+    pub replacement_contents: Option<Vec<u8>>,
+    /// Name of the checksum function over the whole file, as the MANIFEST has it; empty: there is none.
+    pub file_checksum_func_name: String,
+    /// That checksum.
+    pub file_checksum: Vec<u8>,
+}
+
+impl LiveFileStorageInfo {
+    /// Where it lies.
+    pub fn path(&self) -> PathBuf {
+        self.directory.join(&self.relative_filename)
+    }
+
+    fn new(path: PathBuf, size: u64) -> LiveFileStorageInfo {
+        let name = path.file_name().unwrap_or_default();
+        LiveFileStorageInfo {
+            relative_filename: name.to_string_lossy().into_owned(),
+            directory: path.parent().unwrap_or(Path::new("")).to_path_buf(),
+            size,
+            replacement_contents: None,
+            file_checksum_func_name: String::new(),
+            file_checksum: Vec::new(),
+        }
+    }
+
+    fn replaced(path: PathBuf, contents: Vec<u8>) -> LiveFileStorageInfo {
+        let size = contents.len() as u64;
+        LiveFileStorageInfo {
+            replacement_contents: Some(contents),
+            ..LiveFileStorageInfo::new(path, size)
+        }
+    }
+}
+
+/// A database as it was at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveFilesStorageInfo {
+    /// Tables, blob files, WALs, MANIFEST, CURRENT, OPTIONS.
+    pub files: Vec<LiveFileStorageInfo>,
+    /// The sequence number of its last row.
+    pub sequence_number: SeqNo,
+}
+
+impl Db {
+    /// The files that are this database as it is now, over all column families at once. Call it between
+    /// [`disable_file_deletions`](Db::disable_file_deletions) and [`enable_file_deletions`](Db::enable_file_deletions), or
+    /// files may be gone before they are copied.
+    ///
+    /// Tables, blob files and WALs among them change no more; MANIFEST and CURRENT come as
+    /// [`replacement_contents`](LiveFileStorageInfo::replacement_contents). Writers wait while a WAL is begun, no longer.
+    pub fn live_files_storage_info(
+        &self,
+        options: &LiveFilesStorageInfoOptions,
+    ) -> Result<LiveFilesStorageInfo> {
+        self.inner().live_files_storage_info(options.wal_size_for_flush)
+    }
+}
+
+impl DbInner {
+    pub(super) fn live_files_storage_info(&self, wal_size_for_flush: u64) -> Result<LiveFilesStorageInfo> {
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        self.flush_if_logged(wal_size_for_flush)?;
+        let fs = &*self.options.fs;
+        let (manifest, mut files, wals) = self.contents_now()?;
+        for file in &mut files {
+            find_older_name(fs, file)?;
+        }
+        for number in wals {
+            let path = filename::wal(&self.wal_dir, number);
+            let size = fs.size(&path)?;
+            files.push(LiveFileStorageInfo::new(path, size));
+        }
+        if let Some((path, file)) = OptionsFile::newest(fs, &self.dir)? {
+            files.push(LiveFileStorageInfo::replaced(path, file.text().into_bytes()));
+        }
+        let sequence_number = manifest.last_sequence;
+        files.extend(self.manifest_files(manifest)?);
+        Ok(LiveFilesStorageInfo {
+            files,
+            sequence_number,
+        })
+    }
+
+    fn flush_if_logged(&self, bytes: u64) -> Result<()> {
+        let (unlogged, current) = {
+            let writer = self.writer.lock();
+            (writer.unlogged, writer.wal.as_ref().map_or(0, wal::Writer::len))
+        };
+        let logged = self.older_wal_bytes.load(Ordering::Relaxed) + current;
+        if !unlogged && logged < bytes {
+            return Ok(());
+        }
+        let families: Vec<_> = self.index.load().by_id.values().cloned().collect();
+        match self.flush(&FlushOptions::default(), &families) {
+            // One that was dropped meanwhile is not among the files.
+            Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// What the database consists of now: what its MANIFEST says, files that change no more, and the numbers of WALs that are
+    /// complete. Everything that was written is in one of them.
+    fn contents_now(&self) -> Result<(ManifestState, Vec<LiveFileStorageInfo>, Vec<u64>)> {
+        let mut writer = self.writer.lock();
+        self.make_room(&mut writer, &WriteOptions::default())?;
+        self.switch_wal(&mut writer)?;
+        // Under the write queue's lock nothing is written, no family comes or goes, no WAL is begun.
+        let state = self.state.lock();
+        let manifest = manifest_state(&state, writer.last_seqno);
+        let mut files = Vec::new();
+        for own in state.families.values() {
+            for (_, table) in own.version.all_files() {
+                let path = filename::table(&own.family.dir, table.number);
+                let mut file = LiveFileStorageInfo::new(path, table.size);
+                if let Some(checksum) = &table.file_checksum {
+                    file.file_checksum_func_name = checksum.func_name.clone();
+                    file.file_checksum = checksum.value.to_vec();
+                }
+                files.push(file);
+            }
+            for (&number, blob) in own.version.blob_files() {
+                let path = filename::blob(&own.family.dir, number);
+                let addition = &blob.shared.addition;
+                files.push(LiveFileStorageInfo {
+                    file_checksum_func_name: addition.checksum_method.clone(),
+                    file_checksum: addition.checksum_value.to_vec(),
+                    ..LiveFileStorageInfo::new(path, blob.file_size())
+                });
+            }
+        }
+        let current = state.current_wal();
+        let needed = state.oldest_needed_wal();
+        let wals = state.wals.iter().map(|wal| wal.number);
+        let wals = wals
+            .filter(|&number| number >= needed && number < current)
+            .collect();
+        Ok((manifest, files, wals))
+    }
+
+    /// A MANIFEST that says this and nothing else, and the CURRENT that names it.
+    fn manifest_files(&self, state: ManifestState) -> Result<[LiveFileStorageInfo; 2]> {
+        // The record format has one writer, which writes to files.
+        let fs = Arc::new(MemFs::new());
+        fs.create_dir_all(&self.dir)?;
+        // Numbers files beyond all that is there.
+        let versions = VersionSet::new(fs.clone(), &self.dir, self.versions.next_file_number(), u64::MAX);
+        versions.begin_manifest(|next_file_number| ManifestState {
+            next_file_number,
+            ..state
+        })?;
+        let manifest = filename::manifest(&self.dir, versions.manifest_number());
+        versions.close()?;
+        let current = filename::current(&self.dir);
+        let manifest_bytes = fs.read_file(&manifest)?;
+        let current_bytes = fs.read_file(&current)?;
+        Ok([
+            LiveFileStorageInfo::replaced(manifest, manifest_bytes),
+            LiveFileStorageInfo::replaced(current, current_bytes),
+        ])
+    }
+}
+
+/// Gives a table LevelDB's name if that is what it lies under.
+fn find_older_name(fs: &dyn FileSystem, file: &mut LiveFileStorageInfo) -> Result<()> {
+    let Some(stem) = file.relative_filename.strip_suffix(".sst") else {
+        return Ok(());
+    };
+    let older = format!("{stem}.ldb");
+    if !fs.exists(&file.path())? && fs.exists(&file.directory.join(&older))? {
+        file.relative_filename = older;
+    }
+    Ok(())
+}
+
+/// Takes [`ObsoleteFiles::hold`](crate::jobs::obsolete_files::ObsoleteFiles::hold) back when dropped.
+pub(super) struct NothingIsDeleted<'a>(&'a DbInner);
+
+impl<'a> NothingIsDeleted<'a> {
+    pub(super) fn now(db: &'a DbInner) -> NothingIsDeleted<'a> {
+        db.obsolete.hold();
+        NothingIsDeleted(db)
+    }
+}
+
+impl Drop for NothingIsDeleted<'_> {
+    fn drop(&mut self) {
+        self.0.obsolete.release();
+    }
+}
