@@ -59,7 +59,7 @@ pub fn test(args: &[String]) -> Outcome {
 
     // Before the tests, whose closing lines are to be the last.
     let benched = if args.is_empty() {
-        microbenchmarks()
+        microbenchmarks().and_then(|()| examples())
     } else {
         Ok(())
     };
@@ -105,6 +105,21 @@ fn microbenchmarks() -> Outcome {
     let mut command = shell::cargo();
     // Without the `--bench` that `cargo bench` passes on to it, Divan runs everything once.
     command.args(["test", "--no-fail-fast", "--bench", "*"]);
+    shell::run(command.stdout(std::io::stderr()))
+}
+
+/// Each example, with little to do. The tests are built with them.
+fn examples() -> Outcome {
+    let mut command = shell::cargo();
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "esker",
+        "--example",
+        "logical_backup",
+    ]);
+    command.args(["--", "--rows=2000", "--seconds=1"]);
     shell::run(command.stdout(std::io::stderr()))
 }
 

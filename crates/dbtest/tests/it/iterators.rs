@@ -76,6 +76,12 @@ impl Stage {
         size("rocksdb.size-all-mem-tables") - size("rocksdb.cur-size-all-mem-tables")
     }
 
+    fn pinned_table_bytes(&self) -> u64 {
+        let family = self.db.default_column_family();
+        let bytes = self.db.property_int(&family, "rocksdb.obsolete-sst-files-size");
+        bytes.unwrap()
+    }
+
     /// Files on disk that are not the database's any more.
     fn pinned_tables(&self) -> usize {
         let files = self.fs.list(Path::new("/db")).unwrap();
@@ -85,6 +91,7 @@ impl Stage {
 
     fn expect_held(&self, why: &str) {
         assert!(self.pinned_memtables() > 0 && self.pinned_tables() > 0, "{why}");
+        assert!(self.pinned_table_bytes() > 0, "{why}");
     }
 
     /// Waits until nothing is held any more: files are deleted in the background.
@@ -98,6 +105,7 @@ impl Stage {
             );
             std::thread::yield_now();
         }
+        assert_eq!(self.pinned_table_bytes(), 0, "{why}");
     }
 }
 

@@ -271,6 +271,7 @@ impl DbInner {
             "estimate-live-data-size" | "total-sst-files-size" | "live-sst-files-size" => {
                 own?.version.total_bytes()
             }
+            "obsolete-sst-files-size" => self.obsolete.zombie_bytes.load(Ordering::Relaxed),
             "estimate-pending-compaction-bytes" => own?.pending_compaction_bytes,
             "min-log-number-to-keep" => state.oldest_needed_wal(),
             "base-level" => {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use base::filename;
 use base::sync::{Condvar, Mutex};
@@ -17,6 +18,8 @@ pub(crate) struct ObsoleteFiles {
     listeners: Vec<Arc<dyn EventListener>>,
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Bytes of tables that no version to come holds, and that somebody who reads still does.
+    pub zombie_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -42,6 +45,7 @@ impl ObsoleteFiles {
             listeners,
             queue: Mutex::default(),
             changed: Condvar::new(),
+            zombie_bytes: AtomicU64::new(0),
         }
     }
 

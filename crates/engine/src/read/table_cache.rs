@@ -38,6 +38,8 @@ pub(crate) struct TableCache {
 /// A file's place for its table. Lives and dies with the file's metadata.
 struct TableSlot {
     number: u64,
+    /// Bytes of the file.
+    size: u64,
     table: ArcSwapOption<Table>,
     /// The table's range tombstones within the file's bounds, once somebody asked.
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
@@ -52,6 +54,7 @@ impl Drop for TableSlot {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
             self.table.store(None);
+            self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
             self.files.add_table(self.number);
         }
     }
@@ -183,6 +186,7 @@ impl TableCache {
         let handle = file.handle.get_or_init(|| {
             Box::new(TableSlot {
                 number: file.number,
+                size: file.size,
                 table: ArcSwapOption::empty(),
                 tombstones: OnceLock::new(),
                 touched: AtomicBool::new(false),
@@ -290,7 +294,10 @@ impl TableCache {
 
     /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
     pub fn mark_obsolete(&self, file: &FileMetadata) {
-        self.slot(file).obsolete.store(true, Ordering::Release);
+        let slot = self.slot(file);
+        // Counted before it is marked: whoever sees the mark takes it back.
+        self.obsolete.zombie_bytes.fetch_add(slot.size, Ordering::Relaxed);
+        slot.obsolete.store(true, Ordering::Release);
         self.limit.forget(file);
     }
 }
