@@ -107,9 +107,23 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "records of a recycled WAL's former life are replayed",
         file: "crates/wal/src/reader.rs",
-        right: "if *self.log_number.get_or_insert(log_number) != log_number {",
-        wrong: "if *self.log_number.get_or_insert(log_number) == u32::MAX {",
+        right: "if expected != log_number {",
+        wrong: "if expected == u32::MAX {",
         caught_by: Tests(&["-p", "esker-wal"]),
+    },
+    Canary {
+        name: "a record whose type is damaged ends a WAL as if it were of a former life",
+        file: "crates/wal/src/reader.rs",
+        right: "if expected != log_number && header.was_of_log(rest, expected) {",
+        wrong: "if expected != log_number && self.mode == RecoveryMode::SkipAnyCorruptedRecords && header.was_of_log(rest, expected) {",
+        caught_by: Tests(&["-p", "esker-dbtest", "bit_flips"]),
+    },
+    Canary {
+        name: "checksums of whole files leave out the last piece",
+        file: "crates/engine/src/jobs/file_checksum.rs",
+        right: "self.sum.lock().update(data);",
+        wrong: "self.sum.lock().update(&data[..data.len() - data.len() % 2]);",
+        caught_by: Tests(&["-p", "esker-dbtest", "file_checksums"]),
     },
     Canary {
         name: "compactions drop deletions that still hide something below",

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, Progress, Result};
+use codec::file_checksum::CRC32C_NAME;
 use esker::{Db, LiveFileStorageInfo, LiveFilesStorageInfoOptions};
 use sst::Table;
 use vfs::{FileSystem, OpenOptions};
@@ -15,9 +16,6 @@ use crate::names;
 use crate::{
     BackupEngine, BackupEngineOptions, BackupId, CreateBackupOptions, MAX_APP_METADATA, ShareFilesNaming,
 };
-
-/// The name of RocksDB's own function for checksums of whole files in a MANIFEST: CRC-32C, big-endian.
-const MANIFEST_CRC32C: &str = "FileChecksumCrc32c";
 
 /// `InvalidArgument` for options that contradict each other.
 pub(crate) fn check(options: &BackupEngineOptions) -> Result<()> {
@@ -329,7 +327,7 @@ fn meta_file(relative: String, crc: u32, file: &LiveFileStorageInfo) -> MetaFile
 
 fn manifest_crc(file: &LiveFileStorageInfo) -> Option<u32> {
     let bytes = file.file_checksum.as_slice().try_into().ok()?;
-    (file.file_checksum_func_name == MANIFEST_CRC32C).then(|| u32::from_be_bytes(bytes))
+    (file.file_checksum_func_name == CRC32C_NAME).then(|| u32::from_be_bytes(bytes))
 }
 
 fn check_crc(file: &LiveFileStorageInfo, crc: u32) -> Result<()> {

@@ -73,6 +73,9 @@ impl Header {
         }
         let column_family_id = reader.u32("column family id")?;
         let flags = reader.u8("flags")?;
+        if flags & !FLAG_TTL != 0 {
+            return Err(Error::corruption(format!("blob file: unknown flags {flags:#04x}")).at(12));
+        }
         let compression = reader.u8("compression type")?;
         let compression = CompressionType::from_byte(compression).ok_or_else(|| {
             Error::corruption(format!("blob file: unknown compression type {compression}")).at(13)

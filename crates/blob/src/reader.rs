@@ -69,6 +69,27 @@ impl BlobFile {
         self.footer.as_ref()
     }
 
+    /// Checks what RocksDB checks of a file that tables of this column family point into: it is that family's, finished, and
+    /// without times to live. The header has no checksum; of what it says, the compression type is compared when a value is read.
+    ///
+    /// Errors: `Corruption` with file and offset.
+    pub fn check_of_family(&self, column_family_id: u32) -> Result<()> {
+        let Some(footer) = &self.footer else {
+            return Err(self.bad("no footer", self.records_end));
+        };
+        if self.header.has_ttl || self.header.expirations != (0, 0) || footer.expirations != (0, 0) {
+            return Err(self.bad("Unexpected TTL blob file", 0));
+        }
+        if self.header.column_family_id != column_family_id {
+            let message = format!(
+                "Column family ID mismatch: blob file of {}, its tables of {column_family_id}",
+                self.header.column_family_id
+            );
+            return Err(self.bad(&message, 8));
+        }
+        Ok(())
+    }
+
     /// The file as it was opened.
     pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
         &self.file

@@ -4,6 +4,7 @@
 //! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
 //! * [`crash`]: what a crash may take, and what it must leave
 //! * [`files`]: what must be true of a database's tables at any moment
+//! * [`small`]: a database with a piece of everything
 //! * [`metamorphic`]: the same operations over databases that must answer alike
 #![forbid(unsafe_code)]
 
@@ -12,3 +13,4 @@ pub mod crash;
 pub mod files;
 pub mod metamorphic;
 pub mod settings;
+pub mod small;

@@ -55,8 +55,8 @@ pub use events::{Event, EventListener};
 pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, CompactionStyle, FilterPolicy, FlushOptions, Options, ReadOptions, WriteOptions,
-    table as option_table,
+    CompactRangeOptions, CompactionStyle, FileChecksumGenFactory, FilterPolicy, FlushOptions, Options,
+    ReadOptions, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};

@@ -19,6 +19,7 @@ use base::sync::Mutex;
 use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
 use cache::Cache;
 use rangedel::FragmentedTombstones;
+use vfs::RandomAccessFile;
 
 use crate::block::{Block, KeyForm, Target};
 use crate::cursor::TableCursor;
@@ -175,6 +176,11 @@ impl Table {
     /// Bytes of the file, when it was opened.
     pub fn file_size(&self) -> u64 {
         self.fetcher.file().len()
+    }
+
+    /// The file as it was opened.
+    pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
+        self.fetcher.file()
     }
 
     /// The path it was opened by.

@@ -1,8 +1,8 @@
 //! Verifies every checksum of a table.
 
-use base::Result;
+use base::{Error, Result};
 
-use crate::format::{BlockHandle, IndexType, meta};
+use crate::format::{BlockHandle, FOOTER_LEN, IndexType, meta};
 use crate::reader::Table;
 
 /// What one block turned out to be.
@@ -21,11 +21,21 @@ pub struct BlockCheck<'a> {
 impl Table {
     /// Reads every block from the file and verifies its checksum: the meta blocks in the metaindex, the partitions of
     /// index and filter, and all data blocks. `on_block` sees each with the result, and may count or print; the cache is
-    /// neither asked nor filled.
+    /// neither asked nor filled. The footer, which has no checksum below format version 6, must be what a writer makes of it;
+    /// `on_block` sees it if it is not.
     ///
     /// Errors: the first one met. Blocks that can still be found are verified after it.
     pub fn verify(&self, on_block: &mut dyn FnMut(BlockCheck<'_>)) -> Result<()> {
         let mut first_error = None;
+        if let Err(error) = self.verify_footer() {
+            on_block(BlockCheck {
+                offset: self.footer_offset(),
+                size: FOOTER_LEN as u64,
+                what: "footer",
+                result: Err(error.clone()),
+            });
+            first_error = Some(error);
+        }
         let mut check = |handle: BlockHandle, what: &str| {
             // Old-style ingestion changed the properties and not their checksum; opening the table saw to that.
             let result = match what {
@@ -70,6 +80,28 @@ impl Table {
             Err(error) => return Err(first_error.unwrap_or(error)),
         }
         first_error.map_or(Ok(()), Err)
+    }
+
+    fn footer_offset(&self) -> u64 {
+        self.file_size() - FOOTER_LEN as u64
+    }
+
+    /// Handles are followed by zeros, and written in as few bytes as they need: a bit that is not so was not written.
+    fn verify_footer(&self) -> Result<()> {
+        let offset = self.footer_offset();
+        let mut found = [0; FOOTER_LEN];
+        self.fetcher.file().read_exact_at(offset, &mut found)?;
+        let written = self.footer.encode(offset);
+        match found
+            .iter()
+            .zip(&written)
+            .position(|(found, written)| found != written)
+        {
+            None => Ok(()),
+            Some(at) => Err(Error::corruption("the footer is not as it was written")
+                .at(offset + at as u64)
+                .in_file(self.path())),
+        }
     }
 
     /// Only reading them tells which eight bytes the checksum may leave out of account.

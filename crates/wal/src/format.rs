@@ -113,6 +113,9 @@ pub fn is_ignorable(type_byte: u8) -> bool {
     type_byte & IGNORABLE != 0
 }
 
+/// Where in the header the type byte stands.
+const TYPE_AT: usize = 6;
+
 /// The header of a physical record as it stands in the file, nothing of it checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
@@ -130,7 +133,7 @@ impl Header {
         if bytes.len() < HEADER_LEN {
             return None;
         }
-        let type_byte = bytes[6];
+        let type_byte = bytes[TYPE_AT];
         let recyclable = RecordType::from_byte(type_byte).is_some_and(RecordType::is_recyclable);
         if recyclable && bytes.len() < RECYCLABLE_HEADER_LEN {
             return None;
@@ -163,6 +166,27 @@ impl Header {
     #[inline]
     pub fn is_zero(&self) -> bool {
         self.type_byte == RecordType::Zero as u8 && self.payload_len == 0 && self.masked_crc == 0
+    }
+
+    /// True if the record at the front of `bytes`, which bears another log number, is one of log `log_number` all the same: with
+    /// that number, or with one bit of its type byte turned, its checksum is right.
+    #[cold]
+    pub fn was_of_log(&self, bytes: &[u8], log_number: u32) -> bool {
+        let is_right = |bytes: &[u8]| {
+            let record = Header::parse(bytes).and_then(|header| bytes.get(..header.record_len()));
+            record.is_some_and(|record| Header::masked_crc_of(record) == self.masked_crc)
+        };
+        let mut numbered = bytes.to_vec();
+        numbered[HEADER_LEN..RECYCLABLE_HEADER_LEN].copy_from_slice(&log_number.to_le_bytes());
+        if is_right(&numbered) {
+            return true;
+        }
+        let mut typed = bytes.to_vec();
+        (0..8).any(|bit| {
+            typed[TYPE_AT] = bytes[TYPE_AT] ^ 1 << bit;
+            let ty = RecordType::from_byte(typed[TYPE_AT]);
+            ty.is_some_and(|ty| !ty.is_recyclable()) && is_right(&typed)
+        })
     }
 
     /// The CRC that `record` (header and payload) should hold.

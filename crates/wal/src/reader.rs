@@ -22,8 +22,8 @@
 //! The same goes for a record at the very end of the file of which whole sectors are zeros: the power went while it was
 //! written.
 //!
-//! Two things no reader can see. A damaged log number looks like an old record, and ends the file without a word. And
-//! SkipAny may skip the record that says how the file is compressed; what follows then comes out as it is stored.
+//! A damaged log number makes a record look old: with RocksDB it ends the file without a word. Here its checksum, which is
+//! right with the number the log has, gives it away. One thing no reader can see: SkipAny may skip the record that says how the file is compressed; what follows then comes out as it is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -609,8 +609,12 @@ impl Reader {
             if self.recycled == Some(false) {
                 return Ok(self.bad("recyclable record in a WAL that is not recycled", None));
             }
+            let expected = *self.log_number.get_or_insert(log_number);
+            if expected != log_number && header.was_of_log(rest, expected) {
+                return Ok(self.bad("damaged log number or record type", None));
+            }
             self.recycled = Some(true);
-            if *self.log_number.get_or_insert(log_number) != log_number {
+            if expected != log_number {
                 self.position = match record {
                     Some(record) => self.position + record.len(),
                     None => self.block_end,

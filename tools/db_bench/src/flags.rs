@@ -189,6 +189,8 @@ flags::flags! {
     prefix_same_as_start: bool = false;
     /// Iterators over a snapshot (--explicit_snapshot) let go, as they move, of memtables and files that have been replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
+    /// Makes a CRC-32C checksum over each table file and records it in the MANIFEST.
+    file_checksum: bool = false;
     /// Merge operator, by its name: put, stringappend, uint64add.
     merge_operator: String = String::new();
     /// Kind of the block cache: lru_cache.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use base::{Error, Result};
-use esker::{Cache, CacheOptions, ChecksumType, CompressionType, FilterPolicy, Options};
+use esker::{
+    Cache, CacheOptions, ChecksumType, CompressionType, FileChecksumGenFactory, FilterPolicy, Options,
+};
 
 use crate::flags::Flags;
 
@@ -28,6 +30,9 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         ::flags::engine::set(&mut options, name, value)?;
     }
     let compression = ::flags::engine::compression(&flags.compression_type)?;
+    if flags.file_checksum {
+        options.file_checksum_gen_factory = FileChecksumGenFactory::Crc32c;
+    }
     let family = &mut options.column_family;
     family.compression = compression;
     family.compression_opts.level = flags.compression_level;

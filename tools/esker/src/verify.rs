@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
 use blob::BlobFile;
-use codec::checksum::crc32c_extend;
+use codec::file_checksum::{self, FileCrc32c};
 use esker::{Operations, OptionsFile};
 use manifest::{BlobFileMetadata, FileMetadata, ManifestState};
 use sst::{BlockReadOptions, Table, TableReadOptions};
@@ -69,20 +69,20 @@ struct Promised {
 #[derive(Clone, Debug)]
 struct PromisedFile {
     size: u64,
+    /// Id of its column family.
+    family: u32,
     /// Of a table.
     largest_seqno: Option<SeqNo>,
     /// Name of the function, and the checksum of the whole file by it.
     checksum: (String, Box<[u8]>),
 }
 
-/// The name of RocksDB's own function for checksums of whole files: CRC-32C, its four bytes big-endian.
-const WHOLE_FILE_CRC32C: &str = "FileChecksumCrc32c";
-
 impl PromisedFile {
-    fn table(file: &FileMetadata) -> PromisedFile {
+    fn table(family: u32, file: &FileMetadata) -> PromisedFile {
         let checksum = file.file_checksum.as_ref();
         PromisedFile {
             size: file.size,
+            family,
             largest_seqno: Some(file.largest_seqno),
             checksum: checksum.map_or_else(Default::default, |checksum| {
                 (checksum.func_name.clone(), checksum.value.clone())
@@ -90,10 +90,11 @@ impl PromisedFile {
         }
     }
 
-    fn blob(blob: &BlobFileMetadata) -> PromisedFile {
+    fn blob(family: u32, blob: &BlobFileMetadata) -> PromisedFile {
         let addition = &blob.shared.addition;
         PromisedFile {
             size: blob.file_size(),
+            family,
             largest_seqno: None,
             checksum: (addition.checksum_method.clone(), addition.checksum_value.clone()),
         }
@@ -108,10 +109,10 @@ impl PromisedFile {
             return Err(Error::corruption(message).at(size.min(promised)));
         }
         let (function, checksum) = &self.checksum;
-        if function != WHOLE_FILE_CRC32C {
+        if function != file_checksum::CRC32C_NAME {
             return Ok(());
         }
-        let computed = crc32c_of(&*file)?.to_be_bytes();
+        let computed = crc32c_of(&*file)?.value();
         if computed[..] == checksum[..] {
             return Ok(());
         }
@@ -126,31 +127,33 @@ impl PromisedFile {
 /// Bytes read at a time where a file is read as a whole.
 const READ: usize = 256 << 10;
 
-fn crc32c_of(file: &dyn RandomAccessFile) -> Result<u32> {
+fn crc32c_of(file: &dyn RandomAccessFile) -> Result<FileCrc32c> {
     let mut buffer = vec![0; READ];
-    let (mut crc, mut at) = (0, 0);
+    let (mut crc, mut at) = (FileCrc32c::new(), 0);
     loop {
         let read = file.read_at(at, &mut buffer)?;
         if read == 0 {
             return Ok(crc);
         }
-        crc = crc32c_extend(crc, &buffer[..read]);
+        crc.update(&buffer[..read]);
         at += read as u64;
     }
 }
 
 impl Promised {
     fn new(state: &ManifestState) -> Promised {
-        let versions = || state.families.values().map(|family| &family.version);
+        let (mut tables, mut blobs) = (BTreeMap::new(), BTreeMap::new());
+        for (&id, family) in &state.families {
+            for (_, file) in family.version.all_files() {
+                tables.insert(file.number, PromisedFile::table(id, file));
+            }
+            for blob in family.version.blob_files().values() {
+                blobs.insert(blob.number(), PromisedFile::blob(id, blob));
+            }
+        }
         Promised {
-            tables: versions()
-                .flat_map(|version| version.all_files())
-                .map(|(_, file)| (file.number, PromisedFile::table(file)))
-                .collect(),
-            blobs: versions()
-                .flat_map(|version| version.blob_files().values())
-                .map(|blob| (blob.number(), PromisedFile::blob(blob)))
-                .collect(),
+            tables,
+            blobs,
             wals: state
                 .wals
                 .iter()
@@ -209,15 +212,8 @@ pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
         _ => None,
     };
     for file in &files {
-        let mut check = match file.kind {
-            FileKind::Current => check_current(file, dir),
-            FileKind::Identity => check_identity(file, &promised),
-            FileKind::Manifest(_) => check_manifest(file),
-            FileKind::Options(_) => check_options(file),
-            FileKind::Wal(number) => check_wal(file, number, &promised),
-            FileKind::Table(number) => check_table(file, number, &promised),
-            FileKind::Blob(number) => check_blob(file, number, &promised),
-            FileKind::Temp | FileKind::Lock | FileKind::InfoLog => continue,
+        let Some(mut check) = check_file(file, dir, &promised) else {
+            continue;
         };
         if !directory::fs().exists(&file.path)? {
             // Whoever has the database open needs it no longer.
@@ -329,6 +325,20 @@ impl Report<'_> {
             }
         }
     }
+}
+
+/// Checks a file by its kind; `None` for one that says nothing about rows.
+fn check_file(file: &DbFile, dir: &Path, promised: &Promised) -> Option<FileCheck> {
+    Some(match file.kind {
+        FileKind::Current => check_current(file, dir),
+        FileKind::Identity => check_identity(file, promised),
+        FileKind::Manifest(_) => check_manifest(file),
+        FileKind::Options(_) => check_options(file),
+        FileKind::Wal(number) => check_wal(file, number, promised),
+        FileKind::Table(number) => check_table(file, number, promised),
+        FileKind::Blob(number) => check_blob(file, number, promised),
+        FileKind::Temp | FileKind::Lock | FileKind::InfoLog => return None,
+    })
 }
 
 fn check_current(file: &DbFile, dir: &Path) -> FileCheck {
@@ -519,9 +529,8 @@ fn check_blob(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     let Some(blobs) = check.take(opened, &file.path) else {
         return check;
     };
-    if blobs.footer().is_none() && live.is_some() {
-        let end = blobs.file().len();
-        check.take(Err::<(), _>(Error::corruption("no footer").at(end)), &file.path);
+    if let Some(live) = live {
+        check.take(blobs.check_of_family(live.family), &file.path);
     }
     let mut records = blobs.records();
     let mut last_bad = None;
@@ -540,3 +549,6 @@ fn check_blob(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     }
     check
 }
+
+#[cfg(test)]
+mod tests;

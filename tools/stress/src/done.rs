@@ -28,6 +28,8 @@ counted! {
     ClearFamily = "families cleared",
     SyncWal = "WAL syncs",
     Property = "properties",
+    VerifyChecksum = "checksum verifications",
+    VerifyFileChecksums = "file checksum verifications",
 }
 
 /// How often each was done.

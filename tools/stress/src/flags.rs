@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result};
-use esker::{Cache, CacheOptions, ChecksumType, FilterPolicy, Options};
+use esker::{Cache, CacheOptions, ChecksumType, FileChecksumGenFactory, FilterPolicy, Options};
 
 flags::flags! {
     /// The values of all flags.
@@ -72,6 +72,12 @@ flags::flags! {
     sync_wal_one_in: u64 = 0;
     /// A property is asked for once in so many operations; 0: never.
     get_property_one_in: u64 = 1_000;
+    /// Every block of every file is read and its checksum verified once in so many operations; 0: never.
+    verify_checksum_one_in: u64 = 0;
+    /// Every file is read and compared with its checksum once in so many operations, if files have one; 0: never.
+    verify_file_checksums_one_in: u64 = 0;
+    /// Checksum of whole files: none, crc32c.
+    file_checksum_impl: String = "none".to_owned();
     /// Syncs every write.
     sync: bool = false;
     /// Writes without WAL.
@@ -166,6 +172,15 @@ impl Flags {
         for (name, value) in STRESS_DEFAULTS {
             flags::engine::set(&mut options, name, value)?;
         }
+        options.file_checksum_gen_factory = match &*self.file_checksum_impl {
+            "none" => FileChecksumGenFactory::None,
+            "crc32c" => FileChecksumGenFactory::Crc32c,
+            other => {
+                return Err(Error::not_supported(format!(
+                    "--file_checksum_impl={other}: none and crc32c are what there is"
+                )));
+            }
+        };
         let family = &mut options.column_family;
         family.compression = flags::engine::compression(&self.compression_type)?;
         if self.bottommost_compression_type != "disable" {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    DbIterator, FlushOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    DbIterator, FileChecksumGenFactory, FlushOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use fastrand::Rng;
 
@@ -123,7 +123,7 @@ impl<'a> Worker<'a> {
     /// What is done now and then, beside the operations.
     fn maintain(&mut self) -> Outcome {
         let flags = &self.stress.flags;
-        let (flush, range, files, clear, snapshot, sync, property) = (
+        let (flush, range, files, clear, snapshot, sync, property, checksum, file_checksums) = (
             flags.flush_one_in,
             flags.compact_range_one_in,
             flags.compact_files_one_in,
@@ -131,6 +131,8 @@ impl<'a> Worker<'a> {
             flags.acquire_snapshot_one_in,
             flags.sync_wal_one_in,
             flags.get_property_one_in,
+            flags.verify_checksum_one_in,
+            flags.verify_file_checksums_one_in,
         );
         if self.one_in(flush) {
             self.flush()?;
@@ -150,6 +152,13 @@ impl<'a> Worker<'a> {
         }
         if self.one_in(property) {
             self.ask_property()?;
+        }
+        if self.one_in(checksum) {
+            self.open.db.verify_checksum()?;
+            self.done.count(What::VerifyChecksum);
+        }
+        if self.one_in(file_checksums) {
+            self.verify_file_checksums()?;
         }
         if self.one_in(snapshot) {
             self.acquire()?;
@@ -593,6 +602,15 @@ impl<'a> Worker<'a> {
             .open
             .db
             .compact_range(&handle, &options, Some(&begin), Some(&end))?)
+    }
+
+    fn verify_file_checksums(&mut self) -> Outcome {
+        let db = &self.open.db;
+        if db.options().file_checksum_gen_factory != FileChecksumGenFactory::None {
+            db.verify_file_checksums()?;
+            self.done.count(What::VerifyFileChecksums);
+        }
+        Ok(())
     }
 
     fn compact_files(&mut self) -> Outcome {

@@ -4,11 +4,13 @@ extern crate esker_dbtest as dbtest;
 
 mod api;
 mod behaviour;
+mod bit_flips;
 mod company;
 mod crash;
 mod crash_faults;
 mod crash_group;
 mod crash_kill;
+mod file_checksums;
 mod fixtures;
 mod interop;
 mod iterators;

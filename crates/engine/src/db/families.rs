@@ -121,7 +121,7 @@ pub(crate) fn assemble(
         prefix_extractor,
         values: ValueResolver {
             merger,
-            blobs: Arc::new(BlobCache::new(fs.clone(), shared.dir.to_path_buf())),
+            blobs: Arc::new(BlobCache::new(fs.clone(), shared.dir.to_path_buf(), id)),
         },
         tables: Arc::new(tables),
         super_version: ArcSwap::from_pointee(super_version),

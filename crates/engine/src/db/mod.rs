@@ -14,6 +14,7 @@ pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod snapshot;
 pub(crate) mod state;
+pub(crate) mod verify;
 
 use base::sync::thread::JoinHandle;
 use std::collections::HashMap;

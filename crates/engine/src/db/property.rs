@@ -42,6 +42,10 @@ pub struct LiveFile {
     pub num_deletions: u64,
     /// True while a compaction reads it.
     pub being_compacted: bool,
+    /// Name of the function of the checksum over the whole file; empty if the MANIFEST has none.
+    pub file_checksum_func_name: String,
+    /// That checksum; empty if the MANIFEST has none.
+    pub file_checksum: Vec<u8>,
 }
 
 /// A level of a column family.
@@ -136,6 +140,7 @@ impl Db {
 
 fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
     let stats = file.stats.get().copied().unwrap_or_default();
+    let checksum = file.file_checksum.as_ref();
     LiveFile {
         column_family: family.name.clone(),
         level,
@@ -149,6 +154,8 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
         num_entries: stats.num_entries,
         num_deletions: stats.num_deletions,
         being_compacted: file.being_compacted.load(Ordering::Relaxed),
+        file_checksum_func_name: checksum.map_or_else(String::new, |checksum| checksum.func_name.clone()),
+        file_checksum: checksum.map_or_else(Vec::new, |checksum| checksum.value.to_vec()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Background work: what it does, and when.
 
 pub(crate) mod compaction;
+pub(crate) mod file_checksum;
 pub(crate) mod flush;
 pub(crate) mod obsolete_files;
 pub(crate) mod output;

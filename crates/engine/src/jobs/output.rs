@@ -15,6 +15,7 @@ use vfs::CreateOptions;
 
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::jobs::file_checksum::FileSum;
 use crate::options::FilterPolicy;
 use crate::read::value::Merger;
 
@@ -36,6 +37,7 @@ pub(crate) struct TableOutputs<'a> {
 struct OpenTable {
     number: u64,
     writer: TableWriter,
+    sum: FileSum,
     oldest_blob: Option<u64>,
 }
 
@@ -131,10 +133,12 @@ impl OutputSink for TableOutputs<'_> {
         };
         let file = self.db.options.fs.create(&path, &create)?;
         self.paths.push(path);
+        let (file, sum) = FileSum::over(self.db.options.file_checksum_gen_factory, file);
         let writer = TableWriter::new(file, self.writer_options(number))?;
         self.open = Some(OpenTable {
             number,
             writer,
+            sum,
             oldest_blob: None,
         });
         Ok(())
@@ -185,6 +189,7 @@ impl OutputSink for TableOutputs<'_> {
             oldest_blob_file_number: open.oldest_blob,
             oldest_ancestor_time: properties.creation_time,
             file_creation_time: properties.file_creation_time,
+            file_checksum: open.sum.checksum(),
             ..FileMetadata::default()
         };
         file.stats.get_or_init(|| stats);

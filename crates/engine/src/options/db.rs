@@ -11,7 +11,21 @@ use wal::RecoveryMode;
 
 use crate::events::EventListener;
 use crate::options::ColumnFamilyOptions;
-use crate::options::table::option_table;
+use crate::options::table::{OptionValue, enum_option, option_table};
+
+/// What makes checksums over whole files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileChecksumGenFactory {
+    /// Nothing: files have none.
+    None,
+    /// CRC-32C, under RocksDB's name `FileChecksumCrc32c`.
+    Crc32c,
+}
+
+enum_option!(FileChecksumGenFactory, "file checksum generator",
+    "nullptr" => FileChecksumGenFactory::None,
+    "FileChecksumGenCrc32cFactory" => FileChecksumGenFactory::Crc32c,
+);
 
 option_table! {
     /// Options of a whole database. Names, units and defaults are RocksDB's where a field does not say otherwise.
@@ -60,6 +74,11 @@ option_table! {
         allow_mmap_reads: bool = false, domain["true", "false"];
         /// Checks the checksum of blocks that compactions read. Default: true.
         verify_checksums_in_compaction: bool = true;
+        /// The checksum over each whole table file that is made while it is written and recorded in the MANIFEST, for
+        /// `Db::verify_file_checksums`, `esker verify` and whoever copies files:
+        /// FileChecksumGenCrc32cFactory, or nullptr for none. Default: nullptr.
+        file_checksum_gen_factory: FileChecksumGenFactory = FileChecksumGenFactory::None,
+            domain["nullptr", "FileChecksumGenCrc32cFactory"];
         /// Counts operations, bytes and events. Costs a few thread-local additions an operation. Default: false.
         statistics: bool = false, domain["true", "false"];
     }

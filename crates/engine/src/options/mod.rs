@@ -9,5 +9,5 @@ pub mod table;
 pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPolicy};
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
-pub use db::Options;
+pub use db::{FileChecksumGenFactory, Options};
 pub use operation::{FlushOptions, ReadOptions, WriteOptions};

@@ -16,15 +16,17 @@ use crate::jobs::obsolete_files::ObsoleteFiles;
 pub(crate) struct BlobCache {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
+    family: u32,
     open: RwLock<HashMap<u64, Arc<BlobFile>>>,
 }
 
 impl BlobCache {
-    /// Of blob files in `dir`.
-    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf) -> BlobCache {
+    /// Of the blob files in `dir` that tables of family `family` point into.
+    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, family: u32) -> BlobCache {
         BlobCache {
             fs,
             dir,
+            family,
             open: RwLock::default(),
         }
     }
@@ -53,6 +55,7 @@ impl BlobCache {
             },
         )?;
         let file = Arc::new(BlobFile::open(reader)?);
+        file.check_of_family(self.family)?;
         Ok(self.open.write().entry(number).or_insert(file).clone())
     }
 

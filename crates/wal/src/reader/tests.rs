@@ -693,3 +693,37 @@ fn sectors_of_the_last_record_that_did_not_reach_the_disk_are_a_tear() {
     damaged[512..1024].fill(0);
     assert!(tolerate(&damaged).error.is_some());
 }
+
+/// A record whose log number or type is damaged looks like one of the file's former life, and must not end the log as such.
+#[test]
+fn a_damaged_log_number_or_type_is_no_former_life() {
+    for recyclable in [false, true] {
+        let options = WriterOptions {
+            log_number: 7,
+            recyclable,
+            ..WriterOptions::default()
+        };
+        let (mut writer, sink) = writer(options);
+        writer.add_record(b"first").unwrap();
+        writer.add_record(b"second").unwrap();
+        let good = sink.bytes();
+        let header = if recyclable { 6..11 } else { 6..7 };
+        for (at, bit) in header.flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << bit;
+            let options = |mode| ReaderOptions {
+                log_number: Some(7),
+                mode,
+            };
+            let mut reader = Reader::new(Bytes::new(&bad[..]), options(RecoveryMode::AbsoluteConsistency));
+            let error = reader.read_record().unwrap_err();
+            assert!(
+                error.is_corruption() && error.offset() == Some(0),
+                "{at} {bit}: {error}"
+            );
+            let mut reader = Reader::new(Bytes::new(&bad[..]), options(RecoveryMode::PointInTime));
+            assert_eq!(reader.read_record().unwrap(), None);
+            assert!(reader.stopped().is_some(), "{at} {bit}");
+        }
+    }
+}

@@ -229,6 +229,8 @@ fn drawn(rng: &mut Rng) -> Vec<String> {
         one_of(rng, "clear_column_family_one_in", &["0", "1000", "100000"]),
         one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]),
         one_of(rng, "batch_one_in", &["0", "2", "10"]),
+        one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
+        one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
     ];
     // Percentages: mostly writes, or mostly reads.
     args.extend(

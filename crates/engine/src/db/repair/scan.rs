@@ -14,6 +14,7 @@ use sst::{BlockReadOptions, Table, TableReadOptions};
 use vfs::{Access, OpenOptions};
 
 use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
+use crate::jobs::file_checksum;
 use crate::options::Options;
 
 /// The orders every engine knows.
@@ -182,6 +183,7 @@ pub(super) fn scan(
         largest_seqno,
         oldest_ancestor_time: properties.creation_time,
         file_creation_time: properties.file_creation_time,
+        file_checksum: file_checksum::of_file(options.file_checksum_gen_factory, &**table.file())?,
         user_defined_timestamps_persisted: persisted,
         padded_timestamp_size: if persisted { 0 } else { timestamp_size },
         ..FileMetadata::default()
@@ -287,6 +289,9 @@ pub(super) struct ScannedBlob {
 pub(super) fn scan_blob(options: &Options, path: &Path, number: u64) -> Result<ScannedBlob> {
     let file = options.fs.open_random(path, &OpenOptions::default())?;
     let len = file.len();
+    let checksum = file_checksum::of_file(options.file_checksum_gen_factory, &*file)?;
+    let (checksum_method, checksum_value) =
+        checksum.map_or_else(Default::default, |checksum| (checksum.func_name, checksum.value));
     let opened = BlobFile::open(file)?;
     let footer = opened
         .footer()
@@ -298,6 +303,8 @@ pub(super) fn scan_blob(options: &Options, path: &Path, number: u64) -> Result<S
             number,
             total_blob_count: footer.blob_count,
             total_blob_bytes: len.saturating_sub(frame),
+            checksum_method,
+            checksum_value,
             ..BlobFileAddition::default()
         },
     })

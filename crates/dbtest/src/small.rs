@@ -1,0 +1,201 @@
+//! A small database that has a piece of everything, to be damaged byte by byte.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{InternalComparator, Kind, Result, UserComparator, filename, internal_key};
+use blob::{BlobWriter, BlobWriterOptions};
+use esker::{
+    Cache, CacheOptions, ColumnFamilyOptions, CompactRangeOptions, CompressionOptions, CompressionType, Db,
+    FileChecksumGenFactory, FilterPolicy, FlushOptions, Options, WriteBatch, WriteOptions,
+};
+use sst::{TableWriter, TableWriterOptions};
+use vfs::{FileSystem, MemFs};
+
+/// Rows by family.
+pub type Rows = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
+
+/// Where it lies.
+pub const DIR: &str = "/db";
+
+/// The second family.
+pub const OTHER: &str = "other";
+
+/// The image of a closed database that left rows in its WAL.
+pub struct SmallDatabase {
+    /// Name and bytes of every file.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The rows with the first so many writes of the WAL: the last is what the database holds.
+    pub states: Vec<Rows>,
+}
+
+/// Every row, backwards and by Get the same. Panics where the three differ.
+pub fn rows(db: &Db) -> Result<Rows> {
+    crate::crash::dump(db)
+}
+
+/// The options it is opened with, over `fs`.
+pub fn options(fs: Arc<dyn FileSystem>, checksums: FileChecksumGenFactory) -> Options {
+    let mut family = ColumnFamilyOptions {
+        compression: CompressionType::Zstd,
+        compression_opts: CompressionOptions {
+            max_dict_bytes: 512,
+            ..CompressionOptions::default()
+        },
+        disable_auto_compactions: true,
+        merge_operator: base::merge::builtin("StringAppendOperator"),
+        ..ColumnFamilyOptions::default()
+    };
+    // A small cache: tests open the database often.
+    family.table.block_cache = Some(Cache::lru(CacheOptions {
+        capacity: 1 << 20,
+        ..CacheOptions::default()
+    }));
+    family.table.block_size = 128;
+    family.table.filter_policy = FilterPolicy::Bloom(10.0);
+    let mut other = family.clone();
+    other.compression = CompressionType::None;
+    other.compression_opts = CompressionOptions::default();
+    other.table.format_version = 6;
+    other.table.filter_policy = FilterPolicy::None;
+    Options {
+        create_if_missing: true,
+        create_missing_column_families: true,
+        // The rows stay in the WAL.
+        avoid_flush_during_recovery: true,
+        file_checksum_gen_factory: checksums,
+        column_family: family,
+        column_families: BTreeMap::from([(OTHER.to_owned(), other)]),
+        fs,
+        ..Options::default()
+    }
+}
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key{i:03}").into_bytes()
+}
+
+fn value(i: u32, round: u32) -> Vec<u8> {
+    format!("value {i:03} of round {round}, and of {}", i * 7919 % 1000).into_bytes()
+}
+
+/// A blob file, and a table whose values lie in it, as RocksDB leaves them: repair makes a database of them.
+fn write_blobs(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    fs.create_dir_all(dir)?;
+    let (table_number, blob_number) = (10, 9);
+    let blob = fs.create(&filename::blob(dir, blob_number), &Default::default())?;
+    let mut blobs = BlobWriter::new(
+        blob,
+        BlobWriterOptions {
+            file_number: blob_number,
+            column_family_id: 0,
+            compression: CompressionType::None,
+            compression_options: CompressionOptions::default(),
+        },
+    )?;
+    let cmp = InternalComparator::new(UserComparator::Bytewise);
+    let table = fs.create(&filename::table(dir, table_number), &Default::default())?;
+    let options = TableWriterOptions {
+        cf_id: 0,
+        cf_name: b"default".to_vec(),
+        compression: CompressionType::None,
+        file_number: table_number,
+        ..TableWriterOptions::new(cmp)
+    };
+    let mut writer = TableWriter::new(table, options)?;
+    let mut index = Vec::new();
+    for i in 0..6 {
+        let key = format!("blob{i}").into_bytes();
+        index.clear();
+        blobs.add(&key, &value(i, 0))?.encode(&mut index);
+        let internal = internal_key::encode(&key, u64::from(i) + 1, Kind::BlobIndex);
+        writer.add(&internal, &index)?;
+    }
+    blobs.finish()?;
+    writer.finish()?;
+    fs.sync_dir(dir)
+}
+
+impl SmallDatabase {
+    /// Makes it. With `checksums` the MANIFEST has checksums of the whole files.
+    pub fn make(checksums: FileChecksumGenFactory) -> Result<SmallDatabase> {
+        let fs = MemFs::new();
+        let dir = Path::new(DIR);
+        write_blobs(&fs, dir)?;
+        let options = options(Arc::new(fs.clone()), checksums);
+        Db::repair(&options, dir)?;
+        let db = Db::open(&options, dir)?;
+        fill(&db)?;
+        let mut states = vec![rows(&db)?];
+        let write = WriteOptions::default();
+        let other = db.column_family(OTHER).expect("it was created");
+        for step in 0..6 {
+            let mut batch = WriteBatch::new();
+            match step {
+                0 => batch.put(&key(50), &value(50, 9)),
+                1 => batch.delete(&key(3)),
+                2 => batch.merge(&key(8), b"in the WAL"),
+                3 => {
+                    batch.put_cf(&other, &key(60), &value(60, 9));
+                    batch.put(&key(61), &value(61, 9));
+                }
+                4 => batch.delete_range(&key(20), &key(23)),
+                _ => batch.put(b"blob3", b"no longer a blob"),
+            }
+            db.write(&write, batch)?;
+            states.push(rows(&db)?);
+        }
+        db.close()?;
+        drop((other, db));
+        let mut files = Vec::new();
+        for name in fs.list(dir)? {
+            // Repair keeps what it replaced in a directory.
+            if name != "lost" && name != "LOCK" {
+                files.push((name.clone(), fs.read_file(&dir.join(&name))?));
+            }
+        }
+        Ok(SmallDatabase { files, states })
+    }
+
+    /// A file system that holds it.
+    pub fn put(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        fs.create_dir_all(dir)?;
+        self.files
+            .iter()
+            .try_for_each(|(name, bytes)| fs.write_file(&dir.join(name), bytes))
+    }
+
+    /// What it holds.
+    pub fn rows(&self) -> &Rows {
+        self.states.last().expect("a state")
+    }
+}
+
+/// Tables in L0 and below, with values, deletions, operands and range tombstones.
+fn fill(db: &Db) -> Result<()> {
+    let default = db.default_column_family();
+    let other = db.column_family(OTHER).expect("it was created");
+    let write = WriteOptions::default();
+    for i in 0..24 {
+        db.put(&key(i), &value(i, 1))?;
+        if i % 3 == 0 {
+            db.put_opt(&write, &other, &key(i), &value(i, 1))?;
+        }
+    }
+    for family in [&default, &other] {
+        db.compact_range(family, &CompactRangeOptions::default(), None, None)?;
+    }
+    db.delete(&key(5))?;
+    db.single_delete(&write, &default, &key(6))?;
+    db.delete_range(&write, &default, &key(10), &key(14))?;
+    db.delete_range(&write, &other, &key(9), &key(13))?;
+    db.merge(&write, &default, &key(8), b"merged")?;
+    db.put(&key(7), &value(7, 2))?;
+    db.flush_cf(&FlushOptions::default(), &[default.clone(), other.clone()])?;
+    for i in 30..36 {
+        db.put(&key(i), &value(i, 3))?;
+    }
+    db.merge(&write, &default, &key(8), b"twice")?;
+    db.flush(&FlushOptions::default())
+}

@@ -1,0 +1,185 @@
+//! Reads live files again, past all caches, and compares them with their checksums.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, Result, filename};
+use blob::BlobFile;
+use codec::file_checksum::{self, FileCrc32c};
+use manifest::{BlobFileMetadata, FileMetadata, Version};
+use sst::{Table, TableReadOptions};
+use vfs::{Access, OpenOptions, RandomAccessFile};
+
+use super::column_family::Family;
+use super::{Db, DbInner};
+use crate::jobs::file_checksum::{compare, for_each_piece};
+use crate::options::FileChecksumGenFactory;
+
+impl Db {
+    /// Reads every table and blob file in use from the disk and verifies the checksum of each block and each blob. The block
+    /// cache is neither asked nor filled.
+    ///
+    /// # Errors
+    /// `Corruption` with file and offset for the first damage; files are in no particular order. Reads all of the database.
+    pub fn verify_checksum(&self) -> Result<()> {
+        let inner = self.inner();
+        inner.live().iter().try_for_each(|live| {
+            let file = inner.open_to_verify(live)?;
+            live.check_size(&*file)?;
+            live.verify_pieces(file)
+        })
+    }
+
+    /// Reads every table and blob file in use from the disk and compares each with the checksum that the MANIFEST has of the
+    /// whole file. Files without one, or with one of a function that is not known, are passed over.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without [`file_checksum_gen_factory`](crate::Options::file_checksum_gen_factory); `Corruption` with the
+    /// file for the first that differs. Reads all of the database.
+    pub fn verify_file_checksums(&self) -> Result<()> {
+        let inner = self.inner();
+        if inner.options.file_checksum_gen_factory == FileChecksumGenFactory::None {
+            return Err(Error::invalid_argument(
+                "Cannot verify file checksum if options.file_checksum_gen_factory is null",
+            ));
+        }
+        inner.live().iter().try_for_each(|live| {
+            let file = inner.open_to_verify(live)?;
+            live.check_size(&*file)?;
+            live.verify_whole(&*file).map(drop)
+        })
+    }
+}
+
+/// A file of the current version of its family, kept from deletion.
+pub(crate) struct Live {
+    pub family: Arc<Family>,
+    pub what: What,
+    /// Holds the file's metadata, and with it the file.
+    _version: Arc<Version>,
+}
+
+/// Which kind of file it is.
+pub(crate) enum What {
+    Table(Arc<FileMetadata>),
+    Blob(Arc<BlobFileMetadata>),
+}
+
+impl Live {
+    pub fn path(&self) -> PathBuf {
+        match &self.what {
+            What::Table(file) => filename::table(&self.family.dir, file.number),
+            What::Blob(file) => filename::blob(&self.family.dir, file.number()),
+        }
+    }
+
+    pub fn size(&self) -> u64 {
+        match &self.what {
+            What::Table(file) => file.size,
+            What::Blob(file) => file.file_size(),
+        }
+    }
+
+    /// Name of the function and value of its checksum over the whole file.
+    fn checksum(&self) -> Option<(&str, &[u8])> {
+        match &self.what {
+            What::Table(file) => {
+                let checksum = file.file_checksum.as_ref()?;
+                Some((&checksum.func_name, &checksum.value))
+            }
+            What::Blob(file) => {
+                let addition = &file.shared.addition;
+                Some((&addition.checksum_method, &addition.checksum_value))
+            }
+        }
+    }
+
+    /// `Corruption` unless the file is as long as the MANIFEST says.
+    pub fn check_size(&self, file: &dyn RandomAccessFile) -> Result<()> {
+        let (size, recorded) = (file.len(), self.size());
+        if size == recorded {
+            return Ok(());
+        }
+        let message = format!("file size mismatch: {size} bytes, the MANIFEST recorded {recorded}");
+        Err(Error::corruption(message)
+            .in_file(file.path())
+            .at(size.min(recorded)))
+    }
+
+    /// Compares the file with its checksum. False if it has none that could be compared.
+    pub fn verify_whole(&self, file: &dyn RandomAccessFile) -> Result<bool> {
+        let Some((file_checksum::CRC32C_NAME, recorded)) = self.checksum() else {
+            return Ok(false);
+        };
+        let mut sum = FileCrc32c::new();
+        for_each_piece(file, &mut |bytes| {
+            sum.update(bytes);
+            Ok(())
+        })?;
+        compare(sum, recorded, file.path())?;
+        Ok(true)
+    }
+
+    /// Opens the table anew.
+    pub fn open_table(&self, metadata: &FileMetadata, file: Arc<dyn RandomAccessFile>) -> Result<Arc<Table>> {
+        let options = TableReadOptions {
+            file_number: metadata.number,
+            largest_seqno: Some(metadata.largest_seqno),
+            ..TableReadOptions::new(self.family.cmp.clone())
+        };
+        Table::open(file, options)
+    }
+
+    /// Verifies every block or blob of the file.
+    pub fn verify_pieces(&self, file: Arc<dyn RandomAccessFile>) -> Result<()> {
+        match &self.what {
+            What::Table(metadata) => self.open_table(metadata, file)?.verify(&mut |_| {}),
+            What::Blob(_) => {
+                let blobs = BlobFile::open(file)?;
+                blobs.check_of_family(self.family.id)?;
+                blobs.verify().map(drop)
+            }
+        }
+    }
+}
+
+impl DbInner {
+    /// The files in use, of all families.
+    pub(crate) fn live(&self) -> Vec<Live> {
+        let state = self.state.lock();
+        let mut files = Vec::new();
+        for own in state.families.values() {
+            let live = |what| Live {
+                family: own.family.clone(),
+                what,
+                _version: own.version.clone(),
+            };
+            let tables = own.version.all_files();
+            files.extend(tables.map(|(_, file)| live(What::Table(file.clone()))));
+            let blobs = own.version.blob_files().values();
+            files.extend(blobs.map(|file| live(What::Blob(file.clone()))));
+        }
+        files
+    }
+
+    fn open_to_verify(&self, live: &Live) -> Result<Arc<dyn RandomAccessFile>> {
+        let options = OpenOptions {
+            direct: self.options.use_direct_reads,
+            access: Access::Sequential,
+            ..OpenOptions::default()
+        };
+        self.open_live(live, &options)
+    }
+
+    /// Opens the file, which may have LevelDB's name.
+    pub(crate) fn open_live(&self, live: &Live, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let path = live.path();
+        let open = |path: &Path| self.options.fs.open_random(path, options);
+        match (open(&path), &live.what) {
+            (Err(error), What::Table(_)) if error.kind() == base::ErrorKind::NotFound => {
+                open(&path.with_extension("ldb")).map_err(|_| error)
+            }
+            (opened, _) => opened,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Checksums over whole files: made while a file is written, compared when it is read again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::sync::Mutex;
+use base::{Error, Result};
+use codec::file_checksum::{self, FileCrc32c};
+use manifest::FileChecksum;
+use vfs::{FileSync, RandomAccessFile, WritableFile};
+
+use crate::options::FileChecksumGenFactory;
+
+/// The checksum of a file that is being written; filled in as bytes are appended.
+#[derive(Default)]
+pub(crate) struct FileSum(Option<Arc<Mutex<FileCrc32c>>>);
+
+/// Passes everything on to the file, and takes the bytes into its checksum on the way.
+#[derive(Debug)]
+struct SummedFile {
+    file: Box<dyn WritableFile>,
+    sum: Arc<Mutex<FileCrc32c>>,
+}
+
+impl WritableFile for SummedFile {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        self.file.append(data)?;
+        self.sum.lock().update(data);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        self.file.sync_all()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.file.close()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        self.file.syncer()
+    }
+}
+
+impl FileSum {
+    /// The file to write to instead of `file`, which must be empty, and what its checksum will be.
+    pub fn over(
+        factory: FileChecksumGenFactory,
+        file: Box<dyn WritableFile>,
+    ) -> (Box<dyn WritableFile>, FileSum) {
+        match factory {
+            FileChecksumGenFactory::None => (file, FileSum(None)),
+            FileChecksumGenFactory::Crc32c => {
+                let sum = Arc::new(Mutex::new(FileCrc32c::new()));
+                let summed = SummedFile {
+                    file,
+                    sum: sum.clone(),
+                };
+                (Box::new(summed), FileSum(Some(sum)))
+            }
+        }
+    }
+
+    /// The checksum of what was written so far, for the MANIFEST.
+    pub fn checksum(&self) -> Option<FileChecksum> {
+        self.0.as_ref().map(|sum| recorded(*sum.lock()))
+    }
+}
+
+fn recorded(sum: FileCrc32c) -> FileChecksum {
+    FileChecksum {
+        func_name: file_checksum::CRC32C_NAME.to_owned(),
+        value: sum.value().into(),
+    }
+}
+
+/// Bytes read at a time where a file is read as a whole.
+pub(crate) const READ: usize = 256 << 10;
+
+/// Calls `take` with the bytes of a file, from the front, a piece at a time.
+pub(crate) fn for_each_piece(
+    file: &dyn RandomAccessFile,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = vec![0; READ.min(file.len() as usize)];
+    let mut at = 0;
+    while at < file.len() {
+        let len = (file.len() - at).min(buffer.len() as u64) as usize;
+        file.read_exact_at(at, &mut buffer[..len])?;
+        take(&buffer[..len])?;
+        at += len as u64;
+    }
+    Ok(())
+}
+
+/// The checksum of a file that is there already. Reads all of it.
+pub(crate) fn of_file(
+    factory: FileChecksumGenFactory,
+    file: &dyn RandomAccessFile,
+) -> Result<Option<FileChecksum>> {
+    if factory == FileChecksumGenFactory::None {
+        return Ok(None);
+    }
+    let mut sum = FileCrc32c::new();
+    for_each_piece(file, &mut |bytes| {
+        sum.update(bytes);
+        Ok(())
+    })?;
+    Ok(Some(recorded(sum)))
+}
+
+/// `Corruption` unless what a file's bytes come to is what the MANIFEST says.
+pub(crate) fn compare(sum: FileCrc32c, recorded: &[u8], path: &Path) -> Result<()> {
+    let computed = sum.value();
+    if computed[..] == *recorded {
+        return Ok(());
+    }
+    Err(Error::corruption(format!(
+        "file checksum mismatch: the MANIFEST says {recorded:02x?}, computed {computed:02x?}"
+    ))
+    .in_file(path))
+}

@@ -1,0 +1,77 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use dbtest::small::SmallDatabase;
+use esker::FileChecksumGenFactory;
+
+use super::*;
+
+/// Why nobody can tell that a bit of this byte was flipped; `None` where it must be found.
+fn untold(file: &DbFile, good: &[u8], at: usize, checksums: FileChecksumGenFactory) -> Option<&'static str> {
+    let format_version_at = good.len().saturating_sub(sst::format::FOOTER_LEN) + 41;
+    match file.kind {
+        FileKind::Options(_) => Some("text without a checksum"),
+        FileKind::Table(_) if checksums == FileChecksumGenFactory::None => {
+            (at == format_version_at && good[at] < 6).then_some("format versions 2 to 5 are read alike")
+        }
+        _ => None,
+    }
+}
+
+fn flip_every_byte(checksums: FileChecksumGenFactory) {
+    let mut rng = testkit::rng();
+    eprintln!("ESKER_SEED={}", rng.seed());
+    let whole = SmallDatabase::make(checksums).unwrap();
+    let place = tempfile::TempDir::new().unwrap();
+    let dir = place.path();
+    for (name, bytes) in &whole.files {
+        fs::write(dir.join(name), bytes).unwrap();
+    }
+    let state = directory::manifest_state(&directory::current_manifest(dir).unwrap()).unwrap();
+    let promised = Promised::new(&state);
+    // By the name's letters: flipped, and found.
+    let mut tally: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for file in directory::files(dir, None).unwrap() {
+        let good = fs::read(&file.path).unwrap();
+        let found = |check: Option<FileCheck>| check.is_some_and(|check| !check.damage.is_empty());
+        assert!(!found(check_file(&file, dir, &promised)), "{}", file.name);
+        let mut bad = good.clone();
+        for at in 0..good.len() {
+            let bits = match std::env::var_os("ESKER_ALL_BITS") {
+                Some(_) => 0..8,
+                None => {
+                    let bit = rng.u32(0..8);
+                    bit..bit + 1
+                }
+            };
+            for bit in bits {
+                bad[at] = good[at] ^ 1 << bit;
+                fs::write(&file.path, &bad).unwrap();
+                let found = found(check_file(&file, dir, &promised));
+                let told = untold(&file, &good, at, checksums).is_none();
+                assert!(found || !told, "{} byte {at} bit {bit}: not found", file.name);
+                let kind = file
+                    .name
+                    .trim_matches(|char: char| char.is_ascii_digit() || "-.".contains(char));
+                let counts = tally.entry(kind.to_owned()).or_default();
+                counts.0 += 1;
+                counts.1 += u32::from(found);
+            }
+            bad[at] = good[at];
+        }
+        fs::write(&file.path, &good).unwrap();
+    }
+    for (kind, (flipped, found)) in tally {
+        println!("{kind}: {flipped} flipped, {found} found");
+    }
+}
+
+#[test]
+fn a_flip_of_any_byte_is_found() {
+    flip_every_byte(FileChecksumGenFactory::None);
+}
+
+#[test]
+fn with_checksums_of_whole_files_a_flip_of_any_byte_of_a_table_is_found() {
+    flip_every_byte(FileChecksumGenFactory::Crc32c);
+}
