@@ -28,6 +28,7 @@ counted! {
     ClearFamily = "families cleared",
     SyncWal = "WAL syncs",
     Property = "properties",
+    Checkpoint = "checkpoints",
 }
 
 /// How often each was done.

@@ -96,10 +96,13 @@ fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
     if let Some(failure) = failure.or(outcome.and_then(|outcome| outcome).err()) {
         panic!("seed {seed}, {flavour:?}\n{failure}");
     }
-    assert!(
-        crashes.load(Ordering::SeqCst) > 50,
-        "the script did next to nothing"
-    );
+    let crashes = crashes.load(Ordering::SeqCst);
+    let name = match loss {
+        Loss::Power => "power_losses",
+        Loss::Process => "process_deaths",
+    };
+    testkit::record("crash_tests", &[(name, crashes), ("seeds", 1)]);
+    assert!(crashes > 50, "the script did next to nothing");
 }
 
 #[test]
