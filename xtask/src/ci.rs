@@ -1,7 +1,7 @@
 //! `ci`: what must pass before a change is taken, and all there is.
 
 use crate::shell::{self, Outcome};
-use crate::{canary, fuzz, generate, licences, test_run, tidy};
+use crate::{canary, fuzz, generate, licences, sanitize, test_run, tidy};
 
 /// Format, lints, house rules, generated documents, every test, every microbenchmark once, and a few seconds of every fuzz
 /// target.
@@ -12,14 +12,14 @@ pub fn pull_request() -> Outcome {
 }
 
 /// The tier of pull requests, then what takes long: the suite optimised and with debug assertions off, fuzzing for
-/// longer, planted bugs, and the unsafe crates under the address sanitizer and loom.
+/// longer, planted bugs, loom, and the unsafe crates and a stress run under the address and leak sanitizers.
 pub fn nightly() -> Outcome {
     pull_request()?;
     test_run::test(&["--release".to_owned()])?;
     fuzz::quick(60)?;
     canary::run("")?;
     loom()?;
-    address_sanitizer()
+    sanitizers()
 }
 
 /// Everything that runs no test. Each check runs, whatever the ones before it found.
@@ -54,9 +54,6 @@ pub fn static_checks() -> Outcome {
 /// Crates that model-check their concurrency under `cfg(loom)`.
 const LOOM_CRATES: &[&str] = &["esker-memtable", "esker-cache"];
 
-/// Crates with unsafe code.
-const UNSAFE_CRATES: &[&str] = &["esker-memtable", "esker-cache", "esker-sst", "esker-vfs"];
-
 fn loom() -> Outcome {
     for package in LOOM_CRATES {
         let build = shell::root().join("target/loom");
@@ -71,20 +68,11 @@ fn loom() -> Outcome {
     Ok(())
 }
 
-fn address_sanitizer() -> Outcome {
+fn sanitizers() -> Outcome {
     if !fuzz::have_nightly() {
-        eprintln!("warning: no nightly compiler: the address sanitizer did not run");
+        eprintln!("warning: no nightly compiler: no sanitizer did run");
         return Ok(());
     }
-    let mut command = fuzz::nightly_cargo();
-    command.args(["test", "--target", fuzz::TARGET, "--tests"]);
-    for package in UNSAFE_CRATES {
-        command.args(["--package", package]);
-    }
-    let build = shell::root().join("target/asan");
-    shell::run(
-        command
-            .env("RUSTFLAGS", "-Zsanitizer=address")
-            .env("CARGO_TARGET_DIR", build),
-    )
+    sanitize::run("address", None)?;
+    sanitize::run("leak", None)
 }

@@ -50,28 +50,72 @@ pub fn nightly_cargo() -> Command {
 
 /// Every target for `seconds`.
 pub fn quick(seconds: u64) -> Outcome {
-    if !have_nightly() {
-        eprintln!("no nightly compiler: fuzz targets run without coverage guidance");
-        let mut command = shell::cargo();
-        // The profile of the tests: its debug assertions look on, and its crates are built already.
-        command.args([
-            "run",
-            "--quiet",
-            "--package",
-            "esker-fuzz",
-            "--bin",
-            "smoke",
-            "--",
-        ]);
-        return shell::run(command.arg(seconds.to_string()));
+    if have_nightly() {
+        build_for_quick()?;
+        fuzz_all(seconds).map(drop)
+    } else {
+        smoke(seconds).map(drop)
     }
-    let binaries = build()?;
-    seed()?;
+}
+
+/// Every target, all of them in about `seconds`. Returns how many inputs there were.
+pub fn quick_for(seconds: u64) -> Result<u64, String> {
+    let targets = targets()?.len().max(1);
+    if have_nightly() {
+        let rounds = targets.div_ceil(cores()) as u64;
+        fuzz_all((seconds / rounds).max(1))
+    } else {
+        smoke((seconds / targets as u64).max(1))
+    }
+}
+
+/// Builds what [`quick`] runs.
+pub fn build_for_quick() -> Outcome {
+    if have_nightly() {
+        build()?;
+        return seed();
+    }
+    let build = ["build", "--quiet", "--package", "esker-fuzz", "--bin", "smoke"];
+    shell::run(shell::cargo().args(build))
+}
+
+/// Without coverage guidance.
+fn smoke(seconds: u64) -> Result<u64, String> {
+    eprintln!("no nightly compiler: fuzz targets run without coverage guidance");
+    let mut command = shell::cargo();
+    // The profile of the tests: its debug assertions look on, and its crates are built already.
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "esker-fuzz",
+        "--bin",
+        "smoke",
+        "--",
+    ]);
+    let text = shell::output(command.arg(seconds.to_string()))?;
+    eprint!("{text}");
+    let inputs = |line: &str| {
+        line.strip_suffix(" inputs")?
+            .rsplit(' ')
+            .next()?
+            .parse::<u64>()
+            .ok()
+    };
+    Ok(text.lines().filter_map(inputs).sum())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Under libFuzzer, as many targets at a time as there are cores; each is one thread.
+fn fuzz_all(seconds: u64) -> Result<u64, String> {
+    let binaries = binaries();
     let targets = targets()?;
-    // As many at a time as there are cores; each is one thread.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut inputs = 0;
     let mut failed = Vec::new();
-    for group in targets.chunks(cores) {
+    for group in targets.chunks(cores()) {
         let running: Result<Vec<_>, String> = group
             .iter()
             .map(|target| start(&binaries, target, seconds).map(|running| (target, running)))
@@ -84,6 +128,7 @@ pub fn quick(seconds: u64) -> Outcome {
             let log = std::fs::read_to_string(&running.log).unwrap_or_default();
             if status.success() {
                 let last = log.lines().rfind(|line| line.starts_with("Done ")).unwrap_or("");
+                inputs += runs(last);
                 eprintln!("{target}: {last}");
             } else {
                 eprintln!("{log}");
@@ -94,10 +139,19 @@ pub fn quick(seconds: u64) -> Outcome {
         }
     }
     if failed.is_empty() {
-        Ok(())
+        Ok(inputs)
     } else {
         Err(failed.join("\n"))
     }
+}
+
+/// How many inputs `Done 123 runs in 4 second(s)` speaks of.
+fn runs(line: &str) -> u64 {
+    let number = line
+        .strip_prefix("Done ")
+        .and_then(|rest| rest.split_once(" runs"))
+        .map(|(number, _)| number.parse());
+    number.and_then(Result::ok).unwrap_or(0)
 }
 
 /// One target for `seconds`, with its output on ours.
@@ -111,9 +165,9 @@ pub fn one(target: &str, seconds: u64) -> Outcome {
             "coverage-guided fuzzing needs a nightly compiler: rustup toolchain install nightly".into(),
         );
     }
-    let binaries = build()?;
+    build()?;
     seed()?;
-    shell::run(&mut fuzzer(&binaries, target, seconds)?)
+    shell::run(&mut fuzzer(&binaries(), target, seconds)?)
 }
 
 /// Inputs that broke something are kept here, from the root.
@@ -140,9 +194,17 @@ fn binaries_of(manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// Builds every target with coverage and the sanitizer; returns where the binaries lie.
-fn build() -> Result<PathBuf, String> {
-    let home = shell::root().join("target/fuzz");
+/// Where everything built with coverage lies.
+fn home() -> PathBuf {
+    shell::root().join("target/fuzz")
+}
+
+fn binaries() -> PathBuf {
+    home().join(TARGET).join("release")
+}
+
+/// Builds every target with coverage and the sanitizer.
+fn build() -> Outcome {
     let mut command = nightly_cargo();
     command.args([
         "build",
@@ -158,8 +220,7 @@ fn build() -> Result<PathBuf, String> {
     command
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    shell::run(command.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", &home))?;
-    Ok(home.join(TARGET).join("release"))
+    shell::run(command.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", home()))
 }
 
 /// Makes the seed corpus from the test data.
@@ -207,6 +268,12 @@ mod tests {
     fn targets_are_the_binaries_under_fuzz_targets() {
         let manifest = "[[bin]]\nname = \"smoke\"\npath = \"src/bin/smoke.rs\"\n\n[[bin]]\nname = \"wal\"\npath = \"fuzz_targets/wal.rs\"\n";
         assert_eq!(binaries_of(manifest), ["wal"]);
+    }
+
+    #[test]
+    fn inputs_are_counted() {
+        assert_eq!(runs("Done 1234 runs in 3 second(s)"), 1234);
+        assert_eq!(runs(""), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod generate;
 mod licences;
 mod oracle;
 mod published;
+mod sanitize;
 mod shell;
 mod soak;
 mod test_run;
@@ -29,7 +30,15 @@ cargo xtask VERB
   fuzz TARGET [SEC] one target for SEC seconds (600)
   published [ARGS]  run every table of the documents Esker started from beside RocksDB and write docs/published.md;
                     --scale X for other sizes, --peer PATH for another db_bench of RocksDB
-  soak [--hours H]  stress, crash and random-history tests on fresh seeds for H hours (1), turn after turn
+  soak [--hours H | --minutes N] [--record FILE]
+                    stress, crash, random-history and fuzz tests on fresh seeds for H hours (1), turn after turn;
+                    what was done is printed, and appended to FILE
+  soak --table FILE...
+                    adds up what was recorded
+  sanitize address|leak|thread [SEC]
+                    the tests of the crates with unsafe code, and SEC seconds (120) of db_stress over drawn options,
+                    under a sanitizer; needs a nightly compiler, for threads with its source
+  valgrind          the unit tests of the crates with unsafe code under memcheck
   canary [WORDS]    plant known bugs, one at a time, and fail unless the tests catch each; with WORDS those
                     alone whose name has them, or one of several divided by commas
 ";
@@ -64,8 +73,11 @@ fn run(args: &[String]) -> Outcome {
         ("fuzz", [target]) => fuzz::one(target, 600),
         ("fuzz", [target, seconds]) => fuzz::one(target, number(seconds)?),
         ("published", _) => published::run(rest),
-        ("soak", []) => soak::run(3600),
-        ("soak", ["--hours", hours]) => soak::run(seconds_of(hours)?),
+        ("soak", ["--table", files @ ..]) => soak::table(files),
+        ("soak", words) => soak::run(&soak::Arguments::parse(words)?),
+        ("sanitize", [sanitizer]) => sanitize::run(sanitizer, None),
+        ("sanitize", [sanitizer, seconds]) => sanitize::run(sanitizer, Some(number(seconds)?)),
+        ("valgrind", []) => sanitize::valgrind(),
         ("canary", words) => canary::run(&words.join(" ")),
         ("" | "help" | "--help" | "-h", _) => {
             print!("{HELP}");
@@ -78,12 +90,4 @@ fn run(args: &[String]) -> Outcome {
 fn number(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("{text} is not a number of seconds"))
-}
-
-/// Hours, of which there may be a fraction, in seconds.
-fn seconds_of(hours: &str) -> Result<u64, String> {
-    let parsed: Option<f64> = hours.parse().ok().filter(|hours| (0.0..1e6).contains(hours));
-    parsed
-        .map(|hours| (hours * 3600.0) as u64)
-        .ok_or_else(|| format!("{hours} is not a number of hours"))
 }

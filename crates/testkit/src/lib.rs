@@ -6,6 +6,7 @@
 //! * [`conformance`]: the one suite every [`base::Cursor`] passes
 //! * [`model`]: what a database must answer, computed the slow and obvious way
 //! * [`oracle`]: where the real RocksDB is, for tests that ask it
+//! * [`mod@record`]: what a long test has done, for `cargo xtask soak` to add up
 //! * [`mod@rng`]: seeds that are printed on failure and replayed from `ESKER_SEED`
 #![forbid(unsafe_code)]
 
@@ -15,7 +16,9 @@ pub mod datadriven;
 pub mod keys;
 pub mod model;
 pub mod oracle;
+pub mod record;
 pub mod rng;
 
 pub use conformance::{VecCursor, check_cursor};
+pub use record::record;
 pub use rng::{TestRng, rng};

@@ -30,6 +30,7 @@ counted! {
     Property = "properties",
     VerifyChecksum = "checksum verifications",
     VerifyFileChecksums = "file checksum verifications",
+    Checkpoint = "checkpoints",
 }
 
 /// How often each was done.

@@ -1,7 +1,10 @@
 //! A run: opens, lets the threads work, closes, verifies, and again.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -12,11 +15,11 @@ use parking_lot::Mutex;
 use crate::done::Done;
 use crate::expected_state::ExpectedState;
 use crate::flags::Flags;
+use crate::kill_fs::KillFs;
+use crate::recover::Recovered;
 use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::unsynced_fs::UnsyncedFs;
 use crate::worker::Worker;
-
-/// The file of the expected state, as RocksDB's db_stress calls it.
-const STATE: &str = "LATEST.state";
 
 /// Runs what `flags` ask for and prints what was done.
 pub fn drive(mut flags: Flags) -> Outcome {
@@ -30,7 +33,7 @@ pub fn drive(mut flags: Flags) -> Outcome {
             tempfile::Builder::new()
                 .prefix("db_stress-")
                 .tempdir()
-                .map_err(|error| Failure(format!("a directory for the database: {error}")))?,
+                .map_err(|error| Failure::Wrong(format!("a directory for the database: {error}")))?,
         ),
         false => None,
     };
@@ -45,12 +48,27 @@ pub fn drive(mut flags: Flags) -> Outcome {
         Db::destroy(&options, &path)?;
     }
     let expected = expected_state(&flags)?;
+    if flags.sync_fault_injection {
+        options.fs = Arc::new(UnsyncedFs::new(options.fs));
+    }
+    if flags.kill_random_test > 0 {
+        let (one_in, exclude) = (flags.kill_random_test, &flags.kill_exclude_prefixes);
+        options.fs = Arc::new(KillFs::process(options.fs, one_in, exclude, flags.seed));
+    }
+    let counted = Counted::new(&flags)?;
     let stress = Stress::new(flags, options, path, expected);
-    let outcome = phases(&stress);
-    if let Some(error) = failed.0.lock().take() {
-        return Err(Failure(format!("in the background: {error}")));
+    let start = Instant::now();
+    let outcome = phases(&stress, &counted);
+    if let Some(error) = failed.take() {
+        return Err(Failure::Wrong(format!("in the background: {error}")));
     }
     let done = outcome?;
+    let operations = stress.flags.ops_per_thread * u64::from(stress.flags.threads);
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{operations} operations in {seconds:.1} seconds, {:.0} ops/sec, verification included",
+        operations as f64 / seconds
+    );
     println!("{done}");
     println!("Verification successful");
     Ok(())
@@ -61,66 +79,129 @@ fn expected_state(flags: &Flags) -> Outcome<ExpectedState> {
     if flags.expected_values_dir.is_empty() {
         if !flags.destroy_db_initially {
             let message = "without --destroy_db_initially the expected state must be somewhere: give --expected_values_dir";
-            return Err(Failure(message.to_owned()));
+            return Err(Failure::Wrong(message.to_owned()));
         }
-        return Ok(ExpectedState::in_memory(families, flags.max_key));
+        let traced = flags.loses_acknowledged();
+        return Ok(ExpectedState::in_memory(families, flags.max_key, traced));
     }
     let dir = Path::new(&flags.expected_values_dir);
     std::fs::create_dir_all(dir)?;
-    let path = dir.join(STATE);
-    if flags.destroy_db_initially
-        && let Err(error) = std::fs::remove_file(&path)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        return Err(error.into());
+    if flags.destroy_db_initially {
+        ExpectedState::remove(dir)?;
     }
-    Ok(ExpectedState::open(&path, families, flags.max_key)?)
+    Ok(ExpectedState::open(
+        dir,
+        families,
+        flags.max_key,
+        flags.loses_acknowledged(),
+    )?)
 }
 
 /// The last failure of a background job.
 #[derive(Default)]
-struct BackgroundErrors(Mutex<Option<String>>);
+pub struct BackgroundErrors(Mutex<Option<(ErrorKind, String)>>);
+
+impl BackgroundErrors {
+    /// What it says, if there was one.
+    pub fn take(&self) -> Option<String> {
+        self.0.lock().take().map(|(_, text)| text)
+    }
+
+    /// What it says, if one spoke of damage.
+    pub fn take_corruption(&self) -> Option<String> {
+        let last = self.0.lock().take()?;
+        (last.0 == ErrorKind::Corruption).then_some(last.1)
+    }
+}
 
 impl EventListener for BackgroundErrors {
     fn on_event(&self, event: &Event) {
         if let Event::BackgroundError { error, .. } = event
             && error.kind() != ErrorKind::ShutdownInProgress
         {
-            *self.0.lock() = Some(event.to_string());
+            *self.0.lock() = Some((error.kind(), event.to_string()));
         }
     }
 }
 
+/// Where operations are counted: on a terminal, and for whoever kills us and wants to know how many there were.
+pub struct Counted {
+    progress: ProgressBar,
+    all: AtomicU64,
+    file: Option<File>,
+}
+
+/// The file of the expected state's directory that says how many operations there were.
+pub const OPERATIONS: &str = "OPERATIONS";
+
+impl Counted {
+    fn new(flags: &Flags) -> Outcome<Counted> {
+        let mut counted = Counted {
+            progress: progress_bar(flags),
+            ..Counted::quietly()
+        };
+        if !flags.expected_values_dir.is_empty() {
+            let path = Path::new(&flags.expected_values_dir).join(OPERATIONS);
+            counted.file = Some(File::create(path)?);
+        }
+        Ok(counted)
+    }
+
+    /// In memory alone.
+    pub fn quietly() -> Counted {
+        Counted {
+            progress: ProgressBar::hidden(),
+            all: AtomicU64::new(0),
+            file: None,
+        }
+    }
+
+    fn add(&self, count: u64) {
+        let all = self.all.fetch_add(count, Ordering::Relaxed) + count;
+        self.progress.inc(count);
+        if let Some(file) = &self.file {
+            // It is read by who can do without.
+            let _ = file.write_all_at(&all.to_le_bytes(), 0);
+        }
+    }
+
+    /// Operations so far.
+    pub fn all(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
+    }
+}
+
 /// The run in as many parts as the database is to be opened.
-fn phases(stress: &Stress) -> Outcome<Done> {
+pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
     let flags = &stress.flags;
-    let start = Instant::now();
     let phases = u64::from(flags.reopen) + 1;
     let mut seeds = fastrand::Rng::with_seed(flags.seed);
-    let progress = progress_bar(flags);
     let mut done = Done::default();
     for phase in 0..phases {
         let open = stress.open()?;
-        let pending = stress.settle(&open)?;
-        if pending > 0 {
-            eprintln!("{pending} changes were under way when the last process ended");
+        let recovered = stress.recover(&open)?;
+        if recovered != Recovered::default() && !flags.quiet {
+            let Recovered { pending, lost } = recovered;
+            eprintln!("after the last process {pending} changes were under way, {lost} operations are gone");
         }
         verify(stress, &open)?;
+        if flags.checkpoint_one_in > 0 {
+            stress.verify_checkpoint(&open)?;
+        }
         let operations = flags.ops_per_thread * (phase + 1) / phases - flags.ops_per_thread * phase / phases;
-        done.add(&work(stress, &open, operations, &mut seeds, &progress)?);
+        done.add(&work(stress, &open, operations, &mut seeds, counted)?);
         verify(stress, &open)?;
         // Every second time it is left to whoever opens it next to find out what was in memory.
         if phase % 2 == 0 {
+            let upto = open.db.latest_sequence_number();
             open.db.close()?;
+            // What was synced by nobody stays to the next power loss; what no WAL holds was flushed.
+            if flags.disable_wal && !stress.options.avoid_flush_during_shutdown {
+                stress.promised(None, upto)?;
+            }
         }
     }
-    progress.finish_and_clear();
-    let operations = flags.ops_per_thread * u64::from(flags.threads);
-    let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "{operations} operations in {seconds:.1} seconds, {:.0} ops/sec, verification included",
-        operations as f64 / seconds
-    );
+    counted.progress.finish_and_clear();
     Ok(done)
 }
 
@@ -138,7 +219,7 @@ fn work(
     open: &Open,
     operations: u64,
     seeds: &mut fastrand::Rng,
-    progress: &ProgressBar,
+    counted: &Counted,
 ) -> Outcome<Done> {
     let seeds: Vec<u64> = (0..stress.flags.threads).map(|_| seeds.u64(..)).collect();
     let mut done = Done::default();
@@ -146,7 +227,7 @@ fn work(
         let run = |&seed: &u64| {
             scope.spawn(move || {
                 let mut worker = Worker::new(stress, open, seed);
-                if let Err(failure) = worker.run(operations, &|count| progress.inc(count)) {
+                if let Err(failure) = worker.run(operations, &|count| counted.add(count)) {
                     stress.fail(failure);
                 }
                 worker.done
@@ -160,10 +241,7 @@ fn work(
             }
         }
     });
-    match stress.failure.get() {
-        Some(failure) => Err(failure.clone()),
-        None => Ok(done),
-    }
+    stress.failure().map_or(Ok(done), Err)
 }
 
 /// A bar on a terminal; nothing anywhere else.

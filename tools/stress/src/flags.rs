@@ -70,6 +70,8 @@ flags::flags! {
     clear_column_family_one_in: u64 = 1_000_000;
     /// The WAL is synced once in so many operations; 0: never.
     sync_wal_one_in: u64 = 0;
+    /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.
+    checkpoint_one_in: u64 = 0;
     /// A property is asked for once in so many operations; 0: never.
     get_property_one_in: u64 = 1_000;
     /// Every block of every file is read and its checksum verified once in so many operations; 0: never.
@@ -82,6 +84,12 @@ flags::flags! {
     sync: bool = false;
     /// Writes without WAL.
     disable_wal: bool = false;
+    /// Kills itself once in so many changes of files on average, and says where; 0: never.
+    kill_random_test: u64 = 0;
+    /// Names of changes, divided by commas, at which it does not: append, sync, rename and so on, or how they begin.
+    kill_exclude_prefixes: String = String::new();
+    /// What is not synced is lost with the process.
+    sync_fault_injection: bool = false;
     /// Checks the checksums of blocks read.
     verify_checksum: bool = false;
     /// Bytes of the prefix of a key, of eight; negative: no prefixes.
@@ -114,6 +122,8 @@ flags::flags! {
     verify: bool = true;
     /// Shows progress on a terminal.
     progress_reports: bool = true;
+    /// Says nothing of what a crash took.
+    quiet: bool = false;
 }
 
 /// Options whose default in RocksDB's db_stress is not that of RocksDB.
@@ -123,6 +133,11 @@ const STRESS_DEFAULTS: &[(&str, &str)] = &[
 ];
 
 impl Flags {
+    /// True if a write that returned may be gone after the process has died.
+    pub fn loses_acknowledged(&self) -> bool {
+        self.disable_wal || self.sync_fault_injection
+    }
+
     /// Refuses values nothing can be made of.
     pub fn check(&self) -> Result<()> {
         let shares = [

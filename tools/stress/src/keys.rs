@@ -8,6 +8,11 @@ pub fn key(number: u64) -> [u8; KEY_LEN] {
     number.to_be_bytes()
 }
 
+/// The number of `key`; `None` if it is the key of none.
+pub fn number(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.try_into().ok()?))
+}
+
 /// The value that write `write` of `key` leaves: both numbers, then filler, one to three times `size_mult` bytes in all, as they
 /// are drawn by the number of the write.
 pub fn value(key: u64, write: u32, size_mult: usize) -> Vec<u8> {
@@ -33,7 +38,10 @@ mod tests {
 
     #[test]
     fn keys_sort_as_their_numbers() {
-        assert!([2, 255, 300, 1 << 40].map(key).is_sorted());
+        let numbers = [2, 255, 300, 1 << 40];
+        assert!(numbers.map(key).is_sorted());
+        assert_eq!(numbers.map(|of| number(&key(of))), numbers.map(Some));
+        assert_eq!(number(b"seven b"), None);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, ErrorKind};
-use esker::{ColumnFamily, Db, Options, ReadOptions};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use esker::{ColumnFamily, Db, Options};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::expected_state::ExpectedState;
 use crate::expected_value::ExpectedValue;
@@ -15,23 +15,31 @@ use crate::keys;
 
 /// The database is wrong, or could not be used.
 #[derive(Clone, Debug)]
-pub struct Failure(pub String);
+pub enum Failure {
+    /// It says what is not so.
+    Wrong(String),
+    /// It says that it cannot.
+    Error(Error),
+}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Failure::Wrong(what) => f.write_str(what),
+            Failure::Error(error) => error.fmt(f),
+        }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure(error.to_string())
+        Failure::Error(error)
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure(format!("the expected state: {error}"))
+        Failure::Wrong(format!("the expected state: {error}"))
     }
 }
 
@@ -51,26 +59,34 @@ pub struct Stress {
     pub options: Options,
     pub path: PathBuf,
     pub expected: ExpectedState,
+    /// The process that had the database before lost no more than itself: with a WAL, every write that returned is there.
+    pub all_acknowledged: bool,
     /// Of `2^log2_keys_per_lock` neighbouring keys each, family by family. A writer holds a key's lock from the mark to the
     /// answer. Several are taken in order.
     locks: Vec<RwLock<()>>,
     locks_of_family: usize,
-    /// The first failure: everybody stops.
-    pub failure: OnceLock<Failure>,
+    /// The first failure that says what is not so, or the first at all: everybody stops.
+    failure: Mutex<Option<Failure>>,
+    failed: AtomicBool,
+    recovered: AtomicBool,
 }
 
 impl Stress {
+    /// Over the database at `path`.
     pub fn new(flags: Flags, options: Options, path: PathBuf, expected: ExpectedState) -> Stress {
         let locks_of_family = (expected.keys() >> flags.log2_keys_per_lock) as usize + 1;
         let count = locks_of_family * flags.column_families as usize;
         Stress {
             locks: (0..count).map(|_| RwLock::new(())).collect(),
             locks_of_family,
-            failure: OnceLock::new(),
+            failure: Mutex::new(None),
+            failed: AtomicBool::new(false),
+            recovered: AtomicBool::new(false),
             flags,
             options,
             path,
             expected,
+            all_acknowledged: false,
         }
     }
 
@@ -118,7 +134,7 @@ impl Stress {
     /// The number of the write that left `value`.
     pub fn write_of(&self, family: usize, key: u64, value: &[u8]) -> Outcome<u32> {
         keys::write_of(key, value, self.flags.value_size_mult as usize).ok_or_else(|| {
-            Failure(format!(
+            Failure::Wrong(format!(
                 "{}: a value nobody wrote: {:02x?}",
                 self.name(family, key),
                 value
@@ -158,7 +174,7 @@ impl Stress {
             return Ok(());
         }
         let show = |write: Option<u32>| write.map_or("nothing".to_owned(), |write| format!("write {write}"));
-        Err(Failure(format!(
+        Err(Failure::Wrong(format!(
             "{}: {how} finds {}, expected is {}",
             self.name(family, key),
             show(found),
@@ -166,43 +182,37 @@ impl Stress {
         )))
     }
 
-    /// After the process died: of the changes that were under way, finds out which took place.
-    pub fn settle(&self, open: &Open) -> Outcome<u64> {
-        let mut pending = 0;
-        for (family, handle) in open.families.iter().enumerate() {
-            let handle = handle.read();
-            for key in 0..self.expected.keys() {
-                let expected = self.expected.get(family, key);
-                if !expected.is_pending() {
-                    continue;
-                }
-                pending += 1;
-                let found = open
-                    .db
-                    .get_opt(&ReadOptions::default(), &handle, &keys::key(key))?;
-                let outcomes = [expected.roll_back(), expected.settle()];
-                let came_true = outcomes.into_iter().find(|&outcome| {
-                    self.check(family, key, outcome, found.as_deref(), "a Get")
-                        .is_ok()
-                });
-                let Some(outcome) = came_true else {
-                    self.check(family, key, expected.settle(), found.as_deref(), "recovery")?;
-                    continue;
-                };
-                self.expected.set(family, key, outcome)?;
-            }
-        }
-        Ok(pending)
+    /// Takes note that the expected state is right.
+    pub fn set_recovered(&self) {
+        self.recovered.store(true, Ordering::Release);
+    }
+
+    /// True once it was.
+    pub fn has_recovered(&self) -> bool {
+        self.recovered.load(Ordering::Acquire)
     }
 
     /// Takes note of a failure and tells everybody to stop.
     pub fn fail(&self, failure: Failure) {
-        let _ = self.failure.set(failure);
+        let mut first = self.failure.lock();
+        // Where a file system dies everybody gets errors; what is wrong is wrong.
+        if matches!(
+            (&*first, &failure),
+            (None, _) | (Some(Failure::Error(_)), Failure::Wrong(_))
+        ) {
+            *first = Some(failure);
+        }
+        self.failed.store(true, Ordering::Release);
     }
 
     /// True if somebody failed.
     pub fn failed(&self) -> bool {
-        self.failure.get().is_some()
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Why, if somebody did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure.lock().clone()
     }
 }
 

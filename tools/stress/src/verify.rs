@@ -48,7 +48,7 @@ impl Stress {
         }
         match rows.next() {
             None => Ok(()),
-            Some((key, _)) => Err(Failure(format!(
+            Some((key, _)) => Err(Failure::Wrong(format!(
                 "column family {family}: {how} finds a key that is none or out of order: {key:02x?}"
             ))),
         }
@@ -60,7 +60,7 @@ impl Stress {
         if found.is_empty() {
             Ok(())
         } else {
-            Err(Failure(found))
+            Err(Failure::Wrong(found))
         }
     }
 }

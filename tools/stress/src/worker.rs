@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use base::{Error, ErrorKind};
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    DbIterator, FileChecksumGenFactory, FlushOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
+    CompactRangeOptions, Db, DbIterator, FileChecksumGenFactory, FlushOptions, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
 };
 use fastrand::Rng;
 
@@ -13,6 +15,7 @@ use crate::done::{Done, What};
 use crate::expected_value::{ExpectedValue, Window};
 use crate::keys;
 use crate::stress::{Failure, Open, Outcome, Stress, is_collision};
+use crate::trace::{Change, Trace};
 use crate::verify;
 
 /// Keys an iterator looks at.
@@ -29,6 +32,8 @@ pub struct Worker<'a> {
     stress: &'a Stress,
     open: &'a Open,
     rng: Rng,
+    /// Of its own, and no other's.
+    seed: u64,
     /// Operations begun.
     at: u64,
     /// The one to release first in front.
@@ -66,6 +71,7 @@ impl<'a> Worker<'a> {
             stress,
             open,
             rng: Rng::with_seed(seed),
+            seed,
             at: 0,
             snapshots: VecDeque::new(),
             done: Done::default(),
@@ -75,14 +81,16 @@ impl<'a> Worker<'a> {
     /// Does `operations`, or what there is time for before somebody fails. `progress` hears of each thousand.
     pub fn run(&mut self, operations: u64, progress: &dyn Fn(u64)) -> Outcome {
         const STEP: u64 = 1000;
-        while self.at < operations && !self.stress.failed() {
+        let mut outcome = Ok(());
+        while outcome.is_ok() && self.at < operations && !self.stress.failed() {
             self.at += 1;
             if self.at.is_multiple_of(STEP) {
                 progress(STEP);
             }
-            self.maintain()?;
-            self.operate()?;
+            outcome = self.maintain().and_then(|()| self.operate());
         }
+        progress(self.at % STEP);
+        outcome?;
         while let Some(held) = self.snapshots.pop_front() {
             self.release(held)?;
         }
@@ -123,7 +131,7 @@ impl<'a> Worker<'a> {
     /// What is done now and then, beside the operations.
     fn maintain(&mut self) -> Outcome {
         let flags = &self.stress.flags;
-        let (flush, range, files, clear, snapshot, sync, property, checksum, file_checksums) = (
+        let (flush, range, files, clear, snapshot, sync, property, checksum, file_checksums, checkpoint) = (
             flags.flush_one_in,
             flags.compact_range_one_in,
             flags.compact_files_one_in,
@@ -133,6 +141,7 @@ impl<'a> Worker<'a> {
             flags.get_property_one_in,
             flags.verify_checksum_one_in,
             flags.verify_file_checksums_one_in,
+            flags.checkpoint_one_in,
         );
         if self.one_in(flush) {
             self.flush()?;
@@ -147,7 +156,12 @@ impl<'a> Worker<'a> {
             self.clear_family()?;
         }
         if self.one_in(sync) {
+            let upto = self.open.db.latest_sequence_number();
             self.open.db.sync_wal()?;
+            // Of a WAL nobody writes to a sync says nothing.
+            if !self.stress.flags.disable_wal {
+                self.stress.promised(None, upto)?;
+            }
             self.done.count(What::SyncWal);
         }
         if self.one_in(property) {
@@ -159,6 +173,9 @@ impl<'a> Worker<'a> {
         }
         if self.one_in(file_checksums) {
             self.verify_file_checksums()?;
+        }
+        if self.one_in(checkpoint) {
+            self.checkpoint()?;
         }
         if self.one_in(snapshot) {
             self.acquire()?;
@@ -237,7 +254,7 @@ impl<'a> Worker<'a> {
                 Some(value) => Some(self.stress.write_of(family, key, value)?),
             };
             if write.is_none_or(|write| !window.may_hold(write)) {
-                return Err(Failure(format!(
+                return Err(Failure::Wrong(format!(
                     "{}: a read finds {write:?}, which was there at no moment of {window:?}",
                     self.stress.name(family, key)
                 )));
@@ -247,17 +264,30 @@ impl<'a> Worker<'a> {
     }
 
     /// An iterator over `keys` of `family`, or a snapshot, and what it must show: no key of them changes while `take` runs.
-    fn see<T>(&self, family: usize, keys: Range<u64>, take: impl FnOnce(&ColumnFamily) -> T) -> (T, Seen) {
+    fn see<T>(
+        &self,
+        family: usize,
+        keys: Range<u64>,
+        take: impl FnOnce(&ColumnFamily) -> T,
+    ) -> Outcome<(T, Seen)> {
         let handle = self.open.families[family].read();
         let held = self.stress.hold_range(family, keys.start, keys.end);
         let taken = take(&handle);
-        let values = keys
-            .clone()
-            .map(|key| self.stress.expected.get(family, key))
-            .collect();
+        let values = keys.clone().map(|key| self.settled(family, key));
+        let values = values.collect::<Outcome<_>>()?;
         drop(held);
-        let seen = Seen { family, keys, values };
-        (taken, seen)
+        Ok((taken, Seen { family, keys, values }))
+    }
+
+    /// What a key should be whose lock is held. An error if a change of it is under way all the same: one that failed, and
+    /// nobody knows what became of it.
+    fn settled(&self, family: usize, key: u64) -> Outcome<ExpectedValue> {
+        let expected = self.stress.expected.get(family, key);
+        if expected.is_pending() {
+            let message = format!("a change of {} failed", self.stress.name(family, key));
+            return Err(Error::new(ErrorKind::Aborted, message).into());
+        }
+        Ok(expected)
     }
 
     fn bounded(&mut self, keys: &Range<u64>) -> ReadOptions {
@@ -283,7 +313,7 @@ impl<'a> Worker<'a> {
             wanted.as_ref() != rows.get(at)
         });
         let Some(at) = at else { return Ok(()) };
-        Err(Failure(format!(
+        Err(Failure::Wrong(format!(
             "column family {}, keys {:?}: {how} of {} rows, expected are {}; row {at} is {:02x?}, expected is (key, write) {:?}",
             seen.family,
             seen.keys,
@@ -310,7 +340,7 @@ impl<'a> Worker<'a> {
             },
             false => self.bounded(&keys),
         };
-        let (mut iter, seen) = self.see(family, keys, |handle| self.open.db.iter_cf(&options, handle));
+        let (mut iter, seen) = self.see(family, keys, |handle| self.open.db.iter_cf(&options, handle))?;
         self.done.count(What::Prefix);
         if !by_prefix {
             return self.compare(iter, &seen, "a scan of a prefix");
@@ -319,9 +349,11 @@ impl<'a> Worker<'a> {
         for (key, write) in seen.rows() {
             let found = iter.valid().then(|| (iter.key(), iter.value()));
             if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
-                let name = self.stress.name(family, key);
-                return Err(Failure(format!(
-                    "{name}: a scan of its prefix finds {found:02x?}, expected is write {write}"
+                let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
+                // One that failed ends early.
+                iter.status()?;
+                return Err(Failure::Wrong(format!(
+                    "{name}: a scan of its prefix finds {found}, expected is write {write}"
                 )));
             }
             iter.next();
@@ -329,7 +361,7 @@ impl<'a> Worker<'a> {
         let more = iter.valid().then(|| iter.key().to_vec());
         iter.status()?;
         match more {
-            Some(key) => Err(Failure(format!(
+            Some(key) => Err(Failure::Wrong(format!(
                 "column family {family}: a scan of a prefix goes on to {key:02x?}"
             ))),
             None => Ok(()),
@@ -343,7 +375,7 @@ impl<'a> Worker<'a> {
         let options = self.bounded(&keys);
         let (mut iter, seen) = self.see(family, keys.clone(), |handle| {
             self.open.db.iter_cf(&options, handle)
-        });
+        })?;
         self.done.count(What::Iterate);
         let rows = seen.rows();
         let mut at: Option<usize> = None;
@@ -381,7 +413,7 @@ impl<'a> Worker<'a> {
             let expected = at.map(|at| (keys::key(rows[at].0), self.stress.value(rows[at].0, rows[at].1)));
             let found = iter.valid().then(|| (iter.key(), iter.value()));
             if found != expected.as_ref().map(|row| (&row.0[..], &row.1[..])) {
-                return Err(Failure(format!(
+                return Err(Failure::Wrong(format!(
                     "column family {family}, keys {keys:?}: after step {step} an iterator stands on {found:02x?}, expected is {expected:02x?}"
                 )));
             }
@@ -399,23 +431,62 @@ impl<'a> Worker<'a> {
         let (family, key) = (self.family(), self.key());
         let handle = self.open.families[family].read();
         let _lock = self.stress.lock(family, key);
-        let expected = self.stress.expected.get(family, key);
+        let expected = self.settled(family, key)?;
         if self.stress.is_single(key) && expected.exists() {
             return Ok(());
         }
         self.stress.expected.set(family, key, expected.begin_write())?;
+        let done = expected.begin_write().settle();
         let value = self.stress.value(key, expected.next_write());
-        let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
+        let name = keys::key(key);
         let merges = self.stress.flags.use_merge && !self.stress.is_single(key) && self.rng.u32(..8) > 0;
-        if merges {
-            db.merge(&options, &handle, &name, &value)?;
-        } else {
-            db.put_opt(&options, &handle, &name, &value)?;
-        }
-        self.stress
-            .expected
-            .set(family, key, expected.begin_write().settle())?;
+        self.commit(
+            &[Change::Set {
+                family,
+                key,
+                value: done,
+            }],
+            |db, options| match merges {
+                true => db.merge(options, &handle, &name, &value),
+                false => db.put_opt(options, &handle, &name, &value),
+            },
+            |batch| match merges {
+                true => batch.merge_cf(&handle, &name, &value),
+                false => batch.put_cf(&handle, &name, &value),
+            },
+        )?;
+        self.stress.expected.set(family, key, done)?;
         self.done.count(What::Write);
+        Ok(())
+    }
+
+    /// Does what `changes` says: by a call of its own, or where the operation is traced as a batch, which tells its place among
+    /// the others.
+    fn commit(
+        &self,
+        changes: &[Change],
+        call: impl FnOnce(&Db, &WriteOptions) -> base::Result<()>,
+        add_to: impl FnOnce(&mut WriteBatch),
+    ) -> Outcome {
+        if self.stress.expected.trace().is_none() {
+            return Ok(call(&self.open.db, &self.write_options())?);
+        }
+        let mut batch = WriteBatch::new();
+        add_to(&mut batch);
+        self.commit_batch(changes, batch)
+    }
+
+    fn commit_batch(&self, changes: &[Change], batch: WriteBatch) -> Outcome {
+        let (db, options) = (&self.open.db, self.write_options());
+        let Some(trace) = self.stress.expected.trace() else {
+            return Ok(db.write(&options, batch)?);
+        };
+        let operation = trace.begin(db.latest_sequence_number(), changes)?;
+        let seqno = db.write_sequenced(&options, batch)?;
+        trace.end(operation, seqno)?;
+        if options.sync {
+            self.stress.promised(None, seqno)?;
+        }
         Ok(())
     }
 
@@ -434,7 +505,7 @@ impl<'a> Worker<'a> {
         let mut batch = WriteBatch::new();
         let mut changes = Vec::new();
         for (family, key) in places {
-            let expected = self.stress.expected.get(family, key);
+            let expected = self.settled(family, key)?;
             let (handle, name) = (&handles[family], keys::key(key));
             let pending = match (expected.exists(), self.rng.bool()) {
                 (true, true) => {
@@ -454,7 +525,18 @@ impl<'a> Worker<'a> {
             self.stress.expected.set(family, key, pending)?;
             changes.push((family, key, pending));
         }
-        self.open.db.write(&self.write_options(), batch)?;
+        let noted: Vec<Change> = changes
+            .iter()
+            .map(|&(family, key, pending)| Change::Set {
+                family,
+                key,
+                value: pending.settle(),
+            })
+            .collect();
+        if noted.is_empty() {
+            return Ok(());
+        }
+        self.commit_batch(&noted, batch)?;
         for (family, key, pending) in changes {
             self.stress.expected.set(family, key, pending.settle())?;
         }
@@ -466,21 +548,30 @@ impl<'a> Worker<'a> {
         let (family, key) = (self.family(), self.key());
         let handle = self.open.families[family].read();
         let _lock = self.stress.lock(family, key);
-        let expected = self.stress.expected.get(family, key);
+        let expected = self.settled(family, key)?;
         let single = self.stress.is_single(key);
         if single && !expected.exists() {
             return Ok(());
         }
         self.stress.expected.set(family, key, expected.begin_delete())?;
-        let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
-        if single {
-            db.single_delete(&options, &handle, &name)?;
-        } else {
-            db.delete_opt(&options, &handle, &name)?;
-        }
-        self.stress
-            .expected
-            .set(family, key, expected.begin_delete().settle())?;
+        let done = expected.begin_delete().settle();
+        let name = keys::key(key);
+        self.commit(
+            &[Change::Set {
+                family,
+                key,
+                value: done,
+            }],
+            |db, options| match single {
+                true => db.single_delete(options, &handle, &name),
+                false => db.delete_opt(options, &handle, &name),
+            },
+            |batch| match single {
+                true => batch.single_delete_cf(&handle, &name),
+                false => batch.delete_cf(&handle, &name),
+            },
+        )?;
+        self.stress.expected.set(family, key, done)?;
         self.done.count(What::Delete);
         Ok(())
     }
@@ -493,9 +584,15 @@ impl<'a> Worker<'a> {
         let _locks = self.stress.lock_range(family, keys.start, keys.end);
         let all = self.begin_delete(family, keys.clone())?;
         let (start, end) = (keys::key(keys.start), keys::key(keys.end));
-        self.open
-            .db
-            .delete_range(&self.write_options(), &handle, &start, &end)?;
+        self.commit(
+            &[Change::DeleteRange {
+                family,
+                start: keys.start,
+                end: keys.end,
+            }],
+            |db, options| db.delete_range(options, &handle, &start, &end),
+            |batch| batch.delete_range_cf(&handle, &start, &end),
+        )?;
         self.finish_delete(family, keys.start, &all)?;
         self.done.count(What::DeleteRange);
         Ok(())
@@ -505,7 +602,7 @@ impl<'a> Worker<'a> {
     fn begin_delete(&self, family: usize, keys: Range<u64>) -> Outcome<Vec<ExpectedValue>> {
         let mut all = Vec::new();
         for key in keys {
-            let pending = self.stress.expected.get(family, key).begin_delete();
+            let pending = self.settled(family, key)?.begin_delete();
             self.stress.expected.set(family, key, pending)?;
             all.push(pending);
         }
@@ -525,7 +622,7 @@ impl<'a> Worker<'a> {
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
         let take = |handle: &ColumnFamily| (self.open.db.snapshot(), handle.clone());
-        let ((snapshot, handle), seen) = self.see(family, keys, take);
+        let ((snapshot, handle), seen) = self.see(family, keys, take)?;
         self.snapshots.push_back(Held {
             release_at: self.at + self.stress.flags.snapshot_hold_ops,
             snapshot,
@@ -564,21 +661,52 @@ impl<'a> Worker<'a> {
     // Background work asked for.
 
     fn flush(&mut self) -> Outcome {
-        let handles: Vec<ColumnFamily> = match self.rng.bool() {
-            true => self
-                .open
-                .families
-                .iter()
-                .map(|family| family.read().clone())
-                .collect(),
-            false => vec![self.open.families[self.family()].read().clone()],
+        let families = match self.rng.bool() {
+            true => 0..self.open.families.len(),
+            false => {
+                let family = self.family();
+                family..family + 1
+            }
         };
+        let upto = self.open.db.latest_sequence_number();
+        let handles: Vec<ColumnFamily> = families
+            .clone()
+            .map(|family| self.open.families[family].read().clone())
+            .collect();
         self.done.count(What::Flush);
         match self.open.db.flush_cf(&FlushOptions::default(), &handles) {
             // It was cleared meanwhile.
-            Err(error) if error.kind() == esker::ErrorKind::ColumnFamilyDropped => Ok(()),
-            outcome => Ok(outcome?),
+            Err(error) if error.kind() == esker::ErrorKind::ColumnFamilyDropped => return Ok(()),
+            outcome => outcome?,
         }
+        families
+            .into_iter()
+            .try_for_each(|family| self.stress.promised(Some(family), upto))
+    }
+
+    /// A checkpoint is made while some keys stand still, opened, and must show them.
+    fn checkpoint(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
+        let name = format!("checkpoint-{:x}", self.seed);
+        let options = CheckpointOptions {
+            log_size_for_flush: [0, u64::MAX][self.rng.usize(..2)],
+        };
+        let make = |handle: &ColumnFamily| {
+            let made = self.stress.make_checkpoint(&self.open.db, &name, &options);
+            (made, handle.name().to_owned())
+        };
+        let ((made, handle), seen) = self.see(family, keys, make)?;
+        self.done.count(What::Checkpoint);
+        let checkpoint = self.stress.open_checkpoint(made?)?;
+        let options = self.bounded(&seen.keys);
+        let Some(handle) = checkpoint.db.column_family(&handle) else {
+            return Err(Failure::Wrong(format!("a checkpoint has no family {handle}")));
+        };
+        let iter = checkpoint.db.iter_cf(&options, &handle);
+        self.compare(iter, &seen, "a scan of a checkpoint")?;
+        drop(handle);
+        self.stress.remove_checkpoint(checkpoint)
     }
 
     fn compact_range(&mut self) -> Outcome {
@@ -660,8 +788,15 @@ impl<'a> Worker<'a> {
         let generation: u64 = generation.parse().unwrap_or(0);
         let name = format!("{index}.{}", generation + 1);
         let options: &ColumnFamilyOptions = &self.stress.options.column_family;
-        self.open.db.drop_column_family(&handle)?;
-        *handle = self.open.db.create_column_family(&name, options)?;
+        let db = &self.open.db;
+        let trace = self.stress.expected.trace();
+        let begin = |trace: &Trace| trace.begin(db.latest_sequence_number(), &[Change::Clear { family }]);
+        let operation = trace.map(begin).transpose()?;
+        db.drop_column_family(&handle)?;
+        *handle = db.create_column_family(&name, options)?;
+        if let (Some(trace), Some(operation)) = (trace, operation) {
+            trace.end(operation, db.latest_sequence_number())?;
+        }
         self.finish_delete(family, 0, &all)?;
         self.done.count(What::ClearFamily);
         Ok(())
@@ -681,7 +816,7 @@ impl<'a> Worker<'a> {
         self.done.count(What::Property);
         match self.open.db.property(&handle, name) {
             Some(_) => Ok(()),
-            None => Err(Failure(format!("there is no property {name}"))),
+            None => Err(Failure::Wrong(format!("there is no property {name}"))),
         }
     }
 }

@@ -174,7 +174,7 @@ fn watchdog(name: &'static str, ledger: &Arc<Mutex<Ledger>>) -> Watchdog {
 }
 
 /// Lets the `index`th of `ops` fail, for every so many indexes until the script has no more.
-fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64) {
+fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64, name: &str) {
     let mut rng = testkit::rng();
     let flavour = Flavour {
         jobs: 2,
@@ -182,6 +182,7 @@ fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64) {
     };
     let steps = script(&mut rng, &flavour, 25);
     let mut index = rng.u64(..stride);
+    let mut faults = 0;
     loop {
         let bench = Bench::new(&flavour, &steps, "injected fault");
         let _watchdog = watchdog("each_fails_once", &bench.ledger);
@@ -200,8 +201,10 @@ fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64) {
         if bench.fs.fired(rule) == 0 {
             break;
         }
+        faults += 1;
         index += stride;
     }
+    testkit::record("crash_tests", &[(name, faults), ("seeds", 1)]);
 }
 
 #[test]
@@ -213,7 +216,7 @@ fn a_change_that_fails() {
         Action::FailAfter(ErrorKind::NoSpace),
     ];
     for _ in rounds_of(4) {
-        each_fails_once(&CHANGES, &actions, 1);
+        each_fails_once(&CHANGES, &actions, 1, "failed_changes");
     }
 }
 
@@ -221,7 +224,7 @@ fn a_change_that_fails() {
 fn a_read_that_fails() {
     let actions = [Action::Fail(ErrorKind::Io)];
     for _ in rounds_of(4) {
-        each_fails_once(&READS, &actions, 2);
+        each_fails_once(&READS, &actions, 2, "failed_reads");
     }
 }
 
@@ -243,6 +246,7 @@ fn a_disk_that_is_full() {
                 bench.ledger.lock().unwrap().story()
             );
         }
+        testkit::record("crash_tests", &[("full_disks", 1), ("seeds", 1)]);
     }
 }
 

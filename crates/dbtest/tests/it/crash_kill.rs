@@ -147,6 +147,7 @@ fn killed_at_any_moment() {
     );
     for round in 0..12 * rounds() {
         kill_once(dir.path(), round, &mut rng);
+        testkit::record("crash_tests", &[("kills", 1)]);
     }
     assert!(
         counters(dir.path()).iter().all(|&count| count > 1000),

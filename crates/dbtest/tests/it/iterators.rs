@@ -109,8 +109,11 @@ impl Stage {
     }
 }
 
-/// The moves of an iterator that stands on a key, and the number of the key it stands on afterwards.
-const MOVES: [(&str, fn(&mut DbIterator), Option<u32>); 7] = [
+/// Its name, what it does, and the number of the key the iterator stands on afterwards.
+type Move = (&'static str, fn(&mut DbIterator), Option<u32>);
+
+/// The moves of an iterator that stands on the key of number 50.
+const MOVES: [Move; 7] = [
     ("next", DbIterator::next, Some(51)),
     ("prev", DbIterator::prev, Some(49)),
     ("seek", |iter| iter.seek(&key(7)), Some(7)),

@@ -42,7 +42,15 @@ fn option_sets_change_no_history() {
         }
         seed = base::env::fresh_seed();
     }
-    eprintln!("{plans} plans, {sets} option sets, {operations} operations");
+    testkit::record(
+        "metamorphic",
+        &[
+            ("plans", plans),
+            ("seeds", plans),
+            ("option_sets", sets),
+            ("operations", operations),
+        ],
+    );
 }
 
 /// Runs the plan of `seed` under its option sets.

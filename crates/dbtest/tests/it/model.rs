@@ -52,6 +52,10 @@ fn histories_equal_the_model() {
         }
         seed = base::env::fresh_seed();
     }
+    testkit::record(
+        "model_histories",
+        &[("histories", histories), ("seeds", histories)],
+    );
     let [flushes, compactions, divided, moves] = work;
     eprintln!(
         "{histories} histories, {flushes} flushes, {compactions} compactions ({divided} divided), {moves} moves"

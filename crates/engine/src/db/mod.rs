@@ -231,13 +231,19 @@ impl Db {
     }
 
     /// Applies a batch, all of it or nothing, over all the families it names.
-    pub fn write(&self, options: &WriteOptions, mut batch: WriteBatch) -> Result<()> {
+    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
+        self.write_sequenced(options, batch).map(drop)
+    }
+
+    /// As [`write`](Db::write), and gives the sequence number of the batch's first row, which tells its place among all writes:
+    /// where a crash takes some, it takes those of the highest numbers. Of an empty batch, which is not written: that of the last row.
+    pub fn write_sequenced(&self, options: &WriteOptions, mut batch: WriteBatch) -> Result<SeqNo> {
         if batch.is_empty() {
-            return Ok(());
+            return Ok(self.latest_sequence_number());
         }
         let inner = self.inner();
         inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
-        inner.commit(options, Commit::Batch(&mut batch)).map(drop)
+        inner.commit(options, Commit::Batch(&mut batch))
     }
 
     #[inline]

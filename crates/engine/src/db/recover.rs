@@ -25,7 +25,7 @@ use super::open::{Moment, write_identity};
 use super::state::{DbState, LiveWal};
 use crate::events::Event;
 use crate::write::batch::Operations;
-use crate::write::pipeline::{UnsyncedWal, apply};
+use crate::write::pipeline::apply;
 use crate::write::predecessor::Predecessor;
 
 /// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
@@ -91,12 +91,7 @@ impl DbInner {
         self.begin_session_manifest()?;
         let mut writer = self.writer.lock();
         let log = self.create_wal(wal, predecessor, writer.last_seqno + 1)?;
-        if let Some(sync) = log.syncer() {
-            self.wal_tail
-                .unsynced
-                .lock()
-                .push(UnsyncedWal { number: wal, sync });
-        }
+        self.wal_tail.begin(wal, &log);
         writer.begin(log);
         drop(writer);
         self.attention.store(true, Ordering::Relaxed);

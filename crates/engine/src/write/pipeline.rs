@@ -65,6 +65,17 @@ pub(crate) struct WalTail {
     pub unsynced: Mutex<Vec<UnsyncedWal>>,
 }
 
+impl WalTail {
+    /// Takes note of a fresh WAL. What it begins with is a record like others, to be synced before anything survives that
+    /// comes later: torn, it would be damage in front of tables that are there.
+    pub fn begin(&self, number: u64, wal: &wal::Writer) {
+        if let Some(sync) = wal.syncer() {
+            self.unsynced.lock().push(UnsyncedWal { number, sync });
+            self.records.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
 /// What syncs share.
 #[derive(Default)]
 pub(crate) struct SyncGroup {
@@ -515,8 +526,8 @@ impl DbInner {
                 last.size = size;
             }
         }
-        if let Some(sync) = writer.wal.as_ref().and_then(wal::Writer::syncer) {
-            self.wal_tail.unsynced.lock().push(UnsyncedWal { number, sync });
+        if let Some(wal) = &writer.wal {
+            self.wal_tail.begin(number, wal);
         }
         self.state.lock().wals.push_back(LiveWal { number, size: 0 });
         Ok(())

@@ -86,6 +86,57 @@ fn a_killed_process_loses_nothing() {
     assert!(!text.contains(" 0 kills"), "{text}");
 }
 
+#[test]
+fn what_dies_in_memory_keeps_what_was_promised() {
+    let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
+        .args(["--simulate", "--duration=8"])
+        .output()
+        .unwrap();
+    let text = text(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("nothing was lost"), "{text}");
+    assert!(!text.contains(" 0 losses of power"), "{text}");
+}
+
+/// Runs over one database, each of which kills itself, until one has.
+fn kills_itself(args: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+    let (db, expected) = (
+        format!("--db={}", path("db")),
+        format!("--expected_values_dir={}", path("expected")),
+    );
+    let run = |more: &[&str]| {
+        let mut all = vec![
+            "--threads=4",
+            "--max_key=100",
+            "--column_families=3",
+            "--destroy_db_initially=false",
+            "--checkpoint_one_in=500",
+            "--flush_one_in=100",
+            &db,
+            &expected,
+        ];
+        all.extend(args);
+        all.extend(more);
+        stress(&all)
+    };
+    for _ in 0..3 {
+        let killed = run(&["--ops_per_thread=1000000", "--reopen=0", "--kill_random_test=50"]);
+        assert_eq!(killed.status.code(), None, "{}", text(&killed));
+        assert!(text(&killed).contains("\nkilled "), "{}", text(&killed));
+    }
+    // And to the end.
+    assert_verified(&run(&["--ops_per_thread=500", "--reopen=1"]));
+}
+
+#[test]
+fn a_process_that_kills_itself_keeps_a_prefix_of_what_is_not_synced() {
+    kills_itself(&["--kill_exclude_prefixes=rename,close"]);
+    kills_itself(&["--disable_wal=true"]);
+    kills_itself(&["--sync_fault_injection=true", "--sync_wal_one_in=50"]);
+}
+
 /// A run over the database in `dir`, and what it should be.
 fn over(dir: &Path, fresh: bool) -> Output {
     let path = |name: &str| dir.join(name).to_string_lossy().into_owned();

@@ -1,0 +1,225 @@
+//! Runs db_stress with options drawn at random, kills it, runs it again over what it left, and so on; or lets databases crash in
+//! memory. The next run finds out what survived.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use crate::draw::{self, On};
+use crate::driver::OPERATIONS;
+use crate::kill_fs::KILLED;
+use crate::simulate;
+
+flags::flags! {
+    /// What a crash test is told.
+    pub struct Flags, others of RocksDB in "";
+    /// Seconds the whole test takes.
+    duration: u64 = 600;
+    /// Databases at most; 0: as many as there is time for.
+    databases: u64 = 0;
+    /// Databases lie in memory and crash there, hundreds of times a second: their process dies, or their power is cut.
+    simulate: bool = false;
+    /// False lets db_stress run to its end each time.
+    kill: bool = true;
+    /// Seconds db_stress runs before it is killed, at most.
+    interval: u64 = 10;
+    /// Runs over one database before another is begun.
+    runs_per_db: u32 = 10;
+    /// Seed of everything drawn for the first database; 0: one nobody chose, which is printed.
+    seed: u64 = 0;
+    /// Directory for the databases. Empty: a temporary one, removed unless something is found.
+    dir: String = String::new();
+    /// The db_stress to run. Empty: the one beside this program.
+    stress_cmd: String = String::new();
+}
+
+/// A run that was to end by itself and does not.
+const HANGS_AFTER: Duration = Duration::from_secs(900);
+
+/// What the test has done.
+#[derive(Default)]
+struct Tally {
+    databases: u64,
+    option_sets: u64,
+    operations: u64,
+    /// From outside.
+    kills: u64,
+    /// By the process itself, at a file operation.
+    inside_kills: u64,
+    /// Runs that came to their end before they were killed.
+    ended: u64,
+}
+
+/// Runs the test `flags` ask for.
+///
+/// # Errors
+/// What was lost, and how to bring it back.
+pub fn run(flags: Flags) -> Result<(), String> {
+    let mut seed = match flags.seed {
+        0 => base::env::fresh_seed(),
+        seed => seed,
+    };
+    eprintln!("seed {seed}");
+    let mut seeds = Rng::with_seed(seed);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("db_crashtest-");
+    let dir = match flags.dir.is_empty() {
+        true => builder.tempdir(),
+        false => std::fs::create_dir_all(&flags.dir).and_then(|()| builder.tempdir_in(&flags.dir)),
+    };
+    let dir = dir.map_err(|error| format!("a directory for the databases: {error}"))?;
+    let program = program(&flags)?;
+    let end = Instant::now() + Duration::from_secs(flags.duration);
+    let mut tally = Tally::default();
+    let mut simulated = simulate::Tally::default();
+    let mut databases = 0;
+    while Instant::now() < end && (flags.databases == 0 || databases < flags.databases) {
+        let outcome = if flags.simulate {
+            simulate::one_database(seed, dir.path(), flags.runs_per_db, end, &mut simulated)
+        } else {
+            one_database(&flags, &program, dir.path(), seed, end, &mut tally)
+        };
+        if let Err(message) = outcome {
+            let simulate = if flags.simulate { " --simulate" } else { "" };
+            let (interval, runs) = (flags.interval, flags.runs_per_db);
+            return Err(format!(
+                "{message}\nwhat it left is in {}; to look for it again:\ndb_crashtest{simulate} --seed={seed} --databases=1 --interval={interval} --runs_per_db={runs}",
+                dir.keep().display()
+            ));
+        }
+        databases += 1;
+        seed = seeds.u64(1..);
+    }
+    if flags.simulate {
+        simulated.record();
+        println!("{simulated}: nothing was lost");
+        return Ok(());
+    }
+    testkit::record(
+        if flags.kill { "db_crashtest" } else { "db_stress" },
+        &[
+            ("databases", tally.databases),
+            ("seeds", tally.databases),
+            ("option_sets", tally.option_sets),
+            ("operations", tally.operations),
+            ("kills", tally.kills),
+            ("inside_kills", tally.inside_kills),
+        ],
+    );
+    println!(
+        "{} databases, {} kills, {} of them from inside, {} runs to their end: nothing was lost",
+        tally.databases,
+        tally.kills + tally.inside_kills,
+        tally.inside_kills,
+        tally.ended
+    );
+    Ok(())
+}
+
+fn program(flags: &Flags) -> Result<PathBuf, String> {
+    if !flags.stress_cmd.is_empty() {
+        return Ok(PathBuf::from(&flags.stress_cmd));
+    }
+    let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    Ok(own.with_file_name("db_stress"))
+}
+
+fn one_database(
+    flags: &Flags,
+    program: &Path,
+    dir: &Path,
+    seed: u64,
+    end: Instant,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let rng = &mut Rng::with_seed(seed);
+    tally.databases += 1;
+    let dir = dir.join(tally.databases.to_string());
+    std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let expected = dir.join("expected");
+    let kept = draw::kept(rng, On::Disk);
+    for run in 0..flags.runs_per_db.max(1) {
+        if Instant::now() >= end {
+            break;
+        }
+        let mut args = vec![
+            format!("--db={}", dir.join("db").display()),
+            format!("--expected_values_dir={}", expected.display()),
+            "--destroy_db_initially=false".to_owned(),
+        ];
+        args.extend(kept.iter().cloned());
+        args.extend(draw::drawn(rng, On::Disk));
+        let mut patience = Duration::from_millis(rng.u64(50..=flags.interval.max(1) * 1000))
+            .min(end - Instant::now().min(end));
+        if !flags.kill {
+            patience = HANGS_AFTER;
+            args.push("--kill_random_test=0".to_owned());
+            args.push(format!("--ops_per_thread={}", rng.u64(1000..20_000)));
+        }
+        tally.option_sets += 1;
+        one_run(program, &args, patience, tally).map_err(|message| {
+            format!(
+                "run {run} of a database failed: {message}\n{} {}",
+                program.display(),
+                args.join(" ")
+            )
+        })?;
+        let operations = std::fs::read(expected.join(OPERATIONS)).unwrap_or_default();
+        tally.operations += operations
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    }
+    std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))
+}
+
+/// Runs db_stress for `patience` and kills it. An error if it ends by itself and does not say that all is well.
+fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tally) -> Result<(), String> {
+    let child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(|error| format!("cannot be started: {error}"))?;
+    let ended = wait(&mut child, patience).map_err(|error| error.to_string())?;
+    if !ended {
+        child.kill().map_err(|error| error.to_string())?;
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        tally.ended += 1;
+        return Ok(());
+    }
+    // A status without a code is that of a signal: ours, or its own.
+    let by_signal = output.status.code().is_none();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if by_signal && said.lines().any(|line| line.starts_with(KILLED)) {
+        tally.inside_kills += 1;
+        return Ok(());
+    }
+    if by_signal && !ended && patience < HANGS_AFTER {
+        tally.kills += 1;
+        return Ok(());
+    }
+    Err(format!(
+        "{}\n{}{said}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout)
+    ))
+}
+
+/// True if `child` has ended within `patience`.
+fn wait(child: &mut Child, patience: Duration) -> std::io::Result<bool> {
+    const STEP: Duration = Duration::from_millis(5);
+    let end = Instant::now() + patience;
+    while Instant::now() < end {
+        if child.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        thread::park_timeout(STEP);
+    }
+    Ok(false)
+}

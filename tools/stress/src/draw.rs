@@ -1,0 +1,166 @@
+//! Command lines of db_stress, drawn: every option of the engine that has a domain, and what the threads do.
+
+use esker::option_table::OptionTable;
+use esker::{BlockBasedOptions, ColumnFamilyOptions, Options};
+use fastrand::Rng;
+
+/// Where the database lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// On disk: it has time to grow.
+    Disk,
+    /// In memory: it dies young.
+    Memory,
+}
+
+/// Options a database keeps: another number of levels than it has files in is refused.
+const KEPT: &[&str] = &["num_levels"];
+
+fn one_of(rng: &mut Rng, name: &str, values: &[&str]) -> String {
+    format!("--{name}={}", values[rng.usize(..values.len())])
+}
+
+/// What stays as it is through all runs over a database.
+pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
+    let keys: &[&str] = match on {
+        On::Disk => &["10", "100", "1000", "20000"],
+        On::Memory => &["10", "100", "300"],
+    };
+    let mut args = vec![
+        one_of(rng, "max_key", keys),
+        one_of(rng, "column_families", &["1", "2", "5"]),
+        one_of(rng, "nooverwritepercent", &["0", "1", "60"]),
+        one_of(rng, "value_size_mult", &["8", "33", "300"]),
+        "--progress_reports=false".to_owned(),
+    ];
+    for row in ColumnFamilyOptions::rows()
+        .iter()
+        .filter(|row| KEPT.contains(&row.name))
+    {
+        args.push(one_of(rng, row.name, row.domain));
+    }
+    args
+}
+
+/// What each run draws anew: about half of the options that have a domain, and what the threads do.
+pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
+    let disk = on == On::Disk;
+    let rarely: &[&str] = if disk {
+        &["0", "1000", "100000"]
+    } else {
+        &["0", "20", "200"]
+    };
+    let mut args = vec![
+        format!("--seed={}", rng.u64(1..)),
+        one_of(
+            rng,
+            "threads",
+            if disk { &["1", "4", "16"] } else { &["1", "2", "4"] },
+        ),
+        one_of(
+            rng,
+            "ops_per_thread",
+            if disk {
+                &["100000000"]
+            } else {
+                &["30", "300", "3000"]
+            },
+        ),
+        one_of(
+            rng,
+            "reopen",
+            if disk {
+                &["0", "0", "20"]
+            } else {
+                &["0", "0", "0", "2"]
+            },
+        ),
+        one_of(rng, "use_merge", &["0", "1"]),
+        one_of(rng, "use_multiget", &["0", "1"]),
+        one_of(rng, "prefix_size", &["0", "5", "7", "8"]),
+        one_of(rng, "bloom_bits", &["-1", "0", "10", "18.5"]),
+        one_of(rng, "cache_size", &["0", "100000", "8388608"]),
+        one_of(
+            rng,
+            "compression_type",
+            &["none", "snappy", "zlib", "lz4", "zstd"],
+        ),
+        one_of(rng, "range_deletion_width", &["1", "10", "100"]),
+        one_of(rng, "acquire_snapshot_one_in", &["0", "100", "10000"]),
+        one_of(rng, "snapshot_hold_ops", &["10", "10000"]),
+        one_of(rng, "flush_one_in", rarely),
+        one_of(rng, "compact_range_one_in", rarely),
+        one_of(rng, "compact_files_one_in", rarely),
+        one_of(rng, "clear_column_family_one_in", rarely),
+        one_of(
+            rng,
+            "checkpoint_one_in",
+            &["0", "0", "0", if disk { "10000" } else { "100" }],
+        ),
+        one_of(rng, "batch_one_in", &["0", "2", "10"]),
+        one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
+        one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
+        one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
+    ];
+    // What a crash may take: nothing is synced that no WAL holds.
+    if rng.u32(..4) == 0 {
+        args.push("--disable_wal=true".to_owned());
+    } else {
+        args.push(one_of(rng, "sync", &["0", "0", "0", "1"]));
+        args.push(one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]));
+    }
+    if disk {
+        args.push(one_of(rng, "sync_fault_injection", &["0", "0", "1"]));
+        args.push(one_of(rng, "kill_random_test", &["0", "100", "1000", "10000"]));
+    } else {
+        args.push("--quiet=true".to_owned());
+    }
+    // Percentages: mostly writes, or mostly reads.
+    args.extend(
+        [
+            &[
+                "readpercent=10",
+                "prefixpercent=5",
+                "writepercent=60",
+                "delpercent=10",
+                "delrangepercent=5",
+                "iterpercent=10",
+            ],
+            &[
+                "readpercent=50",
+                "prefixpercent=10",
+                "writepercent=20",
+                "delpercent=5",
+                "delrangepercent=0",
+                "iterpercent=15",
+            ],
+            &[
+                "readpercent=10",
+                "prefixpercent=10",
+                "writepercent=40",
+                "delpercent=10",
+                "delrangepercent=20",
+                "iterpercent=10",
+            ],
+        ][rng.usize(..3)]
+        .iter()
+        .map(|arg| format!("--{arg}")),
+    );
+    let rows = domains::<Options>()
+        .chain(domains::<ColumnFamilyOptions>())
+        .chain(domains::<BlockBasedOptions>());
+    for (name, domain) in rows {
+        let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
+        if !given && !KEPT.contains(&name) && rng.bool() {
+            args.push(one_of(rng, name, domain));
+        }
+    }
+    args
+}
+
+fn domains<S: OptionTable>() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    S::rows()
+        .iter()
+        .filter(|row| !row.domain.is_empty())
+        .map(|row| (row.name, row.domain))
+}

@@ -1,0 +1,494 @@
+//! A file system on which everything that changes files is a point to die at: before it, behind it, and halfway through an append.
+//!
+//! Death is real, `kill -9` by its own hand, or that of a [`MemFs`], after which everything fails and a copy is left of what the
+//! dead would find.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use base::env::Rng;
+use base::{Error, ErrorKind, Result};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use vfs::{
+    CreateOptions, FileLock, FileSync, FileSystem, MemFs, Op, OpenOptions, RandomAccessFile, UnsyncedPolicy,
+    WritableFile,
+};
+
+/// What dies.
+#[derive(Debug)]
+enum Mortal {
+    /// This process, once in so many points on average.
+    Process {
+        one_in: u64,
+        /// Beginnings of names of points that are left out.
+        exclude: Vec<String>,
+    },
+    /// The file system, at a point of this number; and what is found then.
+    Files {
+        mem: MemFs,
+        keep: Option<UnsyncedPolicy>,
+    },
+}
+
+/// Where in an operation a point lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Before,
+    Halfway,
+    After,
+}
+
+impl When {
+    fn name(self) -> &'static str {
+        match self {
+            When::Before => "before",
+            When::Halfway => "halfway through",
+            When::After => "after",
+        }
+    }
+}
+
+/// What all files share.
+#[derive(Debug)]
+struct Points {
+    mortal: Mortal,
+    seed: u64,
+    /// Points passed so far.
+    passed: AtomicU64,
+    /// The one to die at, of a file system.
+    last: AtomicU64,
+    /// True when dead. Held for reading through each operation, so that nothing is done behind the copy of what is left.
+    dead: RwLock<bool>,
+    is_dead: AtomicBool,
+    left: Mutex<Option<Left>>,
+}
+
+/// What a death left behind.
+#[derive(Debug)]
+pub struct Left {
+    pub fs: MemFs,
+    /// Where it happened.
+    pub point: String,
+}
+
+/// See the module's head. Clones are handles to the same one.
+#[derive(Clone, Debug)]
+pub struct KillFs {
+    inner: Arc<dyn FileSystem>,
+    points: Arc<Points>,
+}
+
+/// Appends are that much more frequent than everything else, and that much less likely to be the end.
+const APPEND_WEIGHT: u64 = 10;
+
+impl KillFs {
+    /// Kills this process at one in `one_in` points, those left out whose names begin with a word of `exclude`.
+    pub fn process(inner: Arc<dyn FileSystem>, one_in: u64, exclude: &str, seed: u64) -> KillFs {
+        let exclude = exclude.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let mortal = Mortal::Process {
+            one_in: one_in.max(1),
+            exclude: exclude.map(str::to_owned).collect(),
+        };
+        KillFs::new(inner, mortal, seed, u64::MAX)
+    }
+
+    /// Kills `mem` at point number `last`: the process that uses it, or with a policy the power.
+    pub fn files(mem: MemFs, keep: Option<UnsyncedPolicy>, seed: u64, last: u64) -> KillFs {
+        KillFs::new(Arc::new(mem.clone()), Mortal::Files { mem, keep }, seed, last)
+    }
+
+    fn new(inner: Arc<dyn FileSystem>, mortal: Mortal, seed: u64, last: u64) -> KillFs {
+        KillFs {
+            inner,
+            points: Arc::new(Points {
+                mortal,
+                seed,
+                passed: AtomicU64::new(0),
+                last: AtomicU64::new(last),
+                dead: RwLock::new(false),
+                is_dead: AtomicBool::new(false),
+                left: Mutex::new(None),
+            }),
+        }
+    }
+
+    /// True once the file system is dead.
+    pub fn is_dead(&self) -> bool {
+        self.points.is_dead.load(Ordering::Acquire)
+    }
+
+    /// What was left, dying now if it has not yet.
+    pub fn into_left(self) -> Option<Left> {
+        if !self.is_dead() {
+            self.points.die("when nothing was left to do".to_owned());
+        }
+        self.points.left.lock().take()
+    }
+
+    fn writer(&self, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
+        Box::new(Writer {
+            inner,
+            points: self.points.clone(),
+        })
+    }
+}
+
+fn dead(op: Op, path: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("While {op}: after a simulated crash")).in_file(path)
+}
+
+/// Scatters numbers.
+fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+impl Points {
+    /// Whether to die at an operation, and where in it.
+    fn decide(&self, op: Op) -> Option<When> {
+        if !op.is_change() {
+            return None;
+        }
+        let number = self.passed.fetch_add(1, Ordering::Relaxed);
+        let draw = mixed(self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let dies = match &self.mortal {
+            Mortal::Process { one_in, exclude } => {
+                let odds = if op == Op::Append {
+                    one_in * APPEND_WEIGHT
+                } else {
+                    *one_in
+                };
+                draw.is_multiple_of(odds) && !exclude.iter().any(|word| op.name().starts_with(word.as_str()))
+            }
+            Mortal::Files { .. } => number == self.last.load(Ordering::Relaxed),
+        };
+        dies.then(|| match (draw >> 32) % 3 {
+            0 => When::After,
+            1 if op == Op::Append => When::Halfway,
+            _ => When::Before,
+        })
+    }
+
+    /// The right to do something, while it lasts.
+    fn live(&self, op: Op, path: &Path) -> Result<RwLockReadGuard<'_, bool>> {
+        let dead_already = self.dead.read();
+        if *dead_already {
+            return Err(dead(op, path));
+        }
+        Ok(dead_already)
+    }
+
+    #[cold]
+    fn die_at(&self, when: When, op: Op, path: &Path) -> Error {
+        self.die(format!("{} {op} of {}", when.name(), path.display()));
+        dead(op, path)
+    }
+
+    #[cold]
+    fn die(&self, point: String) {
+        match &self.mortal {
+            Mortal::Process { .. } => {
+                eprintln!("{KILLED}{point}");
+                let this = rustix::process::getpid();
+                // It does not come back; if it failed, whoever started us would see us live.
+                let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
+            }
+            Mortal::Files { mem, keep } => {
+                let mut dead = self.dead.write();
+                if *dead {
+                    return;
+                }
+                let mut rng = Rng::with_seed(self.seed);
+                let fs = match keep {
+                    None => mem.process_death_clone(),
+                    Some(keep) => mem.crash_clone(&mut rng, *keep),
+                };
+                *self.left.lock() = Some(Left { fs, point });
+                *dead = true;
+                self.is_dead.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    fn perform<T>(&self, op: Op, path: &Path, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+        let when = self.decide(op);
+        if matches!(when, Some(When::Before | When::Halfway)) {
+            return Err(self.die_at(When::Before, op, path));
+        }
+        let live = self.live(op, path)?;
+        let result = perform();
+        drop(live);
+        match when {
+            Some(_) => Err(self.die_at(When::After, op, path)),
+            None => result,
+        }
+    }
+}
+
+/// How the last words of a process begin that killed itself.
+pub const KILLED: &str = "killed ";
+
+impl FileSystem for KillFs {
+    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let inner = self
+            .points
+            .perform(Op::Open, path, || self.inner.open_random(path, options))?;
+        Ok(match self.points.mortal {
+            Mortal::Process { .. } => inner,
+            Mortal::Files { .. } => Arc::new(Reader {
+                inner,
+                points: self.points.clone(),
+            }),
+        })
+    }
+
+    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let create = || self.inner.create(path, options);
+        Ok(self.writer(self.points.perform(Op::Create, path, create)?))
+    }
+
+    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let reuse = || self.inner.reuse(old, new, options);
+        Ok(self.writer(self.points.perform(Op::Reuse, new, reuse)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.points
+            .perform(Op::Rename, to, || self.inner.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.points.perform(Op::Remove, path, || self.inner.remove(path))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.points.perform(Op::Link, to, || self.inner.link(from, to))
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
+        self.points
+            .perform(Op::Truncate, path, || self.inner.truncate(path, len))
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<String>> {
+        self.points.perform(Op::List, dir, || self.inner.list(dir))
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> Result<()> {
+        self.points
+            .perform(Op::CreateDir, dir, || self.inner.create_dir_all(dir))
+    }
+
+    fn remove_dir(&self, dir: &Path) -> Result<()> {
+        self.points
+            .perform(Op::RemoveDir, dir, || self.inner.remove_dir(dir))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        self.points.perform(Op::SyncDir, dir, || self.inner.sync_dir(dir))
+    }
+
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        self.points.perform(Op::Sync, path, || self.inner.sync_file(path))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.points.perform(Op::Exists, path, || self.inner.exists(path))
+    }
+
+    fn size(&self, path: &Path) -> Result<u64> {
+        self.points.perform(Op::Size, path, || self.inner.size(path))
+    }
+
+    fn modified_seconds(&self, path: &Path) -> Result<u64> {
+        self.points
+            .perform(Op::Modified, path, || self.inner.modified_seconds(path))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        self.points.perform(Op::Lock, path, || self.inner.lock(path))
+    }
+
+    fn free_space(&self, dir: &Path) -> Result<u64> {
+        self.points
+            .perform(Op::FreeSpace, dir, || self.inner.free_space(dir))
+    }
+}
+
+/// A reader the dead read nothing by.
+#[derive(Debug)]
+struct Reader {
+    inner: Arc<dyn RandomAccessFile>,
+    points: Arc<Points>,
+}
+
+impl RandomAccessFile for Reader {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let path = self.inner.path();
+        self.points
+            .perform(Op::Read, path, || self.inner.read_at(offset, buf))
+    }
+
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        self.inner.mapped()
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.inner.prefetch(offset, len);
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    inner: Box<dyn WritableFile>,
+    points: Arc<Points>,
+}
+
+impl Writer {
+    fn perform(&mut self, op: Op, perform: impl FnOnce(&mut dyn WritableFile) -> Result<()>) -> Result<()> {
+        let path = self.inner.path().to_path_buf();
+        let inner = &mut *self.inner;
+        self.points.perform(op, &path, || perform(inner))
+    }
+}
+
+impl WritableFile for Writer {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        let points = self.points.clone();
+        let when = points.decide(Op::Append);
+        let path = self.inner.path();
+        if when == Some(When::Before) {
+            return Err(points.die_at(When::Before, Op::Append, path));
+        }
+        let live = points.live(Op::Append, path)?;
+        let part = if when == Some(When::Halfway) {
+            data.len() / 2
+        } else {
+            data.len()
+        };
+        let result = self.inner.append(&data[..part]);
+        drop(live);
+        match when {
+            Some(when) => Err(points.die_at(when, Op::Append, self.inner.path())),
+            None => result,
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.perform(Op::Flush, |file| file.flush())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.perform(Op::Sync, |file| file.sync())
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        self.perform(Op::SyncAll, |file| file.sync_all())
+    }
+
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.perform(Op::Close, |file| file.close())
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+
+    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        Some(Arc::new(Syncer {
+            inner: self.inner.syncer()?,
+            points: self.points.clone(),
+            path: self.inner.path().to_path_buf(),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Syncer {
+    inner: Arc<dyn FileSync>,
+    points: Arc<Points>,
+    path: PathBuf,
+}
+
+impl FileSync for Syncer {
+    fn sync(&self) -> Result<()> {
+        self.points.perform(Op::Sync, &self.path, || self.inner.sync())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Creates a file, appends to it, syncs it and its name; says how many of these were done.
+    fn work(fs: &KillFs) -> usize {
+        let mut file = match fs.create(
+            Path::new("/f"),
+            &CreateOptions {
+                log: true,
+                ..Default::default()
+            },
+        ) {
+            Ok(file) => file,
+            Err(_) => return 0,
+        };
+        let steps: [&mut dyn FnMut() -> Result<()>; 3] = [
+            &mut || file.append(b"0123456789"),
+            &mut || fs.sync_dir(Path::new("/")),
+            &mut || fs.exists(Path::new("/f")).map(drop),
+        ];
+        1 + steps.into_iter().map_while(|step| step().ok()).count()
+    }
+
+    #[test]
+    fn everything_fails_behind_the_point_and_what_was_there_is_left() {
+        let (mut halves, mut wholes) = (0, 0);
+        for seed in 0..60 {
+            for last in 0..3 {
+                let fs = KillFs::files(MemFs::new(), None, seed, last);
+                assert_eq!(work(&fs) as u64, last, "what dies is not acknowledged");
+                assert!(fs.is_dead());
+                assert!(fs.list(Path::new("/")).is_err());
+                let left = fs.into_left().unwrap();
+                let len = match left.fs.read_file(Path::new("/f")) {
+                    Ok(bytes) => bytes
+                        .iter()
+                        .rposition(|&byte| byte != 0)
+                        .map_or(0, |last| last + 1),
+                    Err(_) => 0,
+                };
+                match last {
+                    0 => assert_eq!(len, 0),
+                    1 => assert!([0, 5, 10].contains(&len), "{len} at {}", left.point),
+                    _ => assert_eq!(len, 10),
+                }
+                halves += usize::from(len == 5);
+                wholes += usize::from(last == 1 && len == 10);
+            }
+        }
+        assert!(halves > 0 && wholes > 0);
+    }
+
+    #[test]
+    fn without_power_only_what_was_synced_is_left() {
+        let fs = KillFs::files(MemFs::new(), Some(UnsyncedPolicy::Lose), 1, u64::MAX);
+        assert_eq!(work(&fs), 4);
+        let left = fs.into_left().unwrap();
+        assert_eq!(left.fs.list(Path::new("/")).unwrap(), ["f"]);
+        assert_eq!(left.fs.size(Path::new("/f")).unwrap(), 0);
+    }
+}

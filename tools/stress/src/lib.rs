@@ -1,0 +1,70 @@
+//! RocksDB's db_stress and db_crashtest over Esker: threads that read, write, compact and reopen at random and compare everything
+//! the database says with an expected state, and crashes, of processes and of power, real and simulated, after which what is left
+//! must be what was promised. See docs/stress.md.
+#![forbid(unsafe_code)]
+
+mod checkpoint;
+mod crashtest;
+mod done;
+mod draw;
+mod driver;
+mod expected_state;
+mod expected_value;
+mod flags;
+mod keys;
+mod kill_fs;
+mod recover;
+mod restore;
+mod simulate;
+mod stress;
+mod trace;
+mod unsynced_fs;
+mod verify;
+mod worker;
+
+use std::process::ExitCode;
+
+use ::flags::{FlagSet, Parsed};
+
+/// The program `db_stress`: see its `--help`.
+pub fn db_stress() -> ExitCode {
+    let about = format!(
+        "db_stress [flags]\n\nFlags:\n{}\nOptions of the engine, under its names:\n{}",
+        ::flags::help::<flags::Flags>(),
+        ::flags::engine::help()
+    );
+    program(&about, |flags: flags::Flags| {
+        for note in &flags.rest.ignored {
+            eprintln!("note: {note}");
+        }
+        driver::drive(flags).map_err(|failure| failure.to_string())
+    })
+}
+
+/// The program `db_crashtest`: see its `--help`.
+pub fn db_crashtest() -> ExitCode {
+    let about = format!(
+        "db_crashtest [flags]\n\nFlags:\n{}",
+        ::flags::help::<crashtest::Flags>()
+    );
+    program(&about, crashtest::run)
+}
+
+fn program<F: FlagSet>(help: &str, run: impl FnOnce(F) -> Result<(), String>) -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match ::flags::parse::<F>(&args) {
+        Ok(Parsed::Run(flags)) => run(*flags),
+        Ok(Parsed::Help) => {
+            print!("{help}");
+            Ok(())
+        }
+        Err(message) => Err(message),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What became of the database while nobody looked: after it was opened, the expected state is made what it can be.
+
+use base::SeqNo;
+use esker::ReadOptions;
+
+use crate::keys;
+use crate::restore::History;
+use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::trace::{Floor, Together};
+use crate::verify;
+
+/// What was found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Changes under way, of keys or of operations.
+    pub pending: u64,
+    /// Operations that had returned and are, rightly, gone.
+    pub lost: u64,
+}
+
+impl Stress {
+    /// After the process died or power was lost: finds out what survived, and whether that is what was promised.
+    pub fn recover(&self, open: &Open) -> Outcome<Recovered> {
+        let mut recovered = Recovered::default();
+        match self.expected.traced()? {
+            None => recovered.pending = self.settle(open)?,
+            Some((base, events)) => {
+                let history = History {
+                    base,
+                    keys: self.expected.keys(),
+                    all_acknowledged: self.all_acknowledged && events.together == Together::All,
+                    events,
+                };
+                let survived = history.restore(&self.found(open)?).map_err(Failure::Wrong)?;
+                self.expected.restore(&survived.values)?;
+                recovered.pending = survived.came_true as u64;
+                recovered.lost = survived.lost as u64;
+            }
+        }
+        let together = match self.flags.disable_wal {
+            true => Together::EachFamily,
+            false => Together::All,
+        };
+        self.expected.restart_trace(together)?;
+        self.set_recovered();
+        Ok(recovered)
+    }
+
+    /// Of the changes that were under way, finds out which took place.
+    fn settle(&self, open: &Open) -> Outcome<u64> {
+        let mut pending = 0;
+        for (family, handle) in open.families.iter().enumerate() {
+            let handle = handle.read();
+            for key in 0..self.expected.keys() {
+                let expected = self.expected.get(family, key);
+                if !expected.is_pending() {
+                    continue;
+                }
+                pending += 1;
+                let found = open
+                    .db
+                    .get_opt(&ReadOptions::default(), &handle, &keys::key(key))?;
+                let outcomes = [expected.roll_back(), expected.settle()];
+                let came_true = outcomes.into_iter().find(|&outcome| {
+                    self.check(family, key, outcome, found.as_deref(), "a Get")
+                        .is_ok()
+                });
+                let Some(outcome) = came_true else {
+                    self.check(family, key, expected.settle(), found.as_deref(), "recovery")?;
+                    continue;
+                };
+                self.expected.set(family, key, outcome)?;
+            }
+        }
+        Ok(pending)
+    }
+
+    /// The numbers of the writes that are there, by family and key.
+    fn found(&self, open: &Open) -> Outcome<Vec<Option<u32>>> {
+        let mut found = Vec::new();
+        for (family, handle) in open.families.iter().enumerate() {
+            let rows = verify::forwards(open.db.iter_cf(&ReadOptions::default(), &handle.read()))?;
+            let start = found.len();
+            found.resize(start + self.expected.keys() as usize, None);
+            for (key, value) in rows {
+                let key = keys::number(&key).filter(|&key| key < self.expected.keys());
+                let key = key.ok_or_else(|| {
+                    Failure::Wrong(format!("column family {family} has a key nobody wrote"))
+                })?;
+                found[start + key as usize] = Some(self.write_of(family, key, &value)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Notes that all rows up to `upto` stay whatever happens: those of one family, or where they have a WAL of all.
+    pub fn promised(&self, family: Option<usize>, upto: SeqNo) -> Outcome {
+        match self.expected.trace() {
+            Some(trace) => Ok(trace.floor(Floor { family, upto })?),
+            None => Ok(()),
+        }
+    }
+}

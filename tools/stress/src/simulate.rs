@@ -1,0 +1,216 @@
+//! Databases that live in memory and die there, again and again: at any of their file operations their process dies, or their
+//! power is cut and what was not synced is gone, in part or torn. Over what is left they are opened with other options, read, and go
+//! on, until the next death, which may come while they are opened.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use base::ErrorKind;
+use dbtest::crash::{Watchdog, quietly};
+use fastrand::Rng;
+use flags::Parsed;
+use vfs::{FileSystem, MemFs, UnsyncedPolicy};
+
+use crate::draw::{self, On};
+use crate::driver::{BackgroundErrors, Counted, phases};
+use crate::expected_state::ExpectedState;
+use crate::flags::Flags;
+use crate::kill_fs::KillFs;
+use crate::stress::{Failure, Stress};
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    databases: u64,
+    option_sets: u64,
+    operations: u64,
+    process_deaths: u64,
+    power_losses: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally {
+            databases,
+            operations,
+            process_deaths,
+            power_losses,
+            ..
+        } = self;
+        write!(
+            f,
+            "{databases} databases, {operations} operations, {process_deaths} deaths of their process, {power_losses} losses of power"
+        )
+    }
+}
+
+impl Tally {
+    /// Prints it for `cargo xtask soak`.
+    pub fn record(&self) {
+        testkit::record(
+            "simulated_crashes",
+            &[
+                ("databases", self.databases),
+                ("seeds", self.databases),
+                ("option_sets", self.option_sets),
+                ("operations", self.operations),
+                ("process_deaths", self.process_deaths),
+                ("power_losses", self.power_losses),
+            ],
+        );
+    }
+}
+
+/// The database, in memory.
+const DIR: &str = "/db";
+
+/// A life that takes so long hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+/// A life and death after the other, `lives` of them over one database. What it was opened from when something was wrong is
+/// written into `dir`.
+///
+/// # Errors
+/// What is wrong, with the options.
+pub fn one_database(
+    seed: u64,
+    dir: &Path,
+    lives: u32,
+    end: Instant,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    tally.databases += 1;
+    let mut rng = Rng::with_seed(seed);
+    let kept = draw::kept(&mut rng, On::Memory);
+    let doing = Arc::new(Mutex::new(String::new()));
+    let shown = doing.clone();
+    let _watchdog = Watchdog::new("a database in memory", HANGS_AFTER * (lives + 1), move || {
+        format!(
+            "seed {seed}: {}",
+            shown
+                .lock()
+                .map_or_else(|held| held.into_inner().clone(), |now| now.clone())
+        )
+    });
+    let mut life = Life {
+        fs: MemFs::new(),
+        expected: None,
+        all_acknowledged: true,
+        death: "before it began".to_owned(),
+    };
+    for number in 0..=lives.max(1) {
+        let last = number == lives || Instant::now() >= end;
+        let args: Vec<String> = kept
+            .iter()
+            .cloned()
+            .chain(draw::drawn(&mut rng, On::Memory))
+            .collect();
+        let line = format!("life {number}: db_stress {}", args.join(" "));
+        if let Ok(mut doing) = doing.lock() {
+            doing.clone_from(&line);
+        }
+        let before = life.fs.process_death_clone();
+        if let Err(message) = life.live(&args, last, &mut rng, tally) {
+            let copied = copy(&before, Path::new("/"), &dir.join("files"));
+            let copied = copied.map_or_else(|error| format!("\n{error}"), |()| String::new());
+            let death = &life.death;
+            return Err(format!("{message}\n{line}\nthe one before ended {death}{copied}"));
+        }
+        if last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What one life hands on to the next.
+struct Life {
+    fs: MemFs,
+    expected: Option<ExpectedState>,
+    /// Since the expected state was last known to be right only processes died.
+    all_acknowledged: bool,
+    /// How the last one ended.
+    death: String,
+}
+
+impl Life {
+    fn live(&mut self, args: &[String], last: bool, rng: &mut Rng, tally: &mut Tally) -> Result<(), String> {
+        let Parsed::Run(mut flags) = flags::parse::<Flags>(args)? else {
+            return Err("--help was drawn".to_owned());
+        };
+        flags.check().map_err(|error| error.to_string())?;
+        let mut options = flags.options().map_err(|error| error.to_string())?;
+        let keep = match rng.u32(..8) {
+            0..3 => None,
+            3 | 4 => Some(UnsyncedPolicy::Random),
+            5 | 6 => Some(UnsyncedPolicy::RandomPages),
+            _ => Some(UnsyncedPolicy::Lose),
+        };
+        // As likely among the first ten as among the thousands.
+        let point = 2f64.powf(rng.f64() * 13.0) as u64 - 1;
+        let point = if last { u64::MAX } else { point };
+        if last {
+            flags.ops_per_thread = flags.ops_per_thread.min(100);
+        }
+        let fs = KillFs::files(self.fs.clone(), keep, rng.u64(..), point);
+        options.fs = Arc::new(fs.clone());
+        let background = Arc::new(BackgroundErrors::default());
+        options.listeners.push(background.clone());
+        let (families, keys) = (flags.column_families as usize, flags.max_key);
+        let expected = self.expected.take();
+        let expected = expected.unwrap_or_else(|| ExpectedState::in_memory(families, keys, true));
+        let mut stress = Stress::new(*flags, options, PathBuf::from(DIR), expected);
+        stress.all_acknowledged = self.all_acknowledged;
+        let counted = Counted::quietly();
+        let outcome = quietly(|| phases(&stress, &counted))?;
+        let died = fs.is_dead();
+        tally.option_sets += 1;
+        tally.operations += counted.all();
+        match outcome {
+            // Who is dead says so; what is not so is not so.
+            Err(Failure::Error(error)) if died && error.kind() != ErrorKind::Corruption => {}
+            Err(failure) => return Err(failure.to_string()),
+            Ok(_) => {}
+        }
+        let in_background = if died {
+            background.take_corruption()
+        } else {
+            background.take()
+        };
+        if let Some(error) = in_background {
+            return Err(format!("in the background: {error}"));
+        }
+        if last {
+            return Ok(());
+        }
+        let left = fs.into_left().ok_or("nothing was left")?;
+        match keep {
+            None => tally.process_deaths += 1,
+            Some(_) => tally.power_losses += 1,
+        }
+        self.all_acknowledged = keep.is_none() && (self.all_acknowledged || stress.has_recovered());
+        self.death = match keep {
+            None => format!("with its process {}", left.point),
+            Some(keep) => format!("with the power {}, {keep:?}", left.point),
+        };
+        self.fs = left.fs;
+        self.expected = Some(stress.expected);
+        Ok(())
+    }
+}
+
+/// Writes the files of `from` under `dir` to disk.
+fn copy(from: &MemFs, dir: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error: &dyn fmt::Display| format!("{}: {error}", to.display());
+    std::fs::create_dir_all(to).map_err(|error| failed(&error))?;
+    for name in from.list(dir).map_err(|error| failed(&error))? {
+        let (source, target) = (dir.join(&name), to.join(&name));
+        match from.read_file(&source) {
+            Ok(bytes) => std::fs::write(target, bytes).map_err(|error| failed(&error))?,
+            Err(_) => copy(from, &source, &target)?,
+        }
+    }
+    Ok(())
+}

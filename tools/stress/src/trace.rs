@@ -1,0 +1,312 @@
+//! What was asked of the database and what it answered, in its own order, so that a crash may be allowed to take the newest of it.
+//!
+//! A trace begins at a state of all keys, the base. Each operation is noted before the database is asked, with what it does to
+//! which keys, and when it has answered, with the sequence number it got. Sequence numbers are the order that counts: what a crash
+//! leaves is everything up to one of them. See [`restore`](crate::restore).
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::SeqNo;
+use parking_lot::Mutex;
+
+use crate::expected_value::ExpectedValue;
+
+/// What an operation does to the expected state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A key becomes this.
+    Set {
+        family: usize,
+        key: u64,
+        value: ExpectedValue,
+    },
+    /// Keys from `start` to `end`, exclusive, are deleted.
+    DeleteRange { family: usize, start: u64, end: u64 },
+    /// A family is dropped and made anew.
+    Clear { family: usize },
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Sequence number of the last row that was there when it began.
+    pub after: SeqNo,
+    /// Its sequence number; `None` if the database has not answered.
+    pub seqno: Option<SeqNo>,
+    /// All of them or none.
+    pub changes: Vec<Change>,
+}
+
+/// Something the database promised to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// Of one family, or of all.
+    pub family: Option<usize>,
+    /// All rows up to this sequence number.
+    pub upto: SeqNo,
+}
+
+/// Whose rows survive together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Together {
+    /// Those of all families, up to the same sequence number.
+    #[default]
+    All,
+    /// Those of each family by themselves: there is no WAL.
+    EachFamily,
+}
+
+/// Everything noted since the base.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    pub together: Together,
+    pub operations: Vec<Operation>,
+    pub floors: Vec<Floor>,
+}
+
+/// Names an operation that has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct OperationId(u64);
+
+/// Where events are noted.
+pub struct Trace {
+    /// Held while an event is written: a process killed there writes no other behind the torn one.
+    sink: Mutex<Sink>,
+    next: AtomicU64,
+}
+
+enum Sink {
+    Memory(Vec<u64>),
+    File(File),
+}
+
+/// Words of every record: what it is, and three numbers.
+const WORDS: usize = 4;
+
+const BEGIN: u64 = 1;
+const SET: u64 = 2;
+const DELETE_RANGE: u64 = 3;
+const CLEAR: u64 = 4;
+const END: u64 = 5;
+const FLOOR: u64 = 6;
+const HEAD: u64 = 7;
+
+/// The family of a floor that is that of all.
+const ALL: u64 = u64::MAX;
+
+impl Trace {
+    /// Noted in memory, for a database that dies in it.
+    pub fn in_memory() -> Trace {
+        Trace {
+            sink: Mutex::new(Sink::Memory(Vec::new())),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Noted at the end of `file`, each event by one write to the kernel.
+    pub fn to_file(file: File) -> Trace {
+        Trace {
+            sink: Mutex::new(Sink::File(file)),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes that an operation begins. Everything up to `after` was there when it did.
+    pub fn begin(&self, after: SeqNo, changes: &[Change]) -> io::Result<OperationId> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut words = vec![BEGIN | (changes.len() as u64) << 8, id, after, 0];
+        for change in changes {
+            words.extend(match *change {
+                Change::Set { family, key, value } => [SET, family as u64, key, u64::from(value.bits())],
+                Change::DeleteRange { family, start, end } => [DELETE_RANGE, family as u64, start, end],
+                Change::Clear { family } => [CLEAR, family as u64, 0, 0],
+            });
+        }
+        self.note(&words)?;
+        Ok(OperationId(id))
+    }
+
+    /// Notes that it was done, as `seqno`.
+    pub fn end(&self, operation: OperationId, seqno: SeqNo) -> io::Result<()> {
+        self.note(&[END, operation.0, seqno, 0])
+    }
+
+    /// Notes a promise.
+    pub fn floor(&self, floor: Floor) -> io::Result<()> {
+        let family = floor.family.map_or(ALL, |family| family as u64);
+        self.note(&[FLOOR, family, floor.upto, 0])
+    }
+
+    /// Forgets everything: the state as it is becomes the base. Rows written from now on survive `together`.
+    pub fn restart(&self, together: Together) -> io::Result<()> {
+        match &mut *self.sink.lock() {
+            Sink::Memory(words) => words.clear(),
+            Sink::File(file) => file.set_len(0)?,
+        }
+        self.note(&[HEAD, u64::from(together == Together::EachFamily), 0, 0])
+    }
+
+    /// What was noted in memory.
+    pub fn events_in_memory(&self) -> Events {
+        match &*self.sink.lock() {
+            Sink::Memory(words) => decode(words),
+            Sink::File(_) => Events::default(),
+        }
+    }
+
+    fn note(&self, words: &[u64]) -> io::Result<()> {
+        match &mut *self.sink.lock() {
+            Sink::Memory(all) => all.extend_from_slice(words),
+            Sink::File(file) => {
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                file.write_all(&bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The events in the bytes of a file, whose last may be torn.
+pub fn events_in(bytes: &[u8]) -> Events {
+    let words: Vec<u64> = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
+    decode(&words)
+}
+
+fn decode(words: &[u64]) -> Events {
+    let mut records = words.as_chunks::<WORDS>().0.iter();
+    let mut events = Events::default();
+    // Numbers are given before the event is noted, so they may come in another order.
+    let mut places = std::collections::HashMap::new();
+    while let Some(&[head, first, second, _]) = records.next() {
+        match head & 0xff {
+            BEGIN => {
+                let count = (head >> 8) as usize;
+                if records.len() < count {
+                    break;
+                }
+                let changes = records.by_ref().take(count).filter_map(change).collect();
+                places.insert(first, events.operations.len());
+                events.operations.push(Operation {
+                    after: second,
+                    seqno: None,
+                    changes,
+                });
+            }
+            END => {
+                if let Some(place) = places.get(&first) {
+                    events.operations[*place].seqno = Some(second);
+                }
+            }
+            FLOOR => events.floors.push(Floor {
+                family: (first != ALL).then_some(first as usize),
+                upto: second,
+            }),
+            HEAD if first == 1 => events.together = Together::EachFamily,
+            HEAD => events.together = Together::All,
+            _ => break,
+        }
+    }
+    events
+}
+
+fn change(&[kind, family, second, third]: &[u64; WORDS]) -> Option<Change> {
+    let family = family as usize;
+    Some(match kind {
+        SET => Change::Set {
+            family,
+            key: second,
+            value: ExpectedValue::from_bits(third as u32),
+        },
+        DELETE_RANGE => Change::DeleteRange {
+            family,
+            start: second,
+            end: third,
+        },
+        CLEAR => Change::Clear { family },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("TRACE");
+        let file = File::options().create(true).append(true).open(&path).unwrap();
+        let changes = [
+            Change::Set {
+                family: 1,
+                key: 7,
+                value: ExpectedValue::NEVER.begin_write().settle(),
+            },
+            Change::DeleteRange {
+                family: 0,
+                start: 3,
+                end: 9,
+            },
+            Change::Clear { family: 2 },
+        ];
+        let floor = Floor {
+            family: Some(1),
+            upto: 12,
+        };
+        let all = Floor {
+            family: None,
+            upto: 13,
+        };
+        let note = |trace: &Trace| {
+            trace.restart(Together::EachFamily).unwrap();
+            let first = trace.begin(11, &changes).unwrap();
+            let second = trace.begin(11, &changes[..1]).unwrap();
+            trace.end(second, 12).unwrap();
+            trace.floor(floor).unwrap();
+            trace.floor(all).unwrap();
+            trace.end(first, 13).unwrap();
+            trace.begin(13, &changes[1..]).unwrap();
+        };
+        let expected = Events {
+            together: Together::EachFamily,
+            operations: vec![
+                Operation {
+                    after: 11,
+                    seqno: Some(13),
+                    changes: changes.to_vec(),
+                },
+                Operation {
+                    after: 11,
+                    seqno: Some(12),
+                    changes: changes[..1].to_vec(),
+                },
+                Operation {
+                    after: 13,
+                    seqno: None,
+                    changes: changes[1..].to_vec(),
+                },
+            ],
+            floors: vec![floor, all],
+        };
+        let memory = Trace::in_memory();
+        note(&memory);
+        assert_eq!(memory.events_in_memory(), expected);
+        let trace = Trace::to_file(file);
+        note(&trace);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(events_in(&bytes), expected);
+        // A torn event never happened; those before it did.
+        let torn = events_in(&bytes[..bytes.len() - 1]);
+        assert_eq!(torn.operations, expected.operations[..2]);
+        trace.restart(Together::All).unwrap();
+        let events = events_in(&std::fs::read(&path).unwrap());
+        assert_eq!(events, Events::default());
+    }
+}
