@@ -48,6 +48,13 @@ pub enum Command {
     ///
     /// Tables are linked where the file system can. The database must not be in use.
     Checkpoint(CheckpointArgs),
+    /// Makes a backup of a database in a backup directory; or lists, verifies or deletes those there are
+    ///
+    /// Tables and blob files that an earlier backup has are not copied again. RocksDB reads the directory, and we read RocksDB's.
+    /// The database must not be in use.
+    Backup(BackupArgs),
+    /// Makes a database of a backup
+    Restore(RestoreArgs),
     /// Makes a database open again whose MANIFEST or CURRENT is gone or damaged, from its tables and WALs
     ///
     /// What cannot be read, and old MANIFESTs and WALs, move to the directory `lost` in it; nothing is deleted. Exit status 1
@@ -71,6 +78,15 @@ pub struct Database {
     /// The directory of its WALs [default: that of the database]
     #[arg(long, value_name = "DIR")]
     pub wal_dir: Option<PathBuf>,
+}
+
+/// How long work is followed.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct WorkingArgs {
+    /// Tells on standard error how far it is, a line a second [default: if that is a terminal]
+    #[arg(long)]
+    pub progress: bool,
 }
 
 /// Which rows of it.
@@ -184,6 +200,12 @@ pub struct VerifyArgs {
     /// Prints no line for files that are good
     #[arg(long)]
     pub quiet: bool,
+    /// Notes in FILE which tables and blob files are good, and passes over those noted there by a run that was stopped. When
+    /// all is checked FILE is removed
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub working: WorkingArgs,
 }
 
 /// Files to look into: named, or those of their kind in a database.
@@ -308,24 +330,127 @@ pub struct CheckpointArgs {
     /// Copies WALs of fewer bytes than this, and flushes what is in larger ones
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub log_size_for_flush: u64,
+    #[command(flatten)]
+    pub working: WorkingArgs,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct BackupArgs {
+    /// The directory of backups
+    #[arg(long, value_name = "DIR")]
+    pub backup_dir: PathBuf,
+    /// The database to make a backup of
+    #[arg(long, value_name = "DIR")]
+    pub db: Option<PathBuf>,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR", requires = "db")]
+    pub wal_dir: Option<PathBuf>,
+    /// Writes what is in WALs to tables first. Without it WALs are part of the backup
+    #[arg(long, requires = "db")]
+    pub flush_before_backup: bool,
+    /// Kept with the backup, and listed
+    #[arg(long, value_name = "TEXT", requires = "db")]
+    pub metadata: Option<String>,
+    /// Lists the backups; exit status 1 if there is a corrupt one
+    #[arg(long, group = "action")]
+    pub list: bool,
+    /// Reads every file of the backups, or of that one, and compares sizes and checksums
+    #[arg(long, group = "action")]
+    pub verify: bool,
+    /// Deletes a backup, and the files that no other one needs
+    #[arg(long, value_name = "ID", group = "action")]
+    pub delete: Option<u32>,
+    /// Deletes all backups but the newest N
+    #[arg(long, value_name = "N", group = "action")]
+    pub purge: Option<usize>,
+    /// Which backup to verify [default: all]
+    #[arg(long, value_name = "ID", requires = "verify")]
+    pub backup_id: Option<u32>,
+    /// Threads that copy, or compute checksums
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub num_threads: usize,
+    /// Writes no more bytes a second than this; 0: no limit
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub backup_rate_limit: u64,
+    /// Lists metadata in hexadecimal
+    #[arg(long, requires = "list")]
+    pub hex: bool,
+    #[command(flatten)]
+    pub working: WorkingArgs,
+}
+
+impl BackupArgs {
+    /// The database, if one is named.
+    pub fn database(&self) -> Option<Database> {
+        Some(Database {
+            db: self.db.clone()?,
+            wal_dir: self.wal_dir.clone(),
+        })
+    }
+}
+
+/// What stays of the files that lie where a backup is restored to.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Tables and blob files that have the backup's checksums
+    Verify,
+    /// Nothing
+    Purge,
+    /// Tables of the session and size of the backup's, whatever is in them
+    Session,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct RestoreArgs {
+    /// The directory of backups
+    #[arg(long, value_name = "DIR")]
+    pub backup_dir: PathBuf,
+    #[command(flatten)]
+    pub database: Database,
+    /// Which backup [default: the newest good one]
+    #[arg(long, value_name = "ID")]
+    pub backup_id: Option<u32>,
+    /// Puts it in the place of the database that lies there
+    #[arg(long)]
+    pub overwrite: bool,
+    /// What stays of it
+    #[arg(long, value_enum, default_value_t = Mode::Verify)]
+    pub mode: Mode,
+    /// WALs that lie there stay too
+    #[arg(long)]
+    pub keep_log_files: bool,
+    /// Threads that copy
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub num_threads: usize,
+    /// Writes no more bytes a second than this; 0: no limit
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub restore_rate_limit: u64,
+    #[command(flatten)]
+    pub working: WorkingArgs,
 }
 
 #[derive(clap::Args, Debug)]
 pub struct RepairArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub working: WorkingArgs,
 }
 
 #[derive(clap::Args, Debug)]
 pub struct SalvageArgs {
     #[command(flatten)]
     pub database: Database,
-    /// The directory to make; there must be none of that name
+    /// The directory to make; there must be none of that name, unless it is one that was stopped on the way
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     /// Keys in hexadecimal
     #[arg(long)]
     pub hex: bool,
+    #[command(flatten)]
+    pub working: WorkingArgs,
 }
 
 #[derive(clap::Args, Debug)]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use base::Error;
+use base::{Error, Progress};
 use esker::CheckpointOptions;
 
 use crate::args::CheckpointArgs;
@@ -10,7 +10,7 @@ use crate::open;
 use crate::output::{Failure, Out};
 
 /// Makes a checkpoint.
-pub fn checkpoint(args: &CheckpointArgs, out: &mut Out) -> Result<(), Failure> {
+pub fn checkpoint(args: &CheckpointArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     if args.to.exists() {
         // Before the database is opened, which writes to it.
         return Err(Error::invalid_argument("Directory exists")
@@ -21,7 +21,7 @@ pub fn checkpoint(args: &CheckpointArgs, out: &mut Out) -> Result<(), Failure> {
     let options = CheckpointOptions {
         log_size_for_flush: args.log_size_for_flush,
     };
-    let seqno = db.create_checkpoint(&args.to, &options)?;
+    let seqno = db.create_checkpoint_with_progress(&args.to, &options, progress)?;
     db.close()?;
     writeln!(
         out,

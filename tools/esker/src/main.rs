@@ -4,15 +4,17 @@
 //! themselves, so that they also work on databases the engine refuses.
 //!
 //! Results go to standard output, an error as one line to standard error. The exit status is 0, 1 for an error or for
-//! damage found, 2 for a wrong command line.
+//! damage found, 2 for a wrong command line, 130 where long work was stopped.
 #![forbid(unsafe_code)]
 
 mod args;
+mod backup;
 mod checkpoint;
 mod directory;
 mod dump;
 mod log;
 mod lsm;
+mod notes;
 mod open;
 mod options;
 mod output;
@@ -22,6 +24,7 @@ mod rows;
 mod salvage;
 mod text;
 mod verify;
+mod working;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,7 +32,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Args, Command};
+use base::ErrorKind;
 use output::{Failure, Out};
+use working::{STOPPED, watched};
 
 fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
     match command {
@@ -38,16 +43,30 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Put(args) => rows::put(args),
         Command::Delete(args) => rows::delete(args),
         Command::Deleterange(args) => rows::delete_range(args),
-        Command::Verify(args) => verify::verify(args, out),
+        Command::Verify(args) => watched("verify", &args.working, |progress| {
+            verify::verify(args, out, progress)
+        }),
         Command::Sst(args) => dump::sst::dump(args, out),
         Command::Manifest(args) => dump::manifest::dump(args, out),
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Properties(args) => properties::properties(args, out),
         Command::Options(args) => options::options(args, out),
-        Command::Salvage(args) => salvage::salvage(args, out),
-        Command::Repair(args) => repair::repair(args, out),
-        Command::Checkpoint(args) => checkpoint::checkpoint(args, out),
+        Command::Salvage(args) => watched("salvage", &args.working, |progress| {
+            salvage::salvage(args, out, progress)
+        }),
+        Command::Repair(args) => watched("repair", &args.working, |progress| {
+            repair::repair(args, out, progress)
+        }),
+        Command::Checkpoint(args) => watched("checkpoint", &args.working, |progress| {
+            checkpoint::checkpoint(args, out, progress)
+        }),
+        Command::Backup(args) => watched("backup", &args.working, |progress| {
+            backup::backup(args, out, progress)
+        }),
+        Command::Restore(args) => watched("restore", &args.working, |progress| {
+            backup::restore(args, out, progress)
+        }),
     }
 }
 
@@ -74,6 +93,9 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Failure::PipeClosed => return ExitCode::SUCCESS,
         Failure::Usage(message) => (message, 2),
+        Failure::Error(error) if error.kind() == ErrorKind::Aborted => {
+            (format!("{error}; the same command goes on from here"), STOPPED)
+        }
         Failure::Error(error) => (error.to_string(), 1),
     };
     let line = message.replace(['\n', '\r'], " ");

@@ -1,6 +1,6 @@
 //! Standard output, and how a command ends.
 
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use base::{Error, ErrorKind};
 
@@ -42,7 +42,7 @@ impl From<io::Error> for Failure {
 
 /// Standard output, in pieces of some size whatever it leads to.
 pub struct Out {
-    writer: BufWriter<Stdout>,
+    writer: BufWriter<Box<dyn Write>>,
     terminal: bool,
 }
 
@@ -54,7 +54,16 @@ impl Out {
         let stdout = io::stdout();
         Out {
             terminal: stdout.is_terminal(),
-            writer: BufWriter::with_capacity(BUFFER, stdout),
+            writer: BufWriter::with_capacity(BUFFER, Box::new(stdout)),
+        }
+    }
+
+    /// Into a file, for tests.
+    #[cfg(test)]
+    pub fn to(file: std::fs::File) -> Out {
+        Out {
+            terminal: false,
+            writer: BufWriter::with_capacity(BUFFER, Box::new(file)),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use base::Result;
 use base::filename::{self, FileKind};
+use base::{Progress, Result};
 use esker::{Db, Options, OptionsFile, RepairReport};
 
 use crate::args::RepairArgs;
@@ -13,14 +13,14 @@ use crate::output::{Failure, Out};
 use crate::text::count;
 
 /// Repairs a database. What is lost is told, and the status tells that there is some.
-pub fn repair(args: &RepairArgs, out: &mut Out) -> Result<(), Failure> {
+pub fn repair(args: &RepairArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     let dir = &*args.database.db;
     directory::files(dir, args.database.wal_dir.as_deref())?;
     let options = Options {
         wal_dir: open::wal_dir(&args.database)?,
         ..stored_options(args)
     };
-    let report = Db::repair(&options, dir)?;
+    let report = Db::repair_with_progress(&options, dir, progress)?;
     show(&report, out)?;
     match report.lost.first() {
         None => Ok(()),

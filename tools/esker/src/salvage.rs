@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::filename::{self, FileKind};
 use base::internal_key::user_key;
-use base::{Error, InternalComparator, Kind, Result, UserComparator};
+use base::{Error, InternalComparator, Kind, Progress, Result, UserComparator};
 use blob::{BlobFile, BlobIndex};
 use codec::compression::CompressionType;
 use esker::{Db, Options, OptionsFile};
@@ -17,6 +17,7 @@ use vfs::{CreateOptions, FileSystem};
 
 use crate::args::SalvageArgs;
 use crate::directory::{self, DbFile};
+use crate::notes::Notes;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count};
 
@@ -24,16 +25,22 @@ use crate::text::{Form, count};
 const COPIED_AT_A_TIME: usize = 1 << 20;
 
 /// Copies what can be read, and tells what cannot.
-pub fn salvage(args: &SalvageArgs, out: &mut Out) -> Result<(), Failure> {
+pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
     let files = directory::files(dir, wal_dir)?;
-    if args.to.exists() {
+    let notes_path = args.to.join(NOTES);
+    if args.to.exists() && !notes_path.exists() {
         return Err(Error::invalid_argument("Directory exists")
             .in_file(&args.to)
             .into());
     }
+    directory::fs().create_dir_all(&args.to)?;
+    let from = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+    let notes = Notes::open(&notes_path, &format!("esker salvage {}", from.display()))?;
     let mut salvage = Salvage {
         to: &args.to,
+        notes,
+        progress,
         form: Form::new(args.hex),
         out,
         live: BTreeMap::new(),
@@ -50,8 +57,17 @@ pub fn salvage(args: &SalvageArgs, out: &mut Out) -> Result<(), Failure> {
             None
         }
     };
+    salvage.clear()?;
     salvage.run(dir, &files, state.as_ref())?;
     salvage.finish()
+}
+
+/// The file in the new database that says which files are copied, until it is one.
+const NOTES: &str = "SALVAGE";
+
+/// What is noted of a copy.
+fn note_of(path: &Path, size: u64) -> String {
+    format!("{} {size}", path.file_name().unwrap_or_default().display())
 }
 
 /// What MANIFEST says of a table.
@@ -62,6 +78,9 @@ struct Live {
 
 struct Salvage<'a> {
     to: &'a Path,
+    /// Files that were copied whole, by this run or one that was stopped.
+    notes: Notes,
+    progress: &'a Progress,
     form: Form,
     out: &'a mut Out,
     /// By number; empty if there is no MANIFEST to tell.
@@ -86,9 +105,28 @@ enum Look {
 }
 
 impl Salvage<'_> {
+    /// Removes what a run that was stopped has left, but for files that were copied whole: the others are told of again.
+    fn clear(&self) -> Result<()> {
+        let fs = directory::fs();
+        let lost = self.to.join("lost");
+        if fs.exists(&lost)? {
+            for name in fs.list(&lost)? {
+                fs.remove(&lost.join(name))?;
+            }
+            fs.remove_dir(&lost)?;
+        }
+        for name in fs.list(self.to)? {
+            let path = self.to.join(&name);
+            let kept = name == NOTES || self.notes.has(&note_of(&path, fs.size(&path)?));
+            if !kept {
+                fs.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
     fn run(&mut self, dir: &Path, files: &[DbFile], state: Option<&ManifestState>) -> Result<(), Failure> {
         let fs = directory::fs();
-        fs.create_dir_all(self.to)?;
         let mut blobs = BTreeSet::new();
         let mut first_wal = 0;
         if let Some(state) = state {
@@ -126,6 +164,7 @@ impl Salvage<'_> {
         }
         let mut missing: BTreeSet<u64> = self.live.keys().copied().collect();
         for file in files {
+            self.progress.check()?;
             match file.kind {
                 FileKind::Table(number) if state.is_none() || missing.remove(&number) => {
                     self.table(file, number)?;
@@ -156,7 +195,7 @@ impl Salvage<'_> {
             },
             _ => Options::default(),
         };
-        let report = Db::repair(&options, self.to)?;
+        let report = Db::repair_with_progress(&options, self.to, self.progress)?;
         for lost in &report.lost {
             // Where it was copied from.
             let name = lost.path.file_name().unwrap_or_default();
@@ -197,6 +236,7 @@ impl Salvage<'_> {
     }
 
     fn finish(self) -> Result<(), Failure> {
+        self.notes.remove()?;
         match self.first {
             None => Ok(()),
             Some(first) => Err(first
@@ -226,6 +266,11 @@ impl Salvage<'_> {
     }
 
     fn table(&mut self, file: &DbFile, number: u64) -> Result<(), Failure> {
+        let copied = note_of(&file.path, directory::fs().size(&file.path)?);
+        if self.bad_blobs.is_empty() && self.notes.has(&copied) {
+            // Only good tables are copied.
+            return self.copy(&file.path);
+        }
         match self.look(file, number) {
             Look::Good => self.copy(&file.path),
             Look::Bad(error) => self.whole_table(&error, number),
@@ -382,9 +427,14 @@ impl Salvage<'_> {
         }
     }
 
-    fn copy(&self, from: &Path) -> Result<(), Failure> {
+    fn copy(&mut self, from: &Path) -> Result<(), Failure> {
         let to: PathBuf = self.to.join(from.file_name().unwrap_or_default());
         let reader = directory::open(from)?;
+        let note = note_of(&to, reader.len());
+        self.progress.expect(reader.len());
+        if self.notes.has(&note) && directory::fs().exists(&to)? {
+            return Ok(self.progress.advance(reader.len())?);
+        }
         let mut writer = directory::fs().create(&to, &CreateOptions::default())?;
         let mut buffer = vec![0; COPIED_AT_A_TIME];
         let mut offset = 0;
@@ -392,9 +442,11 @@ impl Salvage<'_> {
             let len = (reader.len() - offset).min(COPIED_AT_A_TIME as u64) as usize;
             reader.read_exact_at(offset, &mut buffer[..len])?;
             writer.append(&buffer[..len])?;
+            self.progress.advance(len as u64)?;
             offset += len as u64;
         }
         writer.sync()?;
-        Ok(writer.close()?)
+        writer.close()?;
+        Ok(self.notes.add(&note)?)
     }
 }

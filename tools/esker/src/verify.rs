@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use base::filename::{self, FileKind};
-use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator};
+use base::{Error, ErrorKind, InternalComparator, Progress, Result, SeqNo, UserComparator};
 use blob::BlobFile;
 use codec::file_checksum::{self, FileCrc32c};
 use esker::{Operations, OptionsFile};
@@ -17,6 +17,7 @@ use wal::{ReaderOptions, RecoveryMode};
 use crate::args::VerifyArgs;
 use crate::directory::{self, DbFile};
 use crate::log;
+use crate::notes::Notes;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count, show_size};
 
@@ -179,9 +180,17 @@ impl Promised {
 }
 
 /// Checks a whole database.
-pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
+pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
     let files = directory::files(dir, wal_dir)?;
+    let mut notes = match &args.resume {
+        Some(path) => {
+            let about = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+            Notes::open(path, &format!("esker verify {}", about.display()))?
+        }
+        None => Notes::default(),
+    };
+    progress.expect(files.iter().filter_map(size_of).sum());
     let mut report = Report {
         out,
         quiet: args.quiet,
@@ -212,17 +221,35 @@ pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
         _ => None,
     };
     for file in &files {
-        let Some(mut check) = check_file(file, dir, &promised) else {
-            continue;
-        };
-        if !directory::fs().exists(&file.path)? {
-            // Whoever has the database open needs it no longer.
+        progress.check()?;
+        let size = size_of(file).unwrap_or(0);
+        let state_of_file = state_of(file);
+        if state_of_file.as_ref().is_some_and(|state| notes.has(state)) {
+            let note = Some("checked before".to_owned());
+            report.file(
+                file,
+                FileCheck {
+                    note,
+                    ..FileCheck::default()
+                },
+            )?;
+            progress.advance(size)?;
             continue;
         }
-        if let Some(why) = left_over(file) {
-            check.left_over(why);
+        // What is not there any more is not needed by whoever has the database open.
+        if let Some(mut check) = check_file(file, dir, &promised)
+            && directory::fs().exists(&file.path)?
+        {
+            if let Some(why) = left_over(file) {
+                check.left_over(why);
+            }
+            let good = check.damage.is_empty() && check.note.is_none();
+            report.file(file, check)?;
+            if let Some(state) = state_of_file.filter(|_| good) {
+                notes.add(&state)?;
+            }
         }
-        report.file(file, check)?;
+        progress.advance(size)?;
     }
     let missing_files = |promised: &Promised| promised.missing(dir, wal_dir.unwrap_or(dir));
     if !missing_files(&promised)?.is_empty()
@@ -235,7 +262,21 @@ pub fn verify(args: &VerifyArgs, out: &mut Out) -> Result<(), Failure> {
         }
     }
     report.damage(missing.damage)?;
+    notes.remove()?;
     report.finish()
+}
+
+fn size_of(file: &DbFile) -> Option<u64> {
+    directory::fs().size(&file.path).ok()
+}
+
+/// What a file's being good depends on, of tables and blob files, which never change: their sizes and when they were written.
+fn state_of(file: &DbFile) -> Option<String> {
+    let written = match file.kind {
+        FileKind::Table(_) | FileKind::Blob(_) => directory::fs().modified_seconds(&file.path).ok()?,
+        _ => return None,
+    };
+    Some(format!("{} {} {written}", file.name, size_of(file)?))
 }
 
 /// Prints results as they come, and counts them.

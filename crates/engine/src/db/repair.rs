@@ -87,6 +87,16 @@ impl Db {
     /// `LockHeld` if the database is open; `InvalidArgument` if `path` holds no table and no WAL, or a table's comparator is not
     /// known; those of the file system.
     pub fn repair(options: &Options, path: impl AsRef<Path>) -> Result<RepairReport> {
+        Db::repair_with_progress(options, path, &Progress::new())
+    }
+
+    /// As [`repair`](Db::repair), telling how far it is. If it is asked to stop it ends with `Aborted` between two files, with the
+    /// database as a crash there would leave it: what was damaged is in `lost` by then, and the next repair does the rest.
+    pub fn repair_with_progress(
+        options: &Options,
+        path: impl AsRef<Path>,
+        progress: &Progress,
+    ) -> Result<RepairReport> {
         let dir = path.as_ref();
         check_options(options)?;
         let fs = &*options.fs;
@@ -99,6 +109,7 @@ impl Db {
             dir,
             stored: stored_options(fs, dir),
             report: RepairReport::default(),
+            progress,
         }
         .run()
     }
@@ -185,6 +196,7 @@ struct Repair<'a> {
     dir: &'a Path,
     stored: Option<OptionsFile>,
     report: RepairReport,
+    progress: &'a Progress,
 }
 
 impl Repair<'_> {
@@ -194,6 +206,7 @@ impl Repair<'_> {
         fs.create_dir_all(&lost)?;
         fs.sync_dir(self.dir)?;
         let mut files = Listing::read(self.options, self.dir)?;
+        self.expect(&files)?;
         let interrupted = Note::read(fs, &lost)?;
         if let Some(note) = &interrupted
             && note.was_finished(&files.wals)
@@ -264,10 +277,24 @@ impl Repair<'_> {
         Ok(self.report)
     }
 
+    /// Tables are read twice, the others once.
+    fn expect(&self, files: &Listing) -> Result<()> {
+        let fs = &*self.options.fs;
+        for path in files.tables.values() {
+            self.progress.expect(2 * fs.size(path)?);
+        }
+        for path in files.blobs.values().chain(files.wals.values()) {
+            self.progress.expect(fs.size(path)?);
+        }
+        Ok(())
+    }
+
     /// Reads all tables; those that are no good are in `lost/` afterwards.
     fn scan_tables(&mut self, files: &Listing, interrupted: Option<&Note>) -> Result<Vec<ScannedTable>> {
         let mut tables = Vec::new();
         for (&number, path) in &files.tables {
+            self.progress.check()?;
+            let size = self.options.fs.size(path)?;
             match scan::scan(self.options, path, number, None) {
                 // The WALs it was written from are still there.
                 Ok(table)
@@ -281,6 +308,7 @@ impl Repair<'_> {
                 Err(error) if is_damage(&error) => self.lose(path, error)?,
                 Err(error) => return Err(error),
             }
+            self.progress.advance(size)?;
         }
         Ok(tables)
     }
@@ -289,6 +317,7 @@ impl Repair<'_> {
     fn scan_blobs(&mut self, files: &Listing) -> Result<BTreeMap<u64, scan::ScannedBlob>> {
         let mut blobs = BTreeMap::new();
         for (&number, path) in &files.blobs {
+            let size = self.options.fs.size(path)?;
             match scan::scan_blob(self.options, path, number) {
                 Ok(blob) => {
                     blobs.insert(number, blob);
@@ -296,6 +325,7 @@ impl Repair<'_> {
                 Err(error) if is_damage(&error) => self.lose(path, error)?,
                 Err(error) => return Err(error),
             }
+            self.progress.advance(size)?;
         }
         Ok(blobs)
     }
@@ -504,9 +534,15 @@ impl Repair<'_> {
         let mut last_sequence = last_of_wals;
         let mut states = BTreeMap::new();
         for (id, mut family) in families {
+            self.progress.check()?;
             let levels = self.levels(&family.name);
+            // Those of WALs are more than was expected.
+            let scanned = family.tables.iter().map(|table| &table.file);
+            let scanned = scanned.filter(|file| file.number <= highest_scanned);
+            let sizes = scanned.map(|file| file.size).sum();
             let (placed, contradictions) =
                 order::place(self.options, &family.cmp, &mut family.tables, levels)?;
+            self.progress.advance(sizes)?;
             for (newer, older) in contradictions {
                 self.report.warnings.push(format!(
                     "neither of {newer:06}.sst and {older:06}.sst is all newer than the other: {newer:06}.sst is taken to be"

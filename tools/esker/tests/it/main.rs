@@ -1,5 +1,6 @@
 //! The inspector from outside: the real binary over the databases RocksDB wrote, whole and damaged.
 
+mod backup;
 mod checkpoint;
 mod common;
 mod damage;

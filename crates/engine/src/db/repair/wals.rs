@@ -108,6 +108,8 @@ impl Repair<'_> {
         };
         let mut last = 0;
         for (&number, path) in &files.wals {
+            let size = self.options.fs.size(path)?;
+            self.progress.check()?;
             let mut rows = 0;
             let mut doubtful = 0u64;
             let damage = for_each_batch(self.options, number, path, &mut |batch| {
@@ -155,6 +157,7 @@ impl Repair<'_> {
                 let path = self.dir.join(super::LOST).join(name);
                 self.report.lost.push(super::LostFile { path, error });
             }
+            self.progress.advance(size)?;
         }
         inner.flush_recovered(&mut inner.state.lock())?;
         Ok(last)
