@@ -119,6 +119,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "bit_flips"]),
     },
     Canary {
+        name: "a table is installed that holds other values than were written",
+        file: "crates/engine/src/jobs/output_check.rs",
+        right: "self.hash = mix(mix(self.hash, key), value);",
+        wrong: "self.hash = mix(self.hash, &key[..value.len().min(key.len())]);",
+        caught_by: Tests(&["-p", "esker", "output_check"]),
+    },
+    Canary {
         name: "checksums of whole files leave out the last piece",
         file: "crates/engine/src/jobs/file_checksum.rs",
         right: "self.sum.lock().update(data);",

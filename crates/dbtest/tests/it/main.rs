@@ -16,4 +16,5 @@ mod interop;
 mod iterators;
 mod metamorphic;
 mod model;
+mod read_flips;
 mod timestamps;
