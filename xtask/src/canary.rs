@@ -126,6 +126,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker", "output_check"]),
     },
     Canary {
+        name: "looking for rot passes over what has no checksum of the whole file",
+        file: "crates/engine/src/jobs/verifier.rs",
+        right: "Ok(false) => verify_pieces(live, file),",
+        wrong: "Ok(false) => Ok(Vec::new()),",
+        caught_by: Tests(&["-p", "esker-dbtest", "background_verify"]),
+    },
+    Canary {
         name: "checksums of whole files leave out the last piece",
         file: "crates/engine/src/jobs/file_checksum.rs",
         right: "self.sum.lock().update(data);",

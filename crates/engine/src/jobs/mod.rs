@@ -8,3 +8,4 @@ pub(crate) mod output;
 pub(crate) mod output_check;
 pub(crate) mod rewrite;
 pub(crate) mod scheduler;
+pub(crate) mod verifier;
