@@ -119,6 +119,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "bit_flips"]),
     },
     Canary {
+        name: "a table is installed that holds other values than were written",
+        file: "crates/engine/src/jobs/output_check.rs",
+        right: "self.hash = mix(mix(self.hash, key), value);",
+        wrong: "self.hash = mix(self.hash, &key[..value.len().min(key.len())]);",
+        caught_by: Tests(&["-p", "esker", "output_check"]),
+    },
+    Canary {
+        name: "looking for rot passes over what has no checksum of the whole file",
+        file: "crates/engine/src/jobs/verifier.rs",
+        right: "Ok(false) => verify_pieces(live, file),",
+        wrong: "Ok(false) => Ok(Vec::new()),",
+        caught_by: Tests(&["-p", "esker-dbtest", "background_verify"]),
+    },
+    Canary {
         name: "checksums of whole files leave out the last piece",
         file: "crates/engine/src/jobs/file_checksum.rs",
         right: "self.sum.lock().update(data);",

@@ -40,6 +40,16 @@ pub enum Event {
     },
     /// A background job failed; the database takes no more writes.
     BackgroundError { action: &'static str, error: Error },
+    /// Looking through the files in the background found a damaged place. The keys, user keys both, are those of the damaged
+    /// block (the first may itself lie in front of it) where the damage is in one of data, else those of the file.
+    CorruptionFound {
+        family: String,
+        path: String,
+        offset: u64,
+        smallest_key: Vec<u8>,
+        largest_key: Vec<u8>,
+        error: Error,
+    },
     /// A file was deleted.
     FileDeleted { path: String },
     /// Recovery left out bytes of a WAL that it could not use.
@@ -85,6 +95,19 @@ impl fmt::Display for Event {
             Event::Moved { family, plan } => write!(f, "[{family}] moved {plan}"),
             Event::Stall { family, condition } => write!(f, "[{family}] writes {condition}"),
             Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),
+            Event::CorruptionFound {
+                family,
+                path,
+                offset,
+                smallest_key,
+                largest_key,
+                error,
+            } => write!(
+                f,
+                "[{family}] damage in {path} at {offset}, keys {} to {}: {error}",
+                smallest_key.escape_ascii(),
+                largest_key.escape_ascii()
+            ),
             Event::FileDeleted { path } => write!(f, "deleted {path}"),
             Event::WalDropped { path, reason } => write!(f, "recovery dropped part of {path}: {reason}"),
             Event::UnknownOption { section, name } => {

@@ -52,6 +52,7 @@ pub use db::property::{LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::snapshot::Snapshot;
 pub use events::{Event, EventListener};
+pub use jobs::verifier::VerifyProgress;
 pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,

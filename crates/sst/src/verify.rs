@@ -1,5 +1,6 @@
 //! Verifies every checksum of a table.
 
+use base::internal_key::user_key;
 use base::{Error, Result};
 
 use crate::format::{BlockHandle, FOOTER_LEN, IndexType, meta};
@@ -80,6 +81,18 @@ impl Table {
             Err(error) => return Err(first_error.unwrap_or(error)),
         }
         first_error.map_or(Ok(()), Err)
+    }
+
+    /// Between which user keys the entries of the data block at `offset` lie: behind the first, `None` for the first block, and
+    /// up to the second. `None` if no data block begins there, or the index cannot be read.
+    pub fn keys_of_block(&self, offset: u64) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
+        let index = self.index().ok()?;
+        let block = (0..index.len()).find(|&block| index.handle(block).offset == offset)?;
+        let separator = |block: usize| match index.has_user_keys() {
+            true => index.separator(block).to_vec(),
+            false => user_key(index.separator(block)).to_vec(),
+        };
+        Some((block.checked_sub(1).map(separator), separator(block)))
     }
 
     fn footer_offset(&self) -> u64 {

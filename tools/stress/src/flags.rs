@@ -130,6 +130,7 @@ flags::flags! {
 const STRESS_DEFAULTS: &[(&str, &str)] = &[
     ("max_bytes_for_level_multiplier", "2"),
     ("max_manifest_file_size", "16384"),
+    ("paranoid_file_checks", "true"),
 ];
 
 impl Flags {

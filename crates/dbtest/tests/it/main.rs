@@ -3,6 +3,7 @@
 extern crate esker_dbtest as dbtest;
 
 mod api;
+mod background_verify;
 mod behaviour;
 mod bit_flips;
 mod company;
@@ -16,4 +17,5 @@ mod interop;
 mod iterators;
 mod metamorphic;
 mod model;
+mod read_flips;
 mod timestamps;

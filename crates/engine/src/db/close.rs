@@ -40,6 +40,7 @@ impl DbInner {
             self.work.notify_all();
             self.changed.notify_all();
         }
+        self.stop_verifier();
         let mut threads = std::mem::take(&mut *self.threads.lock());
         // The one started last deletes files, until the others have queued the last of them.
         let deleter = threads.pop();

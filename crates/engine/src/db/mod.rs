@@ -35,6 +35,7 @@ use crate::db::snapshot::{Snapshot, SnapshotList};
 use crate::db::state::DbState;
 use crate::events::Event;
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::jobs::verifier::Verifier;
 use crate::options::{Options, WriteOptions};
 use crate::read::table_cache::OpenLimit;
 use crate::stats::{Stats, Ticker};
@@ -83,6 +84,8 @@ pub(crate) struct DbInner {
     pub default_family: Arc<Family>,
     /// Counters.
     pub stats: Arc<Stats>,
+    /// Looks for rot.
+    pub verifier: Arc<Verifier>,
     /// When it was opened, by the clock of the options.
     pub opened: Duration,
     /// `max_open_files`.

@@ -22,6 +22,7 @@ use super::state::{DbState, Recorded};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::Event;
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::jobs::verifier::Verifier;
 use crate::options::file::OptionsFile;
 use crate::options::table::OptionTable;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
@@ -195,6 +196,9 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         inner.create_missing_families()?;
         inner.write_options_file()?;
         inner.start_threads();
+        if options.verify_rate_bytes_per_sec > 0 {
+            inner.start_verifier()?;
+        }
     }
     Ok(db)
 }
@@ -556,6 +560,7 @@ pub(crate) fn assemble_db(
     let inner = DbInner {
         dir: dir.to_path_buf(),
         opened: options.clock.now(),
+        verifier: Arc::new(Verifier::new(options.verify_rate_bytes_per_sec)),
         wal_dir: options.wal_directory(dir),
         versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
         options: options.clone(),

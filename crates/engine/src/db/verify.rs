@@ -13,6 +13,7 @@ use vfs::{Access, OpenOptions, RandomAccessFile};
 use super::column_family::Family;
 use super::{Db, DbInner};
 use crate::jobs::file_checksum::{compare, for_each_piece};
+use crate::jobs::verifier::VerifyProgress;
 use crate::options::FileChecksumGenFactory;
 
 impl Db {
@@ -49,6 +50,20 @@ impl Db {
             live.verify_whole(&*file).map(drop)
         })
     }
+
+    /// Changes [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec): bytes a second at which files are looked
+    /// through for rot in the background; 0 stops. A file under way when it is set to 0 is begun anew.
+    ///
+    /// # Errors
+    /// Those of starting a thread, the first time.
+    pub fn set_verify_rate(&self, bytes_per_sec: u64) -> Result<()> {
+        self.0.inner.set_verify_rate(bytes_per_sec)
+    }
+
+    /// How far looking for rot in the background has come; as text also the property `esker.verify`.
+    pub fn verify_progress(&self) -> VerifyProgress {
+        self.inner().verify_progress()
+    }
 }
 
 /// A file of the current version of its family, kept from deletion.
@@ -66,6 +81,14 @@ pub(crate) enum What {
 }
 
 impl Live {
+    /// Of its kind no other file has it, and of the other kind none either.
+    pub fn number(&self) -> u64 {
+        match &self.what {
+            What::Table(file) => file.number,
+            What::Blob(file) => file.number(),
+        }
+    }
+
     pub fn path(&self) -> PathBuf {
         match &self.what {
             What::Table(file) => filename::table(&self.family.dir, file.number),

@@ -5,5 +5,7 @@ pub(crate) mod file_checksum;
 pub(crate) mod flush;
 pub(crate) mod obsolete_files;
 pub(crate) mod output;
+pub(crate) mod output_check;
 pub(crate) mod rewrite;
 pub(crate) mod scheduler;
+pub(crate) mod verifier;

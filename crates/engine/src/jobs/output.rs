@@ -16,6 +16,7 @@ use vfs::CreateOptions;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::jobs::file_checksum::FileSum;
+use crate::jobs::output_check::OutputCheck;
 use crate::options::FilterPolicy;
 use crate::read::value::Merger;
 
@@ -38,6 +39,7 @@ struct OpenTable {
     number: u64,
     writer: TableWriter,
     sum: FileSum,
+    check: OutputCheck,
     oldest_blob: Option<u64>,
 }
 
@@ -139,6 +141,7 @@ impl OutputSink for TableOutputs<'_> {
             number,
             writer,
             sum,
+            check: OutputCheck::new(self.family.options.paranoid_file_checks),
             oldest_blob: None,
         });
         Ok(())
@@ -153,12 +156,14 @@ impl OutputSink for TableOutputs<'_> {
             let number = location.file_number;
             open.oldest_blob = Some(open.oldest_blob.map_or(number, |oldest| oldest.min(number)));
         }
+        open.check.add(key, value);
         open.writer.add(key, value)
     }
 
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
-        self.current()?
-            .writer
+        let open = self.current()?;
+        open.check.add_range_tombstone(tombstone);
+        open.writer
             .add_range_tombstone(&tombstone.start, &tombstone.end, tombstone.seqno)
     }
 
@@ -193,6 +198,10 @@ impl OutputSink for TableOutputs<'_> {
             ..FileMetadata::default()
         };
         file.stats.get_or_init(|| stats);
+        // Its inputs are still there: now is when to know that it can be read.
+        self.family
+            .tables
+            .open_written(&file, |table| open.check.compare(table, properties))?;
         self.files.push(file);
         Ok(())
     }

@@ -72,6 +72,10 @@ option_table! {
         /// Compression by level from L0 on (with dynamic level bytes: L0, then the base level on); the last entry stands
         /// for the levels below. Empty: `compression` everywhere. Default: empty.
         compression_per_level: Vec<CompressionType> = Vec::new();
+        /// Reads each table back as soon as it is written, before any version holds it, and compares a hash of its keys and
+        /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
+        /// Default: false.
+        paranoid_file_checks: bool = false, domain["true", "false"];
     }
     components {
         /// Level, strategy and window of the compression libraries.

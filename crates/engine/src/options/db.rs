@@ -79,6 +79,12 @@ option_table! {
         /// FileChecksumGenCrc32cFactory, or nullptr for none. Default: nullptr.
         file_checksum_gen_factory: FileChecksumGenFactory = FileChecksumGenFactory::None,
             domain["nullptr", "FileChecksumGenCrc32cFactory"];
+        /// Looks through the tables and blob files in use in the background, the one not looked at for longest first, and verifies
+        /// their checksums, reading so many bytes a second past the kernel's cache where it can. What is damaged is told by
+        /// the event `CorruptionFound`. 0: never. Changed while the database is open by `Db::set_verify_rate`. Default: 0.
+        verify_rate_bytes_per_sec: u64 = 0, mutable = true, domain["0", "1048576", "1073741824"];
+        /// Takes no more writes once looking through the files has found damage. Default: false.
+        verify_stops_writes: bool = false;
         /// Counts operations, bytes and events. Costs a few thread-local additions an operation. Default: false.
         statistics: bool = false, domain["true", "false"];
     }

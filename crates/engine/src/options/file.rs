@@ -21,7 +21,12 @@ use crate::version_set::replace_file;
 const ROCKSDB_VERSION: &str = "7.8.3";
 
 /// Options that no RocksDB has.
-const NOT_ROCKSDBS: &[&str] = &["verify_checksums_in_compaction", "statistics"];
+const NOT_ROCKSDBS: &[&str] = &[
+    "verify_checksums_in_compaction",
+    "statistics",
+    "verify_rate_bytes_per_sec",
+    "verify_stops_writes",
+];
 
 /// Entries that stand for components or are written from elsewhere, and so are in no option table.
 const COMPONENTS: &[&str] = &[

@@ -233,15 +233,32 @@ impl TableCache {
 
     #[cold]
     fn open(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
-        let options = OpenOptions {
-            direct: self.options.direct,
-            mmap: self.options.mmap,
-            access: Access::Random,
-        };
-        let table = self.open_table(file, options)?;
+        let table = self.open_table(file, self.open_options())?;
         self.slot(file).table.store(Some(table.clone()));
         self.limit.opened(file);
         Ok(table)
+    }
+
+    /// Opens a table that was just written and lets `check` look at it. It stays open if all tables do.
+    pub fn open_written(
+        &self,
+        file: &FileMetadata,
+        check: impl FnOnce(&Arc<Table>) -> Result<()>,
+    ) -> Result<()> {
+        let table = self.open_table(file, self.open_options())?;
+        check(&table)?;
+        if self.limit.limit.is_none() {
+            self.slot(file).table.store(Some(table));
+        }
+        Ok(())
+    }
+
+    fn open_options(&self) -> OpenOptions {
+        OpenOptions {
+            direct: self.options.direct,
+            mmap: self.options.mmap,
+            access: Access::Random,
+        }
     }
 
     fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {

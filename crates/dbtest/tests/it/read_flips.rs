@@ -1,0 +1,159 @@
+//! A bit turns between the disk and whoever reads: at every read in turn, and in every way of reading. Checksums notice.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dbtest::small::{self, DIR, OTHER, SmallDatabase};
+use esker::{
+    BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, Db, Event, EventListener,
+    FileChecksumGenFactory, FlushOptions, Options, Result,
+};
+use tempfile::TempDir;
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
+
+/// Set when recovery tells that it left rows of a WAL out.
+#[derive(Default)]
+struct Dropped(AtomicBool);
+
+impl EventListener for Dropped {
+    fn on_event(&self, event: &Event) {
+        if matches!(event, Event::WalDropped { .. }) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Reads, flushes, rewrites every table, copies: whatever reads a file.
+fn work(options: &Options, right: &dyn Fn(&small::Rows)) -> Result<()> {
+    let db = Db::open(options, DIR)?;
+    right(&small::rows(&db)?);
+    let other = db.column_family(OTHER).expect("it is there");
+    let default = db.default_column_family();
+    db.flush_cf(&FlushOptions::default(), &[default.clone(), other.clone()])?;
+    let whole = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    for family in [&default, &other] {
+        db.compact_range(family, &whole, None, None)?;
+    }
+    right(&small::rows(&db)?);
+    db.create_checkpoint("/checkpoint", &CheckpointOptions::default())?;
+    db.verify_checksum()?;
+    db.verify_file_checksums()?;
+    db.close()
+}
+
+/// Turns a bit at each read in turn of the files whose path contains `part`; gives how many were noticed and how many were not.
+fn turn_at_each_read(whole: &SmallDatabase, part: &str, paranoid: bool) -> (u64, u64) {
+    let checksums = FileChecksumGenFactory::Crc32c;
+    let (mut noticed, mut harmless) = (0, 0);
+    for at in 0.. {
+        let mem = MemFs::new();
+        whole.put(&mem, Path::new(DIR)).unwrap();
+        let faults = FaultFs::new(Arc::new(mem.clone()));
+        let rule = Rule::new(Action::BitFlip).on([Op::Read]).path_contains(part);
+        let rule = faults.add(rule.nth(at).with_seed(at));
+        let dropped = Arc::new(Dropped::default());
+        let options = |fs: Arc<dyn FileSystem>| {
+            let mut options = small::options(fs, checksums);
+            options.listeners = vec![dropped.clone()];
+            options.column_family.paranoid_file_checks = paranoid;
+            for family in options.column_families.values_mut() {
+                family.paranoid_file_checks = paranoid;
+            }
+            options
+        };
+        let right = |rows: &small::Rows| {
+            let good = match dropped.0.load(Ordering::Relaxed) {
+                true => whole.states.contains(rows),
+                false => rows == whole.rows(),
+            };
+            assert!(good, "read {at} of {part}: wrong rows");
+        };
+        let worked = work(&options(Arc::new(faults.clone())), &right);
+        if faults.fired(rule) == 0 {
+            assert!(worked.is_ok() && at > 0, "{at} reads of {part}: {worked:?}");
+            return (noticed, harmless);
+        }
+        match worked {
+            Err(error) => {
+                assert!(error.file().is_some(), "read {at} of {part}: {error}");
+                noticed += 1;
+            }
+            Ok(()) if dropped.0.load(Ordering::Relaxed) => noticed += 1,
+            Ok(()) => harmless += 1,
+        }
+        // The disk itself is whole.
+        let db = Db::open(&options(Arc::new(mem)), DIR).unwrap();
+        right(&small::rows(&db).unwrap());
+    }
+    unreachable!("a script reads so often and no more")
+}
+
+#[test]
+fn a_bit_turned_at_any_read_is_noticed() {
+    let whole = SmallDatabase::make(FileChecksumGenFactory::Crc32c).unwrap();
+    for paranoid in [false, true] {
+        for part in [".sst", ".blob", ".log", "MANIFEST-", "CURRENT"] {
+            let (noticed, harmless) = turn_at_each_read(&whole, part, paranoid);
+            println!("{part}: {noticed} noticed, {harmless} harmless");
+            // Opening a table reads its last 8 KiB, and with them data blocks that it does not use. CURRENT is read once more by an
+            // open, to know later whether it has changed.
+            assert!(
+                noticed > 0 && (harmless == 0 || [".sst", "CURRENT"].contains(&part)),
+                "{part}: {noticed} {harmless}"
+            );
+        }
+    }
+}
+
+/// Flips a bit of a file on the disk and reads everything.
+fn flipped_on_disk(fs: &dyn FileSystem, dir: &Path, whole: &SmallDatabase, options: &Options) {
+    let mut rng = testkit::rng();
+    for (name, good) in &whole.files {
+        if !name.ends_with(".sst") && !name.ends_with(".blob") {
+            continue;
+        }
+        for _ in 0..60 {
+            let (at, bit) = (rng.usize(..good.len()), rng.u32(..8));
+            let mut bad = good.clone();
+            bad[at] ^= 1 << bit;
+            fs.write_file(&dir.join(name), &bad).unwrap();
+            let read = Db::open_read_only(options, dir).and_then(|db| {
+                // Before anybody verified.
+                let rows = small::rows(&db);
+                let verified = db.verify_file_checksums();
+                assert!(verified.is_err(), "{name} byte {at} bit {bit} is not found");
+                rows
+            });
+            if let Ok(rows) = read {
+                assert_eq!(rows, *whole.rows(), "{name} byte {at} bit {bit}");
+            }
+        }
+        fs.write_file(&dir.join(name), good).unwrap();
+    }
+    let db = Db::open_read_only(options, dir).unwrap();
+    assert_eq!(small::rows(&db).unwrap(), *whole.rows());
+}
+
+#[test]
+fn every_way_of_reading_verifies() {
+    let checksums = FileChecksumGenFactory::Crc32c;
+    let whole = SmallDatabase::make(checksums).unwrap();
+    let place = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let fs: Arc<dyn FileSystem> = Arc::new(PosixFs::new());
+    whole.put(&*fs, place.path()).unwrap();
+    for (mmap, direct) in [(false, false), (true, false), (false, true)] {
+        let mut options = small::options(fs.clone(), checksums);
+        options.allow_mmap_reads = mmap;
+        options.use_direct_reads = direct;
+        match Db::open_read_only(&options, place.path()) {
+            // A file system without O_DIRECT.
+            Err(error) if direct && error.kind() == esker::ErrorKind::NotSupported => continue,
+            opened => drop(opened.unwrap()),
+        }
+        flipped_on_disk(&*fs, place.path(), &whole, &options);
+    }
+}

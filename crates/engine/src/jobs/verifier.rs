@@ -1,0 +1,383 @@
+//! Looks for rot while the database runs: one live file after the other, the one not looked at for longest first, at a bounded
+//! rate and past all caches.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::sync::thread::{self, JoinHandle};
+use base::sync::{Condvar, Mutex};
+use base::{Error, ErrorKind, Result};
+use vfs::rate_limiter::{IoPriority, OpType, RateLimiterMode, RateLimiterOptions};
+use vfs::{Access, OpenOptions, RandomAccessFile, RateLimiter};
+
+use crate::db::DbInner;
+use crate::db::verify::{Live, What};
+use crate::events::Event;
+
+/// Bytes read at a time.
+const STEP: usize = 64 << 10;
+
+/// How long it rests after a pass, and where there is no file to look at.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How far [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec) has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyProgress {
+    /// Passes over all files that are complete.
+    pub passes: u64,
+    /// Of this pass: files that were verified and are still in use.
+    pub files_done: u64,
+    /// Files in use.
+    pub files: u64,
+    /// Bytes of the files that were verified.
+    pub bytes_done: u64,
+    /// Bytes of all files in use.
+    pub bytes: u64,
+    /// Bytes read since the database was opened.
+    pub bytes_read: u64,
+    /// Damaged places found since the database was opened; a place found again in a later pass counts again.
+    pub faults: u64,
+}
+
+impl fmt::Display for VerifyProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} passes done, in this one {} of {} files, {} of {} bytes; {} bytes read, {} faults",
+            self.passes,
+            self.files_done,
+            self.files,
+            self.bytes_done,
+            self.bytes,
+            self.bytes_read,
+            self.faults
+        )
+    }
+}
+
+/// What the database keeps of it.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    /// Bytes a second, 0 to rest. Changed under the lock of `state`.
+    rate: AtomicU64,
+    bytes_read: AtomicU64,
+    state: Mutex<State>,
+    /// The rate has changed, or it is to end.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    thread: Option<JoinHandle<()>>,
+    closing: bool,
+    /// Numbers of the files verified in this pass.
+    done: HashSet<u64>,
+    passes: u64,
+    faults: u64,
+}
+
+impl Verifier {
+    /// At `rate` bytes a second, once [`DbInner::start_verifier`] has started it.
+    pub fn new(rate: u64) -> Verifier {
+        Verifier {
+            rate: AtomicU64::new(rate),
+            bytes_read: AtomicU64::new(0),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Waits until there is a rate. False if it is to end.
+    fn wait(&self) -> bool {
+        let mut state = self.state.lock();
+        while !state.closing && self.rate.load(Ordering::Relaxed) == 0 {
+            self.changed.wait(&mut state);
+        }
+        !state.closing
+    }
+
+    fn goes_on(&self) -> bool {
+        self.rate.load(Ordering::Relaxed) > 0 && !self.state.lock().closing
+    }
+}
+
+/// Reads a file no faster than it may, and fails when nobody wants it any more.
+#[derive(Debug)]
+struct PacedFile {
+    file: Arc<dyn RandomAccessFile>,
+    verifier: Arc<Verifier>,
+    limiter: Arc<RateLimiter>,
+}
+
+impl PacedFile {
+    /// Waits until `bytes` may be read.
+    fn wait_for(&self, mut bytes: u64) -> Result<()> {
+        while bytes > 0 {
+            if !self.verifier.goes_on() {
+                return Err(Error::new(ErrorKind::Aborted, "verification was stopped"));
+            }
+            let rate = self.verifier.rate.load(Ordering::Relaxed).max(1);
+            if rate != self.limiter.bytes_per_second() {
+                self.limiter.set_bytes_per_second(rate)?;
+            }
+            bytes -= self
+                .limiter
+                .request_token(bytes, 1, IoPriority::Low, OpType::Read);
+        }
+        Ok(())
+    }
+}
+
+impl RandomAccessFile for PacedFile {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let mut read = 0;
+        for piece in buf.chunks_mut(STEP) {
+            self.wait_for(piece.len() as u64)?;
+            let got = self.file.read_at(offset + read as u64, piece)?;
+            self.verifier.bytes_read.fetch_add(got as u64, Ordering::Relaxed);
+            read += got;
+            if got < piece.len() {
+                break;
+            }
+        }
+        Ok(read)
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn prefetch(&self, _offset: u64, _len: u64) {}
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+/// A place that is not as it was written.
+struct Fault {
+    error: Error,
+    /// User keys: those of the block, or those of the file where no block is known.
+    smallest_key: Vec<u8>,
+    largest_key: Vec<u8>,
+}
+
+impl DbInner {
+    /// Starts the thread that looks for rot, unless it runs or the database is for reading only.
+    pub(crate) fn start_verifier(self: &Arc<Self>) -> Result<()> {
+        let mut state = self.verifier.state.lock();
+        if state.thread.is_some() || state.closing || self.read_only {
+            return Ok(());
+        }
+        let inner = self.clone();
+        let thread = thread::Builder::new()
+            .name("esker-verify".to_owned())
+            .spawn(move || inner.run_verifier());
+        state.thread = Some(thread.map_err(|error| Error::io("start thread", &self.dir, error))?);
+        Ok(())
+    }
+
+    /// Ends that thread.
+    pub(crate) fn stop_verifier(&self) {
+        let thread = {
+            let mut state = self.verifier.state.lock();
+            state.closing = true;
+            self.verifier.changed.notify_all();
+            state.thread.take()
+        };
+        // A panic has printed itself.
+        thread.into_iter().for_each(|thread| drop(thread.join()));
+    }
+
+    /// Changes the rate; see [`Db::set_verify_rate`](crate::Db::set_verify_rate).
+    pub(crate) fn set_verify_rate(self: &Arc<Self>, rate: u64) -> Result<()> {
+        {
+            let _state = self.verifier.state.lock();
+            self.verifier.rate.store(rate, Ordering::Relaxed);
+            self.verifier.changed.notify_all();
+        }
+        match rate {
+            0 => Ok(()),
+            _ => self.start_verifier(),
+        }
+    }
+
+    pub(crate) fn verify_progress(&self) -> VerifyProgress {
+        let live = self.live();
+        let state = self.verifier.state.lock();
+        let done = || live.iter().filter(|live| state.done.contains(&live.number()));
+        VerifyProgress {
+            passes: state.passes,
+            files_done: done().count() as u64,
+            files: live.len() as u64,
+            bytes_done: done().map(Live::size).sum(),
+            bytes: live.iter().map(Live::size).sum(),
+            bytes_read: self.verifier.bytes_read.load(Ordering::Relaxed),
+            faults: state.faults,
+        }
+    }
+
+    fn run_verifier(&self) {
+        let limiter = RateLimiterOptions {
+            rate_bytes_per_sec: self.verifier.rate.load(Ordering::Relaxed).max(1),
+            mode: RateLimiterMode::ReadsOnly,
+            ..RateLimiterOptions::default()
+        };
+        let limiter = match RateLimiter::with_options(limiter, self.options.clock.clone()) {
+            Ok(limiter) => Arc::new(limiter),
+            Err(error) => return self.latch("look for rot", error),
+        };
+        while self.verifier.wait() {
+            let Some(live) = self.next_to_verify() else {
+                let mut state = self.verifier.state.lock();
+                if !state.closing {
+                    self.verifier.changed.wait_for(&mut state, IDLE);
+                }
+                continue;
+            };
+            let faults = match self.verify_live(&live, &limiter) {
+                Ok(faults) => faults,
+                // Stopped, or another rate: the file is begun anew.
+                Err(_) => continue,
+            };
+            {
+                let mut state = self.verifier.state.lock();
+                state.done.insert(live.number());
+                state.faults += faults.len() as u64;
+            }
+            for fault in faults {
+                self.report_fault(&live, fault);
+            }
+        }
+    }
+
+    /// The file in use not looked at for longest: within a pass each comes once, files that are new among them. `None` at the
+    /// end of a pass.
+    fn next_to_verify(&self) -> Option<Live> {
+        let mut live = self.live();
+        live.sort_by_key(Live::number);
+        let mut state = self.verifier.state.lock();
+        state
+            .done
+            .retain(|number| live.binary_search_by_key(number, Live::number).is_ok());
+        if !live.is_empty() && state.done.len() == live.len() {
+            state.passes += 1;
+            state.done.clear();
+            return None;
+        }
+        live.into_iter().find(|live| !state.done.contains(&live.number()))
+    }
+
+    /// What is wrong with a file.
+    ///
+    /// Errors: `Aborted` if it was stopped.
+    fn verify_live(&self, live: &Live, limiter: &Arc<RateLimiter>) -> Result<Vec<Fault>> {
+        let open = |direct| {
+            let options = OpenOptions {
+                direct,
+                access: Access::Sequential,
+                ..OpenOptions::default()
+            };
+            self.open_live(live, &options)
+        };
+        // What rots lies on the disk, and may lie whole in the cache above it.
+        let opened = open(true).or_else(|_| open(false));
+        let checked = opened.and_then(|file| {
+            let file: Arc<dyn RandomAccessFile> = Arc::new(PacedFile {
+                file,
+                verifier: self.verifier.clone(),
+                limiter: limiter.clone(),
+            });
+            live.check_size(&*file)?;
+            match live.verify_whole(&*file) {
+                Ok(true) => Ok(Vec::new()),
+                Ok(false) => verify_pieces(live, file),
+                Err(error) if error.is_corruption() => {
+                    // Where it is.
+                    let faults = verify_pieces(live, file)?;
+                    Ok(match faults.is_empty() {
+                        true => vec![fault_of_file(live, error)],
+                        false => faults,
+                    })
+                }
+                Err(error) => Err(error),
+            }
+        });
+        match checked {
+            Err(error) if error.kind() == ErrorKind::Aborted => Err(error),
+            Err(error) => Ok(vec![fault_of_file(live, error)]),
+            Ok(faults) => Ok(faults),
+        }
+    }
+
+    fn report_fault(&self, live: &Live, fault: Fault) {
+        self.notify(&Event::CorruptionFound {
+            family: live.family.name.clone(),
+            path: live.path().display().to_string(),
+            offset: fault.error.offset().unwrap_or(0),
+            smallest_key: fault.smallest_key,
+            largest_key: fault.largest_key,
+            error: fault.error.clone(),
+        });
+        if self.options.verify_stops_writes {
+            self.latch("look for rot", fault.error);
+        }
+    }
+}
+
+fn fault_of_file(live: &Live, error: Error) -> Fault {
+    let (smallest_key, largest_key) = match &live.what {
+        What::Table(file) => (
+            file.smallest_user_key().to_vec(),
+            file.largest_user_key().to_vec(),
+        ),
+        What::Blob(_) => (Vec::new(), Vec::new()),
+    };
+    Fault {
+        error: error.in_file(&live.path()),
+        smallest_key,
+        largest_key,
+    }
+}
+
+/// Verifies block by block, or blob by blob.
+fn verify_pieces(live: &Live, file: Arc<dyn RandomAccessFile>) -> Result<Vec<Fault>> {
+    let What::Table(metadata) = &live.what else {
+        return match live.verify_pieces(file) {
+            Err(error) if error.kind() == ErrorKind::Aborted => Err(error),
+            Err(error) => Ok(vec![fault_of_file(live, error)]),
+            Ok(()) => Ok(Vec::new()),
+        };
+    };
+    let table = live.open_table(metadata, file)?;
+    let mut bad = Vec::new();
+    let verified = table.verify(&mut |block| {
+        if let Err(error) = block.result {
+            bad.push((block.what == "data block", block.offset, error));
+        }
+    });
+    match verified {
+        Err(error) if error.kind() == ErrorKind::Aborted => return Err(error),
+        Err(error) if bad.is_empty() => return Ok(vec![fault_of_file(live, error)]),
+        _ => {}
+    }
+    let fault = |(is_data, offset, error): (bool, u64, Error)| {
+        let mut fault = fault_of_file(live, error.at(offset));
+        if is_data && let Some((after, last)) = table.keys_of_block(offset) {
+            if let Some(after) = after {
+                fault.smallest_key = after;
+            }
+            fault.largest_key = last;
+        }
+        fault
+    };
+    Ok(bad.into_iter().map(fault).collect())
+}
