@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     ("write_batch", targets::write_batch),
     ("options_file", targets::options_file),
     ("database", targets::database),
+    ("directory", targets::directory),
 ];
 
 /// Makes a libFuzzer binary of a target.

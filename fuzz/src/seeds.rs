@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::TARGETS;
 use crate::mutate::MOST_BYTES;
-use crate::targets::DATABASE_FILES;
+use crate::targets::{DATABASE_FILES, STEPS, number_of_files};
 
 /// Seeds of each target, by its name.
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
@@ -26,7 +27,41 @@ pub fn all() -> Seeds {
             add(&mut seeds, "database", with_first(at as u8 | flags, bytes));
         }
     }
+    for script in directory_scripts() {
+        add(&mut seeds, "directory", script);
+    }
+    kept(&mut seeds);
     seeds
+}
+
+/// Every step on every file, in the middle of it, opened for writing and for reading only.
+fn directory_scripts() -> Vec<Vec<u8>> {
+    let mut scripts = Vec::new();
+    for step in 0..STEPS.len() as u8 {
+        for file in 0..number_of_files() as u8 {
+            scripts.push(vec![step & 1, step, file, 0, 100 + file, 9, 0x40]);
+        }
+    }
+    // Each bit of a log's first type byte.
+    for file in 0..number_of_files() as u8 {
+        scripts.extend((0..8).map(|bit| vec![1, 0, file, 0, 6, bit, 0]));
+    }
+    scripts
+}
+
+/// The corpus under version control: `fuzz/kept/TARGET/`, a file an input. What once broke a target, and what reaches where the
+/// other seeds do not.
+fn kept(seeds: &mut Seeds) {
+    for (target, _) in TARGETS {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("kept").join(target);
+        if !dir.is_dir() {
+            continue;
+        }
+        for path in sorted(&dir) {
+            let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            add(seeds, target, bytes);
+        }
+    }
 }
 
 fn add(seeds: &mut Seeds, target: &'static str, seed: Vec<u8>) {

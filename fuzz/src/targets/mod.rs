@@ -2,6 +2,7 @@
 
 mod blob_file;
 mod database;
+mod directory;
 mod log;
 mod table;
 
@@ -15,6 +16,7 @@ use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions, RandomAccessFile};
 
 pub use blob_file::blob_file;
 pub use database::{DATABASE_FILES, database, options_file, write_batch};
+pub use directory::{STEPS, directory, number_of_files};
 pub use log::{log, manifest, version_edit};
 pub use table::{data_block, filter, footer, index_block, properties, table};
 
