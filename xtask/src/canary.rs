@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use Catcher::{CrashTest, Stress, Tests};
+use Catcher::{CrashTest, Simulation, Stress, Tests};
 
 use crate::shell::{self, Outcome};
 
@@ -30,6 +30,8 @@ pub enum Catcher {
     Stress(u32, &'static [&'static str]),
     /// `db_crashtest`, within so many runs of twelve seconds.
     CrashTest(u32),
+    /// `simulate`, within so many histories.
+    Simulation(u32),
 }
 
 /// A second of everything: several families, small files, snapshots, range deletions, reopenings.
@@ -83,6 +85,13 @@ const MANY_FAMILIES: &[&str] = &[
 
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a sync covers what was appended while it ran",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        group.synced = upto;",
+        wrong: "        group.synced = upto.max(self.wal_tail.records.load(Ordering::Acquire));",
+        caught_by: Simulation(1000),
+    },
     Canary {
         name: "a varint of 64 bits may overflow",
         file: "crates/base/src/coding.rs",
@@ -418,7 +427,7 @@ impl Catcher {
     /// Runs within which it must find a bug.
     fn runs(self) -> u32 {
         match self {
-            Tests(_) => 1,
+            Tests(_) | Simulation(_) => 1,
             Stress(runs, _) | CrashTest(runs) => runs,
         }
     }
@@ -444,7 +453,17 @@ impl Place {
         match catcher {
             Tests(args) => shell::succeeds(self.cargo(&["test", "--no-run"]).args(args)),
             Stress(..) | CrashTest(_) => shell::succeeds(&mut self.cargo(&["build", "-p", "db_stress"])),
+            Simulation(_) => shell::succeeds(&mut self.simulated("build")),
         }
+    }
+
+    /// Cargo for the program whose threads a seed decides about.
+    fn simulated(&self, verb: &str) -> Command {
+        let mut command = self.cargo(&[verb, "-p", "simulate"]);
+        command
+            .env("RUSTFLAGS", "--cfg simulate")
+            .env("CARGO_TARGET_DIR", self.build.join("simulate"));
+        command
     }
 
     /// One run finds nothing.
@@ -453,6 +472,11 @@ impl Place {
         match catcher {
             Tests(args) => shell::succeeds(self.cargo(&["test"]).args(args)),
             Stress(_, flags) => shell::succeeds(program("db_stress").args(flags)),
+            Simulation(histories) => {
+                let mut command = self.simulated("run");
+                command.args(["--", "--seconds=600", "--threads=1", "--no_shrink"]);
+                shell::succeeds(command.arg(format!("--histories={histories}")))
+            }
             CrashTest(_) => {
                 let kept = self.build.join("crashed");
                 let mut command = program("db_crashtest");

@@ -9,6 +9,7 @@ mod oracle;
 mod published;
 mod sanitize;
 mod shell;
+mod simulate;
 mod soak;
 mod test_run;
 mod tidy;
@@ -39,6 +40,8 @@ cargo xtask VERB
                     the tests of the crates with unsafe code, and SEC seconds (120) of db_stress over drawn options,
                     under a sanitizer; needs a nightly compiler, for threads with its source
   valgrind          the unit tests of the crates with unsafe code under memcheck
+  simulate [ARGS]   the whole engine under one seed at a time, replayed and shrunk where it fails: --seconds N (60),
+                    --seed N, --script FILE; --help tells the rest
   canary [WORDS]    plant known bugs, one at a time, and fail unless the tests catch each; with WORDS those
                     alone whose name has them, or one of several divided by commas
 ";
@@ -78,6 +81,7 @@ fn run(args: &[String]) -> Outcome {
         ("sanitize", [sanitizer]) => sanitize::run(sanitizer, None),
         ("sanitize", [sanitizer, seconds]) => sanitize::run(sanitizer, Some(number(seconds)?)),
         ("valgrind", []) => sanitize::valgrind(),
+        ("simulate", _) => simulate::run(rest),
         ("canary", words) => canary::run(&words.join(" ")),
         ("" | "help" | "--help" | "-h", _) => {
             print!("{HELP}");

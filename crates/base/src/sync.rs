@@ -5,6 +5,9 @@
 //! while something else is waited for, read or written must be one of these: a simulated thread that waits elsewhere stops
 //! the world.
 
+/// True in builds under `--cfg simulate`.
+pub const SIMULATED: bool = cfg!(simulate);
+
 #[cfg(simulate)]
 pub use self::simulation::*;
 

@@ -7,7 +7,7 @@
 //!    ones. Searches rely on it: they end at the first entry that decides.
 //! 4. No range tombstone covers a newer-placed entry with an older sequence number, which such a search would miss.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use base::internal_key::ParsedInternalKey;
@@ -33,7 +33,7 @@ pub fn check(db: &Db) -> Result<String> {
 
 fn check_live(db: &Db) -> Result<String> {
     let mut found = String::new();
-    let mut by_family: HashMap<String, Vec<LiveFile>> = HashMap::new();
+    let mut by_family: BTreeMap<String, Vec<LiveFile>> = BTreeMap::new();
     for file in db.live_files() {
         by_family
             .entry(file.column_family.clone())
@@ -203,7 +203,7 @@ fn check_levels(cmp: &UserComparator, contents: &[Contents], found: &mut String)
 
 fn check_order(cmp: &UserComparator, contents: &[Contents], found: &mut String) {
     // The lowest sequence number of each key in the files before, which are the newer ones.
-    let mut newer: HashMap<&[u8], (SeqNo, &LiveFile)> = HashMap::new();
+    let mut newer: BTreeMap<&[u8], (SeqNo, &LiveFile)> = BTreeMap::new();
     for contents in contents {
         for (key, seqno) in &contents.points {
             if let Some((above, file)) = newer.get(&key[..])

@@ -9,6 +9,7 @@ fn settings(seed: u64, strategy: Strategy) -> Settings {
         seed,
         strategy,
         most_points: 100_000,
+        keep_choices: false,
     }
 }
 
@@ -74,6 +75,27 @@ fn the_turns_of_a_run_repeat_it() {
         story(settings(0, Strategy::Turns(Vec::new()))).0,
         "aaaaabbbbbccccc"
     );
+}
+
+#[test]
+fn choices_are_the_turns_there_could_have_been() {
+    let none = Settings {
+        keep_choices: true,
+        ..settings(0, Strategy::Turns(Vec::new()))
+    };
+    let (told, outcome) = story(none);
+    assert_eq!(told, "aaaaabbbbbccccc");
+    let stories: std::collections::BTreeSet<String> = outcome
+        .choices
+        .iter()
+        .flatten()
+        .map(|turn| story(settings(0, Strategy::Turns(vec![turn.clone()]))).0)
+        .collect();
+    // Whoever is interrupted goes on when the others are done, or waits.
+    assert!(stories.contains("aabbbbbcccccaaa"), "{stories:?}");
+    assert!(stories.contains("aaaaabbbcccccbb"), "{stories:?}");
+    let (_, outcome) = story(any(1));
+    assert_eq!(outcome.choices, Vec::<Vec<Turn>>::new());
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct Settings {
     pub strategy: Strategy,
     /// A world that takes more points has failed.
     pub most_points: u64,
+    /// Remember who else could have gone on, while there is a thread that has passed a [`mark`].
+    pub keep_choices: bool,
 }
 
 /// What became of a world.
@@ -38,6 +40,9 @@ pub struct Outcome {
     pub time: Duration,
     /// What [`Strategy::Turns`] needs to run it again.
     pub turns: Vec<Turn>,
+    /// In the order they came up, if they were to be kept: each point where somebody else could have gone on, as the turns
+    /// that would have let him.
+    pub choices: Vec<Vec<Turn>>,
 }
 
 /// A world whose thread shows no sign of life for so long waits for something outside of it.
@@ -60,6 +65,7 @@ struct State {
     most_points: u64,
     switches: u64,
     turns: Vec<Turn>,
+    choices: Option<Vec<Vec<Turn>>>,
     failure: Option<String>,
     observer: Option<Observer>,
     ended: Sender<()>,
@@ -214,6 +220,7 @@ pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome 
             most_points: settings.most_points,
             switches: 0,
             turns: Vec::new(),
+            choices: settings.keep_choices.then(Vec::new),
             failure: None,
             observer: None,
             ended,
@@ -309,6 +316,7 @@ impl World {
             switches: state.switches,
             time: Duration::from_micros(state.micros),
             turns: std::mem::take(&mut state.turns),
+            choices: state.choices.take().unwrap_or_default(),
         }
     }
 }
@@ -323,10 +331,11 @@ impl State {
         self.micros += 1;
         let own = self.threads[thread].status == Status::Ready;
         let interested = self.scheduler.is_interested();
-        if own && !interested {
+        if own && !interested && self.choices.is_none() {
             return Some(thread);
         }
         let default = if own { Some(thread) } else { self.successor(thread) };
+        self.keep_choice(thread, default);
         let mut chosen = None;
         if interested {
             let candidates: Vec<Candidate> = self
@@ -343,13 +352,7 @@ impl State {
         }
         let next = chosen.or(default)?;
         if Some(next) != default {
-            let turn = Turn {
-                thread: self.threads[thread].name.clone(),
-                mark: self.threads[thread].mark,
-                count: self.threads[thread].count,
-                to: self.threads[next].name.clone(),
-            };
-            self.turns.push(turn);
+            self.turns.push(self.turn(thread, next));
         }
         if let Status::Waiting {
             until: Some(until), ..
@@ -360,6 +363,36 @@ impl State {
             self.threads[next].status = Status::Ready;
         }
         Some(next)
+    }
+
+    /// The turn by which `to` goes on now that `thread` has come to a point.
+    fn turn(&self, thread: usize, to: usize) -> Turn {
+        let at = &self.threads[thread];
+        Turn {
+            thread: at.name.clone(),
+            mark: at.mark,
+            count: at.count,
+            to: self.threads[to].name.clone(),
+        }
+    }
+
+    fn keep_choice(&mut self, thread: usize, default: Option<usize>) {
+        if self.choices.is_none() || !self.alive.iter().any(|&thread| self.threads[thread].mark > 0) {
+            return;
+        }
+        let ready = |&other: &usize| {
+            Some(other) != default && self.candidate(other).is_some_and(|candidate| !candidate.early)
+        };
+        let others: Vec<Turn> = self
+            .alive
+            .iter()
+            .copied()
+            .filter(ready)
+            .map(|other| self.turn(thread, other))
+            .collect();
+        if let Some(choices) = self.choices.as_mut().filter(|_| !others.is_empty()) {
+            choices.push(others);
+        }
     }
 
     fn candidate(&self, thread: usize) -> Option<Candidate> {

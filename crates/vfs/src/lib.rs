@@ -18,7 +18,7 @@ pub mod op_log;
 pub mod posix;
 pub mod rate_limiter;
 
-pub use fault::{Action, FaultFs, Rule};
+pub use fault::{Action, FaultFs, Rule, RuleId};
 pub use file_system::{
     Access, CreateOptions, FileLock, FileSync, FileSystem, OpenOptions, RandomAccessFile, WritableFile,
 };

@@ -1,0 +1,672 @@
+//! What a database was told, in the order it took effect, and what it may answer.
+//!
+//! The engine says when a write becomes visible (the point "published"), so writes have an order, and the state after the
+//! first so many is a *version*. A read is right if it shows one version of those there were from when it was called until it
+//! returned; a batch is in a version whole or not at all. A snapshot or iterator is one such version, and each read of it
+//! narrows down which.
+//!
+//! A crash leaves a version, too: none older than what was promised, or the newest with one write behind it that had not
+//! become visible yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows of a family.
+pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// What happens to one key, or a range.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are the operands of the operation")]
+pub enum Effect {
+    Put { key: Vec<u8>, value: Vec<u8> },
+    Delete { key: Vec<u8> },
+    DeleteRange { begin: Vec<u8>, end: Vec<u8> },
+    Merge { key: Vec<u8>, operand: Vec<u8> },
+}
+
+/// A batch: family numbers and effects.
+pub type Effects = Arc<Vec<(usize, Effect)>>;
+
+/// What a crash takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The process: the kernel has all that was acknowledged.
+    Process,
+    /// The power: only what was synced is safe.
+    Power,
+}
+
+/// Versions a read may have seen.
+pub type Versions = Vec<usize>;
+
+/// Written without WAL: the value is a number that only grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unlogged {
+    written: u64,
+    acknowledged: u64,
+    flushed: u64,
+}
+
+/// Keys that are written without WAL begin with this, and no other does.
+pub const UNLOGGED: u8 = b'u';
+
+/// The values a key has had: from which version on, and what.
+type Values = Vec<(usize, Option<Vec<u8>>)>;
+
+/// See the module's head.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    names: Vec<String>,
+    /// Logged rows before the first of `writes`.
+    base: Vec<Rows>,
+    /// Logged writes that a loss may still take, in order.
+    writes: Vec<Effects>,
+    /// How many of them no loss of power can take.
+    durable: usize,
+    /// How many of them no death of the process can take.
+    acknowledged: usize,
+    unlogged: BTreeMap<(usize, Vec<u8>), Unlogged>,
+    /// Of this life.
+    version: usize,
+    rows: Vec<Rows>,
+    values: Vec<BTreeMap<Vec<u8>, Values>>,
+    /// Begun and not visible: a crash may leave one of them all the same. By their steps' numbers.
+    unseen: BTreeMap<u64, Effects>,
+}
+
+/// What is known when a flush or sync begins.
+#[derive(Clone, Debug)]
+pub struct Promised {
+    writes: usize,
+    unlogged: BTreeMap<(usize, Vec<u8>), u64>,
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(24)]);
+    if bytes.len() > 24 {
+        format!("{text}.. ({} bytes)", bytes.len())
+    } else {
+        text.into_owned()
+    }
+}
+
+fn shown_value(value: Option<&[u8]>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), shown)
+}
+
+/// The rows that `effects` change, and their new values; ranges are seen through `rows`.
+fn apply(
+    rows: &mut [Rows],
+    effects: &[(usize, Effect)],
+    mut changed: impl FnMut(usize, &[u8], Option<&Vec<u8>>),
+) {
+    for (family, effect) in effects {
+        let rows = &mut rows[*family];
+        match effect {
+            Effect::Put { key, value } => {
+                rows.insert(key.clone(), value.clone());
+                changed(*family, key, Some(value));
+            }
+            Effect::Delete { key } => {
+                rows.remove(key);
+                changed(*family, key, None);
+            }
+            Effect::DeleteRange { begin, end } => {
+                let covered: Vec<Vec<u8>> = rows
+                    .range(begin.clone()..end.clone())
+                    .map(|(key, _)| key.clone())
+                    .collect();
+                for key in covered {
+                    rows.remove(&key);
+                    changed(*family, &key, None);
+                }
+            }
+            Effect::Merge { key, operand } => {
+                let value = rows.entry(key.clone()).or_default();
+                if !value.is_empty() {
+                    value.push(b',');
+                }
+                value.extend_from_slice(operand);
+                changed(*family, key, Some(value));
+            }
+        }
+    }
+}
+
+impl Model {
+    /// An empty database with these families.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Model {
+        let names: Vec<String> = names.into_iter().collect();
+        let empty = vec![Rows::new(); names.len()];
+        let mut model = Model {
+            base: empty.clone(),
+            names,
+            ..Model::default()
+        };
+        model.begin_life(empty);
+        model
+    }
+
+    /// The number of a family.
+    pub fn family(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|other| other == name)
+    }
+
+    fn begin_life(&mut self, rows: Vec<Rows>) {
+        self.version = 0;
+        let first = |rows: &Rows| {
+            rows.iter()
+                .map(|(key, value)| (key.clone(), vec![(0, Some(value.clone()))]))
+                .collect()
+        };
+        self.values = rows.iter().map(first).collect();
+        self.rows = rows;
+        self.unseen.clear();
+    }
+
+    /// The version now.
+    pub fn version(&self) -> usize {
+        self.version
+    }
+
+    /// A write is about to be made.
+    pub fn begin(&mut self, step: u64, effects: &Effects) {
+        self.unseen.insert(step, effects.clone());
+    }
+
+    /// It is visible.
+    pub fn publish(&mut self, step: u64, effects: &Effects) -> usize {
+        self.unseen.remove(&step);
+        self.version += 1;
+        let (version, values) = (self.version, &mut self.values);
+        apply(&mut self.rows, effects, |family, key, value| {
+            let values = values[family].entry(key.to_vec()).or_default();
+            values.push((version, value.cloned()));
+        });
+        self.writes.push(effects.clone());
+        self.writes.len()
+    }
+
+    /// It failed before it could reach any file.
+    pub fn refused(&mut self, step: u64) {
+        self.unseen.remove(&step);
+    }
+
+    /// The write that was published as the `number`th was acknowledged.
+    pub fn acknowledge(&mut self, number: usize, sync: bool) {
+        self.acknowledged = self.acknowledged.max(number);
+        if sync {
+            self.durable = self.durable.max(number);
+        }
+    }
+
+    /// A row is about to be written without WAL; its value is `number`.
+    pub fn begin_unlogged(&mut self, family: usize, key: &[u8], number: u64) {
+        let row = self.unlogged.entry((family, key.to_vec())).or_default();
+        row.written = row.written.max(number);
+    }
+
+    /// It is visible.
+    pub fn publish_unlogged(&mut self, effects: &Effects) {
+        self.version += 1;
+        let (version, values) = (self.version, &mut self.values);
+        apply(&mut self.rows, effects, |family, key, value| {
+            let values = values[family].entry(key.to_vec()).or_default();
+            values.push((version, value.cloned()));
+        });
+    }
+
+    /// It was acknowledged.
+    pub fn acknowledge_unlogged(&mut self, family: usize, key: &[u8], number: u64) {
+        if let Some(row) = self.unlogged.get_mut(&(family, key.to_vec())) {
+            row.acknowledged = row.acknowledged.max(number);
+        }
+    }
+
+    /// What a flush or sync that begins now will promise.
+    pub fn promised(&self) -> Promised {
+        let unlogged = self
+            .unlogged
+            .iter()
+            .map(|(row, state)| (row.clone(), state.acknowledged));
+        Promised {
+            writes: self.writes.len(),
+            unlogged: unlogged.collect(),
+        }
+    }
+
+    /// Everything that was written by then is on the disk.
+    pub fn synced(&mut self, promised: &Promised) {
+        self.durable = self.durable.max(promised.writes);
+    }
+
+    /// What was written to `family` by then is in tables, and what other families' rows lie before it in WALs is on the disk.
+    pub fn flushed(&mut self, family: usize, promised: &Promised) {
+        let touches = |write: &Effects| write.iter().any(|(of, _)| *of == family);
+        let upto = promised.writes.min(self.writes.len());
+        let last = self.writes[..upto].iter().rposition(touches);
+        self.durable = self.durable.max(last.map_or(0, |last| last + 1));
+        for ((of, key), number) in &promised.unlogged {
+            if *of == family
+                && let Some(row) = self.unlogged.get_mut(&(*of, key.clone()))
+            {
+                row.flushed = row.flushed.max(*number);
+            }
+        }
+    }
+
+    /// The database was closed without an error: rows that no WAL holds are in tables.
+    pub fn closed(&mut self) {
+        for row in self.unlogged.values_mut() {
+            row.flushed = row.flushed.max(row.acknowledged);
+        }
+    }
+
+    /// The value of a key in a version.
+    fn value(&self, family: usize, key: &[u8], version: usize) -> Option<&[u8]> {
+        let values = self.values[family].get(key)?;
+        let after = values.partition_point(|(from, _)| *from <= version);
+        values[..after].last()?.1.as_deref()
+    }
+
+    /// The versions of `seen` in which these keys have these values.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn check_values(
+        &self,
+        family: usize,
+        found: &[(Vec<u8>, Option<Vec<u8>>)],
+        seen: &[usize],
+    ) -> Result<Versions, String> {
+        let fits = |&version: &usize| {
+            found
+                .iter()
+                .all(|(key, value)| self.value(family, key, version) == value.as_deref())
+        };
+        let left: Versions = seen.iter().copied().filter(fits).collect();
+        if !left.is_empty() {
+            return Ok(left);
+        }
+        let mut told = format!("read: {} in none of {}:", self.names[family], Model::span(seen));
+        for (key, value) in found {
+            let mut may: Vec<String> = seen
+                .iter()
+                .map(|&version| shown_value(self.value(family, key, version)))
+                .collect();
+            may.dedup();
+            told += &format!(
+                " {} is {}, may be {};",
+                shown(key),
+                shown_value(value.as_deref()),
+                may.join(" or ")
+            );
+        }
+        Err(told)
+    }
+
+    fn span(seen: &[usize]) -> String {
+        match seen {
+            [] => "no version".to_owned(),
+            [only] => format!("version {only}"),
+            [first, .., last] => format!("versions {first} to {last}"),
+        }
+    }
+
+    /// The rows of a family in a version, from `from` on, or back from it, at most `limit`.
+    fn rows_at(&self, family: usize, version: usize, walk: &Walk) -> Vec<Row> {
+        let row = |key: &Vec<u8>| Some((key.clone(), self.value(family, key, version)?.to_vec()));
+        let values = &self.values[family];
+        let limit = walk.limit.unwrap_or(usize::MAX);
+        match (&walk.from, walk.back) {
+            (None, false) => values.keys().filter_map(row).take(limit).collect(),
+            (Some(from), false) => values
+                .range(from.clone()..)
+                .filter_map(|(key, _)| row(key))
+                .take(limit)
+                .collect(),
+            (None, true) => values.keys().rev().filter_map(row).take(limit).collect(),
+            (Some(from), true) => values
+                .range(..=from.clone())
+                .rev()
+                .filter_map(|(key, _)| row(key))
+                .take(limit)
+                .collect(),
+        }
+    }
+
+    /// The versions of `seen` in which `walk` meets these rows.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn check_walk(
+        &self,
+        family: usize,
+        walk: &Walk,
+        found: &[Row],
+        seen: &[usize],
+    ) -> Result<Versions, String> {
+        let left: Versions = seen
+            .iter()
+            .copied()
+            .filter(|&version| self.rows_at(family, version, walk) == found)
+            .collect();
+        if !left.is_empty() {
+            return Ok(left);
+        }
+        let last = seen.last().copied().unwrap_or(self.version);
+        let expected: BTreeMap<_, _> = self.rows_at(family, last, walk).into_iter().collect();
+        let got: BTreeMap<_, _> = found.iter().cloned().collect();
+        let differs = difference(&self.names[family], &expected, &got);
+        Err(format!(
+            "read: a walk through {} shows none of {}; of the last differ {}",
+            self.names[family],
+            Model::span(seen),
+            if differs.is_empty() {
+                "only order or repetition".to_owned()
+            } else {
+                differs.join(", ")
+            }
+        ))
+    }
+
+    /// What was found after a loss, if it keeps the promises; the model goes on from there.
+    ///
+    /// # Errors
+    /// If it breaks one.
+    pub fn survive(&mut self, loss: Loss, found: &BTreeMap<String, Rows>) -> Result<(), String> {
+        let empty = Rows::new();
+        let all: Vec<&Rows> = self
+            .names
+            .iter()
+            .map(|name| found.get(name).unwrap_or(&empty))
+            .collect();
+        self.check_unlogged(&all)?;
+        let is_logged = |key: &Vec<u8>| key.first() != Some(&UNLOGGED);
+        let logged: Vec<Rows> = all
+            .iter()
+            .map(|rows| {
+                rows.iter()
+                    .filter(|(key, _)| is_logged(key))
+                    .map(|(k, v)| (k.clone(), v.clone()))
+                    .collect()
+            })
+            .collect();
+        let floor = match loss {
+            Loss::Process => self.acknowledged,
+            Loss::Power => self.durable,
+        };
+        let mut state = self.base.clone();
+        let mut kept = None;
+        let mut nearest: Option<(usize, Vec<String>)> = None;
+        for count in 0..=self.writes.len() {
+            if let Some(write) = count.checked_sub(1).map(|last| &self.writes[last]) {
+                apply(&mut state, write, |_, _, _| {});
+            }
+            if state == logged {
+                kept = Some(count);
+            } else if count >= floor {
+                let differs: Vec<String> = (0..state.len())
+                    .flat_map(|family| difference(&self.names[family], &state[family], &logged[family]))
+                    .collect();
+                if nearest
+                    .as_ref()
+                    .is_none_or(|(_, fewest)| differs.len() < fewest.len())
+                {
+                    nearest = Some((count, differs));
+                }
+            }
+        }
+        let mut tail = None;
+        if kept.is_none_or(|kept| kept < floor) {
+            for unseen in self.unseen.values() {
+                let mut with = state.clone();
+                apply(&mut with, unseen, |_, _, _| {});
+                if with == logged {
+                    kept = Some(self.writes.len());
+                    tail = Some(unseen.clone());
+                }
+            }
+        }
+        let Some(kept) = kept.filter(|&kept| kept >= floor || tail.is_some()) else {
+            let (count, differs) = nearest.unwrap_or_default();
+            let older = kept.map_or_else(String::new, |kept| format!("the state after {kept} writes; "));
+            return Err(format!(
+                "recovery: after a loss of {loss:?} there is {older}no state after {floor} to {} writes; of that after {count} differ {}",
+                self.writes.len(),
+                differs.join(", ")
+            ));
+        };
+        self.writes.truncate(kept);
+        self.writes.extend(tail);
+        let kept = self.writes.len();
+        match loss {
+            // It may lie in the kernel alone.
+            Loss::Process => self.durable = self.durable.min(kept),
+            Loss::Power => {
+                self.base = logged;
+                self.writes.clear();
+                self.durable = 0;
+            }
+        }
+        self.acknowledged = self.writes.len();
+        for ((family, key), row) in &mut self.unlogged {
+            let number = number_of(all[*family].get(key)).unwrap_or(0);
+            *row = Unlogged {
+                written: row.written,
+                acknowledged: number,
+                flushed: number,
+            };
+        }
+        let rows = all.into_iter().cloned().collect();
+        self.begin_life(rows);
+        Ok(())
+    }
+
+    fn check_unlogged(&self, found: &[&Rows]) -> Result<(), String> {
+        for ((family, key), row) in &self.unlogged {
+            let value = found[*family].get(key);
+            let number = number_of(value);
+            if !number.is_some_and(|number| number >= row.flushed && number <= row.written) {
+                return Err(format!(
+                    "recovery: {} {}, written without WAL up to {}, flushed up to {}, is {}",
+                    self.names[*family],
+                    shown(key),
+                    row.written,
+                    row.flushed,
+                    shown_value(value.map(Vec::as_slice))
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number a value written without WAL is; 0 if there is none.
+fn number_of(value: Option<&Vec<u8>>) -> Option<u64> {
+    match value {
+        None => Some(0),
+        Some(bytes) => {
+            let text = std::str::from_utf8(bytes).ok()?;
+            text.strip_prefix('v')?.split('.').next()?.parse().ok()
+        }
+    }
+}
+
+/// A walk along the rows.
+#[derive(Clone, Debug, Default)]
+pub struct Walk {
+    /// Where it begins: the first row there or behind it, backwards there or in front of it. `None`: at the end it comes from.
+    pub from: Option<Vec<u8>>,
+    /// Against the order.
+    pub back: bool,
+    /// Rows at most.
+    pub limit: Option<usize>,
+}
+
+/// Rows that differ, for a person to read.
+fn difference(family: &str, expected: &Rows, found: &Rows) -> Vec<String> {
+    let keys = expected
+        .keys()
+        .chain(found.keys().filter(|key| !expected.contains_key(*key)));
+    let differs = keys
+        .filter(|key| expected.get(*key) != found.get(*key))
+        .map(|key| {
+            let value = |rows: &Rows| shown_value(rows.get(key).map(Vec::as_slice));
+            format!(
+                "{family} {}: {} expected, {} found",
+                shown(key),
+                value(expected),
+                value(found)
+            )
+        });
+    differs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(key: &str, value: &str) -> Effects {
+        Arc::new(vec![(
+            0,
+            Effect::Put {
+                key: key.into(),
+                value: value.into(),
+            },
+        )])
+    }
+
+    fn found(rows: &[(&str, &str)]) -> BTreeMap<String, Rows> {
+        let rows = rows
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect();
+        BTreeMap::from([("default".to_owned(), rows)])
+    }
+
+    /// Three puts, the second synced, the third acknowledged, a fourth not visible yet.
+    fn three() -> Model {
+        let mut model = Model::new(["default".to_owned()]);
+        for (step, key) in [(1, "a"), (2, "b"), (3, "c")] {
+            let effects = put(key, "1");
+            model.begin(step, &effects);
+            let number = model.publish(step, &effects);
+            model.acknowledge(number, step == 2);
+        }
+        model.begin(4, &put("d", "1"));
+        model
+    }
+
+    #[test]
+    fn a_read_shows_one_version_of_its_time() {
+        let mut model = three();
+        model.publish(4, &put("a", "2"));
+        let read = |value: Option<&str>| [(b"a".to_vec(), value.map(|value| value.into()))];
+        assert_eq!(
+            model.check_values(0, &read(Some("1")), &[2, 3, 4]).unwrap(),
+            [2, 3]
+        );
+        assert_eq!(model.check_values(0, &read(Some("2")), &[3, 4]).unwrap(), [4]);
+        let error = model.check_values(0, &read(None), &[3, 4]).unwrap_err();
+        assert_eq!(
+            error,
+            "read: default in none of versions 3 to 4: a is nothing, may be 1 or 2;"
+        );
+        let both = [(b"a".to_vec(), Some(b"1".to_vec())), (b"c".to_vec(), None)];
+        assert_eq!(model.check_values(0, &both, &[0, 1, 2, 3, 4]).unwrap(), [1, 2]);
+        let walk = Walk {
+            from: Some(b"b".to_vec()),
+            limit: Some(1),
+            ..Walk::default()
+        };
+        let row = [(b"b".to_vec(), b"1".to_vec())];
+        assert_eq!(model.check_walk(0, &walk, &row, &[1, 2, 3]).unwrap(), [2, 3]);
+        assert!(model.check_walk(0, &walk, &row, &[1]).is_err());
+    }
+
+    #[test]
+    fn a_death_of_the_process_takes_nothing_acknowledged() {
+        assert!(
+            three()
+                .survive(Loss::Process, &found(&[("a", "1"), ("b", "1"), ("c", "1")]))
+                .is_ok()
+        );
+        let with_tail = found(&[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")]);
+        assert!(three().survive(Loss::Process, &with_tail).is_ok());
+        assert!(
+            three()
+                .survive(Loss::Process, &found(&[("a", "1"), ("b", "1")]))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_loss_of_power_leaves_a_prefix_with_what_was_synced() {
+        assert!(
+            three()
+                .survive(Loss::Power, &found(&[("a", "1"), ("b", "1")]))
+                .is_ok()
+        );
+        let error = three().survive(Loss::Power, &found(&[("a", "1")])).unwrap_err();
+        assert!(
+            error.contains("after 1 writes") && error.contains("no state after 2 to 3"),
+            "{error}"
+        );
+        assert!(
+            three()
+                .survive(Loss::Power, &found(&[("a", "1"), ("c", "1")]))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_survived_a_kill_may_still_be_lost_and_what_survived_a_loss_of_power_not() {
+        let all = found(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let two = found(&[("a", "1"), ("b", "1")]);
+        let mut model = three();
+        model.survive(Loss::Process, &all).unwrap();
+        assert!(model.survive(Loss::Power, &two).is_ok());
+        let mut model = three();
+        model.survive(Loss::Power, &all).unwrap();
+        assert!(model.survive(Loss::Power, &two).is_err());
+    }
+
+    #[test]
+    fn rows_without_wal_survive_as_far_as_they_were_flushed() {
+        let with = |value: &str| found(&[("u0", value)]);
+        let model = || {
+            let mut model = Model::new(["default".to_owned()]);
+            for number in [5, 7, 9] {
+                model.begin_unlogged(0, b"u0", number);
+                model.publish_unlogged(&put("u0", &format!("v{number}")));
+                model.acknowledge_unlogged(0, b"u0", number);
+                if number == 7 {
+                    let promised = model.promised();
+                    model.flushed(0, &promised);
+                }
+            }
+            model
+        };
+        for (value, fine) in [
+            ("v7", true),
+            ("v9", true),
+            ("v5", false),
+            ("v10", false),
+            ("x", false),
+        ] {
+            assert_eq!(
+                model().survive(Loss::Power, &with(value)).is_ok(),
+                fine,
+                "{value}"
+            );
+        }
+        assert!(model().survive(Loss::Process, &found(&[])).is_err());
+        let mut closed = model();
+        closed.closed();
+        assert!(closed.survive(Loss::Process, &with("v7")).is_err());
+    }
+}

@@ -1,0 +1,507 @@
+//! Runs a history in a world of its own.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base::ErrorKind;
+use base::env::{Clock, Rng};
+use base::filename::{self, FileKind};
+use base::merge::StringAppend;
+use dbtest::crash::dump;
+use esker::{Db, Error, Event, EventListener, Options};
+use simulated::{Settings, Strategy, Turn};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, RuleId};
+
+use crate::history::{End, Fault, History, Life};
+use crate::model::{Loss, Model};
+use crate::worker::{Shared, Worker, observe};
+
+/// Where the database lies.
+const DIR: &str = "/db";
+
+/// A history that takes more points has run into something.
+const MOST_POINTS: u64 = 3_000_000;
+
+/// What came of a history.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What is wrong; its first word says of what kind.
+    pub failure: Option<String>,
+    /// Steps done.
+    pub operations: u64,
+    /// What went wrong, by kind, as `docs/soak.md` names it: `process_deaths` and `power_losses` among them.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Points at which somebody else could go on.
+    pub points: u64,
+    /// Microseconds of the world's clock.
+    pub micros: u64,
+    /// With these it runs again.
+    pub turns: Vec<Turn>,
+    /// The turns there could have been in their place, if asked for.
+    pub choices: Vec<Vec<Turn>>,
+    /// Of everything that was done on the disk and by threads, in order.
+    pub hash: u64,
+    /// The same as text, if asked for.
+    pub log: String,
+}
+
+impl Report {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> Option<&str> {
+        let failure = self.failure.as_deref()?;
+        if failure.contains(" panicked") {
+            return Some("panic");
+        }
+        Some(failure.split_once(':').map_or(failure, |(kind, _)| kind))
+    }
+}
+
+/// Everything that happens, in order: as a number, and as text if wanted.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<(DefaultHasher, String)>>, bool);
+
+impl Log {
+    pub fn line(&self, line: impl FnOnce() -> String) {
+        let line = line();
+        let name = simulated::name().unwrap_or_default();
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.0.write(name.as_bytes());
+        log.0.write(line.as_bytes());
+        if self.1 {
+            let at = simulated::now().unwrap_or_default().as_micros();
+            let _ = writeln!(log.1, "{at:9} {name:10} {line}");
+        }
+    }
+}
+
+/// The world's clock.
+#[derive(Debug)]
+struct SimulatedClock;
+
+/// When histories begin, in seconds since 1970.
+const EPOCH: u64 = 1_700_000_000;
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Duration {
+        simulated::now().unwrap_or_default()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        EPOCH + self.now().as_secs()
+    }
+}
+
+/// Why an operation may fail in this life.
+pub(crate) struct Trouble {
+    fs: FaultFs,
+    rules: Mutex<Vec<(RuleId, Fault)>>,
+    full: AtomicBool,
+}
+
+impl Trouble {
+    fn fired(&self) -> Vec<Fault> {
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        rules
+            .iter()
+            .filter(|(id, _)| self.fs.fired(*id) > 0)
+            .map(|(_, fault)| fault.clone())
+            .collect()
+    }
+
+    /// True if an error can come of what went wrong on the disk.
+    pub fn explains(&self, error: &Error) -> bool {
+        let full = self.full.load(Ordering::Relaxed);
+        if error.kind() == ErrorKind::NoSpace {
+            return full;
+        }
+        full || self.fs.is_crashed() || !self.fired().is_empty()
+    }
+}
+
+struct Listener(Log);
+
+impl EventListener for Listener {
+    fn on_event(&self, event: &Event) {
+        self.0.line(|| format!("event: {event}"));
+    }
+}
+
+/// Runs `history`. `keep_log` keeps the text of everything that happened.
+///
+/// # Panics
+/// Unless built under `--cfg simulate`: nothing would be decided by the seed.
+pub fn run(history: &History, keep_log: bool) -> Report {
+    run_with(history, keep_log, false)
+}
+
+/// As [`run`]; `keep_choices` keeps the turns there could have been while threads were at their steps.
+pub(crate) fn run_with(history: &History, keep_log: bool, keep_choices: bool) -> Report {
+    if !base::sync::SIMULATED {
+        panic!("built without --cfg simulate: use cargo xtask simulate");
+    }
+    let settings = Settings {
+        seed: history.seed,
+        strategy: history.schedule.clone().unwrap_or(Strategy::Turns(Vec::new())),
+        most_points: MOST_POINTS,
+        keep_choices,
+    };
+    let names = std::iter::once("default".to_owned()).chain(history.families.iter().cloned());
+    let shared = Arc::new(Shared {
+        model: Mutex::new(Model::new(names)),
+        log: Log(Arc::default(), keep_log),
+        failure: Mutex::new(None),
+    });
+    let told: Arc<Mutex<Report>> = Arc::default();
+    let body = {
+        let (history, shared, told) = (history.clone(), shared.clone(), told.clone());
+        move || {
+            let observed = shared.clone();
+            simulated::observe(Some(Arc::new(move |point| observe(&observed, point))));
+            let mut lives = Lives::new(&history, &shared, &told);
+            if let Err(why) = lives.run() {
+                shared.fail(why);
+            }
+            // It holds what the observer holds.
+            simulated::observe(None);
+        }
+    };
+    let outcome = simulated::run(settings, body);
+    let mut report = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let failure = shared
+        .failure
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    report.failure = failure.or(outcome.failure);
+    report.points = outcome.points;
+    report.micros = outcome.time.as_micros() as u64;
+    report.turns = outcome.turns;
+    report.choices = outcome.choices;
+    let log = shared.log.0.lock().unwrap_or_else(PoisonError::into_inner);
+    report.hash = log.0.finish();
+    report.log = log.1.clone();
+    report
+}
+
+struct Lives<'a> {
+    history: &'a History,
+    shared: &'a Arc<Shared>,
+    told: &'a Mutex<Report>,
+    mem: MemFs,
+    chance: Rng,
+    latency: Arc<Mutex<Rng>>,
+    /// What the life before took.
+    loss: Loss,
+    /// What losses took before it that nobody looked at, because the database did not open in between.
+    unseen: Loss,
+}
+
+impl<'a> Lives<'a> {
+    fn new(history: &'a History, shared: &'a Arc<Shared>, told: &'a Mutex<Report>) -> Lives<'a> {
+        Lives {
+            history,
+            shared,
+            told,
+            mem: MemFs::with_clock(Arc::new(SimulatedClock)),
+            chance: Rng::with_seed(history.seed ^ 0xd15c),
+            latency: Arc::new(Mutex::new(Rng::with_seed(history.seed ^ 0x1a7e))),
+            loss: Loss::Process,
+            unseen: Loss::Process,
+        }
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        for (number, life) in self.history.lives.iter().enumerate() {
+            self.shared.log.line(|| format!("life {number}"));
+            self.live(life)?;
+            if self.shared.has_failed() {
+                return Ok(());
+            }
+        }
+        // What the last life left is looked at on a good disk.
+        self.shared.log.line(|| "the end".to_owned());
+        let last = Life {
+            faults: Vec::new(),
+            full: None,
+            threads: Vec::new(),
+            end: End::Close,
+        };
+        self.live(&last)
+    }
+
+    fn options(&self, fs: Arc<dyn FileSystem>) -> Result<Options, String> {
+        let mut options = Options {
+            create_if_missing: true,
+            create_missing_column_families: true,
+            fs,
+            clock: Arc::new(SimulatedClock),
+            listeners: vec![Arc::new(Listener(self.shared.log.clone()))],
+            ..Options::default()
+        };
+        options.column_family.merge_operator = Some(Arc::new(StringAppend::new(",")));
+        let own = [("block_cache", "65536")];
+        let given = self
+            .history
+            .options
+            .iter()
+            .map(|(name, value)| (&name[..], &value[..]));
+        for (name, value) in own.into_iter().chain(given) {
+            dbtest::settings::set(&mut options, name, value).map_err(|error| format!("options: {error}"))?;
+        }
+        for name in &self.history.families {
+            options
+                .column_families
+                .insert(name.clone(), options.column_family.clone());
+        }
+        Ok(options)
+    }
+
+    /// A disk over what the life before left, on which everybody's turn may come at each operation.
+    fn disk(&self) -> FaultFs {
+        let fs = FaultFs::new(Arc::new(self.mem.clone()));
+        let (log, most) = (self.shared.log.clone(), self.history.latency);
+        let latency = self.latency.clone();
+        let hook = move |op: Op, path: &Path| {
+            log.line(|| format!("{op} {}", path.display()));
+            if most > 0 {
+                let takes = latency
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .u64(..=most);
+                simulated::sleep(Duration::from_micros(takes));
+            } else {
+                simulated::point("");
+            }
+        };
+        fs.add(Rule::new(Action::Call(Arc::new(hook))));
+        fs
+    }
+
+    fn add_faults(&self, life: &Life, open: bool, trouble: &Trouble) -> Result<(), String> {
+        for (at, fault) in life
+            .faults
+            .iter()
+            .enumerate()
+            .filter(|(_, fault)| fault.open == open)
+        {
+            let rule = rule(fault, self.history.seed ^ at as u64)
+                .ok_or_else(|| format!("options: no such fault: {fault:?}"))?;
+            let id = trouble.fs.add(rule);
+            trouble
+                .rules
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((id, fault.clone()));
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, life: &Life) -> Result<(), String> {
+        let fs = self.disk();
+        let trouble = Trouble {
+            fs: fs.clone(),
+            rules: Mutex::default(),
+            full: AtomicBool::new(false),
+        };
+        if let End::Kill(Some(at)) | End::Power(_, Some(at)) = life.end {
+            fs.crash_at(at);
+        }
+        self.add_faults(life, true, &trouble)?;
+        let options = self.options(Arc::new(fs.clone()))?;
+        let opened = self.open(&options, &trouble)?;
+        if opened.is_none() {
+            // Nobody has looked yet what the loss before this one took.
+            self.unseen = self.loss;
+        }
+        if let Some(db) = opened {
+            self.work(life, &db, &trouble)?;
+            self.end(life, db, &trouble)?;
+        }
+        self.count(life, &trouble);
+        self.leave(life);
+        Ok(())
+    }
+
+    /// Opens the database and compares what is there with what was promised. `None` if the life ended on the way.
+    fn open(&mut self, options: &Options, trouble: &Trouble) -> Result<Option<Db>, String> {
+        let mut attempt = Db::open(options, DIR);
+        let mut explained = 0;
+        while let Err(error) = &attempt {
+            self.shared.log.line(|| format!("open: {error}"));
+            // Each fault happens once.
+            let fired = trouble.fired().len();
+            if fired == explained || trouble.fs.is_crashed() {
+                break;
+            }
+            explained = fired;
+            attempt = Db::open(options, DIR);
+        }
+        let db = match attempt {
+            Ok(db) => db,
+            Err(_) if trouble.fs.is_crashed() => return Ok(None),
+            Err(error) => return Err(format!("open: {error}")),
+        };
+        // A fault of the opening may wait for this read, and have its error again: once, each.
+        let mut found = dump(&db);
+        for _ in 0..=trouble.fired().len() {
+            match &found {
+                Err(error) if trouble.explains(error) && !trouble.fs.is_crashed() => found = dump(&db),
+                _ => break,
+            }
+        }
+        match found {
+            Ok(found) => {
+                self.shared.model().survive(self.loss, &found)?;
+                self.unseen = Loss::Process;
+                Ok(Some(db))
+            }
+            Err(_) if trouble.fs.is_crashed() => Ok(None),
+            Err(error) => Err(format!("open: it cannot be read: {error}")),
+        }
+    }
+
+    /// Lets the threads do their steps.
+    fn work(&self, life: &Life, db: &Db, trouble: &Trouble) -> Result<(), String> {
+        self.add_faults(life, false, trouble)?;
+        if let Some(bytes) = life.full {
+            trouble.full.store(true, Ordering::Relaxed);
+            self.mem.set_budget(self.mem.used() + bytes);
+        }
+        let done = AtomicU64::new(0);
+        let shared: &Shared = self.shared;
+        simulated::thread::scope(|scope| {
+            for (number, steps) in life.threads.iter().enumerate() {
+                let done = &done;
+                let work = move || {
+                    done.fetch_add(Worker::new(shared, db, trouble).run(steps), Ordering::Relaxed);
+                };
+                let thread = simulated::thread::Builder::new().name(format!("w{number}"));
+                if let Err(error) = thread.spawn_scoped(scope, work) {
+                    shared.fail(format!("threads: {error}"));
+                }
+            }
+        });
+        self.told
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .operations += done.into_inner();
+        Ok(())
+    }
+
+    fn end(&self, life: &Life, db: Db, trouble: &Trouble) -> Result<(), String> {
+        if !self.shared.has_failed()
+            && !trouble.fs.is_crashed()
+            && trouble.fired().is_empty()
+            && life.full.is_none()
+        {
+            let problems = dbtest::files::check(&db);
+            match problems {
+                Ok(problems) if problems.is_empty() => {}
+                Ok(problems) => return Err(format!("files: {problems}")),
+                Err(error) if trouble.explains(&error) => drop(error),
+                Err(error) => return Err(format!("files: {error}")),
+            }
+        }
+        if life.end == End::Close {
+            match db.close() {
+                Ok(()) => self.shared.model().closed(),
+                Err(error) if trouble.explains(&error) => {}
+                Err(error) => return Err(format!("close: {error}")),
+            }
+        } else {
+            trouble.fs.crash();
+        }
+        Ok(())
+    }
+
+    fn count(&self, life: &Life, trouble: &Trouble) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut happened = |kind| *told.faults.entry(kind).or_default() += 1;
+        for fault in trouble.fired() {
+            happened("faults");
+            happened(match &fault.what[..] {
+                "fail" => "failed_operations",
+                "torn" => "torn_operations",
+                "short" => "short_reads",
+                _ => "flipped_bits",
+            });
+        }
+        if life.full.is_some() {
+            happened("full_disks");
+        }
+        match life.end {
+            End::Close => {}
+            End::Kill(_) => happened("process_deaths"),
+            End::Power(..) => happened("power_losses"),
+        }
+    }
+
+    /// What the next life finds on the disk.
+    fn leave(&mut self, life: &Life) {
+        let budget = u64::MAX;
+        (self.mem, self.loss) = match life.end {
+            End::Close => (self.mem.clone(), Loss::Process),
+            End::Kill(_) => (self.mem.process_death_clone(), Loss::Process),
+            End::Power(policy, _) => (self.mem.crash_clone(&mut self.chance, policy), Loss::Power),
+        };
+        if self.unseen == Loss::Power {
+            self.loss = Loss::Power;
+        }
+        self.mem.set_budget(budget);
+        self.shared.log.line(|| format!("left: {}", listing(&self.mem)));
+    }
+}
+
+/// What lies in the directory, and how long it is.
+fn listing(fs: &MemFs) -> String {
+    let mut names = fs.list(Path::new(DIR)).unwrap_or_default();
+    names.sort();
+    let sized = names
+        .iter()
+        .filter(|name| !matches!(filename::parse(name), Some(FileKind::Lock)))
+        .map(|name| {
+            let size = fs.size(&Path::new(DIR).join(name)).unwrap_or(0);
+            format!("{name}:{size}")
+        });
+    sized.collect::<Vec<_>>().join(" ")
+}
+
+/// Operations that faults may happen to.
+const OPS: [Op; 14] = [
+    Op::Open,
+    Op::Create,
+    Op::Rename,
+    Op::Remove,
+    Op::List,
+    Op::SyncDir,
+    Op::Exists,
+    Op::Size,
+    Op::Read,
+    Op::Append,
+    Op::Flush,
+    Op::Sync,
+    Op::SyncAll,
+    Op::Close,
+];
+
+fn rule(fault: &Fault, seed: u64) -> Option<Rule> {
+    let action = match &fault.what[..] {
+        "fail" => Action::Fail(ErrorKind::Io),
+        "torn" => Action::FailAfter(ErrorKind::Io),
+        "short" => Action::ShortRead,
+        "flip" => Action::BitFlip,
+        _ => return None,
+    };
+    let op = OPS.into_iter().find(|op| op.name() == fault.op)?;
+    let rule = Rule::new(action).on([op]).nth(fault.nth).with_seed(seed);
+    Some(if fault.path == "." {
+        rule
+    } else {
+        rule.path_contains(&fault.path)
+    })
+}

@@ -1,0 +1,465 @@
+//! One thread of a life: does its steps and compares what it is told with the model.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use esker::{
+    ColumnFamily, CompactRangeOptions, Db, DbIterator, Error, ErrorKind, FlushOptions, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
+};
+
+use crate::history::{Change, ChangeKind, Step, What};
+use crate::model::{Effect, Effects, Model, Row, UNLOGGED, Versions, Walk};
+use crate::run::{Log, Trouble};
+
+/// What the threads of a history share.
+pub(crate) struct Shared {
+    pub model: Mutex<Model>,
+    pub log: Log,
+    pub failure: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Never held when somebody else may go on.
+    pub fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first failure is the history's.
+    pub fn fail(&self, why: String) {
+        self.log.line(|| format!("FAILED {why}"));
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(why);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+    }
+}
+
+/// A write that its thread is about.
+struct InFlight {
+    step: u64,
+    effects: Effects,
+    no_wal: bool,
+    /// Its number among the logged ones once it is visible.
+    published: Option<usize>,
+}
+
+thread_local! {
+    static IN_FLIGHT: RefCell<Option<InFlight>> = const { RefCell::new(None) };
+}
+
+/// Told of named points of the engine.
+pub(crate) fn observe(shared: &Shared, point: &'static str) {
+    if point != "published" {
+        return;
+    }
+    IN_FLIGHT.with_borrow_mut(|in_flight| {
+        let Some(write) = in_flight else { return };
+        let mut model = shared.model();
+        write.published = Some(if write.no_wal {
+            model.publish_unlogged(&write.effects);
+            0
+        } else {
+            model.publish(write.step, &write.effects)
+        });
+    });
+}
+
+/// A failed step that ends a thread no earlier than this many.
+const ERRORS_BORNE: usize = 4;
+
+struct HeldIterator {
+    iterator: DbIterator,
+    family: usize,
+    seen: Versions,
+}
+
+pub(crate) struct Worker<'a> {
+    pub shared: &'a Shared,
+    pub db: &'a Db,
+    pub trouble: &'a Trouble,
+    pub snapshots: BTreeMap<String, (Snapshot, Versions)>,
+    iterators: BTreeMap<String, HeldIterator>,
+}
+
+/// What went wrong with a step: an error of the database's, or a broken promise.
+enum Fault {
+    Error(Error),
+    Broken(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Error(error)
+    }
+}
+
+type Done = Result<String, Fault>;
+
+impl<'a> Worker<'a> {
+    pub fn new(shared: &'a Shared, db: &'a Db, trouble: &'a Trouble) -> Worker<'a> {
+        Worker {
+            shared,
+            db,
+            trouble,
+            snapshots: BTreeMap::new(),
+            iterators: BTreeMap::new(),
+        }
+    }
+
+    /// Does the steps in order. Gives how many it did.
+    pub fn run(&mut self, steps: &[Step]) -> u64 {
+        let mut errors = 0;
+        let mut done = 0;
+        for step in steps {
+            if self.shared.has_failed() || errors > ERRORS_BORNE {
+                break;
+            }
+            simulated::mark(step.id);
+            done += 1;
+            match self.step(step) {
+                Ok(told) => self
+                    .shared
+                    .log
+                    .line(|| format!("{} {}: {told}", step.id, step.what)),
+                Err(Fault::Error(error)) => {
+                    errors += 1;
+                    self.shared
+                        .log
+                        .line(|| format!("{} {}: {error}", step.id, step.what));
+                    if !self.trouble.explains(&error) {
+                        self.shared
+                            .fail(format!("error: step {}, {}: {error}", step.id, step.what));
+                    }
+                }
+                Err(Fault::Broken(why)) => {
+                    let (kind, what) = why.split_once(": ").unwrap_or(("broken", &why));
+                    self.shared
+                        .fail(format!("{kind}: step {}, {}: {what}", step.id, step.what));
+                }
+            }
+        }
+        done
+    }
+
+    fn family(&self, name: &str) -> Result<(usize, ColumnFamily), Fault> {
+        let number = self.shared.model().family(name);
+        let family = self.db.column_family(name);
+        match (number, family) {
+            (Some(number), Some(family)) => Ok((number, family)),
+            _ => Err(Fault::Broken(format!("families: {name} is not there"))),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Done {
+        match &step.what {
+            What::Write {
+                sync,
+                no_wal,
+                changes,
+            } => self.write(step.id, *sync, *no_wal, changes),
+            What::Get {
+                family,
+                key,
+                snapshot,
+            } => self.get(family, std::slice::from_ref(key), snapshot.as_deref(), false),
+            What::MultiGet { family, keys } => self.get(family, keys, None, true),
+            What::Scan {
+                family,
+                back,
+                snapshot,
+            } => self.scan(family, *back, snapshot.as_deref()),
+            What::Snapshot(name) => {
+                let from = self.shared.model().version();
+                let snapshot = self.db.snapshot();
+                let to = self.shared.model().version();
+                self.snapshots
+                    .insert(name.clone(), (snapshot, (from..=to).collect()));
+                Ok(String::new())
+            }
+            What::Release(name) => {
+                self.snapshots.remove(name);
+                self.iterators.remove(name);
+                Ok(String::new())
+            }
+            What::Iter { name, family } => self.open_iterator(name, family),
+            What::Move { name, to, count } => self.move_iterator(name, to, *count),
+            What::Flush(names) => {
+                let families: Vec<(usize, ColumnFamily)> = names
+                    .iter()
+                    .map(|name| self.family(name))
+                    .collect::<Result<_, _>>()?;
+                let promised = self.shared.model().promised();
+                let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
+                self.db.flush_cf(&FlushOptions::default(), &handles)?;
+                let mut model = self.shared.model();
+                families
+                    .iter()
+                    .for_each(|(number, _)| model.flushed(*number, &promised));
+                Ok(String::new())
+            }
+            What::Compact(name) => {
+                let (number, family) = self.family(name)?;
+                let promised = self.shared.model().promised();
+                self.db
+                    .compact_range(&family, &CompactRangeOptions::default(), None, None)?;
+                self.shared.model().flushed(number, &promised);
+                Ok(String::new())
+            }
+            What::SyncWal => {
+                let promised = self.shared.model().promised();
+                self.db.sync_wal()?;
+                self.shared.model().synced(&promised);
+                Ok(String::new())
+            }
+            What::Wait => {
+                self.db.wait_for_compact()?;
+                Ok(String::new())
+            }
+            What::Pause(micros) => {
+                simulated::sleep(Duration::from_micros(*micros));
+                Ok(String::new())
+            }
+        }
+    }
+
+    fn write(&mut self, step: u64, sync: bool, no_wal: bool, changes: &[Change]) -> Done {
+        let mut batch = WriteBatch::new();
+        let mut effects = Vec::new();
+        for (at, change) in changes.iter().enumerate() {
+            let (number, family) = self.family(&change.family)?;
+            let key = change.key.as_bytes().to_vec();
+            let effect = match &change.kind {
+                ChangeKind::Put(len) => {
+                    let value = value(step, at, *len);
+                    batch.put_cf(&family, &key, &value);
+                    Effect::Put { key, value }
+                }
+                ChangeKind::Delete => {
+                    batch.delete_cf(&family, &key);
+                    Effect::Delete { key }
+                }
+                ChangeKind::DeleteRange(end) => {
+                    let end = end.as_bytes().to_vec();
+                    batch.delete_range_cf(&family, &key, &end);
+                    Effect::DeleteRange { begin: key, end }
+                }
+                ChangeKind::Merge => {
+                    let operand = format!("{step}.{at}").into_bytes();
+                    batch.merge_cf(&family, &key, &operand);
+                    Effect::Merge { key, operand }
+                }
+            };
+            effects.push((number, effect));
+        }
+        let unlogged = changes
+            .first()
+            .filter(|_| no_wal)
+            .map(|change| change.key.as_bytes().to_vec());
+        let family = effects.first().map_or(0, |(family, _)| *family);
+        let effects: Effects = Arc::new(effects);
+        {
+            let mut model = self.shared.model();
+            match &unlogged {
+                Some(key) => model.begin_unlogged(family, key, step),
+                None => model.begin(step, &effects),
+            }
+        }
+        IN_FLIGHT.set(Some(InFlight {
+            step,
+            effects,
+            no_wal,
+            published: None,
+        }));
+        let options = WriteOptions {
+            sync,
+            disable_wal: no_wal,
+            ..WriteOptions::default()
+        };
+        let result = self.db.write(&options, batch);
+        let published = IN_FLIGHT.take().and_then(|write| write.published);
+        let mut model = self.shared.model();
+        match (result, published) {
+            (Ok(()), Some(number)) => {
+                match &unlogged {
+                    Some(key) => model.acknowledge_unlogged(family, key, step),
+                    None => model.acknowledge(number, sync),
+                }
+                Ok(format!("version {}", model.version()))
+            }
+            (Ok(()), None) => Err(Fault::Broken("write: acknowledged and never visible".to_owned())),
+            (Err(error), published) => {
+                // Refused because something had failed before: nothing of it can be on the disk.
+                if published.is_none() && error.kind() == ErrorKind::ReadOnly {
+                    model.refused(step);
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    fn read_options(&self, snapshot: Option<&str>) -> Result<ReadOptions, Fault> {
+        let mut options = ReadOptions::default();
+        if let Some(name) = snapshot {
+            // A step that took it may have been shrunk away.
+            options.snapshot = self.snapshots.get(name).map(|(snapshot, _)| snapshot.clone());
+        }
+        Ok(options)
+    }
+
+    /// The versions a read that began at version `from` may show.
+    fn seen(&self, snapshot: Option<&str>, from: usize) -> Versions {
+        match snapshot.and_then(|name| self.snapshots.get(name)) {
+            Some((_, seen)) => seen.clone(),
+            None => (from..=self.shared.model().version()).collect(),
+        }
+    }
+
+    fn narrow(&mut self, snapshot: Option<&str>, left: Versions) {
+        if let Some((_, seen)) = snapshot.and_then(|name| self.snapshots.get_mut(name)) {
+            *seen = left;
+        }
+    }
+
+    fn get(&mut self, name: &str, keys: &[String], snapshot: Option<&str>, many: bool) -> Done {
+        let (number, family) = self.family(name)?;
+        let options = self.read_options(snapshot)?;
+        let from = self.shared.model().version();
+        let values = if many {
+            self.db
+                .multi_get(&options, &family, keys)
+                .into_iter()
+                .collect::<Result<Vec<_>, Error>>()?
+        } else {
+            let mut values = Vec::new();
+            for key in keys {
+                values.push(self.db.get_opt(&options, &family, key.as_bytes())?);
+            }
+            values
+        };
+        let seen = self.seen(snapshot, from);
+        let found: Vec<(Vec<u8>, Option<Vec<u8>>)> = keys
+            .iter()
+            .map(|key| key.as_bytes().to_vec())
+            .zip(values)
+            .collect();
+        let left = self.shared.model().check_values(number, &found, &seen);
+        self.narrow(snapshot, left.map_err(Fault::Broken)?);
+        let told = |value: &Option<Vec<u8>>| match value {
+            None => "nothing".to_owned(),
+            Some(value) => String::from_utf8_lossy(&value[..value.len().min(12)]).into_owned(),
+        };
+        Ok(found
+            .iter()
+            .map(|(_, value)| told(value))
+            .collect::<Vec<_>>()
+            .join(" "))
+    }
+
+    fn scan(&mut self, name: &str, back: bool, snapshot: Option<&str>) -> Done {
+        let (number, family) = self.family(name)?;
+        let options = self.read_options(snapshot)?;
+        let from = self.shared.model().version();
+        let mut iterator = self.db.iter_cf(&options, &family);
+        let seen = self.seen(snapshot, from);
+        let walk = Walk {
+            back,
+            ..Walk::default()
+        };
+        let found = walked(&mut iterator, &walk)?;
+        let left = self.shared.model().check_walk(number, &walk, &found, &seen);
+        self.narrow(snapshot, left.map_err(Fault::Broken)?);
+        Ok(format!("{} rows", found.len()))
+    }
+
+    fn open_iterator(&mut self, name: &str, family: &str) -> Done {
+        let (number, family) = self.family(family)?;
+        let from = self.shared.model().version();
+        let iterator = self.db.iter_cf(&ReadOptions::default(), &family);
+        let seen = self.seen(None, from);
+        self.iterators.insert(
+            name.to_owned(),
+            HeldIterator {
+                iterator,
+                family: number,
+                seen,
+            },
+        );
+        Ok(String::new())
+    }
+
+    fn move_iterator(&mut self, name: &str, to: &str, count: i64) -> Done {
+        let Some(held) = self.iterators.get_mut(name) else {
+            return Ok("no such iterator".to_owned());
+        };
+        let walk = Walk {
+            from: (!matches!(to, "first" | "last")).then(|| to.as_bytes().to_vec()),
+            back: count < 0 || to == "last",
+            limit: Some(count.unsigned_abs() as usize),
+        };
+        let walk = if to == "first" {
+            Walk { back: false, ..walk }
+        } else {
+            walk
+        };
+        let found = walked(&mut held.iterator, &walk)?;
+        let left = self
+            .shared
+            .model()
+            .check_walk(held.family, &walk, &found, &held.seen);
+        held.seen = left.map_err(Fault::Broken)?;
+        Ok(format!("{} rows", found.len()))
+    }
+}
+
+fn walked(iterator: &mut DbIterator, walk: &Walk) -> Result<Vec<Row>, Error> {
+    match (&walk.from, walk.back) {
+        (None, false) => iterator.seek_to_first(),
+        (None, true) => iterator.seek_to_last(),
+        (Some(from), false) => iterator.seek(from),
+        (Some(from), true) => iterator.seek_for_prev(from),
+    }
+    let mut rows = Vec::new();
+    while iterator.valid() && walk.limit.is_none_or(|limit| rows.len() < limit) {
+        rows.push((iterator.key().to_vec(), iterator.value().to_vec()));
+        simulated::point("");
+        if walk.back {
+            iterator.prev();
+        } else {
+            iterator.next();
+        }
+    }
+    iterator.status()?;
+    Ok(rows)
+}
+
+/// The value a step puts: it tells the step, and half of it does not compress.
+fn value(step: u64, at: usize, len: usize) -> Vec<u8> {
+    let mut value = format!("v{step}.{at}").into_bytes();
+    let mut state = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    while value.len() < len {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        value.push(if value.len() % 2 == 0 {
+            b'.'
+        } else {
+            b'a' + (state % 26) as u8
+        });
+    }
+    value
+}
+
+/// True for keys that are written without WAL.
+pub(crate) fn is_unlogged(key: &str) -> bool {
+    key.as_bytes().first() == Some(&UNLOGGED)
+}

@@ -1,0 +1,7 @@
+//! Histories that are run, which only a build under `--cfg simulate` can: `cargo xtask simulate` runs these first.
+#![cfg(simulate)]
+#![forbid(unsafe_code)]
+
+mod scripts;
+mod seeds;
+mod threads;

@@ -1,0 +1,33 @@
+//! `simulate`: the whole engine under one seed at a time.
+
+use std::path::PathBuf;
+
+use crate::shell::{self, Outcome};
+
+/// Replays the histories that once failed, then runs fresh ones, with `args` for the program in tools/simulate.
+pub fn run(args: &[String]) -> Outcome {
+    let mut tests = simulated(&[
+        "test",
+        "--quiet",
+        "--release",
+        "--package",
+        "simulate",
+        "--test",
+        "it",
+    ]);
+    let mut program = simulated(&["run", "--quiet", "--release", "--package", "simulate", "--"]);
+    shell::run(&mut tests)?;
+    shell::run(program.args(args))
+}
+
+/// Cargo, for a build of its own in which a seed decides about threads.
+fn simulated(args: &[&str]) -> std::process::Command {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
+    let mut command = shell::cargo();
+    command
+        .args(args)
+        .env("RUSTFLAGS", "--cfg simulate")
+        .env("CARGO_TARGET_DIR", target.join("simulate"));
+    command
+}
