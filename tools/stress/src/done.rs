@@ -31,6 +31,7 @@ counted! {
     VerifyChecksum = "checksum verifications",
     VerifyFileChecksums = "file checksum verifications",
     Checkpoint = "checkpoints",
+    Backup = "backups",
 }
 
 /// How often each was done.

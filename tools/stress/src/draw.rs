@@ -97,6 +97,11 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             "checkpoint_one_in",
             &["0", "0", "0", if disk { "10000" } else { "100" }],
         ),
+        one_of(
+            rng,
+            "backup_one_in",
+            &["0", "0", "0", if disk { "10000" } else { "100" }],
+        ),
         one_of(rng, "batch_one_in", &["0", "2", "10"]),
         one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),

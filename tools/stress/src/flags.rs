@@ -70,6 +70,8 @@ flags::flags! {
     clear_column_family_one_in: u64 = 1_000_000;
     /// The WAL is synced once in so many operations; 0: never.
     sync_wal_one_in: u64 = 0;
+    /// A backup is made, restored or opened, and compared once in so many operations; 0: never.
+    backup_one_in: u64 = 0;
     /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.
     checkpoint_one_in: u64 = 0;
     /// A property is asked for once in so many operations; 0: never.

@@ -3,6 +3,7 @@
 //! must be what was promised. See docs/stress.md.
 #![forbid(unsafe_code)]
 
+mod backups;
 mod checkpoint;
 mod crashtest;
 mod done;

@@ -61,6 +61,8 @@ pub struct Stress {
     pub expected: ExpectedState,
     /// The process that had the database before lost no more than itself: with a WAL, every write that returned is there.
     pub all_acknowledged: bool,
+    /// Held by whoever makes a backup: one at a time.
+    pub backups: Mutex<()>,
     /// Of `2^log2_keys_per_lock` neighbouring keys each, family by family. A writer holds a key's lock from the mark to the
     /// answer. Several are taken in order.
     locks: Vec<RwLock<()>>,
@@ -87,6 +89,7 @@ impl Stress {
             path,
             expected,
             all_acknowledged: false,
+            backups: Mutex::new(()),
         }
     }
 

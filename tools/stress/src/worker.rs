@@ -19,7 +19,7 @@ use crate::trace::{Change, Trace};
 use crate::verify;
 
 /// Keys an iterator looks at.
-const SCAN_WIDTH: u64 = 100;
+pub(super) const SCAN_WIDTH: u64 = 100;
 
 /// Steps of an iterator.
 const STEPS: usize = 40;
@@ -29,9 +29,9 @@ const BATCH: usize = 16;
 
 /// A thread.
 pub struct Worker<'a> {
-    stress: &'a Stress,
-    open: &'a Open,
-    rng: Rng,
+    pub(super) stress: &'a Stress,
+    pub(super) open: &'a Open,
+    pub(super) rng: Rng,
     /// Of its own, and no other's.
     seed: u64,
     /// Operations begun.
@@ -50,9 +50,9 @@ struct Held {
 }
 
 /// What some keys of a family were at one moment.
-struct Seen {
+pub(super) struct Seen {
     family: usize,
-    keys: Range<u64>,
+    pub(super) keys: Range<u64>,
     values: Vec<ExpectedValue>,
 }
 
@@ -101,11 +101,11 @@ impl<'a> Worker<'a> {
         times > 0 && self.rng.u64(..times) == 0
     }
 
-    fn family(&mut self) -> usize {
+    pub(super) fn family(&mut self) -> usize {
         self.rng.usize(..self.open.families.len())
     }
 
-    fn key(&mut self) -> u64 {
+    pub(super) fn key(&mut self) -> u64 {
         self.rng.u64(..self.stress.expected.keys())
     }
 
@@ -176,6 +176,9 @@ impl<'a> Worker<'a> {
         }
         if self.one_in(checkpoint) {
             self.checkpoint()?;
+        }
+        if self.one_in(self.stress.flags.backup_one_in) {
+            self.backup()?;
         }
         if self.one_in(snapshot) {
             self.acquire()?;
@@ -264,7 +267,7 @@ impl<'a> Worker<'a> {
     }
 
     /// An iterator over `keys` of `family`, or a snapshot, and what it must show: no key of them changes while `take` runs.
-    fn see<T>(
+    pub(super) fn see<T>(
         &self,
         family: usize,
         keys: Range<u64>,
@@ -290,7 +293,7 @@ impl<'a> Worker<'a> {
         Ok(expected)
     }
 
-    fn bounded(&mut self, keys: &Range<u64>) -> ReadOptions {
+    pub(super) fn bounded(&mut self, keys: &Range<u64>) -> ReadOptions {
         ReadOptions {
             iterate_lower_bound: Some(keys::key(keys.start).to_vec()),
             iterate_upper_bound: Some(keys::key(keys.end).to_vec()),
@@ -299,7 +302,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The rows an iterator over what was seen gives, in either direction.
-    fn compare(&mut self, iter: DbIterator, seen: &Seen, how: &str) -> Outcome {
+    pub(super) fn compare(&mut self, iter: DbIterator, seen: &Seen, how: &str) -> Outcome {
         let rows = if self.rng.bool() {
             verify::forwards(iter)?
         } else {

@@ -68,6 +68,7 @@ fn everything_at_once_is_verified() {
         "--compact_files_one_in=500",
         "--clear_column_family_one_in=3000",
         "--sync_wal_one_in=500",
+        "--backup_one_in=3000",
         "--write_buffer_size=16384",
         "--target_file_size_base=8192",
         "--max_bytes_for_level_base=32768",

@@ -1,0 +1,117 @@
+//! Backups of the database under stress, made while everybody writes: what they hold is what there was at the moment they were made.
+//!
+//! As in RocksDB's db_stress some keys stand still while one is made; it is then restored, or opened where it lies, and these keys
+//! are compared. All go into one directory beside the database's, by which each shares files with those before; and whoever comes
+//! after a crash finds there what that one has left.
+
+use std::path::PathBuf;
+
+use backup::{
+    BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming,
+};
+use esker::{ColumnFamily, Db, Options};
+use fastrand::Rng;
+
+use crate::done::What;
+use crate::stress::{Failure, Outcome, Stress};
+use crate::worker::{SCAN_WIDTH, Worker};
+
+/// Backups there are at most when one is done.
+const KEPT: usize = 3;
+
+impl Stress {
+    fn beside(&self, name: &str) -> PathBuf {
+        let mut path = self.path.as_os_str().to_owned();
+        path.push(format!(".{name}"));
+        PathBuf::from(path)
+    }
+
+    /// The directory of backups, which must all be good.
+    fn backup_engine(&self, rng: &mut Rng) -> Outcome<BackupEngine> {
+        let namings = [
+            ShareFilesNaming::UseDbSessionIdAndFileSize,
+            ShareFilesNaming::UseDbSessionIdAndFileSize,
+            ShareFilesNaming::UseDbSessionId,
+            ShareFilesNaming::LegacyCrc32cAndFileSize,
+        ];
+        let engine = BackupEngine::open(BackupEngineOptions {
+            fs: self.options.fs.clone(),
+            share_table_files: rng.u32(..8) > 0,
+            share_files_with_checksum_naming: namings[rng.usize(..namings.len())],
+            schema_version: rng.u32(1..3),
+            max_background_operations: rng.usize(1..4),
+            ..BackupEngineOptions::new(self.beside("backup"))
+        })?;
+        match engine.corrupted_backups().first() {
+            None => Ok(engine),
+            Some((id, error)) => Err(Failure::Wrong(format!("backup {id} is corrupt: {error}"))),
+        }
+    }
+
+    /// The options to open a backup with.
+    fn options_of_backup(&self) -> Options {
+        Options {
+            wal_dir: String::new(),
+            create_if_missing: false,
+            ..self.options.clone()
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// A backup is made while some keys stand still, verified, restored or opened, and must show them. Nothing is done while
+    /// another thread is at it.
+    pub(super) fn backup(&mut self) -> Outcome {
+        let Some(_alone) = self.stress.backups.try_lock() else {
+            return Ok(());
+        };
+        let stress = self.stress;
+        let mut engine = stress.backup_engine(&mut self.rng)?;
+        let options = CreateBackupOptions {
+            flush_before_backup: self.rng.bool(),
+            ..CreateBackupOptions::default()
+        };
+        let (family, start) = (self.family(), self.key());
+        let keys = start..(start + SCAN_WIDTH).min(stress.expected.keys());
+        let db = &self.open.db;
+        let make = |handle: &ColumnFamily| {
+            let made = engine.create_new_backup(db, &options);
+            (made, handle.name().to_owned())
+        };
+        let ((made, family), seen) = self.see(family, keys, make)?;
+        let id = made?;
+        engine.verify_backup(id, true, None)?;
+        let how = ["an opened backup", "a restored backup"][self.rng.usize(..2)];
+        let copy = match how {
+            "an opened backup" => engine.open_backup(id, &stress.options_of_backup())?,
+            _ => self.restore(&engine, id)?,
+        };
+        let Some(handle) = copy.column_family(&family) else {
+            return Err(Failure::Wrong(format!("{how} has no family {family}")));
+        };
+        let bounds = self.bounded(&seen.keys);
+        self.compare(copy.iter_cf(&bounds, &handle), &seen, how)?;
+        drop(handle);
+        copy.close()?;
+        engine.purge_old_backups(self.rng.usize(..KEPT))?;
+        self.done.count(What::Backup);
+        Ok(())
+    }
+
+    /// Restores a backup over what the one before has left.
+    fn restore(&mut self, engine: &BackupEngine, id: u32) -> Outcome<Db> {
+        let modes = [
+            RestoreMode::PurgeAllFiles,
+            RestoreMode::VerifyChecksum,
+            RestoreMode::KeepLatestDbSessionIdFiles,
+        ];
+        let restoring = RestoreOptions {
+            mode: modes[self.rng.usize(..modes.len())],
+            fs: self.stress.options.fs.clone(),
+            ..RestoreOptions::default()
+        };
+        let dir = self.stress.beside("restored");
+        engine.restore_db_from_backup(id, &restoring, &dir, &dir)?;
+        Ok(Db::open(&self.stress.options_of_backup(), &dir)?)
+    }
+}
