@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::mutate::MOST_BYTES;
-use crate::targets::DATABASE_FILES;
+use crate::targets::{BACKUP_META, DATABASE_FILES};
 
 /// Seeds of each target, by its name.
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
@@ -16,6 +16,7 @@ pub fn all() -> Seeds {
     let mut seeds = Seeds::new();
     from_vectors(&mut seeds, &vectors());
     from_databases(&mut seeds);
+    add(&mut seeds, "backup_meta", BACKUP_META.as_bytes().to_vec());
     for (at, name) in DATABASE_FILES.iter().enumerate() {
         let whole = minimal_database();
         let bytes = whole
