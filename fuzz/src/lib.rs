@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     ("blob_file", targets::blob_file),
     ("write_batch", targets::write_batch),
     ("options_file", targets::options_file),
+    ("backup_meta", targets::backup_meta),
     ("database", targets::database),
     ("directory", targets::directory),
 ];

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::TARGETS;
 use crate::mutate::MOST_BYTES;
-use crate::targets::{DATABASE_FILES, STEPS, number_of_files};
+use crate::targets::{BACKUP_META, DATABASE_FILES, STEPS, number_of_files};
 
 /// Seeds of each target, by its name.
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
@@ -17,6 +17,7 @@ pub fn all() -> Seeds {
     let mut seeds = Seeds::new();
     from_vectors(&mut seeds, &vectors());
     from_databases(&mut seeds);
+    add(&mut seeds, "backup_meta", BACKUP_META.as_bytes().to_vec());
     for (at, name) in DATABASE_FILES.iter().enumerate() {
         let whole = minimal_database();
         let bytes = whole

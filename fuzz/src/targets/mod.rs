@@ -1,5 +1,6 @@
 //! The bodies. The first byte of an input often chooses a variant, the rest is what gets decoded.
 
+mod backup_meta;
 mod blob_file;
 mod database;
 mod directory;
@@ -14,6 +15,7 @@ use base::coding::Reader;
 use codec::compression::{CompressionType, Decompressor};
 use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions, RandomAccessFile};
 
+pub use backup_meta::{BACKUP_META, backup_meta};
 pub use blob_file::blob_file;
 pub use database::{DATABASE_FILES, database, options_file, write_batch};
 pub use directory::{STEPS, directory, number_of_files};
