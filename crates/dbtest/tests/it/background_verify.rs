@@ -12,7 +12,7 @@ use esker::{Db, Event, EventListener, FileChecksumGenFactory, Options};
 use vfs::{FileSystem, MemFs};
 
 /// Longer than any machine takes.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(60);
 
 struct Found(Mutex<Sender<Event>>);
 
