@@ -86,6 +86,13 @@ const MANY_FAMILIES: &[&str] = &[
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub const CANARIES: &[Canary] = &[
     Canary {
+        name: "a Get takes its sequence number before its super version",
+        file: "crates/engine/src/db/get.rs",
+        right: "        let super_version = family.super_version.load();\n        sync::point(\"super version\");\n        let seqno = self.read_seqno(options);\n",
+        wrong: "        let seqno = self.read_seqno(options);\n        sync::point(\"super version\");\n        let super_version = family.super_version.load();\n",
+        caught_by: Simulation(20_000),
+    },
+    Canary {
         name: "a sync covers what was appended while it ran",
         file: "crates/engine/src/write/pipeline.rs",
         right: "        group.synced = upto;",

@@ -22,7 +22,8 @@ pub enum Strategy {
         /// Within the first so many points.
         within: u64,
     },
-    /// Whoever runs already goes on while it can, then the next in turn, but for these.
+    /// Whoever runs already goes on while it can, then the next in turn, but for these. Whoever was interrupted by one stands
+    /// behind all others for a while.
     Turns(Vec<Turn>),
 }
 
@@ -71,6 +72,8 @@ pub(crate) struct Candidate {
     pub thread: usize,
     /// It sleeps or waits with a limit that is still to come.
     pub early: bool,
+    /// It was interrupted a short while ago.
+    pub behind: bool,
 }
 
 /// A strategy at work.
@@ -88,6 +91,9 @@ pub(crate) enum Scheduler {
     },
     Turns(HashMap<(String, u64, u64), String>),
 }
+
+/// At one point in so many somebody may go on who was interrupted a short while ago: others shall get far meanwhile.
+const BEHIND_ONE_IN: u32 = 4;
 
 /// At one point in so many a sleeper is woken before anybody else had to wait for it.
 const EARLY_ONE_IN: u32 = 8;
@@ -139,7 +145,10 @@ impl Scheduler {
         match self {
             Scheduler::Random { rng, .. } => {
                 let sleepers = rng.u32(..EARLY_ONE_IN) == 0;
-                let awake = candidates.iter().filter(|candidate| sleepers || !candidate.early);
+                let interrupted = rng.u32(..BEHIND_ONE_IN) == 0;
+                let awake = candidates
+                    .iter()
+                    .filter(|candidate| (sleepers || !candidate.early) && (interrupted || !candidate.behind));
                 let mut choice = None;
                 for (seen, candidate) in awake.enumerate() {
                     if rng.usize(..=seen) == 0 {

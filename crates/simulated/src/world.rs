@@ -79,6 +79,8 @@ struct Thread {
     count: u64,
     /// Its last wait ended because of its limit.
     timed_out: bool,
+    /// It was interrupted: until that point it goes on by itself only when nobody else could.
+    behind: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +119,9 @@ impl Gate {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Whoever was interrupted stands behind the others for so many points at most: enough to flush and compact what he reads.
+const BEHIND: u64 = 1000;
 
 /// Nobody waits on this but who sleeps.
 const NOTHING: usize = 0;
@@ -285,6 +290,7 @@ fn register(world: &World, name: &str) -> usize {
         mark: 0,
         count: 0,
         timed_out: false,
+        behind: 0,
     });
     state.alive.push(number);
     number
@@ -353,7 +359,11 @@ impl State {
         let next = chosen.or(default)?;
         if Some(next) != default {
             self.turns.push(self.turn(thread, next));
+            if own {
+                self.threads[thread].behind = self.points + BEHIND;
+            }
         }
+        self.threads[next].behind = 0;
         if let Status::Waiting {
             until: Some(until), ..
         } = self.threads[next].status
@@ -396,31 +406,44 @@ impl State {
     }
 
     fn candidate(&self, thread: usize) -> Option<Candidate> {
-        match self.threads[thread].status {
-            Status::Ready => Some(Candidate { thread, early: false }),
+        let behind = self.threads[thread].behind > self.points;
+        let early = match self.threads[thread].status {
+            Status::Ready => false,
             Status::Waiting {
                 until: Some(until), ..
-            } => Some(Candidate {
-                thread,
-                early: until > self.micros,
-            }),
-            Status::Waiting { until: None, .. } | Status::Done => None,
-        }
+            } => until > self.micros,
+            Status::Waiting { until: None, .. } | Status::Done => return None,
+        };
+        Some(Candidate {
+            thread,
+            early,
+            behind,
+        })
     }
 
-    /// Who goes on when `thread` cannot: the next that is ready, else whoever wakes up first.
+    /// Who goes on when `thread` cannot: the next that is ready, else whoever wakes up first; before all of those that were
+    /// interrupted.
     fn successor(&self, thread: usize) -> Option<usize> {
         let after = self.alive.partition_point(|&other| other <= thread);
         let (before, after) = self.alive.split_at(after);
-        let turn = || after.iter().chain(before).copied();
-        let awake = turn().find(|&other| self.candidate(other).is_some_and(|candidate| !candidate.early));
-        awake.or_else(|| {
-            let limit = |other: usize| match self.threads[other].status {
-                Status::Waiting { until, .. } => until.map(|until| (until, other)),
-                _ => None,
+        let turn = after.iter().chain(before);
+        let candidates: Vec<Candidate> = turn.filter_map(|&other| self.candidate(other)).collect();
+        let wakes = |other: usize| match self.threads[other].status {
+            Status::Waiting { until, .. } => until.unwrap_or(u64::MAX),
+            Status::Ready | Status::Done => 0,
+        };
+        let first = |behind: bool| {
+            let of = || {
+                candidates
+                    .iter()
+                    .filter(move |candidate| candidate.behind == behind)
             };
-            turn().filter_map(limit).min().map(|(_, other)| other)
-        })
+            let ready = of().find(|candidate| !candidate.early);
+            let next =
+                ready.or_else(|| of().min_by_key(|candidate| (wakes(candidate.thread), candidate.thread)));
+            next.map(|candidate| candidate.thread)
+        };
+        first(false).or_else(|| first(true))
     }
 
     /// The world has failed: whoever runs it goes on without its threads.

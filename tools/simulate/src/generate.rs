@@ -38,6 +38,8 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("format_version", &["2", "5", "6", "7"]),
     ("filter_policy", &["nullptr", "bloomfilter:10:false"]),
     ("block_cache", &["4096", "65536"]),
+    ("paranoid_file_checks", &["true", "false"]),
+    ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
 ];
 
 struct Generator {
@@ -231,7 +233,14 @@ impl Generator {
             56..61 if iterators.len() < 3 => {
                 let name = format!("i{}", self.next);
                 iterators.push(name.clone());
-                What::Iter { name, family }
+                What::Iter {
+                    name,
+                    family,
+                    snapshot,
+                }
+            }
+            56..58 if !iterators.is_empty() => {
+                What::Refresh(iterators[self.rng.usize(..iterators.len())].clone())
             }
             56..70 if !iterators.is_empty() => {
                 let name = iterators[self.rng.usize(..iterators.len())].clone();

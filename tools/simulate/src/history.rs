@@ -33,7 +33,8 @@
 //! | `write [sync] [no_wal]: CHANGE / CHANGE ...` | a batch of `put FAMILY KEY LENGTH`, `del FAMILY KEY`, `delrange FAMILY FROM TO`, `merge FAMILY KEY`; values are made from the operation's number |
 //! | `get FAMILY KEY [@SNAPSHOT]`, `multi_get FAMILY KEY ...`, `scan FAMILY [back] [@SNAPSHOT]` | |
 //! | `snapshot NAME`, `release NAME` | |
-//! | `iter NAME FAMILY`, `move NAME first\|last\|KEY COUNT` | an iterator; places it and takes so many steps, backwards if negative |
+//! | `iter NAME FAMILY [@SNAPSHOT]`, `refresh NAME` | an iterator, of a snapshot one that refreshes itself; has it read what there is now |
+//! | `move NAME first\|last\|KEY COUNT` | places it and takes so many steps, backwards if negative |
 //! | `flush FAMILY ...`, `compact FAMILY`, `sync_wal`, `wait`, `pause MICROS` | |
 
 use std::fmt;
@@ -109,9 +110,11 @@ pub enum What {
     },
     Snapshot(String),
     Release(String),
+    Refresh(String),
     Iter {
         name: String,
         family: String,
+        snapshot: Option<String>,
     },
     Move {
         name: String,
@@ -304,7 +307,12 @@ impl fmt::Display for What {
             }
             What::Snapshot(name) => write!(f, "snapshot {name}"),
             What::Release(name) => write!(f, "release {name}"),
-            What::Iter { name, family } => write!(f, "iter {name} {family}"),
+            What::Iter {
+                name,
+                family,
+                snapshot,
+            } => write!(f, "iter {name} {family}{}", at(snapshot)),
+            What::Refresh(name) => write!(f, "refresh {name}"),
             What::Move { name, to, count } => write!(f, "move {name} {to} {count}"),
             What::Flush(families) => write!(f, "flush {}", families.join(" ")),
             What::Compact(family) => write!(f, "compact {family}"),
@@ -466,10 +474,16 @@ fn parse_what(words: &[&str]) -> Option<What> {
         },
         ["snapshot", name] => What::Snapshot(own(name)),
         ["release", name] => What::Release(own(name)),
-        ["iter", name, family] => What::Iter {
+        ["iter", name, family, at @ ..] => What::Iter {
             name: own(name),
             family: own(family),
+            snapshot: match at {
+                [] => None,
+                [at] => Some(own(at.strip_prefix('@')?)),
+                _ => return None,
+            },
         },
+        ["refresh", name] => What::Refresh(own(name)),
         ["move", name, to, count] => What::Move {
             name: own(name),
             to: own(to),

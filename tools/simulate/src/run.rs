@@ -375,7 +375,13 @@ impl<'a> Lives<'a> {
         let done = AtomicU64::new(0);
         let shared: &Shared = self.shared;
         simulated::thread::scope(|scope| {
-            for (number, steps) in life.threads.iter().enumerate() {
+            // One without steps is none in the text either, and would take a name.
+            for (number, steps) in life
+                .threads
+                .iter()
+                .enumerate()
+                .filter(|(_, steps)| !steps.is_empty())
+            {
                 let done = &done;
                 let work = move || {
                     done.fetch_add(Worker::new(shared, db, trouble).run(steps), Ordering::Relaxed);

@@ -191,7 +191,12 @@ impl<'a> Worker<'a> {
                 self.iterators.remove(name);
                 Ok(String::new())
             }
-            What::Iter { name, family } => self.open_iterator(name, family),
+            What::Iter {
+                name,
+                family,
+                snapshot,
+            } => self.open_iterator(name, family, snapshot.as_deref()),
+            What::Refresh(name) => self.refresh(name),
             What::Move { name, to, count } => self.move_iterator(name, to, *count),
             What::Flush(names) => {
                 let families: Vec<(usize, ColumnFamily)> = names
@@ -381,11 +386,13 @@ impl<'a> Worker<'a> {
         Ok(format!("{} rows", found.len()))
     }
 
-    fn open_iterator(&mut self, name: &str, family: &str) -> Done {
+    fn open_iterator(&mut self, name: &str, family: &str, snapshot: Option<&str>) -> Done {
         let (number, family) = self.family(family)?;
+        let mut options = self.read_options(snapshot)?;
+        options.auto_refresh_iterator_with_snapshot = snapshot.is_some();
         let from = self.shared.model().version();
-        let iterator = self.db.iter_cf(&ReadOptions::default(), &family);
-        let seen = self.seen(None, from);
+        let iterator = self.db.iter_cf(&options, &family);
+        let seen = self.seen(snapshot, from);
         self.iterators.insert(
             name.to_owned(),
             HeldIterator {
@@ -394,6 +401,16 @@ impl<'a> Worker<'a> {
                 seen,
             },
         );
+        Ok(String::new())
+    }
+
+    fn refresh(&mut self, name: &str) -> Done {
+        let from = self.shared.model().version();
+        let Some(held) = self.iterators.get_mut(name) else {
+            return Ok("no such iterator".to_owned());
+        };
+        held.iterator.refresh(None)?;
+        held.seen = (from..=self.shared.model().version()).collect();
         Ok(String::new())
     }
 

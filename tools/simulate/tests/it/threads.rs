@@ -88,6 +88,24 @@ fn a_super_version_is_handed_over() {
     }
 }
 
+/// A read is interrupted while what it is about to see is overwritten, flushed and compacted away.
+#[test]
+fn a_read_sees_one_state_however_long_it_takes() {
+    for read in ["get default k01", "multi_get default k01 k02", "scan default"] {
+        let text = format!(
+            "life
+             w0 1 write: put default k01 8 / put default k02 8
+             end close
+             life
+             w0 2 {read}
+             w1 3 write: put default k01 8 / put default k02 8
+             w1 4 compact default
+             end close"
+        );
+        always(&text, 1);
+    }
+}
+
 /// A snapshot is taken and read while what it sees is overwritten, flushed and compacted away.
 #[test]
 fn a_snapshot_keeps_what_it_sees() {
