@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use Catcher::{CrashTest, Stress, Tests};
+use Catcher::{CrashTest, Simulate, Stress, Tests};
 
 use crate::shell::{self, Outcome};
 
@@ -30,6 +30,8 @@ pub enum Catcher {
     Stress(u32, &'static [&'static str]),
     /// `db_crashtest`, within so many runs of twelve seconds.
     CrashTest(u32),
+    /// `db_crashtest --simulate`, within so many runs of twelve seconds.
+    Simulate(u32),
 }
 
 /// A second of everything: several families, small files, snapshots, range deletions, reopenings.
@@ -252,6 +254,27 @@ pub const CANARIES: &[Canary] = &[
         caught_by: CrashTest(3),
     },
     Canary {
+        name: "the first record of a WAL is not synced before a flush",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "            self.unsynced.lock().push(UnsyncedWal { number, sync });\n            self.records.fetch_add(1, Ordering::Release);",
+        wrong: "            self.unsynced.lock().push(UnsyncedWal { number, sync });",
+        caught_by: Tests(&["-p", "esker-dbtest", "a_wal_whose_beginning"]),
+    },
+    Canary {
+        name: "rows without WAL are not flushed when the database is closed",
+        file: "crates/engine/src/db/close.rs",
+        right: "unlogged && !self.read_only",
+        wrong: "unlogged && self.read_only",
+        caught_by: Simulate(3),
+    },
+    Canary {
+        name: "writers that wait for a sync share one that began before their rows were appended",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        group.synced = upto;",
+        wrong: "        group.synced = upto + 1;",
+        caught_by: Simulate(3),
+    },
+    Canary {
         name: "the MANIFEST says that rows of a memtable are flushed which are not",
         file: "crates/engine/src/jobs/flush.rs",
         right: "own.mem.first_wal\n        };",
@@ -419,7 +442,7 @@ impl Catcher {
     fn runs(self) -> u32 {
         match self {
             Tests(_) => 1,
-            Stress(runs, _) | CrashTest(runs) => runs,
+            Stress(runs, _) | CrashTest(runs) | Simulate(runs) => runs,
         }
     }
 }
@@ -443,7 +466,9 @@ impl Place {
     fn builds(&self, catcher: Catcher) -> bool {
         match catcher {
             Tests(args) => shell::succeeds(self.cargo(&["test", "--no-run"]).args(args)),
-            Stress(..) | CrashTest(_) => shell::succeeds(&mut self.cargo(&["build", "-p", "db_stress"])),
+            Stress(..) | CrashTest(_) | Simulate(_) => {
+                shell::succeeds(&mut self.cargo(&["build", "-p", "db_stress"]))
+            }
         }
     }
 
@@ -453,10 +478,13 @@ impl Place {
         match catcher {
             Tests(args) => shell::succeeds(self.cargo(&["test"]).args(args)),
             Stress(_, flags) => shell::succeeds(program("db_stress").args(flags)),
-            CrashTest(_) => {
+            CrashTest(_) | Simulate(_) => {
                 let kept = self.build.join("crashed");
                 let mut command = program("db_crashtest");
                 command.args(["--duration=12", "--interval=1"]);
+                if matches!(catcher, Simulate(_)) {
+                    command.arg("--simulate");
+                }
                 let passes = shell::succeeds(command.arg(format!("--dir={}", kept.display())));
                 // What it keeps of a bug we planted is of no use to anybody; it may have kept nothing.
                 let _ = std::fs::remove_dir_all(kept);
