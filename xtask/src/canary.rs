@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use Catcher::{CrashTest, Simulation, Stress, Tests};
+use Catcher::{CrashTest, PowerLoss, Simulation, Stress, Tests};
 
 use crate::shell::{self, Outcome};
 
@@ -32,6 +32,8 @@ pub enum Catcher {
     CrashTest(u32),
     /// `simulate`, within so many histories.
     Simulation(u32),
+    /// `db_crashtest --simulate`, within so many runs of twelve seconds.
+    PowerLoss(u32),
 }
 
 /// A second of everything: several families, small files, snapshots, range deletions, reopenings.
@@ -268,6 +270,27 @@ pub const CANARIES: &[Canary] = &[
         caught_by: CrashTest(3),
     },
     Canary {
+        name: "the first record of a WAL is not synced before a flush",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "            self.unsynced.lock().push(UnsyncedWal { number, sync });\n            self.records.fetch_add(1, Ordering::Release);",
+        wrong: "            self.unsynced.lock().push(UnsyncedWal { number, sync });",
+        caught_by: Tests(&["-p", "esker-dbtest", "a_wal_whose_beginning"]),
+    },
+    Canary {
+        name: "rows without WAL are not flushed when the database is closed",
+        file: "crates/engine/src/db/close.rs",
+        right: "unlogged && !self.read_only",
+        wrong: "unlogged && self.read_only",
+        caught_by: PowerLoss(3),
+    },
+    Canary {
+        name: "writers that wait for a sync share one that began before their rows were appended",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        group.synced = upto;",
+        wrong: "        group.synced = upto + 1;",
+        caught_by: PowerLoss(3),
+    },
+    Canary {
         name: "the MANIFEST says that rows of a memtable are flushed which are not",
         file: "crates/engine/src/jobs/flush.rs",
         right: "own.mem.first_wal\n        };",
@@ -435,7 +458,7 @@ impl Catcher {
     fn runs(self) -> u32 {
         match self {
             Tests(_) | Simulation(_) => 1,
-            Stress(runs, _) | CrashTest(runs) => runs,
+            Stress(runs, _) | CrashTest(runs) | PowerLoss(runs) => runs,
         }
     }
 }
@@ -459,7 +482,9 @@ impl Place {
     fn builds(&self, catcher: Catcher) -> bool {
         match catcher {
             Tests(args) => shell::succeeds(self.cargo(&["test", "--no-run"]).args(args)),
-            Stress(..) | CrashTest(_) => shell::succeeds(&mut self.cargo(&["build", "-p", "db_stress"])),
+            Stress(..) | CrashTest(_) | PowerLoss(_) => {
+                shell::succeeds(&mut self.cargo(&["build", "-p", "db_stress"]))
+            }
             Simulation(_) => shell::succeeds(&mut self.simulated("build")),
         }
     }
@@ -484,10 +509,13 @@ impl Place {
                 command.args(["--", "--seconds=600", "--threads=1", "--no_shrink"]);
                 shell::succeeds(command.arg(format!("--histories={histories}")))
             }
-            CrashTest(_) => {
+            CrashTest(_) | PowerLoss(_) => {
                 let kept = self.build.join("crashed");
                 let mut command = program("db_crashtest");
                 command.args(["--duration=12", "--interval=1"]);
+                if matches!(catcher, PowerLoss(_)) {
+                    command.arg("--simulate");
+                }
                 let passes = shell::succeeds(command.arg(format!("--dir={}", kept.display())));
                 // What it keeps of a bug we planted is of no use to anybody; it may have kept nothing.
                 let _ = std::fs::remove_dir_all(kept);

@@ -132,6 +132,14 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
                 "iterpercent=10",
             ],
             &[
+                "readpercent=60",
+                "prefixpercent=4",
+                "writepercent=25",
+                "delpercent=9",
+                "delrangepercent=1",
+                "iterpercent=1",
+            ],
+            &[
                 "readpercent=50",
                 "prefixpercent=10",
                 "writepercent=20",
@@ -147,7 +155,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
                 "delrangepercent=20",
                 "iterpercent=10",
             ],
-        ][rng.usize(..3)]
+        ][rng.usize(..4)]
         .iter()
         .map(|arg| format!("--{arg}")),
     );

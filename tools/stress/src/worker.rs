@@ -21,6 +21,9 @@ use crate::verify;
 /// Keys an iterator looks at.
 pub(super) const SCAN_WIDTH: u64 = 100;
 
+/// Keys a scan of a prefix looks at.
+const PREFIX_WIDTH: u64 = 512;
+
 /// Steps of an iterator.
 const STEPS: usize = 40;
 
@@ -333,9 +336,16 @@ impl<'a> Worker<'a> {
         // Keys behind the prefix; all there are where it is empty.
         let width = 1u64.checked_shl(8 * bytes).unwrap_or(u64::MAX);
         let start = key / width * width;
-        let keys = start..start.saturating_add(width).min(self.stress.expected.keys());
-        // Bounded by the prefix alone, where the family has prefixes.
-        let by_prefix = self.stress.options.column_family.prefix_extractor.is_some() && self.rng.bool();
+        let end = start.saturating_add(width).min(self.stress.expected.keys());
+        // Of many keys some; those alone are bounded by their prefix that are looked at to its end.
+        let all = end - start <= PREFIX_WIDTH;
+        let keys = if all {
+            start..end
+        } else {
+            key..end.min(key + PREFIX_WIDTH)
+        };
+        let has_prefixes = self.stress.options.column_family.prefix_extractor.is_some();
+        let by_prefix = all && has_prefixes && self.rng.bool();
         let options = match by_prefix {
             true => ReadOptions {
                 prefix_same_as_start: true,
