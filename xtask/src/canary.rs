@@ -84,6 +84,20 @@ const MANY_FAMILIES: &[&str] = &[
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub const CANARIES: &[Canary] = &[
     Canary {
+        name: "a secondary takes files for the MANIFEST's that came or went since it was read",
+        file: "crates/engine/src/db/secondary.rs",
+        right: "if *moment != Moment::of(&self.options, &self.dir) {",
+        wrong: "if *moment == Moment::of(&self.options, &self.dir) && false {",
+        caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
+    },
+    Canary {
+        name: "a secondary keeps rows in memory that a table has",
+        file: "crates/engine/src/db/secondary/followed_wals.rs",
+        right: "*rows = rows.split_off(&family.log_number);",
+        wrong: "*rows = rows.split_off(&family.log_number.min(1));",
+        caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
+    },
+    Canary {
         name: "a varint of 64 bits may overflow",
         file: "crates/base/src/coding.rs",
         right: "if i == MAX_VARINT64 - 1 && byte > 1 {",

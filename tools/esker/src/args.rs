@@ -89,6 +89,15 @@ pub struct WorkingArgs {
     pub progress: bool,
 }
 
+/// How a database is read.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct Reading {
+    /// Reads as a secondary that has this directory for its own, as RocksDB's ldb does
+    #[arg(long, value_name = "DIR")]
+    pub secondary_path: Option<PathBuf>,
+}
+
 /// Which rows of it.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
@@ -110,6 +119,8 @@ pub struct Keys {
 pub struct ScanArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub reading: Reading,
     #[command(flatten)]
     pub keys: Keys,
     /// All column families, by id
@@ -133,6 +144,8 @@ pub struct ScanArgs {
 pub struct GetArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub reading: Reading,
     #[command(flatten)]
     pub keys: Keys,
     /// The key
@@ -312,6 +325,8 @@ pub struct LsmArgs {
 pub struct PropertiesArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub reading: Reading,
     /// The column family [default: all]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,
