@@ -74,7 +74,9 @@ impl Follow {
         if self.failure.is_some() {
             return;
         }
-        let Some(secondary) = self.secondary.clone() else { return };
+        let Some(secondary) = self.secondary.clone() else {
+            return;
+        };
         self.catch_ups += 1;
         match secondary.try_catch_up_with_primary() {
             Ok(()) => {}
@@ -115,7 +117,11 @@ impl Follow {
         self.advances += u64::from(at > 0);
         self.shown += at;
         for family in &families {
-            self.check_rows(&state, family, rows(secondary.iter_cf(&ReadOptions::default(), family))?)?;
+            self.check_rows(
+                &state,
+                family,
+                rows(secondary.iter_cf(&ReadOptions::default(), family))?,
+            )?;
             let expected = self
                 .model
                 .rows(family.id(), state.0)
@@ -272,7 +278,11 @@ impl Run {
         options.max_open_files = -1;
         options.column_family = family_options(&mut rng);
         let mut model = Model::new();
-        model.create_family(0, base::UserComparator::Bytewise, options.column_family.merge_operator.clone());
+        model.create_family(
+            0,
+            base::UserComparator::Bytewise,
+            options.column_family.merge_operator.clone(),
+        );
         let follow = Arc::new(Mutex::new(Follow {
             secondary: None,
             model,
@@ -313,7 +323,9 @@ impl Run {
         let interrupted = interruptions.clone();
         only_read.add(Rule::new(Action::Call(Arc::new(move |_, _| {
             let mut interrupted = interrupted.lock().unwrap();
-            let Some((ask, rng)) = &mut *interrupted else { return };
+            let Some((ask, rng)) = &mut *interrupted else {
+                return;
+            };
             if !rng.one_in(4) {
                 return;
             }
@@ -464,7 +476,11 @@ impl Run {
     }
 
     fn reopen(&mut self, kill: bool) {
-        let names: Vec<String> = self.families.iter().map(|family| family.name().to_owned()).collect();
+        let names: Vec<String> = self
+            .families
+            .iter()
+            .map(|family| family.name().to_owned())
+            .collect();
         self.families.clear();
         let db = self.db.take().unwrap();
         if kill {
@@ -477,10 +493,7 @@ impl Run {
         self.fault = watched(&self.mem, &self.follow);
         self.options.fs = Arc::new(self.fault.clone());
         let db = Db::open(&self.options, PRIMARY).unwrap();
-        self.families = names
-            .iter()
-            .map(|name| db.column_family(name).unwrap())
-            .collect();
+        self.families = names.iter().map(|name| db.column_family(name).unwrap()).collect();
         self.db = Some(db);
     }
 
@@ -490,7 +503,8 @@ impl Run {
             true => self.rng.u32(88..94),
             false => self.rng.u32(..100),
         };
-        self.steps.push(format!("{what} of {} families", self.families.len()));
+        self.steps
+            .push(format!("{what} of {} families", self.families.len()));
         let all = |run: &Run| run.families.clone();
         match what {
             0..75 => self.write(),
@@ -627,7 +641,10 @@ fn on_a_disk_no_batch_is_seen_in_part_and_none_is_missed() {
             assert_eq!(rounds.len(), 1, "one batch is seen in part: {rounds:?}");
             let round = rounds.pop_first().unwrap();
             assert!(round >= last, "{round} after {last}");
-            assert!(round >= acknowledged, "{round}, and {acknowledged} was there before");
+            assert!(
+                round >= acknowledged,
+                "{round}, and {acknowledged} was there before"
+            );
             last = round;
         }
         stop.store(true, Ordering::Relaxed);
@@ -650,7 +667,10 @@ fn what_the_primary_deletes_stays_readable() {
         let db = Db::open_as_secondary(&Options::default(), dir.path(), own.path()).unwrap();
         for entry in std::fs::read_dir(dir.path()).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|kind| kind == "sst" || kind == "blob") {
+            if path
+                .extension()
+                .is_some_and(|kind| kind == "sst" || kind == "blob")
+            {
                 std::fs::remove_file(path).unwrap();
             }
         }
@@ -715,7 +735,12 @@ fn another_database_in_its_place_is_an_error_and_the_rows_stay() {
     clock.advance(std::time::Duration::from_micros(7));
     assert_eq!(property("esker.secondary-age-micros").as_deref(), Some("10"));
     let told = property("esker.secondary").unwrap();
-    assert!(told.starts_with("sequence number 1, caught up at 0.000000 s, 1 catch-ups, 2 failed; the last one: Corruption"), "{told}");
+    assert!(
+        told.starts_with(
+            "sequence number 1, caught up at 0.000000 s, 1 catch-ups, 2 failed; the last one: Corruption"
+        ),
+        "{told}"
+    );
 }
 
 #[test]
@@ -737,7 +762,9 @@ fn a_secondary_refuses_what_would_write() {
         secondary.put(b"key", b"value"),
         secondary.flush(&FlushOptions::default()),
         secondary.compact_range(&family, &CompactRangeOptions::default(), None, None),
-        secondary.create_column_family("new", &options.column_family).map(drop),
+        secondary
+            .create_column_family("new", &options.column_family)
+            .map(drop),
         db.try_catch_up_with_primary(),
     ];
     for result in refused {
@@ -870,7 +897,10 @@ fn rocksdb_is_followed_while_it_writes() {
         assert_eq!(rounds.len(), 1, "one batch is seen in part: {rounds:?}");
         let round = rounds.pop_first().unwrap();
         assert!(round >= last, "{round} after {last}");
-        assert!(round >= acknowledged, "{round}, and {acknowledged} was there before");
+        assert!(
+            round >= acknowledged,
+            "{round}, and {acknowledged} was there before"
+        );
         advances += u64::from(round > last);
         last = round;
         if ended {

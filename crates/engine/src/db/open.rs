@@ -17,8 +17,8 @@ use sst::BlockCache;
 use vfs::{FileLock, FileSystem, OpenOptions};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
-use super::secondary::ManifestTail;
 use super::families::{Shared, assemble, fresh_state};
+use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{DbState, Recorded};
 use super::{Db, DbInner, FamilyIndex, Handle};

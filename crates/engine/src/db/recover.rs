@@ -181,11 +181,7 @@ impl DbInner {
     }
 
     /// `live` is the moment of a MANIFEST that somebody may still be writing, along with the WALs; then nothing is flushed.
-    fn replay(
-        &self,
-        wals: Vec<(u64, Arc<dyn RandomAccessFile>)>,
-        live: Option<&Moment>,
-    ) -> Result<Replayed> {
+    fn replay(&self, wals: Vec<(u64, Arc<dyn RandomAccessFile>)>, live: Option<&Moment>) -> Result<Replayed> {
         let last_seqno = self.published.load(Ordering::Acquire);
         let mut replayed = Replayed {
             next_seqno: None,
@@ -359,9 +355,7 @@ impl DbInner {
         for operation in operations {
             let newer = operation?.family().is_some_and(|id| id > state.max_family);
             if newer && *moment != Moment::of(&self.options, &self.dir) {
-                return Err(
-                    Error::new(ErrorKind::TryAgain, "a column family was created").in_file(&self.dir),
-                );
+                return Err(Error::new(ErrorKind::TryAgain, "a column family was created").in_file(&self.dir));
             }
         }
         Ok(())

@@ -170,7 +170,10 @@ impl Db {
 
     /// The directory a secondary or follower has of its own.
     pub fn secondary_path(&self) -> Option<&Path> {
-        self.inner().secondary.as_ref().map(|secondary| &*secondary.own_dir)
+        self.inner()
+            .secondary
+            .as_ref()
+            .map(|secondary| &*secondary.own_dir)
     }
 }
 
@@ -178,7 +181,8 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     check_options(options)?;
     if own_dir == dir || own_dir == options.wal_directory(dir) {
         return Err(
-            Error::invalid_argument("a secondary needs a directory other than the primary's").in_file(own_dir),
+            Error::invalid_argument("a secondary needs a directory other than the primary's")
+                .in_file(own_dir),
         );
     }
     let current = filename::current(dir);
@@ -396,9 +400,7 @@ impl DbInner {
             Some(FileKind::Wal(number)) => Some(number),
             _ => None,
         });
-        let mut numbers: Vec<u64> = numbers
-            .filter(|&number| number >= oldest.unwrap_or(0))
-            .collect();
+        let mut numbers: Vec<u64> = numbers.filter(|&number| number >= oldest.unwrap_or(0)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -548,6 +550,8 @@ impl Reading {
             .flat_map(|family| family.version.all_files())
             .map(|(_, file)| file.largest_seqno);
         let rows = self.wals.last_seqno();
-        tables.fold(state.last_sequence.max(rows), SeqNo::max).min(MAX_SEQNO)
+        tables
+            .fold(state.last_sequence.max(rows), SeqNo::max)
+            .min(MAX_SEQNO)
     }
 }

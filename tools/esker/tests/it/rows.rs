@@ -18,13 +18,21 @@ fn a_database_is_read_as_a_secondary() {
         let (dir, own) = (fixture(name), tempfile::TempDir::new().unwrap());
         let before = listing(&dir);
         let path = own.path().join("own");
-        let args = ["--all_column_families", "--hex", "--secondary_path", path.to_str().unwrap()];
+        let args = [
+            "--all_column_families",
+            "--hex",
+            "--secondary_path",
+            path.to_str().unwrap(),
+        ];
         let got = esker("scan", &dir, &args).good();
         let plain = esker("scan", &dir, &args[..2]).good();
         assert_eq!(got, plain, "{name}");
         assert_eq!(listing(&dir), before, "{name}");
         let args = ["--secondary_path", path.to_str().unwrap(), "rocksdb.levelstats"];
-        assert!(esker("properties", &dir, &args).good().starts_with("Level Files"), "{name}");
+        assert!(
+            esker("properties", &dir, &args).good().starts_with("Level Files"),
+            "{name}"
+        );
     }
 }
 

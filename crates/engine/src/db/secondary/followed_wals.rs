@@ -304,9 +304,7 @@ impl FollowedWals {
     ) -> Result<Option<Stop>> {
         let number = self.wals[at].number;
         for operation in operations.clone() {
-            let newer = operation?
-                .family()
-                .is_some_and(|id| id > state.max_column_family);
+            let newer = operation?.family().is_some_and(|id| id > state.max_column_family);
             // The family was created after the MANIFEST was read. Passed over, its rows would be lost.
             if newer && !still() {
                 return Ok(Some(Stop::Changed(Error::new(
@@ -341,7 +339,11 @@ impl FollowedWals {
             };
             rows.table.add(seqno, kind, key, value);
         })
-        .map_err(|error| error.offset_by(self.wals[at].reader.record_offset()).in_file(&path))?;
+        .map_err(|error| {
+            error
+                .offset_by(self.wals[at].reader.record_offset())
+                .in_file(&path)
+        })?;
         if late {
             // The MANIFEST told of rows that came to the WAL later. Those who read now must not see them come, so the rows go to memtables
             // that nobody reads yet, all of them.

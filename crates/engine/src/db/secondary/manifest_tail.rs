@@ -51,7 +51,9 @@ impl ManifestTail {
             }
         };
         loop {
-            let Some(record) = reader.read_record()? else { break };
+            let Some(record) = reader.read_record()? else {
+                break;
+            };
             let applied = so_far.replay.apply_record(record);
             if so_far.first.is_empty() {
                 so_far.first.extend_from_slice(record);
