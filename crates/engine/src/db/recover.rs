@@ -244,6 +244,8 @@ impl DbInner {
         let mut state = self.state.lock();
         let mut checked_timestamps = 0;
         let mut record = Vec::new();
+        // Where the last record that was replayed ends.
+        let mut end = 0;
         while let Some(bytes) = reader.read_record()? {
             record.clear();
             record.extend_from_slice(bytes);
@@ -256,8 +258,12 @@ impl DbInner {
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
             let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
-            // The same is seen of a WAL that is being written: what comes later was read later.
-            if (mode == RecoveryMode::PointInTime || live.is_some()) && hole {
+            if hole && live.is_some() && !is_zeros(&**reader.file(), end)? {
+                // It was filled while it was read: what comes later was read later.
+                reader.resume_from(end);
+                continue;
+            }
+            if mode == RecoveryMode::PointInTime && hole {
                 // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may stand before
                 // rows that survived. Those behind the hole come after rows that are lost. What they hold is not looked at:
                 // the record that says how this WAL is compressed may be among the lost.
@@ -304,6 +310,7 @@ impl DbInner {
             }
             self.replay_batch(&mut state, number, operations)
                 .map_err(|error| in_wal(error, offset))?;
+            end = reader.record_end();
             replayed.next_seqno = Some(seqno + count);
             replayed.end = Predecessor {
                 number,
@@ -352,8 +359,9 @@ impl DbInner {
         operations: Operations<'_>,
         moment: &Moment,
     ) -> Result<()> {
-        for operation in operations {
-            let newer = operation?.family().is_some_and(|id| id > state.max_family);
+        // One that cannot be decoded is told by whoever replays it.
+        for operation in operations.map_while(Result::ok) {
+            let newer = operation.family().is_some_and(|id| id > state.max_family);
             if newer && *moment != Moment::of(&self.options, &self.dir) {
                 return Err(Error::new(ErrorKind::TryAgain, "a column family was created").in_file(&self.dir));
             }
@@ -496,6 +504,13 @@ impl DbInner {
         orphans.into_iter().for_each(|path| self.obsolete.add(path));
         Ok(())
     }
+}
+
+/// True if there is nothing where a record could stand behind `offset`.
+fn is_zeros(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
+    let mut bytes = [0; 2 * LONGEST_FILL as usize];
+    let read = file.read_at(offset, &mut bytes)?;
+    Ok(bytes[..read].iter().all(|&byte| byte == 0))
 }
 
 /// `InvalidArgument` if a WAL was written with other timestamps than its families have now.

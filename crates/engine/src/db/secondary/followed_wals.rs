@@ -303,8 +303,9 @@ impl FollowedWals {
         still: &dyn Fn() -> bool,
     ) -> Result<Option<Stop>> {
         let number = self.wals[at].number;
-        for operation in operations.clone() {
-            let newer = operation?.family().is_some_and(|id| id > state.max_column_family);
+        // One that cannot be decoded is told below.
+        for operation in operations.clone().map_while(Result::ok) {
+            let newer = operation.family().is_some_and(|id| id > state.max_column_family);
             // The family was created after the MANIFEST was read. Passed over, its rows would be lost.
             if newer && !still() {
                 return Ok(Some(Stop::Changed(Error::new(
