@@ -54,7 +54,10 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
     let mut before = None;
     loop {
         let now = observer.look();
-        if let Ok(size) = tcgetwinsize(stdin()) {
+        // A terminal that does not know its size says 0.
+        if let Ok(size) = tcgetwinsize(stdin())
+            && size.ws_col > 0
+        {
             view.width = usize::from(size.ws_col).max(20);
             view.height = Some(usize::from(size.ws_row).max(4) - 2);
         }
