@@ -90,8 +90,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "a Get takes its sequence number before its super version",
         file: "crates/engine/src/db/get.rs",
-        right: "        let super_version = family.super_version.load();\n        sync::point(\"super version\");\n        let seqno = self.read_seqno(options);\n",
-        wrong: "        let seqno = self.read_seqno(options);\n        sync::point(\"super version\");\n        let super_version = family.super_version.load();\n",
+        right: "        let super_version = family.super_version_of(options.snapshot.as_ref());\n        sync::point(\"super version\");\n        let seqno = self.read_seqno(&super_version, options);\n",
+        wrong: "        let seqno = self.read_seqno(&family.super_version.load(), options);\n        sync::point(\"super version\");\n        let super_version = family.super_version_of(options.snapshot.as_ref());\n",
         caught_by: Simulation(20_000),
     },
     Canary {
@@ -100,6 +100,20 @@ pub const CANARIES: &[Canary] = &[
         right: "        group.synced = upto;",
         wrong: "        group.synced = upto.max(self.wal_tail.records.load(Ordering::Acquire));",
         caught_by: Simulation(1000),
+    },
+    Canary {
+        name: "a secondary takes files for the MANIFEST's that came or went since it was read",
+        file: "crates/engine/src/db/secondary.rs",
+        right: "if *moment != Moment::of(&self.options, &self.dir) {",
+        wrong: "if *moment == Moment::of(&self.options, &self.dir) && false {",
+        caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
+    },
+    Canary {
+        name: "a secondary keeps rows in memory that a table has",
+        file: "crates/engine/src/db/secondary/followed_wals.rs",
+        right: "*rows = rows.split_off(&family.log_number);",
+        wrong: "*rows = rows.split_off(&family.log_number.min(1));",
+        caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
     },
     Canary {
         name: "a varint of 64 bits may overflow",

@@ -50,6 +50,7 @@ pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 pub use db::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use db::property::{LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
+pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
 pub use events::{Event, EventListener};
 pub use jobs::verifier::VerifyProgress;

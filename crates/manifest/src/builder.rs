@@ -20,7 +20,7 @@ use crate::version::{Level, MAX_LEVELS, Version};
 ///
 /// Levels no edit touched are shared with the old version, so building costs as much as the levels touched.
 /// After an error the builder is of no further use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VersionBuilder {
     base: Version,
     levels: Vec<LevelChanges>,
@@ -30,7 +30,7 @@ pub struct VersionBuilder {
     blobs: BTreeMap<u64, BlobFileMetadata>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct LevelChanges {
     /// Of the base version's files.
     deleted: BTreeSet<u64>,

@@ -248,6 +248,17 @@ impl fmt::Debug for FileMetadata {
 }
 
 impl FileMetadata {
+    /// True if both tell of the same table: number, size, bounds, sequence numbers and unique id are the same.
+    pub fn is_same_table(&self, other: &FileMetadata) -> bool {
+        self.number == other.number
+            && self.path_id == other.path_id
+            && self.size == other.size
+            && self.smallest == other.smallest
+            && self.largest == other.largest
+            && (self.smallest_seqno, self.largest_seqno) == (other.smallest_seqno, other.largest_seqno)
+            && self.unique_id == other.unique_id
+    }
+
     /// User key of [`smallest`](Self::smallest).
     #[inline]
     pub fn smallest_user_key(&self) -> &[u8] {

@@ -66,6 +66,7 @@ impl ManifestState {
 }
 
 /// A family in the course of a replay.
+#[derive(Clone)]
 struct Pending {
     name: String,
     comparator: Option<String>,
@@ -107,7 +108,8 @@ pub fn builtin_comparator(family: &str, recorded: Option<&str>) -> Result<UserCo
 /// Replays the edits of a MANIFEST, every family whether the caller named it or not.
 ///
 /// Feed the records in order to [`apply_record`](Replay::apply_record), then ask [`finish`](Replay::finish) for the state. A replay that
-/// gave an error is of no further use.
+/// gave an error is of no further use. A clone costs as much as there are files, and shares their metadata.
+#[derive(Clone)]
 pub struct Replay {
     families: BTreeMap<u32, Pending>,
     db_id: Option<String>,

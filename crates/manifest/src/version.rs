@@ -134,6 +134,35 @@ impl Version {
         version
     }
 
+    /// The same files, with the metadata `other` has of those that are in both, on whatever level: what the engine hung on it is
+    /// still of use. Costs as much as there are files.
+    pub fn sharing_files_of(&self, other: &Version) -> Version {
+        let mut version = self.clone();
+        for level in &mut version.levels {
+            let known = |file: &Arc<FileMetadata>| {
+                let known = other.levels.iter().find_map(|level| level.file(file.number))?;
+                (!Arc::ptr_eq(file, known) && known.is_same_table(file)).then(|| known.clone())
+            };
+            let known: Vec<_> = level.files.iter().map(known).collect();
+            if known.iter().any(Option::is_some) {
+                let level = Arc::make_mut(level);
+                for (file, known) in level.files.iter_mut().zip(known) {
+                    *file = known.unwrap_or_else(|| file.clone());
+                }
+            }
+        }
+        let mut blobs = BTreeMap::clone(&version.blob_files);
+        for (number, blob) in &mut blobs {
+            if let Some(known) = other.blob_files.get(number)
+                && known.shared.addition == blob.shared.addition
+            {
+                Arc::make_mut(blob).shared = known.shared.clone();
+            }
+        }
+        version.blob_files = Arc::new(blobs);
+        version
+    }
+
     pub(crate) fn from_parts(
         cmp: InternalComparator,
         levels: Vec<Arc<Level>>,

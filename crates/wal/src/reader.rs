@@ -110,6 +110,8 @@ pub struct Reader {
 
     dropped: Vec<Dropped>,
     end: Option<End>,
+    /// Bytes of the first block to be fetched that were read before.
+    skip: usize,
 }
 
 /// Why nothing more will be read.
@@ -192,6 +194,7 @@ impl Reader {
             predecessor: None,
             dropped: Vec::new(),
             end: None,
+            skip: 0,
         }
     }
 
@@ -242,6 +245,27 @@ impl Reader {
         }
     }
 
+    /// Reads on at `offset`, whatever was the end before: for a file that is still written to, whose end may have moved. `offset` is 0
+    /// or where a record that was given out begins or ends. What the file has said of itself up to there stays known, what was
+    /// dropped is forgotten.
+    pub fn resume_from(&mut self, offset: u64) {
+        if offset == 0 {
+            self.frames = None;
+            self.recycled = None;
+            self.timestamp_sizes.clear();
+            self.predecessor = None;
+        }
+        let block = BLOCK_SIZE as u64;
+        self.chunk.clear();
+        self.chunk_offset = offset / block * block;
+        self.skip = (offset % block) as usize;
+        (self.position, self.block_end) = (0, 0);
+        self.in_fragments = false;
+        self.fragments.clear();
+        self.dropped.clear();
+        self.end = None;
+    }
+
     /// Why reading stopped before the end of the file, if it did: [`RecoveryMode::PointInTime`] alone. In a recycled
     /// file this is the usual end.
     pub fn stopped(&self) -> Option<&Error> {
@@ -264,6 +288,11 @@ impl Reader {
     /// What this WAL says of the one before it, once read.
     pub fn predecessor(&self) -> Option<&PredecessorWal> {
         self.predecessor.as_ref()
+    }
+
+    /// True if the records read so far are of a kind that allows the file to have held others before.
+    pub fn is_recycled(&self) -> bool {
+        self.recycled == Some(true)
     }
 
     /// Where in the file the record read last begins.
@@ -682,8 +711,9 @@ impl Reader {
             self.chunk.truncate(*read.as_ref().unwrap_or(&0));
             read?;
         }
-        self.position = self.block_end;
-        self.block_end = (self.block_end + BLOCK_SIZE).min(self.chunk.len());
+        let start = self.block_end;
+        self.block_end = (start + BLOCK_SIZE).min(self.chunk.len());
+        self.position = (start + std::mem::take(&mut self.skip)).min(self.block_end);
         Ok(self.position < self.block_end)
     }
 

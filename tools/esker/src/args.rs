@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::top::Sort;
+
 /// Looks into RocksDB's and Esker's databases.
 ///
 /// Reading never changes a directory, and takes no lock: a database that is in use is read as it is at that moment.
@@ -44,6 +46,10 @@ pub enum Command {
     Lsm(LsmArgs),
     /// Prints the engine's properties of a column family, or the value of one
     Properties(PropertiesArgs),
+    /// Shows a database that is in use, again and again: levels, WALs, jobs, stalls, the process
+    ///
+    /// Jobs, stalls and the block cache are as the process's LOG tells them. Keys: q quits, s sorts, f goes to the next family, a shows all.
+    Top(TopArgs),
     /// Makes a second database of the same files, as the database is now
     ///
     /// Tables are linked where the file system can. The database must not be in use.
@@ -89,6 +95,15 @@ pub struct WorkingArgs {
     pub progress: bool,
 }
 
+/// How a database is read.
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct Reading {
+    /// Reads as a secondary that has this directory for its own, as RocksDB's ldb does
+    #[arg(long, value_name = "DIR")]
+    pub secondary_path: Option<PathBuf>,
+}
+
 /// Which rows of it.
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
@@ -110,6 +125,8 @@ pub struct Keys {
 pub struct ScanArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub reading: Reading,
     #[command(flatten)]
     pub keys: Keys,
     /// All column families, by id
@@ -133,6 +150,8 @@ pub struct ScanArgs {
 pub struct GetArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub reading: Reading,
     #[command(flatten)]
     pub keys: Keys,
     /// The key
@@ -289,6 +308,40 @@ pub struct WalArgs {
 
 #[derive(clap::Args, Debug)]
 #[command(rename_all = "snake_case")]
+pub struct TopArgs {
+    /// The directory of the database
+    #[arg(long, value_name = "DIR")]
+    pub db: PathBuf,
+    /// The directory of its WALs [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub wal_dir: Option<PathBuf>,
+    /// The directory of its LOG [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub db_log_dir: Option<PathBuf>,
+    /// This column family alone [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub column_family: Option<String>,
+    /// The order of the families
+    #[arg(long, value_enum, default_value_t = Sort::Id)]
+    pub sort: Sort,
+    /// Seconds between two frames
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    pub interval: f64,
+    /// Prints one frame and ends; so does whoever prints to no terminal
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// A time one may wait.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.05..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("from 0.05 to 86400".to_owned()),
+    }
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
 pub struct LsmArgs {
     /// The directory of the database
     #[arg(long, value_name = "DIR")]
@@ -312,6 +365,8 @@ pub struct LsmArgs {
 pub struct PropertiesArgs {
     #[command(flatten)]
     pub database: Database,
+    #[command(flatten)]
+    pub reading: Reading,
     /// The column family [default: all]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,

@@ -23,6 +23,7 @@ mod repair;
 mod rows;
 mod salvage;
 mod text;
+mod top;
 mod verify;
 mod working;
 
@@ -50,6 +51,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Manifest(args) => dump::manifest::dump(args, out),
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
+        Command::Top(args) => top::top(args, out),
         Command::Properties(args) => properties::properties(args, out),
         Command::Options(args) => options::options(args, out),
         Command::Salvage(args) => watched("salvage", &args.working, |progress| {

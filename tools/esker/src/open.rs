@@ -6,7 +6,7 @@ use base::filename::FileKind;
 use base::{Error, ErrorKind, Result};
 use esker::{ColumnFamily, CompactionStyle, Db, Options, OptionsFile};
 
-use crate::args::Database;
+use crate::args::{Database, Reading};
 use crate::directory;
 use crate::log;
 
@@ -37,7 +37,7 @@ impl ReadOnly {
 }
 
 /// Opens a database for reading only.
-pub fn read_only(database: &Database) -> Result<ReadOnly> {
+pub fn read_only(database: &Database, reading: &Reading) -> Result<ReadOnly> {
     directory::check_is_database(&database.db)?;
     let mut options = Options {
         wal_dir: wal_dir(database)?,
@@ -52,7 +52,10 @@ pub fn read_only(database: &Database) -> Result<ReadOnly> {
         }
         _ => options.column_family.num_levels = MOST_LEVELS,
     }
-    let db = Db::open_read_only(&options, &database.db)?;
+    let db = match &reading.secondary_path {
+        Some(own) => Db::open_as_secondary(&options, &database.db, own)?,
+        None => Db::open_read_only(&options, &database.db)?,
+    };
     let damage = match damage(database) {
         // Whoever has the database open has begun another MANIFEST or WAL since.
         Err(error) if error.kind() == ErrorKind::NotFound => None,

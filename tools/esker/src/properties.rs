@@ -50,7 +50,7 @@ const TEXTS: &[&str] = &["levelstats", "sstables", "stats"];
 
 /// Prints properties.
 pub fn properties(args: &PropertiesArgs, out: &mut Out) -> Result<(), Failure> {
-    let opened = open::read_only(&args.database)?;
+    let opened = open::read_only(&args.database, &args.reading)?;
     let db = &opened.db;
     let families = match &args.column_family {
         Some(name) => vec![open::column_family(db, Some(name))?],

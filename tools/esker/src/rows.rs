@@ -63,7 +63,7 @@ fn has_timestamps(family: &ColumnFamily) -> Result<bool> {
 pub fn scan(args: &ScanArgs, out: &mut Out) -> Result<(), Failure> {
     let bound = |text: &Option<_>| text.as_deref().map(|text| args.keys.parse(text)).transpose();
     let (from, to) = (bound(&args.from)?, bound(&args.to)?);
-    let opened = open::read_only(&args.database)?;
+    let opened = open::read_only(&args.database, &args.reading)?;
     let db = &opened.db;
     let families = match args.all_column_families {
         true => db.column_families(),
@@ -139,7 +139,7 @@ fn scan_family(
 /// Prints a value.
 pub fn get(args: &GetArgs, out: &mut Out) -> Result<(), Failure> {
     let key = args.keys.parse(&args.key)?;
-    let opened = open::read_only(&args.database)?;
+    let opened = open::read_only(&args.database, &args.reading)?;
     let db = &opened.db;
     let family = open::column_family(db, args.keys.column_family.as_deref())?;
     if args.keys.timestamp.is_some() && !has_timestamps(&family)? {

@@ -18,4 +18,5 @@ mod iterators;
 mod metamorphic;
 mod model;
 mod read_flips;
+mod secondary;
 mod timestamps;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use base::prefix::PrefixExtractor;
 use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator, sync};
 use manifest::Version;
@@ -42,12 +42,12 @@ impl Family {
     /// A super version that has all that is visible at the sequence number beside it: that of `snapshot`, or the newest.
     pub fn view(&self, snapshot: Option<&Snapshot>) -> (Arc<SuperVersion>, SeqNo) {
         loop {
-            let super_version = self.super_version.load_full();
+            let super_version = Guard::into_inner(self.super_version_of(snapshot));
             sync::point("super version");
             if let Some(snapshot) = snapshot {
                 return (super_version, snapshot.sequence_number());
             }
-            let seqno = self.published.load(Ordering::Acquire);
+            let seqno = self.published.load(Ordering::Acquire).min(super_version.visible);
             sync::point("read");
             // If a memtable was switched in between, rows up to `seqno` may lie where this super version does not look.
             if Arc::ptr_eq(&super_version, &self.super_version.load()) {
@@ -56,19 +56,34 @@ impl Family {
         }
     }
 
-    /// Makes these the super version that is read. Under the database mutex.
-    pub fn install(&self, mem: Arc<Memtable>, immutable: Vec<Arc<Memtable>>, version: Arc<Version>) {
+    /// What is read: what a secondary's snapshot holds, or the newest super version.
+    #[inline]
+    pub fn super_version_of(&self, snapshot: Option<&Snapshot>) -> Guard<Arc<SuperVersion>> {
+        let held = snapshot.and_then(|snapshot| snapshot.super_version_of(self));
+        held.map_or_else(|| self.super_version.load(), Guard::from_inner)
+    }
+
+    /// Makes these the super version that is read, up to the row `visible`. Under the database mutex.
+    pub fn install(
+        &self,
+        mem: Arc<Memtable>,
+        immutable: Vec<Arc<Memtable>>,
+        version: Arc<Version>,
+        visible: SeqNo,
+    ) -> Arc<SuperVersion> {
         let number = self.super_version_number.load(Ordering::Relaxed) + 1;
-        let super_version = SuperVersion {
+        let super_version = Arc::new(SuperVersion {
             mem,
             immutable,
             version,
             number,
-        };
+            visible,
+        });
         sync::point("install");
-        self.super_version.store(Arc::new(super_version));
+        self.super_version.store(super_version.clone());
         sync::point("installed");
         self.super_version_number.store(number, Ordering::Release);
+        super_version
     }
 
     /// `ColumnFamilyDropped` once the family was dropped: its handles still read, but write no more.

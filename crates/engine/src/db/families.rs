@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use base::merge::{self, MergeOperator};
 use base::prefix;
-use base::{Error, InternalComparator, Result};
+use base::{Error, InternalComparator, MAX_SEQNO, Result};
 use compact::stall::StallCondition;
 use manifest::{Version, VersionEdit};
 use memtable::{Memtable, MemtableOptions};
@@ -112,6 +112,7 @@ pub(crate) fn assemble(
         immutable: Vec::new(),
         version: version.clone(),
         number: 0,
+        visible: MAX_SEQNO,
     };
     Arc::new(Family {
         id,

@@ -64,9 +64,9 @@ impl Db {
         if let Err(error) = inner.check_owns(&family.0) {
             return keys.iter().map(|_| Err(error.clone())).collect();
         }
-        let super_version = family.0.super_version.load();
+        let super_version = family.0.super_version_of(options.snapshot.as_ref());
         sync::point("super version");
-        let seqno = inner.read_seqno(options);
+        let seqno = inner.read_seqno(&super_version, options);
         sync::point("read");
         let read = |key: &K| {
             let value = inner.get_from(&super_version, seqno, options, &family.0, key.as_ref())?;
@@ -172,10 +172,10 @@ impl DbInner {
     /// The sequence number a read sees. To be asked after the super version was loaded: then everything up to it that the
     /// super version held when it was loaded is still there.
     #[inline]
-    pub(crate) fn read_seqno(&self, options: &ReadOptions) -> SeqNo {
+    pub(crate) fn read_seqno(&self, super_version: &SuperVersion, options: &ReadOptions) -> SeqNo {
         match &options.snapshot {
             Some(snapshot) => snapshot.sequence_number(),
-            None => self.published.load(Ordering::Acquire),
+            None => self.published.load(Ordering::Acquire).min(super_version.visible),
         }
     }
 
@@ -185,9 +185,9 @@ impl DbInner {
         family: &Arc<Family>,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
-        let super_version = family.super_version.load();
+        let super_version = family.super_version_of(options.snapshot.as_ref());
         sync::point("super version");
-        let seqno = self.read_seqno(options);
+        let seqno = self.read_seqno(&super_version, options);
         sync::point("read");
         self.get_from(&super_version, seqno, options, family, key)
     }

@@ -12,6 +12,7 @@ pub(crate) mod property;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod scan;
+pub(crate) mod secondary;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod verify;
@@ -31,6 +32,7 @@ use sst::BlockCache;
 use vfs::FileLock;
 
 use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use crate::db::secondary::Secondary;
 use crate::db::snapshot::{Snapshot, SnapshotList};
 use crate::db::state::DbState;
 use crate::events::Event;
@@ -100,6 +102,8 @@ pub(crate) struct DbInner {
     pub cancelled: Arc<AtomicBool>,
     /// True if nothing may be written.
     pub read_only: bool,
+    /// What follows a primary, in a secondary or a follower.
+    pub secondary: Option<Secondary>,
     /// Background threads.
     pub threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held while the database is open for writing.
@@ -160,12 +164,20 @@ impl Db {
 
     /// Sequence number of the last write.
     pub fn latest_sequence_number(&self) -> SeqNo {
-        self.inner().published.load(std::sync::atomic::Ordering::Acquire)
+        match &self.inner().secondary {
+            // What readers of every family see, not what is being installed.
+            Some(secondary) => secondary.view().seqno,
+            None => self.inner().published.load(std::sync::atomic::Ordering::Acquire),
+        }
     }
 
     /// Keeps the database as it is now readable for as long as the snapshot is held.
     pub fn snapshot(&self) -> Snapshot {
-        self.inner().snapshots.take(&self.inner().published)
+        let inner = self.inner();
+        match &inner.secondary {
+            Some(secondary) => inner.snapshots.take_view(secondary.view()),
+            None => inner.snapshots.take(&inner.published),
+        }
     }
 
     /// Sets `key` to `value` in the default family.

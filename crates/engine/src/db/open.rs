@@ -10,13 +10,15 @@ use base::filename::{self, FileKind};
 use base::sync::{Condvar, Mutex};
 use base::{Error, ErrorKind, Result, UserComparator, env};
 use cache::{Cache, CacheOptions};
+use codec::checksum::crc32c;
 use codec::compression::CompressionType;
-use manifest::{ManifestState, Replay, VersionEdit};
+use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
 use vfs::{FileLock, FileSystem, OpenOptions};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
 use super::families::{Shared, assemble, fresh_state};
+use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{DbState, Recorded};
 use super::{Db, DbInner, FamilyIndex, Handle};
@@ -204,19 +206,28 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
 }
 
 /// Tells whether somebody has written to the MANIFEST: while nobody has, no file that it needs is deleted.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// What CURRENT says, and the size of the MANIFEST it names; `None` while there are none.
-    manifest: Option<(Vec<u8>, u64)>,
+    /// What CURRENT says, the size of the MANIFEST it names, and a checksum of that one's first and last bytes: a database that was
+    /// made anew in the place of another may have the same names and sizes. `None` while there are none.
+    manifest: Option<(Vec<u8>, u64, u32)>,
 }
+
+/// Bytes at either end of a MANIFEST that tell it from others.
+const TELLING: u64 = 1024;
 
 impl Moment {
     pub fn of(options: &Options, dir: &Path) -> Moment {
         let fs = &*options.fs;
-        let look = || -> Result<(Vec<u8>, u64)> {
+        let look = || -> Result<(Vec<u8>, u64, u32)> {
             let current = fs.read_file(&filename::current(dir))?;
-            let size = fs.size(&dir.join(parse_current(&current)?))?;
-            Ok((current, size))
+            let manifest = dir.join(parse_current(&current)?);
+            let file = fs.open_random(&manifest, &OpenOptions::default())?;
+            let mut ends = vec![0; 2 * TELLING as usize];
+            let (first, last) = ends.split_at_mut(TELLING as usize);
+            file.read_at(0, first)?;
+            file.read_at(file.len().saturating_sub(TELLING), last)?;
+            Ok((current, file.len(), crc32c(&ends)))
         };
         Moment {
             manifest: look().ok(),
@@ -366,47 +377,13 @@ fn new_session_id() -> String {
 
 /// The MANIFEST that CURRENT names: its number and what it says.
 pub(crate) fn read_manifest(options: &Options, dir: &Path) -> Result<(u64, ManifestState)> {
-    let fs = &*options.fs;
-    let current = filename::current(dir);
-    let file = fs.open_random(&current, &OpenOptions::default())?;
-    let mut text = vec![0; file.len().min(4096) as usize];
-    file.read_exact_at(0, &mut text)?;
-    let name = parse_current(&text).map_err(|error| error.in_file(&current))?;
-    let Some(FileKind::Manifest(number)) = filename::parse(&name) else {
-        return Err(Error::corruption("CURRENT does not name a MANIFEST").in_file(&current));
-    };
-    let path = dir.join(&name);
-    let file = fs
-        .open_random(&path, &OpenOptions::default())
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                Error::corruption("CURRENT file points to a non-existent file").in_file(&path)
-            }
-            _ => error,
-        })?;
-    let mut reader = wal::Reader::for_manifest(file);
-    let mut replay = Replay::new();
-    while let Some(record) = reader.read_record()? {
-        let applied = replay.apply_record(record);
-        applied.map_err(|error| error.offset_by(reader.record_offset()).in_file(&path))?;
-    }
-    // A writer that dies leaves half a record at the end. A record that only looks like one must not take what follows along:
-    // tables and WALs that the lost edits speak of would be deleted or forgotten.
-    if let Some(cut) = reader.dropped().first()
-        && wal::dump::is_finished(&**reader.file(), cut.offset)?
-    {
-        return Err(Error::corruption("a record's length is damaged")
-            .at(cut.offset)
-            .in_file(&path));
-    }
-    let state = replay
-        .finish(&mut |family, recorded| comparator_for(options, family, recorded))
-        .map_err(|error| error.in_file(&path))?;
-    Ok((number, state))
+    let mut manifest = ManifestTail::default();
+    let state = manifest.read(options, dir)?;
+    Ok((manifest.number(), state))
 }
 
 /// The file name in CURRENT, by RocksDB's rules.
-fn parse_current(text: &[u8]) -> Result<String> {
+pub(crate) fn parse_current(text: &[u8]) -> Result<String> {
     let text = std::str::from_utf8(text).map_err(|_| Error::corruption("CURRENT file is not text"))?;
     let name = text
         .strip_suffix('\n')
@@ -448,6 +425,33 @@ fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
     ))
 }
 
+/// The newest OPTIONS file, if there is one that can be read; why not is told to the listeners.
+pub(crate) fn newest_options(options: &Options, dir: &Path) -> Option<OptionsFile> {
+    let mut newest = OptionsFile::newest(&*options.fs, dir);
+    for _ in 0..READ_ONLY_ATTEMPTS {
+        match &newest {
+            // Whoever writes the database puts a newer one in its place.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                newest = OptionsFile::newest(&*options.fs, dir);
+            }
+            _ => break,
+        }
+    }
+    match newest {
+        Ok(newest) => newest.map(|(_, newest)| newest),
+        Err(error) => {
+            notify(
+                options,
+                &Event::UnknownOption {
+                    section: "file".to_owned(),
+                    name: error.to_string(),
+                },
+            );
+            None
+        }
+    }
+}
+
 pub(crate) fn assemble_db(
     options: &Options,
     dir: &Path,
@@ -467,17 +471,8 @@ pub(crate) fn assemble_db(
         ..CacheOptions::default()
     });
     // Components the options leave open are those the database was last opened with.
-    let stored = OptionsFile::newest(&*fs, dir).unwrap_or_else(|error| {
-        notify(
-            options,
-            &Event::UnknownOption {
-                section: "file".to_owned(),
-                name: error.to_string(),
-            },
-        );
-        None
-    });
-    if let Some((_, stored)) = &stored {
+    let stored = newest_options(options, dir);
+    if let Some(stored) = &stored {
         for (section, name) in stored.unknown() {
             notify(options, &Event::UnknownOption { section, name });
         }
@@ -508,7 +503,7 @@ pub(crate) fn assemble_db(
     let mut default_family: Option<Arc<Family>> = None;
     for (id, family) in recorded.families {
         let family_options = options.family(&family.name);
-        let stored = stored.as_ref().map(|(_, stored)| stored.stored(&family.name));
+        let stored = stored.as_ref().map(|stored| stored.stored(&family.name));
         let levels = family_options.num_levels as usize;
         if family.version.num_non_empty_levels() > levels {
             return Err(Error::invalid_argument(format!(
@@ -584,6 +579,7 @@ pub(crate) fn assemble_db(
         open_limit,
         block_cache,
         read_only,
+        secondary: None,
         cancelled: Arc::default(),
         db_id,
         session_id: new_session_id(),

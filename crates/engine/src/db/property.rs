@@ -76,7 +76,8 @@ impl Db {
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
     /// `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`, and the numbers that
-    /// [`property_int`](Db::property_int) gives.
+    /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
+    /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since what it reads was up to date.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
         let inner = self.inner();
         if let Some(number) = inner.property_int(&family.0, name) {
@@ -88,6 +89,7 @@ impl Db {
             return (level < version.num_levels()).then(|| version.files(level).len().to_string());
         }
         match name {
+            "esker.secondary" => Some(inner.secondary.as_ref()?.status().to_string()),
             "rocksdb.levelstats" => Some(level_stats(&version)),
             "rocksdb.sstables" => Some(sstables(&version)),
             "rocksdb.stats" => Some(format!(
@@ -225,6 +227,14 @@ fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]
 
 impl DbInner {
     fn property_int(&self, family: &Arc<Family>, name: &str) -> Option<u64> {
+        if let Some(name) = name.strip_prefix("esker.secondary-") {
+            let status = self.secondary.as_ref()?.status();
+            return match name {
+                "sequence-number" => Some(status.sequence_number),
+                "age-micros" => Some(status.age(self.options.clock.now()).as_micros() as u64),
+                _ => None,
+            };
+        }
         let name = name.strip_prefix("rocksdb.")?;
         let state = self.state.lock();
         let memtables = |family: &FamilyState| {

@@ -21,15 +21,16 @@ use vfs::{Access, OpenOptions, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 
 use super::DbInner;
-use super::open::{Moment, write_identity};
+use super::column_family::Family;
+use super::open::{Moment, read_manifest, write_identity};
 use super::state::{DbState, LiveWal};
 use crate::events::Event;
 use crate::write::batch::Operations;
-use crate::write::pipeline::apply;
+use crate::write::pipeline::{apply, deletion_kind};
 use crate::write::predecessor::Predecessor;
 
 /// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
-const LONGEST_FILL: u64 = 11;
+pub(crate) const LONGEST_FILL: u64 = 11;
 
 /// How far a replay has come.
 struct Replayed {
@@ -54,7 +55,7 @@ impl DbInner {
     pub(crate) fn recover(&self, manifest: u64) -> Result<()> {
         self.versions.mark_used(manifest);
         let wals = self.wals_to_replay()?;
-        let replayed = self.replay(self.open_wals(&wals)?, true)?;
+        let replayed = self.replay(self.open_wals(&wals)?, None)?;
         let wal = self.versions.new_file_number();
         let mut state = self.state.lock();
         let mut predecessor = Predecessor::NONE;
@@ -106,7 +107,14 @@ impl DbInner {
         if *moment != Moment::of(&self.options, &self.dir) {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
-        self.replay(wals, false)?;
+        self.replay(wals, Some(moment))?;
+        // A family that came or went meanwhile did so before some of the rows.
+        if *moment != Moment::of(&self.options, &self.dir) {
+            let (_, now) = read_manifest(&self.options, &self.dir)?;
+            if !now.families.keys().eq(self.state.lock().families.keys()) {
+                return Err(Error::new(ErrorKind::TryAgain, "the families have changed").in_file(&self.dir));
+            }
+        }
         self.state
             .lock()
             .families
@@ -127,7 +135,7 @@ impl DbInner {
         })
     }
 
-    fn open_wals(&self, numbers: &[u64]) -> Result<Vec<(u64, Arc<dyn RandomAccessFile>)>> {
+    pub(crate) fn open_wals(&self, numbers: &[u64]) -> Result<Vec<(u64, Arc<dyn RandomAccessFile>)>> {
         let open = OpenOptions {
             access: Access::Sequential,
             ..OpenOptions::default()
@@ -172,7 +180,8 @@ impl DbInner {
         Ok(wals.into_iter().collect())
     }
 
-    fn replay(&self, wals: Vec<(u64, Arc<dyn RandomAccessFile>)>, may_flush: bool) -> Result<Replayed> {
+    /// `live` is the moment of a MANIFEST that somebody may still be writing, along with the WALs; then nothing is flushed.
+    fn replay(&self, wals: Vec<(u64, Arc<dyn RandomAccessFile>)>, live: Option<&Moment>) -> Result<Replayed> {
         let last_seqno = self.published.load(Ordering::Acquire);
         let mut replayed = Replayed {
             next_seqno: None,
@@ -184,7 +193,7 @@ impl DbInner {
             flushed: false,
         };
         for (number, file) in wals {
-            if !self.replay_wal(number, file, &mut replayed, may_flush)? {
+            if !self.replay_wal(number, file, &mut replayed, live)? {
                 break;
             }
         }
@@ -221,7 +230,7 @@ impl DbInner {
         number: u64,
         file: Arc<dyn RandomAccessFile>,
         replayed: &mut Replayed,
-        may_flush: bool,
+        live: Option<&Moment>,
     ) -> Result<bool> {
         let path = filename::wal(&self.wal_dir, number);
         let mode = self.options.wal_recovery_mode;
@@ -235,6 +244,8 @@ impl DbInner {
         let mut state = self.state.lock();
         let mut checked_timestamps = 0;
         let mut record = Vec::new();
+        // Where the last record that was replayed ends.
+        let mut end = 0;
         while let Some(bytes) = reader.read_record()? {
             record.clear();
             record.extend_from_slice(bytes);
@@ -247,6 +258,11 @@ impl DbInner {
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
             let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
+            if hole && live.is_some() && !is_zeros(&**reader.file(), end)? {
+                // It was filled while it was read: what comes later was read later.
+                reader.resume_from(end);
+                continue;
+            }
             if mode == RecoveryMode::PointInTime && hole {
                 // The tail of a WAL reaches the disk page by page, in no order: after a power failure zeros may stand before
                 // rows that survived. Those behind the hole come after rows that are lost. What they hold is not looked at:
@@ -289,8 +305,12 @@ impl DbInner {
             }
             replayed.stopped = None;
             let offset = reader.record_offset();
+            if let Some(moment) = live {
+                self.check_families_are_known(&state, operations.clone(), moment)?;
+            }
             self.replay_batch(&mut state, number, operations)
                 .map_err(|error| in_wal(error, offset))?;
+            end = reader.record_end();
             replayed.next_seqno = Some(seqno + count);
             replayed.end = Predecessor {
                 number,
@@ -303,7 +323,7 @@ impl DbInner {
                 check_timestamp_sizes(&state, reader.timestamp_sizes())
                     .map_err(|error| in_wal(error, offset))?;
             }
-            if may_flush {
+            if live.is_none() {
                 replayed.flushed |= self.flush_full(&mut state)?;
             }
         }
@@ -332,6 +352,23 @@ impl DbInner {
         });
     }
 
+    /// `TryAgain` if the batch is for a family that was created after the MANIFEST was read: without its rows there would be a hole.
+    fn check_families_are_known(
+        &self,
+        state: &DbState,
+        operations: Operations<'_>,
+        moment: &Moment,
+    ) -> Result<()> {
+        // One that cannot be decoded is told by whoever replays it.
+        for operation in operations.map_while(Result::ok) {
+            let newer = operation.family().is_some_and(|id| id > state.max_family);
+            if newer && *moment != Moment::of(&self.options, &self.dir) {
+                return Err(Error::new(ErrorKind::TryAgain, "a column family was created").in_file(&self.dir));
+            }
+        }
+        Ok(())
+    }
+
     /// Inserts a batch of WAL `number` into the memtables of the families that need it.
     fn replay_batch(&self, state: &mut DbState, number: u64, operations: Operations<'_>) -> Result<()> {
         apply(operations, |id, seqno, kind, key, value| {
@@ -343,11 +380,9 @@ impl DbInner {
             else {
                 return;
             };
-            let timestamps = family.family.cmp.user().timestamp_size() > 0;
-            let kind = if kind == Kind::Deletion && timestamps {
-                Kind::DeletionWithTimestamp
-            } else {
-                kind
+            let kind = match kind {
+                Kind::Deletion => deletion_kind(&family.family),
+                kind => kind,
             };
             family.mem.table.add(seqno, kind, key, value);
         })
@@ -471,17 +506,32 @@ impl DbInner {
     }
 }
 
+/// True if there is nothing where a record could stand behind `offset`.
+fn is_zeros(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
+    let mut bytes = [0; 2 * LONGEST_FILL as usize];
+    let read = file.read_at(offset, &mut bytes)?;
+    Ok(bytes[..read].iter().all(|&byte| byte == 0))
+}
+
 /// `InvalidArgument` if a WAL was written with other timestamps than its families have now.
 fn check_timestamp_sizes(state: &DbState, recorded: &std::collections::BTreeMap<u32, u16>) -> Result<()> {
-    for (id, &size) in recorded {
-        let Some(family) = state.families.get(id) else {
-            continue;
-        };
-        let now = family.family.cmp.user().timestamp_size();
+    let families = recorded.keys().filter_map(|id| state.families.get(id));
+    families
+        .map(|family| &*family.family)
+        .try_for_each(|family| check_timestamp_size(family, recorded))
+}
+
+/// As [`check_timestamp_sizes`], of one family.
+pub(crate) fn check_timestamp_size(
+    family: &Family,
+    recorded: &std::collections::BTreeMap<u32, u16>,
+) -> Result<()> {
+    if let Some(&size) = recorded.get(&family.id) {
+        let now = family.cmp.user().timestamp_size();
         if now != usize::from(size) {
             return Err(Error::invalid_argument(format!(
                 "the WAL holds rows of column family {} with timestamps of {size} bytes, its comparator has {now}",
-                family.family.name
+                family.name
             )));
         }
     }

@@ -1,12 +1,15 @@
 //! Snapshots: the database as it was at a sequence number, for as long as somebody holds on to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::SeqNo;
 use base::sync::Mutex;
+
+use super::column_family::Family;
+use crate::read::super_version::SuperVersion;
 
 /// The snapshots alive: their sequence numbers, each with how many hold it.
 #[derive(Default)]
@@ -24,6 +27,17 @@ impl SnapshotList {
         Snapshot(Arc::new(Held {
             seqno,
             list: self.clone(),
+            view: None,
+        }))
+    }
+
+    /// A snapshot of a secondary: it holds the super versions themselves, because nobody asks the primary to keep their rows.
+    pub fn take_view(self: &Arc<Self>, view: Arc<View>) -> Snapshot {
+        *self.held.lock().entry(view.seqno).or_default() += 1;
+        Snapshot(Arc::new(Held {
+            seqno: view.seqno,
+            list: self.clone(),
+            view: Some(view),
         }))
     }
 
@@ -46,6 +60,17 @@ impl SnapshotList {
 struct Held {
     seqno: SeqNo,
     list: Arc<SnapshotList>,
+    /// What it reads, of a secondary.
+    view: Option<Arc<View>>,
+}
+
+/// All families at one moment.
+#[derive(Default)]
+pub(crate) struct View {
+    /// The last row of it.
+    pub seqno: SeqNo,
+    /// By family id.
+    pub super_versions: HashMap<u32, Arc<SuperVersion>>,
 }
 
 impl Drop for Held {
@@ -69,6 +94,14 @@ impl Snapshot {
     /// The sequence number it reads at.
     pub fn sequence_number(&self) -> SeqNo {
         self.0.seqno
+    }
+
+    /// Of a secondary: what the snapshot holds of `family`. One that came later is empty.
+    #[inline]
+    pub(crate) fn super_version_of(&self, family: &Family) -> Option<Arc<SuperVersion>> {
+        let view = self.0.view.as_ref()?;
+        let held = view.super_versions.get(&family.id).cloned();
+        Some(held.unwrap_or_else(|| Arc::new(SuperVersion::empty(&family.cmp))))
     }
 }
 

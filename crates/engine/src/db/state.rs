@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use compact::score::Scores;
 use compact::stall::{StallCause, StallCondition, StallInputs};
 use manifest::Version;
@@ -11,6 +11,7 @@ use memtable::Memtable;
 
 use crate::db::column_family::Family;
 use crate::level_stats::FamilyStats;
+use crate::read::super_version::SuperVersion;
 
 /// The one state, grouped by what it is about.
 pub(crate) struct DbState {
@@ -149,6 +150,11 @@ impl FamilyState {
 
     /// Makes what readers see what this state says.
     pub fn install_super_version(&self) {
+        self.install_up_to(MAX_SEQNO);
+    }
+
+    /// As [`install_super_version`](Self::install_super_version), but rows behind `visible` are not read.
+    pub fn install_up_to(&self, visible: SeqNo) -> Arc<SuperVersion> {
         let immutable = self
             .immutable
             .iter()
@@ -156,7 +162,7 @@ impl FamilyState {
             .map(|immutable| immutable.memory.table.clone())
             .collect();
         self.family
-            .install(self.mem.table.clone(), immutable, self.version.clone());
+            .install(self.mem.table.clone(), immutable, self.version.clone(), visible)
     }
 
     /// Looks at files and memtables again and says whether writes may go on.

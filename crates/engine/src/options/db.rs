@@ -66,6 +66,12 @@ option_table! {
         bytes_per_sync: u64 = 0, domain["0", "65536"];
         /// The rate, in bytes a second, to which writes are held when compaction falls behind. Default: 16 MiB/s.
         delayed_write_rate: u64 = 16 << 20, range(1, u64::MAX);
+        /// Milliseconds after which a follower looks what its leader has written (`Db::open_as_follower`). Default: 10000.
+        follower_refresh_catchup_period_ms: u64 = 10_000;
+        /// How often a follower's catch-up that fails is tried again before the next period. Default: 10.
+        follower_catchup_retry_count: u64 = 10;
+        /// Milliseconds between these tries. Default: 100.
+        follower_catchup_retry_wait_ms: u64 = 100;
         /// Reads table files past the kernel's cache (`O_DIRECT`). Default: false.
         use_direct_reads: bool = false;
         /// Flushes and compactions write table files past the kernel's cache (`O_DIRECT`). Default: false.

@@ -28,6 +28,13 @@ const NOT_ROCKSDBS: &[&str] = &[
     "verify_stops_writes",
 ];
 
+/// Options that came to RocksDB after that release, which would refuse a file with them. They matter to followers alone, who write none.
+const LATER_THAN_OURS: &[&str] = &[
+    "follower_refresh_catchup_period_ms",
+    "follower_catchup_retry_count",
+    "follower_catchup_retry_wait_ms",
+];
+
 /// Entries that stand for components or are written from elsewhere, and so are in no option table.
 const COMPONENTS: &[&str] = &[
     "comparator",
@@ -268,7 +275,8 @@ impl Section {
         components: &[(&str, String)],
         before: Option<&Section>,
     ) -> Section {
-        let ours = S::rows().iter().filter(|row| !NOT_ROCKSDBS.contains(&row.name));
+        let left_out = |name| NOT_ROCKSDBS.contains(&name) || LATER_THAN_OURS.contains(&name);
+        let ours = S::rows().iter().filter(|row| !left_out(row.name));
         let mut entries: Vec<(String, String)> = ours
             .map(|row| (row.name.to_owned(), (row.get)(options)))
             .filter(|(name, value)| !(name == "wal_dir" && value.is_empty()))

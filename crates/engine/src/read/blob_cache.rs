@@ -95,3 +95,28 @@ impl BlobCache {
         });
     }
 }
+
+/// Hung on the metadata of a blob file that this process only reads: with the last version that has it, the file is closed.
+struct OpenBlob {
+    cache: Arc<BlobCache>,
+    number: u64,
+}
+
+impl Drop for OpenBlob {
+    fn drop(&mut self) {
+        self.cache.forget(self.number);
+    }
+}
+
+impl BlobCache {
+    /// Opens `file` and keeps it open until the last version that has it is gone, whatever becomes of its name.
+    pub fn hold(self: &Arc<Self>, file: &BlobFileMetadata) -> Result<()> {
+        let number = file.number();
+        self.file(number)?;
+        let cache = self.clone();
+        file.shared
+            .handle
+            .get_or_init(|| Box::new(OpenBlob { cache, number }));
+        Ok(())
+    }
+}

@@ -210,7 +210,8 @@ impl DbIterator {
             return Err(error);
         }
         (self.cursor, self.seqno) = (cursor, seqno);
-        self.number = super_version.number;
+        // A snapshot of a secondary is read where it was taken, whatever is newer.
+        self.number = self.number.max(super_version.number);
         self.super_version = super_version;
         self.broken = None;
         self.error = None;

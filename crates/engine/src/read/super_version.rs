@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use base::{InternalComparator, MAX_SEQNO, SeqNo};
 use manifest::Version;
-use memtable::Memtable;
+use memtable::{Memtable, MemtableOptions};
 
 /// Immutable; replaced whole when a memtable is switched, a flush or a compaction is installed.
 pub(crate) struct SuperVersion {
@@ -15,4 +16,19 @@ pub(crate) struct SuperVersion {
     pub version: Arc<Version>,
     /// Counts the super versions of the family; see [`Family::super_version_number`](crate::db::column_family::Family).
     pub number: u64,
+    /// The last row that may be read of it. No limit where rows are written; a secondary puts rows into memtables that are read already.
+    pub visible: SeqNo,
+}
+
+impl SuperVersion {
+    /// Without a row.
+    pub fn empty(cmp: &InternalComparator) -> SuperVersion {
+        SuperVersion {
+            mem: Arc::new(Memtable::new(cmp.clone(), MemtableOptions::default())),
+            immutable: Vec::new(),
+            version: Arc::new(Version::empty(cmp.clone(), 1)),
+            number: 0,
+            visible: MAX_SEQNO,
+        }
+    }
 }

@@ -543,7 +543,7 @@ fn bytes_written(mem: &Memtable) -> u64 {
     }
 }
 
-fn deletion_kind(family: &Family) -> Kind {
+pub(crate) fn deletion_kind(family: &Family) -> Kind {
     if family.cmp.user().timestamp_size() > 0 {
         Kind::DeletionWithTimestamp
     } else {

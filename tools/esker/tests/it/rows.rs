@@ -12,6 +12,30 @@ fn every_row_rocksdb_sees_is_printed_and_nothing_changes() {
     }
 }
 
+#[test]
+fn a_database_is_read_as_a_secondary() {
+    for name in ["blob_files", "cfs_fv7_lz4", "wal_recycled_zstd"] {
+        let (dir, own) = (fixture(name), tempfile::TempDir::new().unwrap());
+        let before = listing(&dir);
+        let path = own.path().join("own");
+        let args = [
+            "--all_column_families",
+            "--hex",
+            "--secondary_path",
+            path.to_str().unwrap(),
+        ];
+        let got = esker("scan", &dir, &args).good();
+        let plain = esker("scan", &dir, &args[..2]).good();
+        assert_eq!(got, plain, "{name}");
+        assert_eq!(listing(&dir), before, "{name}");
+        let args = ["--secondary_path", path.to_str().unwrap(), "rocksdb.levelstats"];
+        assert!(
+            esker("properties", &dir, &args).good().starts_with("Level Files"),
+            "{name}"
+        );
+    }
+}
+
 /// The rows of one family of fixture `name`, without the family.
 fn rows_of(name: &str, family: &str) -> Vec<String> {
     let prefix = format!("{family}\t");

@@ -1,0 +1,119 @@
+//! A MANIFEST that somebody else writes, read from where it was read to last.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Result};
+use manifest::{ManifestState, Replay};
+use vfs::{OpenOptions, RandomAccessFile};
+use wal::Reader;
+
+use crate::db::open::{comparator_for, parse_current};
+use crate::options::Options;
+
+/// What was read of the MANIFEST in force.
+#[derive(Default)]
+pub(crate) struct ManifestTail {
+    read: Option<ReadSoFar>,
+}
+
+struct ReadSoFar {
+    number: u64,
+    replay: Replay,
+    /// The first record, which names the database, and the last, with where it begins: if both still stand there, this is still the
+    /// same file.
+    first: Vec<u8>,
+    last: Vec<u8>,
+    last_at: u64,
+}
+
+impl ManifestTail {
+    /// What the MANIFEST says that CURRENT names. Costs what was added since the last time, unless it is another one, and the number of files.
+    ///
+    /// A record at the end that its writer did not finish is left for the next time. After an error the next read begins at the front.
+    pub fn read(&mut self, options: &Options, dir: &Path) -> Result<ManifestState> {
+        let (number, file) = current_manifest(options, dir)?;
+        let path = file.path().to_path_buf();
+        let mut reader = Reader::for_manifest(file);
+        let known = self.read.take().filter(|read| read.number == number);
+        let mut so_far = match known {
+            Some(read) if goes_on(&mut reader, &read) => read,
+            _ => {
+                reader.resume_from(0);
+                ReadSoFar {
+                    number,
+                    replay: Replay::new(),
+                    first: Vec::new(),
+                    last: Vec::new(),
+                    last_at: 0,
+                }
+            }
+        };
+        loop {
+            let Some(record) = reader.read_record()? else {
+                break;
+            };
+            let applied = so_far.replay.apply_record(record);
+            if so_far.first.is_empty() {
+                so_far.first.extend_from_slice(record);
+            }
+            so_far.last.clear();
+            so_far.last.extend_from_slice(record);
+            so_far.last_at = reader.record_offset();
+            applied.map_err(|error| error.offset_by(reader.record_offset()).in_file(&path))?;
+        }
+        // A writer that dies leaves half a record at the end. A record that only looks like one must not take what follows along:
+        // tables and WALs that the lost edits speak of would be deleted or forgotten.
+        if let Some(cut) = reader.dropped().first()
+            && wal::dump::is_finished(&**reader.file(), cut.offset)?
+        {
+            return Err(Error::corruption("a record's length is damaged")
+                .at(cut.offset)
+                .in_file(&path));
+        }
+        let state = so_far
+            .replay
+            .clone()
+            .finish(&mut |family, recorded| comparator_for(options, family, recorded))
+            .map_err(|error| error.in_file(&path))?;
+        self.read = Some(so_far);
+        Ok(state)
+    }
+
+    /// The number of the MANIFEST read last.
+    pub fn number(&self) -> u64 {
+        self.read.as_ref().map_or(0, |read| read.number)
+    }
+}
+
+/// True if `reader`'s file holds what was read, and stands behind it.
+fn goes_on(reader: &mut Reader, read: &ReadSoFar) -> bool {
+    if !matches!(reader.read_record(), Ok(Some(record)) if record == read.first) {
+        return false;
+    }
+    reader.resume_from(read.last_at);
+    matches!(reader.read_record(), Ok(Some(record)) if record == read.last)
+        && reader.record_offset() == read.last_at
+        && reader.dropped().is_empty()
+}
+
+/// The MANIFEST that CURRENT names.
+fn current_manifest(options: &Options, dir: &Path) -> Result<(u64, Arc<dyn RandomAccessFile>)> {
+    let fs = &*options.fs;
+    let current = filename::current(dir);
+    let name = parse_current(&fs.read_file(&current)?).map_err(|error| error.in_file(&current))?;
+    let Some(FileKind::Manifest(number)) = filename::parse(&name) else {
+        return Err(Error::corruption("CURRENT does not name a MANIFEST").in_file(&current));
+    };
+    let path = dir.join(&name);
+    let file = fs
+        .open_random(&path, &OpenOptions::default())
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Error::corruption("CURRENT file points to a non-existent file").in_file(&path)
+            }
+            _ => error,
+        })?;
+    Ok((number, file))
+}

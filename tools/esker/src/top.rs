@@ -1,0 +1,55 @@
+//! A live view of a database that another process has open: what its MANIFEST, WALs and LOG tell, again and again.
+//!
+//! Nothing is locked, and nothing written. What only the process itself knows (the block cache, running jobs) is as its LOG last told.
+
+mod frame;
+mod info_log;
+mod observe;
+mod process;
+mod screen;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use base::env::{Clock, SystemClock};
+
+use crate::args::TopArgs;
+use crate::directory;
+use crate::output::{Failure, Out};
+pub use frame::Sort;
+use frame::View;
+use observe::Observer;
+
+/// Characters of a line where nobody says.
+const DEFAULT_WIDTH: usize = 100;
+
+/// Shows frame after frame until told to stop; one with `--once`, or where nobody looks on.
+pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {
+    directory::check_is_database(&args.db)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let mut observer = Observer::new(
+        Arc::new(directory::fs()),
+        clock,
+        &args.db,
+        args.wal_dir.as_deref(),
+        args.db_log_dir.as_deref(),
+    );
+    let mut view = View {
+        family: args.column_family.clone(),
+        sort: args.sort,
+        width: DEFAULT_WIDTH,
+        height: None,
+    };
+    if let Ok(columns) = std::env::var("COLUMNS") {
+        view.width = columns.parse().unwrap_or(DEFAULT_WIDTH);
+    }
+    if args.once || !out.is_terminal() {
+        let now = observer.look()?;
+        out.write_all(frame::draw(&now, None, &view).as_bytes())?;
+        return Ok(());
+    }
+    screen::run(&mut observer, view, args.interval, out)
+}

@@ -1,0 +1,211 @@
+//! What a LOG in RocksDB's form tells: running jobs, what they did, stalls, and the last dump of statistics.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+
+use base::{ErrorKind, Result};
+use vfs::{FileSystem, OpenOptions};
+
+/// Bytes from the end of a LOG that are read when it is first looked at.
+const LOOK_BACK: u64 = 8 << 20;
+
+/// Jobs remembered for rates.
+const MOST_JOBS: usize = 1000;
+
+/// Stalls remembered.
+const MOST_STALLS: usize = 5;
+
+/// A LOG read so far.
+pub struct InfoLog {
+    path: PathBuf,
+    offset: u64,
+    /// The first bytes: another file begins otherwise.
+    head: Vec<u8>,
+    /// A line whose end was not there yet.
+    partial: Vec<u8>,
+    told: Told,
+}
+
+/// What a LOG has told so far.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// There is a LOG.
+    pub exists: bool,
+    /// Jobs that have begun and not ended.
+    pub running: BTreeMap<u64, Job>,
+    /// Jobs that have ended, the oldest first.
+    pub done: VecDeque<Done>,
+    /// Lines about stalled writes with the time they begin with, the oldest first.
+    pub stalls: VecDeque<String>,
+    /// Lines of the last dump of statistics: of the block cache, and what is pinned.
+    pub cache: Vec<String>,
+    /// When that was dumped.
+    pub dumped: Option<String>,
+    /// A dump is being read.
+    dumping: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub family: String,
+    pub compaction: bool,
+    /// Files it reads, by level.
+    pub inputs: BTreeMap<usize, usize>,
+    pub begun_micros: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub compaction: bool,
+    pub micros: u64,
+    pub output_bytes: u64,
+}
+
+impl Told {
+    /// Files of `family` that compactions read now, by level.
+    pub fn compacting(&self, family: &str) -> BTreeMap<usize, usize> {
+        let mut levels = BTreeMap::new();
+        for job in self.running.values().filter(|job| job.family == family) {
+            for (level, files) in &job.inputs {
+                *levels.entry(*level).or_default() += files;
+            }
+        }
+        levels
+    }
+}
+
+impl InfoLog {
+    pub fn new(path: PathBuf) -> InfoLog {
+        InfoLog {
+            path,
+            offset: 0,
+            head: Vec::new(),
+            partial: Vec::new(),
+            told: Told::default(),
+        }
+    }
+
+    pub fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// Reads what was added. A LOG that is not there is not told of.
+    pub fn read_on(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        let file = match fs.open_random(&self.path, &OpenOptions::default()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.told.exists = false;
+                return Ok(());
+            }
+            opened => opened?,
+        };
+        let mut head = vec![0; 256.min(file.len() as usize)];
+        let read = file.read_at(0, &mut head)?;
+        head.truncate(read);
+        if self.offset > file.len() || !head.starts_with(&self.head) {
+            // The process has begun another one.
+            *self = InfoLog::new(std::mem::take(&mut self.path));
+        }
+        if self.offset == 0 {
+            self.offset = file.len().saturating_sub(LOOK_BACK);
+        }
+        self.head = head;
+        self.told.exists = true;
+        let mut chunk = vec![0; 64 << 10];
+        loop {
+            let read = file.read_at(self.offset, &mut chunk)?;
+            self.offset += read as u64;
+            for piece in chunk[..read].split_inclusive(|&byte| byte == b'\n') {
+                self.partial.extend_from_slice(piece);
+                if piece.ends_with(b"\n") {
+                    let line = std::mem::take(&mut self.partial);
+                    self.told.take(String::from_utf8_lossy(&line).trim_end());
+                }
+            }
+            if read < chunk.len() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Told {
+    fn take(&mut self, line: &str) {
+        if let Some((_, json)) = line.split_once("EVENT_LOG_v1 ") {
+            self.take_event(json);
+        } else if line.contains("------- DUMPING STATS -------") {
+            self.cache.clear();
+            self.dumped = Some(line.split(' ').next().unwrap_or_default().to_owned());
+            self.dumping = true;
+        } else if line.contains("Stalling writes") || line.contains("Stopping writes") {
+            self.stalls.push_back(line.to_owned());
+            if self.stalls.len() > MOST_STALLS {
+                self.stalls.pop_front();
+            }
+        } else if self.dumping && (line.starts_with("Block cache") || line.contains("snapshots")) {
+            self.cache.push(line.to_owned());
+        }
+    }
+
+    fn take_event(&mut self, json: &str) {
+        let Some(job) = number(json, "job") else { return };
+        let micros = number(json, "time_micros").unwrap_or(0);
+        let begun = |compaction: bool, inputs| Job {
+            family: text(json, "cf_name").unwrap_or("default").to_owned(),
+            compaction,
+            inputs,
+            begun_micros: micros,
+        };
+        match text(json, "event") {
+            Some("flush_started") => drop(self.running.insert(job, begun(false, BTreeMap::new()))),
+            Some("compaction_started") => {
+                let inputs = (0..64).filter_map(|level| {
+                    let files = list(json, &format!("files_L{level}"))?;
+                    Some((level, files))
+                });
+                let begun = begun(true, inputs.collect());
+                self.running.insert(job, begun);
+            }
+            Some(event @ ("flush_finished" | "compaction_finished")) => {
+                self.running.remove(&job);
+                self.done.push_back(Done {
+                    compaction: event == "compaction_finished",
+                    micros,
+                    output_bytes: number(json, "total_output_size").unwrap_or(0),
+                });
+                if self.done.len() > MOST_JOBS {
+                    self.done.pop_front();
+                }
+            }
+            // Of a process that died while they ran nobody says that they ended.
+            Some("recovery_started") => self.running.clear(),
+            _ => {}
+        }
+    }
+}
+
+/// What stands behind `"name": `.
+fn value<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = json.split_once(&format!("\"{name}\": "))?;
+    Some(rest)
+}
+
+fn number(json: &str, name: &str) -> Option<u64> {
+    let rest = value(json, name)?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+fn text<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    value(json, name)?.strip_prefix('"')?.split('"').next()
+}
+
+/// How many members the list has.
+fn list(json: &str, name: &str) -> Option<usize> {
+    let inside = value(json, name)?.strip_prefix('[')?.split(']').next()?;
+    Some(
+        inside
+            .split(',')
+            .filter(|member| !member.trim().is_empty())
+            .count(),
+    )
+}

@@ -1,0 +1,255 @@
+//! What can be seen of a database from outside, at one moment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::env::Clock;
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Result};
+use compact::LeveledOptions;
+use compact::score::Scores;
+use esker::{ColumnFamilyOptions, Options, OptionsFile};
+use manifest::{ManifestState, Replay};
+use vfs::{FileSystem, OpenOptions};
+use wal::Reader;
+
+use super::info_log::InfoLog;
+use super::process::{self, Process};
+
+/// Looks at one database again and again.
+pub struct Observer {
+    fs: Arc<dyn FileSystem>,
+    clock: Arc<dyn Clock>,
+    dir: PathBuf,
+    wal_dir: PathBuf,
+    manifest: Option<Manifest>,
+    log: InfoLog,
+}
+
+/// A MANIFEST read so far.
+struct Manifest {
+    name: String,
+    reader: Reader,
+    replay: Replay,
+    consumed: u64,
+    edits: u64,
+}
+
+/// A database at one moment.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    pub dir: PathBuf,
+    /// Seconds since 1970.
+    pub unix_seconds: u64,
+    pub manifest: String,
+    /// Edits in the MANIFEST.
+    pub edits: u64,
+    pub manifest_bytes: u64,
+    pub last_sequence: u64,
+    pub families: Vec<Family>,
+    /// Oldest first.
+    pub wals: Vec<Wal>,
+    pub log: super::info_log::Told,
+    pub process: Option<Process>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub name: String,
+    pub log_number: u64,
+    pub levels: Vec<Level>,
+    pub blob_files: usize,
+    pub blob_bytes: u64,
+    pub pending_compaction_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Level {
+    pub level: usize,
+    pub files: usize,
+    pub bytes: u64,
+    /// From 1 on it is to be compacted.
+    pub score: Option<f64>,
+    /// Files that a compaction reads now.
+    pub compacting: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Wal {
+    pub number: u64,
+    pub bytes: u64,
+    /// Seconds since 1970 when it was last written to.
+    pub written: u64,
+    /// Some family may have rows in it that no table has.
+    pub needed: bool,
+}
+
+impl Observer {
+    pub fn new(
+        fs: Arc<dyn FileSystem>,
+        clock: Arc<dyn Clock>,
+        dir: &Path,
+        wal_dir: Option<&Path>,
+        log_dir: Option<&Path>,
+    ) -> Observer {
+        let log = InfoLog::new(info_log_path(dir, log_dir));
+        Observer {
+            fs,
+            clock,
+            dir: dir.to_path_buf(),
+            wal_dir: wal_dir.unwrap_or(dir).to_path_buf(),
+            manifest: None,
+            log,
+        }
+    }
+
+    /// Looks now. Costs what was added to MANIFEST and LOG since the last time, and the number of files.
+    pub fn look(&mut self) -> Result<Observation> {
+        let state = self.manifest_state()?;
+        self.log.read_on(&*self.fs)?;
+        let told = self.log.told().clone();
+        let stored = OptionsFile::newest(&*self.fs, &self.dir).ok().flatten();
+        let options = stored.map_or_else(Options::default, |(_, file)| file.options().0);
+        let families = state.families.values().map(|family| {
+            observed(
+                family,
+                options.family(&family.name),
+                &told.compacting(&family.name),
+            )
+        });
+        let families: Vec<Family> = families.collect();
+        let (manifest, edits) = match &self.manifest {
+            Some(manifest) => (manifest.name.clone(), manifest.edits),
+            None => (String::new(), 0),
+        };
+        Ok(Observation {
+            dir: self.dir.clone(),
+            unix_seconds: self.clock.unix_seconds(),
+            manifest_bytes: self.fs.size(&self.dir.join(&manifest)).unwrap_or(0),
+            manifest,
+            edits,
+            last_sequence: state.last_sequence,
+            wals: self.wals(&state)?,
+            families,
+            log: told,
+            process: process::holder(&*self.fs, &filename::lock(&self.dir)),
+        })
+    }
+
+    /// What the MANIFEST in force says, read from where it was read to last.
+    fn manifest_state(&mut self) -> Result<ManifestState> {
+        let current = filename::current(&self.dir);
+        let text = self.fs.read_file(&current)?;
+        let name = std::str::from_utf8(&text)
+            .ok()
+            .and_then(|text| text.strip_suffix('\n'));
+        let name = name
+            .map(|name| name.trim_start_matches('/'))
+            .filter(|name| matches!(filename::parse(name), Some(FileKind::Manifest(_))));
+        let name =
+            name.ok_or_else(|| Error::corruption("CURRENT does not name a MANIFEST").in_file(&current))?;
+        let path = self.dir.join(name);
+        let known = self.manifest.take().filter(|known| known.name == name);
+        let mut manifest = match known {
+            Some(mut known) => {
+                known.reader.resume_from(known.consumed);
+                known
+            }
+            None => Manifest {
+                name: name.to_owned(),
+                reader: Reader::for_manifest(self.fs.open_random(&path, &OpenOptions::default())?),
+                replay: Replay::new(),
+                consumed: 0,
+                edits: 0,
+            },
+        };
+        while let Some(record) = manifest.reader.read_record()? {
+            let applied = manifest.replay.apply_record(record);
+            applied.map_err(|error| error.offset_by(manifest.reader.record_offset()).in_file(&path))?;
+            manifest.consumed = manifest.reader.record_end();
+            manifest.edits += 1;
+        }
+        let state = manifest.replay.clone().finish(&mut manifest::builtin_comparator);
+        let state = state.map_err(|error| error.in_file(&path))?;
+        self.manifest = Some(manifest);
+        Ok(state)
+    }
+
+    fn wals(&self, state: &ManifestState) -> Result<Vec<Wal>> {
+        let oldest = state.families.values().map(|family| family.log_number).min();
+        let mut wals = Vec::new();
+        for name in self.fs.list(&self.wal_dir)? {
+            let Some(FileKind::Wal(number)) = filename::parse(&name) else {
+                continue;
+            };
+            let path = self.wal_dir.join(name);
+            let (bytes, written) = match (self.fs.size(&path), self.fs.modified_seconds(&path)) {
+                (Ok(bytes), Ok(written)) => (bytes, written),
+                // It was deleted meanwhile.
+                (Err(error), _) | (_, Err(error)) if error.kind() == ErrorKind::NotFound => continue,
+                (Err(error), _) | (_, Err(error)) => return Err(error),
+            };
+            wals.push(Wal {
+                number,
+                bytes,
+                written,
+                needed: number >= oldest.unwrap_or(0),
+            });
+        }
+        wals.sort_by_key(|wal| wal.number);
+        Ok(wals)
+    }
+}
+
+/// `LOG` in the database's directory; in a directory of logs RocksDB calls it by the database's path.
+fn info_log_path(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
+    match log_dir {
+        None => dir.join("LOG"),
+        Some(log_dir) => {
+            let text = dir.display().to_string();
+            let name = text
+                .trim_start_matches('/')
+                .replace(|c: char| !c.is_alphanumeric() && !"-._".contains(c), "_");
+            log_dir.join(format!("{name}_LOG"))
+        }
+    }
+}
+
+fn observed(
+    family: &manifest::FamilyState,
+    options: &ColumnFamilyOptions,
+    compacting: &BTreeMap<usize, usize>,
+) -> Family {
+    let version = &family.version;
+    let leveled = LeveledOptions {
+        num_levels: (options.num_levels as usize).max(version.num_non_empty_levels()),
+        level0_file_num_compaction_trigger: options.level0_file_num_compaction_trigger as usize,
+        max_bytes_for_level_base: options.max_bytes_for_level_base,
+        max_bytes_for_level_multiplier: options.max_bytes_for_level_multiplier,
+        level_compaction_dynamic_level_bytes: options.level_compaction_dynamic_level_bytes,
+        ..LeveledOptions::default()
+    };
+    let version = version.with_num_levels(leveled.num_levels);
+    let scores = Scores::new(&version, &leveled);
+    let level = |level: usize| Level {
+        level,
+        files: version.files(level).len(),
+        bytes: version.level_bytes(level),
+        score: scores
+            .levels
+            .iter()
+            .find(|score| score.level == level)
+            .map(|score| score.score),
+        compacting: compacting.get(&level).copied().unwrap_or(0),
+    };
+    let blobs = version.blob_files();
+    Family {
+        name: family.name.clone(),
+        log_number: family.log_number,
+        levels: (0..version.num_non_empty_levels()).map(level).collect(),
+        blob_files: blobs.len(),
+        blob_bytes: blobs.values().map(|blob| blob.file_size()).sum(),
+        pending_compaction_bytes: scores.pending_compaction_bytes,
+    }
+}
