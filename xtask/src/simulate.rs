@@ -6,18 +6,19 @@ use crate::shell::{self, Outcome};
 
 /// Replays the histories that once failed, then runs fresh ones, with `args` for the program in tools/simulate.
 pub fn run(args: &[String]) -> Outcome {
-    let mut tests = simulated(&[
-        "test",
-        "--quiet",
-        "--release",
-        "--package",
-        "simulate",
-        "--test",
-        "it",
-    ]);
-    let mut program = simulated(&["run", "--quiet", "--release", "--package", "simulate", "--"]);
-    shell::run(&mut tests)?;
-    shell::run(program.args(args))
+    replay()?;
+    shell::run(program().args(args))
+}
+
+/// Runs the histories that once failed, and short ones under every schedule.
+pub fn replay() -> Outcome {
+    let package = ["--package", "simulate", "--test", "it"];
+    shell::run(simulated(&["test", "--quiet", "--release"]).args(package))
+}
+
+/// The program, which runs fresh histories.
+pub fn program() -> std::process::Command {
+    simulated(&["run", "--quiet", "--release", "--package", "simulate", "--"])
 }
 
 /// Cargo, for a build of its own in which a seed decides about threads.

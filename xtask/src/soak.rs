@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::fuzz;
 use crate::shell::{self, Outcome};
+use crate::{fuzz, simulate};
 
 /// Seconds of a turn of all parts, at most: each finds something else the next time.
 const TURN: u64 = 600;
@@ -203,21 +203,24 @@ impl Soak {
         command
     }
 
-    /// What is counted to no part.
+    /// What takes no part's time.
     fn build(&self) -> Outcome {
         shell::run(self.cargo("build").args(["--package", "db_stress", "--bins"]))?;
         shell::run(
             self.cargo("test")
                 .args(["--package", "esker-dbtest", "--test", "it", "--no-run"]),
         )?;
+        // Before anything new is looked for: what once failed, under the very schedules.
+        simulate::replay()?;
+        shell::run(simulate::program().arg("--histories=1").stdout(Stdio::null()))?;
         fuzz::build_for_quick()
     }
 
     /// Every part once, in `seconds` together.
     fn turn(&self, seconds: u64) -> Outcome {
         let share = |hundredths: u64| (seconds * hundredths / 100).max(1);
-        self.crashtest(share(25), &["--interval=2"])?;
-        self.crashtest(share(20), &["--simulate"])?;
+        self.crashtest(share(20), &["--interval=2"])?;
+        self.crashtest(share(15), &["--simulate"])?;
         self.crashtest(share(15), &["--kill=false"])?;
         self.run(
             self.dbtest("model::")
@@ -230,6 +233,8 @@ impl Soak {
             self.dbtest("crash")
                 .env("ESKER_CRASH_ROUNDS", (share(10) / 30).max(1).to_string()),
         )?;
+        let mut histories = simulate::program();
+        self.run(histories.arg(format!("--seconds={}", share(10))))?;
         let inputs = fuzz::quick_for(share(10))?;
         self.add(&format!("part=fuzz inputs={inputs}"))
     }
