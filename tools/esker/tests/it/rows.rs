@@ -30,7 +30,7 @@ fn a_database_is_read_as_a_secondary() {
         assert_eq!(listing(&dir), before, "{name}");
         let args = ["--secondary_path", path.to_str().unwrap(), "rocksdb.levelstats"];
         assert!(
-            esker("properties", &dir, &args).good().starts_with("Level Files"),
+            esker("properties", &dir, &args).good().contains("Level Files"),
             "{name}"
         );
     }
