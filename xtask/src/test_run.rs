@@ -1,10 +1,16 @@
 //! `test`: sets up what the tests need, runs each microbenchmark once, then all tests.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::oracle;
 use crate::shell::{self, Outcome};
+
+/// A test binary that prints nothing for so long hangs: libtest tells each test that ends, and each that takes a minute.
+const SILENCE: Duration = Duration::from_secs(300);
 
 /// What libtest's closing lines add up to.
 #[derive(Debug, Default, PartialEq)]
@@ -63,6 +69,11 @@ pub fn test(args: &[String]) -> Outcome {
     } else {
         Ok(())
     };
+    // First all is built, in silence; what is silent after that hangs.
+    if !args.iter().any(|arg| arg == "--no-run") {
+        let args = args.iter().take_while(|arg| *arg != "--");
+        shell::run(shell::cargo().args(["test", "--quiet", "--no-run"]).args(args))?;
+    }
     let mut command = shell::cargo();
     command.arg("test");
     if !args.iter().any(|arg| arg == "--no-fail-fast" || arg == "--") {
@@ -73,13 +84,8 @@ pub fn test(args: &[String]) -> Outcome {
     let text = shell::line(&command);
     eprintln!("+ {text}");
     let mut child = command.spawn().map_err(|error| format!("{text}: {error}"))?;
-    let mut totals = Totals::default();
     let output = child.stdout.take().expect("a piped output");
-    for line in BufReader::new(output).lines() {
-        let line = line.map_err(|error| format!("{text}: {error}"))?;
-        totals.add(&line);
-        writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string())?;
-    }
+    let totals = pass_on(output, &mut child).map_err(|error| format!("{text}: {error}"))?;
     let status = child.wait().map_err(|error| format!("{text}: {error}"))?;
     let Totals {
         passed,
@@ -97,6 +103,40 @@ pub fn test(args: &[String]) -> Outcome {
         (Err(tests), Err(benches)) => Err(format!("{tests}\nerror: {benches}")),
         (tested, benched) => tested.and(benched),
     }
+}
+
+/// Prints what the tests print, and kills a test binary that hangs: the others are run all the same.
+fn pass_on(output: ChildStdout, cargo: &mut Child) -> std::io::Result<Totals> {
+    let (send, lines) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let mut totals = Totals::default();
+    loop {
+        match lines.recv_timeout(SILENCE) {
+            Ok(line) => {
+                let line = line?;
+                totals.add(&line);
+                writeln!(std::io::stdout(), "{line}")?;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                eprintln!("killed: no test has ended in {} seconds", SILENCE.as_secs());
+                let parent = cargo.id().to_string();
+                if !shell::succeeds(shell::command("pkill").args(["-KILL", "-P", &parent])) {
+                    cargo.kill()?;
+                    return Ok(totals);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    // It sends nothing any more, so it has ended.
+    drop(reader.join());
+    Ok(totals)
 }
 
 /// Each operation of each microbenchmark once, with tiny inputs and unmeasured, so that none can rot. They are built as the

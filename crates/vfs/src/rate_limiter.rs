@@ -147,19 +147,34 @@ impl RateLimiter {
 
     /// Waits until `bytes` may be moved, if `op` counts. A request larger than what a period has takes several.
     ///
-    /// Nothing can end the wait early: those who may be stopped ask by [`request_token`](Self::request_token), for little at a
-    /// time.
+    /// Nothing ends the wait early: those who may be stopped use [`request_while`](Self::request_while).
     pub fn request(&self, bytes: u64, priority: IoPriority, op: OpType) {
+        self.request_while(bytes, priority, op, || true);
+    }
+
+    /// As [`request`](Self::request), as long as `goes_on` says so: it is asked before the wait, at each refill and at each
+    /// [`wake`](Self::wake), under the limiter's lock. False if it ended the wait; what was granted by then is gone.
+    pub fn request_while(
+        &self,
+        bytes: u64,
+        priority: IoPriority,
+        op: OpType,
+        goes_on: impl Fn() -> bool,
+    ) -> bool {
         if !self.is_rate_limited(op) {
-            return;
+            return true;
         }
         let class = priority as usize;
         let mut grants = self.grants.lock();
         grants.requests[class] += 1;
         let Some(id) = grants.ask(class, bytes) else {
-            return;
+            return true;
         };
         loop {
+            if !goes_on() {
+                grants.queues[class].retain(|request| request.id != id);
+                return false;
+            }
             let now = self.clock.now();
             let due = grants.next_refill;
             if due <= now {
@@ -171,9 +186,16 @@ impl RateLimiter {
                 self.granted.wait_for(&mut grants, due - now);
             }
             if !grants.queues[class].iter().any(|request| request.id == id) {
-                return;
+                return true;
             }
         }
+    }
+
+    /// Makes those who wait in [`request_while`](Self::request_while) ask whether they go on.
+    pub fn wake(&self) {
+        // With the lock: nobody is between asking and waiting.
+        let _grants = self.grants.lock();
+        self.granted.notify_all();
     }
 
     /// Waits for as many of `bytes` as one may have at once, and says how many these are: all of them if `op` does not count,
@@ -319,6 +341,7 @@ impl fmt::Debug for RateLimiter {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::thread;
 
     use base::env::ManualClock;
@@ -435,6 +458,26 @@ mod tests {
         low.join().unwrap();
         (0..9).for_each(|_| next_period(&limiter, &clock));
         high.join().unwrap();
+    }
+
+    #[test]
+    fn a_wait_ends_when_nobody_wants_it_any_more() {
+        let (limiter, _clock) = limiter(RateLimiterMode::WritesOnly, 10);
+        limiter.request(1000, IoPriority::Low, OpType::Write);
+        let wanted = Arc::new(AtomicBool::new(true));
+        let waiting = {
+            let (limiter, wanted) = (limiter.clone(), wanted.clone());
+            let goes_on = move || wanted.load(Ordering::Relaxed);
+            thread::spawn(move || limiter.request_while(1, IoPriority::Low, OpType::Write, goes_on))
+        };
+        while limiter.total_pending_requests(None) == 0 {
+            thread::yield_now();
+        }
+        wanted.store(false, Ordering::Relaxed);
+        limiter.wake();
+        assert!(!waiting.join().unwrap());
+        assert_eq!(limiter.total_pending_requests(None), 0);
+        assert_eq!(limiter.total_bytes_through(None), 1000);
     }
 
     #[test]

@@ -555,7 +555,10 @@ pub(crate) fn assemble_db(
     let inner = DbInner {
         dir: dir.to_path_buf(),
         opened: options.clock.now(),
-        verifier: Arc::new(Verifier::new(options.verify_rate_bytes_per_sec)),
+        verifier: Arc::new(Verifier::new(
+            options.verify_rate_bytes_per_sec,
+            options.clock.clone(),
+        )?),
         wal_dir: options.wal_directory(dir),
         versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
         options: options.clone(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::env::Clock;
 use base::sync::thread::{self, JoinHandle};
 use base::sync::{Condvar, Mutex};
 use base::{Error, ErrorKind, Result};
@@ -64,6 +65,8 @@ impl fmt::Display for VerifyProgress {
 pub(crate) struct Verifier {
     /// Bytes a second, 0 to rest. Changed under the lock of `state`.
     rate: AtomicU64,
+    /// Holds the thread to the rate. Its lock comes before that of `state`.
+    limiter: RateLimiter,
     bytes_read: AtomicU64,
     state: Mutex<State>,
     /// The rate has changed, or it is to end.
@@ -82,13 +85,19 @@ struct State {
 
 impl Verifier {
     /// At `rate` bytes a second, once [`DbInner::start_verifier`] has started it.
-    pub fn new(rate: u64) -> Verifier {
-        Verifier {
+    pub fn new(rate: u64, clock: Arc<dyn Clock>) -> Result<Verifier> {
+        let limiter = RateLimiterOptions {
+            rate_bytes_per_sec: rate.max(1),
+            mode: RateLimiterMode::ReadsOnly,
+            ..RateLimiterOptions::default()
+        };
+        Ok(Verifier {
             rate: AtomicU64::new(rate),
+            limiter: RateLimiter::with_options(limiter, clock)?,
             bytes_read: AtomicU64::new(0),
             state: Mutex::default(),
             changed: Condvar::new(),
-        }
+        })
     }
 
     /// Waits until there is a rate. False if it is to end.
@@ -110,25 +119,18 @@ impl Verifier {
 struct PacedFile {
     file: Arc<dyn RandomAccessFile>,
     verifier: Arc<Verifier>,
-    limiter: Arc<RateLimiter>,
 }
 
 impl PacedFile {
     /// Waits until `bytes` may be read.
-    fn wait_for(&self, mut bytes: u64) -> Result<()> {
-        while bytes > 0 {
-            if !self.verifier.goes_on() {
-                return Err(Error::new(ErrorKind::Aborted, "verification was stopped"));
-            }
-            let rate = self.verifier.rate.load(Ordering::Relaxed).max(1);
-            if rate != self.limiter.bytes_per_second() {
-                self.limiter.set_bytes_per_second(rate)?;
-            }
-            bytes -= self
-                .limiter
-                .request_token(bytes, 1, IoPriority::Low, OpType::Read);
+    fn wait_for(&self, bytes: u64) -> Result<()> {
+        let verifier = &self.verifier;
+        let goes_on = || verifier.goes_on();
+        let limiter = &verifier.limiter;
+        if goes_on() && limiter.request_while(bytes, IoPriority::Low, OpType::Read, goes_on) {
+            return Ok(());
         }
-        Ok(())
+        Err(Error::new(ErrorKind::Aborted, "verification was stopped"))
     }
 }
 
@@ -193,6 +195,7 @@ impl DbInner {
             self.verifier.changed.notify_all();
             state.thread.take()
         };
+        self.verifier.limiter.wake();
         // A panic has printed itself.
         thread.into_iter().for_each(|thread| drop(thread.join()));
     }
@@ -204,9 +207,13 @@ impl DbInner {
             self.verifier.rate.store(rate, Ordering::Relaxed);
             self.verifier.changed.notify_all();
         }
+        self.verifier.limiter.wake();
         match rate {
             0 => Ok(()),
-            _ => self.start_verifier(),
+            _ => {
+                self.verifier.limiter.set_bytes_per_second(rate)?;
+                self.start_verifier()
+            }
         }
     }
 
@@ -226,15 +233,6 @@ impl DbInner {
     }
 
     fn run_verifier(&self) {
-        let limiter = RateLimiterOptions {
-            rate_bytes_per_sec: self.verifier.rate.load(Ordering::Relaxed).max(1),
-            mode: RateLimiterMode::ReadsOnly,
-            ..RateLimiterOptions::default()
-        };
-        let limiter = match RateLimiter::with_options(limiter, self.options.clock.clone()) {
-            Ok(limiter) => Arc::new(limiter),
-            Err(error) => return self.latch("look for rot", error),
-        };
         while self.verifier.wait() {
             let Some(live) = self.next_to_verify() else {
                 let mut state = self.verifier.state.lock();
@@ -243,7 +241,7 @@ impl DbInner {
                 }
                 continue;
             };
-            let faults = match self.verify_live(&live, &limiter) {
+            let faults = match self.verify_live(&live) {
                 Ok(faults) => faults,
                 // Stopped, or another rate: the file is begun anew.
                 Err(_) => continue,
@@ -279,7 +277,7 @@ impl DbInner {
     /// What is wrong with a file.
     ///
     /// Errors: `Aborted` if it was stopped.
-    fn verify_live(&self, live: &Live, limiter: &Arc<RateLimiter>) -> Result<Vec<Fault>> {
+    fn verify_live(&self, live: &Live) -> Result<Vec<Fault>> {
         let open = |direct| {
             let options = OpenOptions {
                 direct,
@@ -294,7 +292,6 @@ impl DbInner {
             let file: Arc<dyn RandomAccessFile> = Arc::new(PacedFile {
                 file,
                 verifier: self.verifier.clone(),
-                limiter: limiter.clone(),
             });
             live.check_size(&*file)?;
             match live.verify_whole(&*file) {
