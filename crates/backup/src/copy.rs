@@ -92,13 +92,11 @@ impl Copier<'_> {
         Ok(crc)
     }
 
-    /// Waits until so many bytes may be moved: never more than a moment, so that a wish to stop is soon heard.
-    fn ask(&self, mut bytes: usize, op: OpType) {
-        let Some(limiter) = &self.limiter else {
-            return;
-        };
-        while bytes > 0 && !self.progress.is_stopped() {
-            bytes -= limiter.request_token(bytes as u64, 0, IoPriority::Low, op) as usize;
+    /// Waits until so many bytes may be moved. A wish to stop is heard within a refill period.
+    fn ask(&self, bytes: usize, op: OpType) {
+        if let Some(limiter) = &self.limiter {
+            // If it is stopped, the next look at the progress says so.
+            limiter.request_while(bytes as u64, IoPriority::Low, op, || !self.progress.is_stopped());
         }
     }
 }

@@ -158,6 +158,9 @@ pub trait FileSystem: Send + Sync + Debug {
     }
 }
 
+/// Bytes read at a time where a file is read as a whole: enough for a disk to be busy, little to hold.
+pub const PIECE: usize = 256 << 10;
+
 /// A file open for reading. Any number of threads may read at once. Renaming or removing the file does not disturb it.
 pub trait RandomAccessFile: Send + Sync + Debug {
     /// Fills `buf` from `offset` on and gives the number of bytes read, fewer than asked only where the file ends.
@@ -196,6 +199,20 @@ pub trait RandomAccessFile: Send + Sync + Debug {
                 .in_file(self.path())
                 .at(offset),
         )
+    }
+
+    /// Hands its [`len`](RandomAccessFile::len) bytes from the front, [`PIECE`] of them at a time, and ends at the first
+    /// error. A file that has become shorter is `Corruption`, as for [`read_exact_at`](RandomAccessFile::read_exact_at).
+    fn for_each_piece(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut buffer = vec![0; self.len().min(PIECE as u64) as usize];
+        let mut offset = 0;
+        while offset < self.len() {
+            let piece = (self.len() - offset).min(PIECE as u64) as usize;
+            self.read_exact_at(offset, &mut buffer[..piece])?;
+            each(&buffer[..piece])?;
+            offset += piece as u64;
+        }
+        Ok(())
     }
 }
 

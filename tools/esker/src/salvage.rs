@@ -21,9 +21,6 @@ use crate::notes::Notes;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count};
 
-/// Bytes copied at a time.
-const COPIED_AT_A_TIME: usize = 1 << 20;
-
 /// Copies what can be read, and tells what cannot.
 pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
@@ -436,15 +433,10 @@ impl Salvage<'_> {
             return Ok(self.progress.advance(reader.len())?);
         }
         let mut writer = directory::fs().create(&to, &CreateOptions::default())?;
-        let mut buffer = vec![0; COPIED_AT_A_TIME];
-        let mut offset = 0;
-        while offset < reader.len() {
-            let len = (reader.len() - offset).min(COPIED_AT_A_TIME as u64) as usize;
-            reader.read_exact_at(offset, &mut buffer[..len])?;
-            writer.append(&buffer[..len])?;
-            self.progress.advance(len as u64)?;
-            offset += len as u64;
-        }
+        reader.for_each_piece(&mut |bytes| {
+            writer.append(bytes)?;
+            self.progress.advance(bytes.len() as u64)
+        })?;
         writer.sync()?;
         writer.close()?;
         Ok(self.notes.add(&note)?)

@@ -125,20 +125,13 @@ impl PromisedFile {
     }
 }
 
-/// Bytes read at a time where a file is read as a whole.
-const READ: usize = 256 << 10;
-
 fn crc32c_of(file: &dyn RandomAccessFile) -> Result<FileCrc32c> {
-    let mut buffer = vec![0; READ];
-    let (mut crc, mut at) = (FileCrc32c::new(), 0);
-    loop {
-        let read = file.read_at(at, &mut buffer)?;
-        if read == 0 {
-            return Ok(crc);
-        }
-        crc.update(&buffer[..read]);
-        at += read as u64;
-    }
+    let mut crc = FileCrc32c::new();
+    file.for_each_piece(&mut |bytes| {
+        crc.update(bytes);
+        Ok(())
+    })?;
+    Ok(crc)
 }
 
 impl Promised {

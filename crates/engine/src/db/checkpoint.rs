@@ -20,9 +20,6 @@ pub struct CheckpointOptions {
     pub log_size_for_flush: u64,
 }
 
-/// Bytes of a file copied at a time.
-const COPIED_AT_A_TIME: usize = 1 << 20;
-
 impl Db {
     /// Makes `dir`, which must not exist, a database of its own that is this one as it is now, over all column families at once.
     /// Gives the sequence number of its last row.
@@ -171,7 +168,7 @@ fn same_bytes(fs: &dyn FileSystem, a: &Path, b: &Path) -> Result<bool> {
     let checksum = |path: &Path| -> Result<(u64, u32)> {
         let file = open(fs, path)?;
         let mut crc = 0;
-        for_each_piece(&*file, |bytes| {
+        file.for_each_piece(&mut |bytes| {
             crc = crc32c_extend(crc, bytes);
             Ok(())
         })?;
@@ -188,22 +185,10 @@ fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
     fs.open_random(path, &options)
 }
 
-fn for_each_piece(file: &dyn RandomAccessFile, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    let mut buffer = vec![0; COPIED_AT_A_TIME];
-    let mut offset = 0;
-    while offset < file.len() {
-        let len = (file.len() - offset).min(buffer.len() as u64) as usize;
-        file.read_exact_at(offset, &mut buffer[..len])?;
-        each(&buffer[..len])?;
-        offset += len as u64;
-    }
-    Ok(())
-}
-
 pub(super) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let reader = open(fs, from)?;
     let mut writer = fs.create(to, &CreateOptions::default())?;
-    for_each_piece(&*reader, |bytes| {
+    reader.for_each_piece(&mut |bytes| {
         writer.append(bytes)?;
         progress.advance(bytes.len() as u64)
     })?;

@@ -12,7 +12,7 @@ use vfs::{Access, OpenOptions, RandomAccessFile};
 
 use super::column_family::Family;
 use super::{Db, DbInner};
-use crate::jobs::file_checksum::{compare, for_each_piece};
+use crate::jobs::file_checksum::compare;
 use crate::jobs::verifier::VerifyProgress;
 use crate::options::FileChecksumGenFactory;
 
@@ -135,7 +135,7 @@ impl Live {
             return Ok(false);
         };
         let mut sum = FileCrc32c::new();
-        for_each_piece(file, &mut |bytes| {
+        file.for_each_piece(&mut |bytes| {
             sum.update(bytes);
             Ok(())
         })?;

@@ -90,25 +90,6 @@ fn recorded(sum: FileCrc32c) -> FileChecksum {
     }
 }
 
-/// Bytes read at a time where a file is read as a whole.
-pub(crate) const READ: usize = 256 << 10;
-
-/// Calls `take` with the bytes of a file, from the front, a piece at a time.
-pub(crate) fn for_each_piece(
-    file: &dyn RandomAccessFile,
-    take: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut buffer = vec![0; READ.min(file.len() as usize)];
-    let mut at = 0;
-    while at < file.len() {
-        let len = (file.len() - at).min(buffer.len() as u64) as usize;
-        file.read_exact_at(at, &mut buffer[..len])?;
-        take(&buffer[..len])?;
-        at += len as u64;
-    }
-    Ok(())
-}
-
 /// The checksum of a file that is there already. Reads all of it.
 pub(crate) fn of_file(
     factory: FileChecksumGenFactory,
@@ -118,7 +99,7 @@ pub(crate) fn of_file(
         return Ok(None);
     }
     let mut sum = FileCrc32c::new();
-    for_each_piece(file, &mut |bytes| {
+    file.for_each_piece(&mut |bytes| {
         sum.update(bytes);
         Ok(())
     })?;
