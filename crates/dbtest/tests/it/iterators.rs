@@ -1,13 +1,16 @@
 //! Iterators and what they hold: memtables and files that flushes and compactions have replaced.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::merge::StringAppend;
 use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, Db, DbIterator, FlushOptions, Options, ReadOptions,
-    Snapshot,
+    BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, FlushOptions,
+    Options, ReadOptions, Snapshot, WriteOptions,
 };
+use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs};
 
 const KEYS: u32 = 100;
@@ -229,4 +232,98 @@ fn an_iterator_that_was_refused_stays_refused() {
     assert!(iter.refresh(None).is_err());
     iter.seek_to_first();
     assert!(!iter.valid() && iter.status().is_err());
+}
+
+/// Keys with many versions, of all kinds, and readers in between.
+#[test]
+fn many_versions_of_a_key_hide_nothing() {
+    const VERSIONS: u64 = 60;
+    let seed = rng::seed();
+    for max_skip in [0, 1, 8, 1000] {
+        let mut rng = TestRng::with_seed(seed);
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            column_family: ColumnFamilyOptions {
+                max_sequential_skip_in_iterations: max_skip,
+                merge_operator: Some(Arc::new(StringAppend::new(","))),
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        let (write, family) = (WriteOptions::default(), db.default_column_family());
+        let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        let mut moments = Vec::new();
+        for version in 0..VERSIONS {
+            for number in [1, 1, 2, 2, 3, 5] {
+                let (key, value) = (key(number), version.to_string().into_bytes());
+                match rng.u32(..10) {
+                    0 => {
+                        db.delete(&key).unwrap();
+                        model.remove(&key);
+                    }
+                    1..4 => {
+                        db.merge(&write, &family, &key, &value).unwrap();
+                        let merged = model.entry(key).or_default();
+                        if !merged.is_empty() {
+                            merged.push(b',');
+                        }
+                        merged.extend_from_slice(&value);
+                    }
+                    4 if number == 5 => {
+                        db.put(b"key0000", &value).unwrap();
+                        model.insert(b"key0000".to_vec(), value);
+                    }
+                    _ => {
+                        db.put(&key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                }
+            }
+            if rng.one_in(8) {
+                moments.push((db.snapshot(), model.clone()));
+            }
+            if rng.one_in(20) {
+                db.flush(&FlushOptions::default()).unwrap();
+            }
+        }
+        moments.push((db.snapshot(), model));
+        for (snapshot, expected) in moments {
+            let mut iter = db.iter(&ReadOptions {
+                snapshot: Some(snapshot),
+                ..ReadOptions::default()
+            });
+            let rows: Vec<_> = expected.into_iter().collect();
+            iter.seek_to_first();
+            for (at, (key, value)) in rows.iter().enumerate() {
+                assert!(iter.valid(), "max_skip {max_skip}: {:?}", iter.status());
+                assert_eq!(
+                    (iter.key(), iter.value()),
+                    (&key[..], &value[..]),
+                    "max_skip {max_skip}"
+                );
+                // There and back, from where it stands between the versions.
+                if at > 0 && rng.one_in(4) {
+                    iter.prev();
+                    assert_eq!(iter.key(), &rows[at - 1].0[..], "max_skip {max_skip}");
+                    iter.next();
+                }
+                iter.next();
+            }
+            assert!(!iter.valid());
+            iter.seek_to_last();
+            for (key, value) in rows.iter().rev() {
+                assert!(iter.valid(), "max_skip {max_skip}: {:?}", iter.status());
+                assert_eq!(
+                    (iter.key(), iter.value()),
+                    (&key[..], &value[..]),
+                    "max_skip {max_skip}"
+                );
+                iter.prev();
+            }
+            assert!(!iter.valid());
+            iter.status().unwrap();
+        }
+    }
 }

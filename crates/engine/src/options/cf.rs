@@ -72,6 +72,9 @@ option_table! {
         /// Compression by level from L0 on (with dynamic level bytes: L0, then the base level on); the last entry stands
         /// for the levels below. Empty: `compression` everywhere. Default: empty.
         compression_per_level: Vec<CompressionType> = Vec::new();
+        /// Entries of one key that an iterator steps over one by one before it seeks past the rest: versions older than the
+        /// one it shows, or newer than what it reads. Default: 8.
+        max_sequential_skip_in_iterations: u64 = 8, domain["0", "2", "8"];
         /// Reads each table back as soon as it is written, before any version holds it, and compares a hash of its keys and
         /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
         /// Default: false.

@@ -21,9 +21,6 @@ use crate::db::column_family::Family;
 use crate::db::snapshot::Snapshot;
 use crate::options::ReadOptions;
 
-/// Entries of one key stepped over one by one before the cursor seeks past the rest.
-const STEPS_BEFORE_SEEK: u32 = 8;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Forward,
@@ -93,6 +90,8 @@ pub struct DbIterator {
     /// Why it can never be valid, wherever it reads.
     refused: Option<Error>,
     target: Vec<u8>,
+    /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
+    max_skip: u64,
     /// How blocks are read.
     read: BlockReadOptions,
     /// What is read, held for what it keeps alive: memtables and files.
@@ -131,6 +130,7 @@ impl DbIterator {
         let broken = refused.clone().or(missing);
         DbIterator {
             cursor,
+            max_skip: family.options.max_sequential_skip_in_iterations,
             family,
             seqno,
             read_ts: options.timestamp.clone(),
@@ -337,13 +337,7 @@ impl DbIterator {
         if !self.start(Direction::Forward) {
             return;
         }
-        self.target.clear();
-        self.target.extend_from_slice(key);
-        if let Some(ts) = &self.read_ts {
-            self.target.extend_from_slice(ts);
-        }
-        let trailer = internal_key::pack_trailer(self.seqno, internal_key::KIND_FOR_SEEK);
-        self.target.extend_from_slice(&trailer.to_le_bytes());
+        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
         self.cursor.seek(&self.target);
         self.find_next(false);
     }
@@ -445,7 +439,7 @@ impl DbIterator {
 
     /// Moves the cursor before every entry of `saved_key`.
     fn step_before_saved_key(&mut self) {
-        for _ in 0..STEPS_BEFORE_SEEK {
+        for _ in 0..self.max_skip {
             if !self.cursor.valid() {
                 break;
             }
@@ -459,6 +453,10 @@ impl DbIterator {
             }
             self.cursor.prev();
         }
+        self.seek_before_saved_key();
+    }
+
+    fn seek_before_saved_key(&mut self) {
         let user = self.family.cmp.user();
         before_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
         self.cursor.seek_for_prev(&self.target);
@@ -507,6 +505,7 @@ impl DbIterator {
     /// From where the cursor stands, forwards to the first key a reader sees. `skipping`: not `saved_key`.
     #[inline]
     fn find_next(&mut self, mut skipping: bool) {
+        // Of `saved_key`.
         let mut steps = 0;
         while self.cursor.valid() {
             let entry = match ParsedInternalKey::parse(self.cursor.key()) {
@@ -525,20 +524,28 @@ impl DbIterator {
                 break;
             }
             if skipping && self.is_saved_key(entry.user_key) {
-                steps += 1;
-                if steps > STEPS_BEFORE_SEEK {
-                    steps = 0;
+                if steps == self.max_skip {
                     let user = self.family.cmp.user();
                     after_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
-                    self.cursor.seek(&self.target);
                     // The oldest possible entry of the key sorts at the target itself.
-                    continue;
+                    self.cursor.seek(&self.target);
+                } else {
+                    self.cursor.next();
                 }
-                self.cursor.next();
+                steps += 1;
                 continue;
             }
             if !self.visible(&entry) {
-                self.cursor.next();
+                if skipping || !self.is_saved_key(entry.user_key) {
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(entry.user_key);
+                    skipping = false;
+                    steps = 0;
+                }
+                if steps != self.max_skip || !self.seek_to_visible() {
+                    self.cursor.next();
+                }
+                steps += 1;
                 continue;
             }
             match entry.kind {
@@ -559,6 +566,23 @@ impl DbIterator {
             }
         }
         self.end();
+    }
+
+    /// The cursor stands on a version of `saved_key` that is not visible: seeks past those that are too new. False if this one
+    /// is not too new by its timestamp, and a seek would lead back.
+    #[cold]
+    fn seek_to_visible(&mut self) -> bool {
+        let user = self.family.cmp.user();
+        let timestamp = user.timestamp(internal_key::user_key(self.cursor.key()));
+        if let Some(read_ts) = &self.read_ts
+            && user.compare_timestamp(timestamp, read_ts).is_le()
+        {
+            return false;
+        }
+        let key = user.strip_timestamp(&self.saved_key);
+        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
+        self.cursor.seek(&self.target);
+        true
     }
 
     /// Makes the cursor's entry, whose bytes are not its plain value, the current one.
@@ -669,13 +693,13 @@ impl DbIterator {
         self.end();
     }
 
-    /// The cursor stands on the oldest entry of `saved_key`: walks them up to the newest visible one and makes the key
-    /// current if that leaves it a value. The cursor ends before all of them.
+    /// The cursor stands on the oldest entry of `saved_key`: walks them up to the newest visible one, or seeks it where there
+    /// are many, and makes the key current if that leaves it a value. The cursor ends before all of them.
     fn collect_backwards(&mut self) {
         self.place = Place::Nowhere;
         let mut found: Option<Kind> = None;
         let mut operands: Vec<Vec<u8>> = Vec::new();
-        let mut hidden = 0;
+        let (mut steps, mut hidden) = (0, 0);
         // The buffer the value will stand in, so that a scan backwards allocates nothing per key.
         let mut value = std::mem::take(&mut self.value);
         while self.cursor.valid() {
@@ -688,14 +712,17 @@ impl DbIterator {
             }
             if !self.visible(&entry) {
                 hidden += 1;
-                if hidden > STEPS_BEFORE_SEEK {
-                    let user = self.family.cmp.user();
-                    before_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
-                    self.cursor.seek_for_prev(&self.target);
+                if hidden > self.max_skip {
+                    self.seek_before_saved_key();
                     break;
                 }
                 self.cursor.prev();
                 continue;
+            }
+            steps += 1;
+            if steps > self.max_skip {
+                self.value = value;
+                return self.collect_by_seek();
             }
             match entry.kind {
                 Kind::Merge => operands.push(self.cursor.value().to_vec()),
@@ -726,4 +753,54 @@ impl DbIterator {
             self.value = value;
         }
     }
+
+    /// As [`collect_backwards`](Self::collect_backwards), from the newest version down.
+    #[cold]
+    fn collect_by_seek(&mut self) {
+        let key = self.user().strip_timestamp(&self.saved_key);
+        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
+        self.cursor.seek(&self.target);
+        while self.cursor.valid() {
+            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
+                Ok(entry) => entry,
+                Err(error) => return self.fail(error),
+            };
+            if !self.is_saved_key(entry.user_key) {
+                break;
+            }
+            if !self.visible(&entry) {
+                self.cursor.next();
+                continue;
+            }
+            match entry.kind {
+                Kind::Merge => self.merge_forwards(),
+                kind if kind.is_tombstone() => {}
+                kind => {
+                    self.saved_key.clear();
+                    self.saved_key.extend_from_slice(entry.user_key);
+                    let mut value = std::mem::take(&mut self.value);
+                    value.clear();
+                    value.extend_from_slice(self.cursor.value());
+                    self.take_saved(kind, value);
+                }
+            }
+            break;
+        }
+        if let Err(error) = self.cursor.status() {
+            return self.fail(error);
+        }
+        if self.error.is_none() {
+            self.seek_before_saved_key();
+        }
+    }
+}
+
+/// Makes `target` what sorts at or before the newest entry of `key` that is visible at `seqno` and `read_ts`, and behind all that
+/// are newer.
+fn newest_visible(target: &mut Vec<u8>, key: &[u8], read_ts: Option<&[u8]>, seqno: SeqNo) {
+    target.clear();
+    target.extend_from_slice(key);
+    target.extend_from_slice(read_ts.unwrap_or_default());
+    let trailer = internal_key::pack_trailer(seqno, internal_key::KIND_FOR_SEEK);
+    target.extend_from_slice(&trailer.to_le_bytes());
 }
