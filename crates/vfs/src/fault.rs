@@ -10,7 +10,8 @@ use base::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
 pub use self::rule::{Action, Hook, Rule};
-use crate::{CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, RandomAccessFile, WritableFile};
+use crate::layer::{Call, Layer};
+use crate::{FileSystem, Op, RandomAccessFile, WritableFile};
 
 /// Names a rule that was [added](FaultFs::add).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,15 +116,6 @@ impl Control {
         }
         Ok(Fate::Done)
     }
-
-    fn perform<T>(&self, op: Op, path: &Path, perform: impl FnOnce() -> Result<T>) -> Result<T> {
-        let fate = self.decide(op, path)?;
-        let result = perform()?;
-        match fate {
-            Fate::DoneButFails(error, _) => Err(error),
-            Fate::Done | Fate::Short(_) | Fate::Flipped(..) => Ok(result),
-        }
-    }
 }
 
 impl FaultFs {
@@ -193,115 +185,31 @@ impl FaultFs {
     pub fn is_crashed(&self) -> bool {
         self.control.crashed.load(Ordering::SeqCst)
     }
-
-    fn writer(&self, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
-        Box::new(FaultWriter {
-            inner,
-            control: self.control.clone(),
-        })
-    }
 }
 
-impl FileSystem for FaultFs {
-    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        let inner = self
-            .control
-            .perform(Op::Open, path, || self.inner.open_random(path, options))?;
-        Ok(Arc::new(FaultReader {
-            inner,
-            control: self.control.clone(),
-        }))
+impl Layer for FaultFs {
+    fn below(&self) -> &dyn FileSystem {
+        &*self.inner
     }
 
-    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        let inner = self
-            .control
-            .perform(Op::Create, path, || self.inner.create(path, options))?;
-        Ok(self.writer(inner))
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+        let fate = self.control.decide(call.op, call.path)?;
+        let result = perform()?;
+        match fate {
+            Fate::DoneButFails(error, _) => Err(error),
+            Fate::Done | Fate::Short(_) | Fate::Flipped(..) => Ok(result),
+        }
     }
 
-    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        let inner = self
-            .control
-            .perform(Op::Reuse, new, || self.inner.reuse(old, new, options))?;
-        Ok(self.writer(inner))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.control
-            .perform(Op::Rename, to, || self.inner.rename(from, to))
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.control.perform(Op::Remove, path, || self.inner.remove(path))
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        self.control.perform(Op::Link, to, || self.inner.link(from, to))
-    }
-
-    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
-        self.control
-            .perform(Op::Truncate, path, || self.inner.truncate(path, len))
-    }
-
-    fn list(&self, dir: &Path) -> Result<Vec<String>> {
-        self.control.perform(Op::List, dir, || self.inner.list(dir))
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> Result<()> {
-        self.control
-            .perform(Op::CreateDir, dir, || self.inner.create_dir_all(dir))
-    }
-
-    fn remove_dir(&self, dir: &Path) -> Result<()> {
-        self.control
-            .perform(Op::RemoveDir, dir, || self.inner.remove_dir(dir))
-    }
-
-    fn sync_dir(&self, dir: &Path) -> Result<()> {
-        self.control
-            .perform(Op::SyncDir, dir, || self.inner.sync_dir(dir))
-    }
-
-    fn sync_file(&self, path: &Path) -> Result<()> {
-        self.control
-            .perform(Op::Sync, path, || self.inner.sync_file(path))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.control.perform(Op::Exists, path, || self.inner.exists(path))
-    }
-
-    fn size(&self, path: &Path) -> Result<u64> {
-        self.control.perform(Op::Size, path, || self.inner.size(path))
-    }
-
-    fn modified_seconds(&self, path: &Path) -> Result<u64> {
-        self.control
-            .perform(Op::Modified, path, || self.inner.modified_seconds(path))
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        self.control.perform(Op::Lock, path, || self.inner.lock(path))
-    }
-
-    fn free_space(&self, dir: &Path) -> Result<u64> {
-        self.control
-            .perform(Op::FreeSpace, dir, || self.inner.free_space(dir))
-    }
-}
-
-#[derive(Debug)]
-struct FaultReader {
-    inner: Arc<dyn RandomAccessFile>,
-    control: Arc<Control>,
-}
-
-impl RandomAccessFile for FaultReader {
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let fate = self.control.decide(Op::Read, self.inner.path())?;
-        let read = self.inner.read_at(offset, buf)?;
+    fn read(
+        &self,
+        call: &Call<'_>,
+        file: &dyn RandomAccessFile,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<usize> {
+        let fate = self.control.decide(call.op, call.path)?;
+        let read = file.read_at(offset, buf)?;
         match fate {
             Fate::Done => Ok(read),
             Fate::DoneButFails(error, _) => Err(error.at(offset)),
@@ -315,95 +223,17 @@ impl RandomAccessFile for FaultReader {
         }
     }
 
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn mapped(&self) -> Option<&[u8]> {
-        None
-    }
-
-    fn prefetch(&self, offset: u64, len: u64) {
-        if !self.control.crashed.load(Ordering::SeqCst) {
-            self.inner.prefetch(offset, len);
-        }
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
-}
-
-#[derive(Debug)]
-struct FaultWriter {
-    inner: Box<dyn WritableFile>,
-    control: Arc<Control>,
-}
-
-impl FaultWriter {
-    fn perform(&mut self, op: Op, perform: impl FnOnce(&mut dyn WritableFile) -> Result<()>) -> Result<()> {
-        let fate = self.control.decide(op, self.inner.path())?;
-        perform(&mut *self.inner)?;
-        match fate {
-            Fate::DoneButFails(error, _) => Err(error),
-            Fate::Done | Fate::Short(_) | Fate::Flipped(..) => Ok(()),
-        }
-    }
-}
-
-impl WritableFile for FaultWriter {
-    fn append(&mut self, data: &[u8]) -> Result<()> {
-        match self.control.decide(Op::Append, self.inner.path())? {
+    fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
+        match self.control.decide(call.op, call.path)? {
             Fate::DoneButFails(error, part) => {
-                self.inner.append(&data[..(data.len() as f64 * part) as usize])?;
+                file.append(&data[..(data.len() as f64 * part) as usize])?;
                 Err(error)
             }
-            Fate::Done | Fate::Short(_) | Fate::Flipped(..) => self.inner.append(data),
+            Fate::Done | Fate::Short(_) | Fate::Flipped(..) => file.append(data),
         }
     }
 
-    fn flush(&mut self) -> Result<()> {
-        self.perform(Op::Flush, |file| file.flush())
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        self.perform(Op::Sync, |file| file.sync())
-    }
-
-    fn sync_all(&mut self) -> Result<()> {
-        self.perform(Op::SyncAll, |file| file.sync_all())
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn close(&mut self) -> Result<()> {
-        self.perform(Op::Close, |file| file.close())
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
-
-    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
-        Some(Arc::new(FaultSync {
-            inner: self.inner.syncer()?,
-            control: self.control.clone(),
-            path: self.inner.path().to_path_buf(),
-        }))
-    }
-}
-
-#[derive(Debug)]
-struct FaultSync {
-    inner: Arc<dyn FileSync>,
-    control: Arc<Control>,
-    path: std::path::PathBuf,
-}
-
-impl FileSync for FaultSync {
-    fn sync(&self) -> Result<()> {
-        self.control.perform(Op::Sync, &self.path, || self.inner.sync())
+    fn maps(&self) -> bool {
+        false
     }
 }

@@ -5,6 +5,7 @@
 //! * [`mem`]: a file system in memory that can lose its process, its power and its space
 //! * [`fault`]: over any other, failures and crashes by rule
 //! * [`op_log`]: over any other, a record of the calls as text
+//! * [`layer`]: what these two are made of, and whatever else lies over another
 //! * [`op`]: the calls by name
 //! * [`io_stats`]: what a thread has read from the disk
 //! * [`rate_limiter`]: so many bytes a second, for all who share it
@@ -12,6 +13,7 @@
 pub mod fault;
 pub mod file_system;
 pub mod io_stats;
+pub mod layer;
 pub mod mem;
 pub mod op;
 pub mod op_log;
@@ -22,6 +24,7 @@ pub use fault::{Action, FaultFs, Rule, RuleId};
 pub use file_system::{
     Access, CreateOptions, FileLock, FileSync, FileSystem, OpenOptions, RandomAccessFile, WritableFile,
 };
+pub use layer::{Call, Details, Layer};
 pub use mem::{MemFs, UnsyncedPolicy};
 pub use op::Op;
 pub use op_log::LogFs;

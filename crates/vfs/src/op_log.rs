@@ -1,15 +1,13 @@
 //! A file system that writes down what is asked of it, for tests that compare the text.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::Result;
 use parking_lot::Mutex;
 
-use crate::{
-    Access, CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, RandomAccessFile, WritableFile,
-};
+use crate::layer::{Call, Details, Layer};
+use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions};
 
 /// Wraps any file system and records a line per call, when the call is over. Clones are handles to the same one.
 ///
@@ -55,23 +53,23 @@ impl OpLog {
         }
     }
 
-    /// Records a call of `op` on `path` that came out as `result`.
-    fn record<T>(&self, op: Op, path: &Path, details: impl FnOnce() -> String, result: &Result<T>) {
-        if !self.records(op) {
-            return;
-        }
-        let failure = result
-            .as_ref()
-            .err()
-            .map_or_else(String::new, |error| format!(": {}", error.kind().words()));
-        let line = format!("{op} {}{}{failure}", self.name(path), details());
-        let written = writeln!(self.lines.lock(), "{line}");
-        written.expect("a String takes all that is written");
+    /// The line of a call that came out as `result`.
+    fn line<T>(&self, call: &Call<'_>, result: &Result<T>) -> String {
+        let paths = match call.from {
+            Some(from) => format!("{} -> {}", self.name(from), self.name(call.path)),
+            None => self.name(call.path),
+        };
+        let details = match call.details {
+            Details::None => String::new(),
+            Details::Open(options) => open_words(options),
+            Details::Create(options) => create_words(options),
+            Details::Length(len) => format!(" {len}"),
+            Details::Range(offset, len) => format!(" {offset}+{len}"),
+        };
+        let failure = result.as_ref().err();
+        let failure = failure.map_or_else(String::new, |error| format!(": {}", error.kind().words()));
+        format!("{} {paths}{details}{failure}\n", call.op)
     }
-}
-
-fn nothing() -> String {
-    String::new()
 }
 
 fn open_words(options: &OpenOptions) -> String {
@@ -139,212 +137,19 @@ impl LogFs {
     pub fn take(&self) -> String {
         std::mem::take(&mut self.log.lines.lock())
     }
-
-    fn call<T>(&self, op: Op, path: &Path, call: impl FnOnce() -> Result<T>) -> Result<T> {
-        let result = call();
-        self.log.record(op, path, nothing, &result);
-        result
-    }
-
-    fn writer(&self, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
-        Box::new(LogWriter {
-            inner,
-            log: self.log.clone(),
-        })
-    }
 }
 
-impl FileSystem for LogFs {
-    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        let result = self.inner.open_random(path, options);
-        self.log.record(Op::Open, path, || open_words(options), &result);
-        Ok(Arc::new(LogReader {
-            inner: result?,
-            log: self.log.clone(),
-        }))
+impl Layer for LogFs {
+    fn below(&self) -> &dyn FileSystem {
+        &*self.inner
     }
 
-    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        let result = self.inner.create(path, options);
-        self.log
-            .record(Op::Create, path, || create_words(options), &result);
-        Ok(self.writer(result?))
-    }
-
-    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        let result = self.inner.reuse(old, new, options);
-        let details = || format!(" -> {}{}", self.log.name(new), create_words(options));
-        self.log.record(Op::Reuse, old, details, &result);
-        Ok(self.writer(result?))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let result = self.inner.rename(from, to);
-        self.log
-            .record(Op::Rename, from, || format!(" -> {}", self.log.name(to)), &result);
-        result
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.call(Op::Remove, path, || self.inner.remove(path))
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        let result = self.inner.link(from, to);
-        self.log
-            .record(Op::Link, from, || format!(" -> {}", self.log.name(to)), &result);
-        result
-    }
-
-    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
-        let result = self.inner.truncate(path, len);
-        self.log.record(Op::Truncate, path, || format!(" {len}"), &result);
-        result
-    }
-
-    fn list(&self, dir: &Path) -> Result<Vec<String>> {
-        self.call(Op::List, dir, || self.inner.list(dir))
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> Result<()> {
-        self.call(Op::CreateDir, dir, || self.inner.create_dir_all(dir))
-    }
-
-    fn remove_dir(&self, dir: &Path) -> Result<()> {
-        self.call(Op::RemoveDir, dir, || self.inner.remove_dir(dir))
-    }
-
-    fn sync_dir(&self, dir: &Path) -> Result<()> {
-        self.call(Op::SyncDir, dir, || self.inner.sync_dir(dir))
-    }
-
-    fn sync_file(&self, path: &Path) -> Result<()> {
-        self.call(Op::Sync, path, || self.inner.sync_file(path))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.call(Op::Exists, path, || self.inner.exists(path))
-    }
-
-    fn size(&self, path: &Path) -> Result<u64> {
-        self.call(Op::Size, path, || self.inner.size(path))
-    }
-
-    fn modified_seconds(&self, path: &Path) -> Result<u64> {
-        self.call(Op::Modified, path, || self.inner.modified_seconds(path))
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        self.call(Op::Lock, path, || self.inner.lock(path))
-    }
-
-    fn free_space(&self, dir: &Path) -> Result<u64> {
-        self.call(Op::FreeSpace, dir, || self.inner.free_space(dir))
-    }
-}
-
-#[derive(Debug)]
-struct LogReader {
-    inner: Arc<dyn RandomAccessFile>,
-    log: Arc<OpLog>,
-}
-
-impl RandomAccessFile for LogReader {
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let result = self.inner.read_at(offset, buf);
-        self.log.record(
-            Op::Read,
-            self.path(),
-            || format!(" {offset}+{}", buf.len()),
-            &result,
-        );
-        result
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn mapped(&self) -> Option<&[u8]> {
-        self.inner.mapped()
-    }
-
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.inner.prefetch(offset, len);
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
-}
-
-#[derive(Debug)]
-struct LogWriter {
-    inner: Box<dyn WritableFile>,
-    log: Arc<OpLog>,
-}
-
-impl LogWriter {
-    fn record(&self, op: Op, details: impl FnOnce() -> String, result: Result<()>) -> Result<()> {
-        self.log.record(op, self.inner.path(), details, &result);
-        result
-    }
-}
-
-impl WritableFile for LogWriter {
-    fn append(&mut self, data: &[u8]) -> Result<()> {
-        let result = self.inner.append(data);
-        self.record(Op::Append, || format!(" {}", data.len()), result)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let result = self.inner.flush();
-        self.record(Op::Flush, nothing, result)
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        let result = self.inner.sync();
-        self.record(Op::Sync, nothing, result)
-    }
-
-    fn sync_all(&mut self) -> Result<()> {
-        let result = self.inner.sync_all();
-        self.record(Op::SyncAll, nothing, result)
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn close(&mut self) -> Result<()> {
-        let result = self.inner.close();
-        self.record(Op::Close, nothing, result)
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
-
-    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
-        Some(Arc::new(LogSync {
-            inner: self.inner.syncer()?,
-            log: self.log.clone(),
-            path: self.inner.path().to_path_buf(),
-        }))
-    }
-}
-
-#[derive(Debug)]
-struct LogSync {
-    inner: Arc<dyn FileSync>,
-    log: Arc<OpLog>,
-    path: PathBuf,
-}
-
-impl FileSync for LogSync {
-    fn sync(&self) -> Result<()> {
-        let result = self.inner.sync();
-        self.log.record(Op::Sync, &self.path, nothing, &result);
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+        let result = perform();
+        if self.log.records(call.op) {
+            let line = self.log.line(call, &result);
+            self.log.lines.lock().push_str(&line);
+        }
         result
     }
 }

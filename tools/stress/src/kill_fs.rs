@@ -3,17 +3,13 @@
 //! Death is real, `kill -9` by its own hand, or that of a [`MemFs`], after which everything fails and a copy is left of what the
 //! dead would find.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::env::Rng;
 use base::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use vfs::{
-    CreateOptions, FileLock, FileSync, FileSystem, MemFs, Op, OpenOptions, RandomAccessFile, UnsyncedPolicy,
-    WritableFile,
-};
+use vfs::{Call, FileSystem, Layer, MemFs, Op, UnsyncedPolicy, WritableFile};
 
 /// What dies.
 #[derive(Debug)]
@@ -125,17 +121,14 @@ impl KillFs {
         }
         self.points.left.lock().take()
     }
-
-    fn writer(&self, inner: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
-        Box::new(Writer {
-            inner,
-            points: self.points.clone(),
-        })
-    }
 }
 
-fn dead(op: Op, path: &Path) -> Error {
-    Error::new(ErrorKind::Io, format!("While {op}: after a simulated crash")).in_file(path)
+fn dead(call: &Call<'_>) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!("While {}: after a simulated crash", call.op),
+    )
+    .in_file(call.path)
 }
 
 /// Scatters numbers.
@@ -172,18 +165,18 @@ impl Points {
     }
 
     /// The right to do something, while it lasts.
-    fn live(&self, op: Op, path: &Path) -> Result<RwLockReadGuard<'_, bool>> {
+    fn live(&self, call: &Call<'_>) -> Result<RwLockReadGuard<'_, bool>> {
         let dead_already = self.dead.read();
         if *dead_already {
-            return Err(dead(op, path));
+            return Err(dead(call));
         }
         Ok(dead_already)
     }
 
     #[cold]
-    fn die_at(&self, when: When, op: Op, path: &Path) -> Error {
-        self.die(format!("{} {op} of {}", when.name(), path.display()));
-        dead(op, path)
+    fn die_at(&self, when: When, call: &Call<'_>) -> Error {
+        self.die(format!("{} {} of {}", when.name(), call.op, call.path.display()));
+        dead(call)
     }
 
     #[cold]
@@ -212,16 +205,20 @@ impl Points {
         }
     }
 
-    fn perform<T>(&self, op: Op, path: &Path, perform: impl FnOnce() -> Result<T>) -> Result<T> {
-        let when = self.decide(op);
-        if matches!(when, Some(When::Before | When::Halfway)) {
-            return Err(self.die_at(When::Before, op, path));
+    fn perform<T>(
+        &self,
+        when: Option<When>,
+        call: &Call<'_>,
+        perform: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if when == Some(When::Before) {
+            return Err(self.die_at(When::Before, call));
         }
-        let live = self.live(op, path)?;
+        let live = self.live(call)?;
         let result = perform();
         drop(live);
         match when {
-            Some(_) => Err(self.die_at(When::After, op, path)),
+            Some(when) => Err(self.die_at(when, call)),
             None => result,
         }
     }
@@ -230,208 +227,32 @@ impl Points {
 /// How the last words of a process begin that killed itself.
 pub const KILLED: &str = "killed ";
 
-impl FileSystem for KillFs {
-    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        let inner = self
-            .points
-            .perform(Op::Open, path, || self.inner.open_random(path, options))?;
-        Ok(match self.points.mortal {
-            Mortal::Process { .. } => inner,
-            Mortal::Files { .. } => Arc::new(Reader {
-                inner,
-                points: self.points.clone(),
-            }),
-        })
+impl Layer for KillFs {
+    fn below(&self) -> &dyn FileSystem {
+        &*self.inner
     }
 
-    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        let create = || self.inner.create(path, options);
-        Ok(self.writer(self.points.perform(Op::Create, path, create)?))
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+        let when = self.points.decide(call.op);
+        self.points.perform(when, call, perform)
     }
 
-    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        let reuse = || self.inner.reuse(old, new, options);
-        Ok(self.writer(self.points.perform(Op::Reuse, new, reuse)?))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.points
-            .perform(Op::Rename, to, || self.inner.rename(from, to))
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.points.perform(Op::Remove, path, || self.inner.remove(path))
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        self.points.perform(Op::Link, to, || self.inner.link(from, to))
-    }
-
-    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
-        self.points
-            .perform(Op::Truncate, path, || self.inner.truncate(path, len))
-    }
-
-    fn list(&self, dir: &Path) -> Result<Vec<String>> {
-        self.points.perform(Op::List, dir, || self.inner.list(dir))
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> Result<()> {
-        self.points
-            .perform(Op::CreateDir, dir, || self.inner.create_dir_all(dir))
-    }
-
-    fn remove_dir(&self, dir: &Path) -> Result<()> {
-        self.points
-            .perform(Op::RemoveDir, dir, || self.inner.remove_dir(dir))
-    }
-
-    fn sync_dir(&self, dir: &Path) -> Result<()> {
-        self.points.perform(Op::SyncDir, dir, || self.inner.sync_dir(dir))
-    }
-
-    fn sync_file(&self, path: &Path) -> Result<()> {
-        self.points.perform(Op::Sync, path, || self.inner.sync_file(path))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.points.perform(Op::Exists, path, || self.inner.exists(path))
-    }
-
-    fn size(&self, path: &Path) -> Result<u64> {
-        self.points.perform(Op::Size, path, || self.inner.size(path))
-    }
-
-    fn modified_seconds(&self, path: &Path) -> Result<u64> {
-        self.points
-            .perform(Op::Modified, path, || self.inner.modified_seconds(path))
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        self.points.perform(Op::Lock, path, || self.inner.lock(path))
-    }
-
-    fn free_space(&self, dir: &Path) -> Result<u64> {
-        self.points
-            .perform(Op::FreeSpace, dir, || self.inner.free_space(dir))
-    }
-}
-
-/// A reader the dead read nothing by.
-#[derive(Debug)]
-struct Reader {
-    inner: Arc<dyn RandomAccessFile>,
-    points: Arc<Points>,
-}
-
-impl RandomAccessFile for Reader {
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let path = self.inner.path();
-        self.points
-            .perform(Op::Read, path, || self.inner.read_at(offset, buf))
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn mapped(&self) -> Option<&[u8]> {
-        self.inner.mapped()
-    }
-
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.inner.prefetch(offset, len);
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
-}
-
-#[derive(Debug)]
-struct Writer {
-    inner: Box<dyn WritableFile>,
-    points: Arc<Points>,
-}
-
-impl Writer {
-    fn perform(&mut self, op: Op, perform: impl FnOnce(&mut dyn WritableFile) -> Result<()>) -> Result<()> {
-        let path = self.inner.path().to_path_buf();
-        let inner = &mut *self.inner;
-        self.points.perform(op, &path, || perform(inner))
-    }
-}
-
-impl WritableFile for Writer {
-    fn append(&mut self, data: &[u8]) -> Result<()> {
-        let points = self.points.clone();
-        let when = points.decide(Op::Append);
-        let path = self.inner.path();
-        if when == Some(When::Before) {
-            return Err(points.die_at(When::Before, Op::Append, path));
-        }
-        let live = points.live(Op::Append, path)?;
-        let part = if when == Some(When::Halfway) {
-            data.len() / 2
-        } else {
-            data.len()
+    fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
+        let when = self.points.decide(call.op);
+        let part = match when {
+            Some(When::Halfway) => &data[..data.len() / 2],
+            _ => data,
         };
-        let result = self.inner.append(&data[..part]);
-        drop(live);
-        match when {
-            Some(when) => Err(points.die_at(when, Op::Append, self.inner.path())),
-            None => result,
-        }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.perform(Op::Flush, |file| file.flush())
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        self.perform(Op::Sync, |file| file.sync())
-    }
-
-    fn sync_all(&mut self) -> Result<()> {
-        self.perform(Op::SyncAll, |file| file.sync_all())
-    }
-
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn close(&mut self) -> Result<()> {
-        self.perform(Op::Close, |file| file.close())
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
-
-    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
-        Some(Arc::new(Syncer {
-            inner: self.inner.syncer()?,
-            points: self.points.clone(),
-            path: self.inner.path().to_path_buf(),
-        }))
-    }
-}
-
-#[derive(Debug)]
-struct Syncer {
-    inner: Arc<dyn FileSync>,
-    points: Arc<Points>,
-    path: PathBuf,
-}
-
-impl FileSync for Syncer {
-    fn sync(&self) -> Result<()> {
-        self.points.perform(Op::Sync, &self.path, || self.inner.sync())
+        self.points.perform(when, call, || file.append(part))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use vfs::CreateOptions;
+
     use super::*;
 
     /// Creates a file, appends to it, syncs it and its name; says how many of these were done.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::Result;
 use parking_lot::Mutex;
-use vfs::{CreateOptions, FileLock, FileSync, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
+use vfs::{Call, FileSync, FileSystem, Layer, Op, WritableFile};
 
 /// A file and what it was given since it was last synced.
 #[derive(Debug)]
@@ -40,10 +40,10 @@ impl Held {
 type Shared = Arc<Mutex<Held>>;
 
 /// See the module's head.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UnsyncedFs {
     inner: Arc<dyn FileSystem>,
-    files: Mutex<HashMap<PathBuf, Shared>>,
+    files: Arc<Mutex<HashMap<PathBuf, Shared>>>,
 }
 
 impl UnsyncedFs {
@@ -51,7 +51,7 @@ impl UnsyncedFs {
     pub fn new(inner: Arc<dyn FileSystem>) -> UnsyncedFs {
         UnsyncedFs {
             inner,
-            files: Mutex::default(),
+            files: Arc::default(),
         }
     }
 
@@ -67,6 +67,31 @@ impl UnsyncedFs {
         if held.closed { held.file.close() } else { Ok(()) }
     }
 
+    fn forget(&self, path: &Path) {
+        self.files.lock().remove(path);
+    }
+}
+
+impl Layer for UnsyncedFs {
+    fn below(&self) -> &dyn FileSystem {
+        &*self.inner
+    }
+
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+        match call.op {
+            Op::Create | Op::Remove => self.forget(call.path),
+            Op::Open | Op::Truncate | Op::Sync | Op::Size => self.hand_over(call.path)?,
+            Op::Rename | Op::Link | Op::Reuse => self.hand_over(call.from.unwrap_or(call.path))?,
+            _ => {}
+        }
+        let done = perform()?;
+        if let (Op::Rename | Op::Reuse, Some(from)) = (call.op, call.from) {
+            self.forget(from);
+            self.forget(call.path);
+        }
+        Ok(done)
+    }
+
     fn writer(&self, path: &Path, file: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
         let held = Arc::new(Mutex::new(Held {
             file,
@@ -79,93 +104,6 @@ impl UnsyncedFs {
             len: 0,
             path: path.to_path_buf(),
         })
-    }
-
-    fn forget(&self, path: &Path) {
-        self.files.lock().remove(path);
-    }
-}
-
-impl FileSystem for UnsyncedFs {
-    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
-        self.hand_over(path)?;
-        self.inner.open_random(path, options)
-    }
-
-    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        self.forget(path);
-        Ok(self.writer(path, self.inner.create(path, options)?))
-    }
-
-    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
-        self.hand_over(old)?;
-        self.forget(old);
-        Ok(self.writer(new, self.inner.reuse(old, new, options)?))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.hand_over(from)?;
-        self.inner.rename(from, to)?;
-        self.forget(from);
-        self.forget(to);
-        Ok(())
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.forget(path);
-        self.inner.remove(path)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> Result<()> {
-        self.hand_over(from)?;
-        self.inner.link(from, to)
-    }
-
-    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
-        self.hand_over(path)?;
-        self.inner.truncate(path, len)
-    }
-
-    fn list(&self, dir: &Path) -> Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-
-    fn remove_dir(&self, dir: &Path) -> Result<()> {
-        self.inner.remove_dir(dir)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn sync_file(&self, path: &Path) -> Result<()> {
-        self.hand_over(path)?;
-        self.inner.sync_file(path)
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn size(&self, path: &Path) -> Result<u64> {
-        self.hand_over(path)?;
-        self.inner.size(path)
-    }
-
-    fn modified_seconds(&self, path: &Path) -> Result<u64> {
-        self.inner.modified_seconds(path)
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        self.inner.lock(path)
-    }
-
-    fn free_space(&self, dir: &Path) -> Result<u64> {
-        self.inner.free_space(dir)
     }
 }
 
@@ -229,7 +167,7 @@ impl FileSync for Syncer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vfs::MemFs;
+    use vfs::{CreateOptions, MemFs};
 
     #[test]
     fn who_is_killed_loses_what_was_not_synced() {

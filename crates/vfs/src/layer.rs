@@ -1,0 +1,287 @@
+//! File systems that lie over another and have something to say to what is asked of it.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::Result;
+
+use crate::{CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, RandomAccessFile, WritableFile};
+
+/// One operation that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What is to be done.
+    pub op: Op,
+    /// To which path; of two, the new one.
+    pub path: &'a Path,
+    /// Of two paths the old one: of renames, links and files used again.
+    pub from: Option<&'a Path>,
+    /// What else belongs to it.
+    pub details: Details<'a>,
+}
+
+/// What belongs to a [`Call`] beside its paths.
+#[derive(Clone, Copy, Debug)]
+pub enum Details<'a> {
+    /// Nothing.
+    None,
+    /// How a file is opened.
+    Open(&'a OpenOptions),
+    /// How a file is created.
+    Create(&'a CreateOptions),
+    /// To how many bytes a file is truncated, or how many are appended.
+    Length(u64),
+    /// The offset and the length of what is read.
+    Range(u64, usize),
+}
+
+impl<'a> Call<'a> {
+    fn new(op: Op, path: &'a Path) -> Call<'a> {
+        Call {
+            op,
+            path,
+            from: None,
+            details: Details::None,
+        }
+    }
+
+    fn from(self, from: &'a Path) -> Call<'a> {
+        Call {
+            from: Some(from),
+            ..self
+        }
+    }
+
+    fn with(self, details: Details<'a>) -> Call<'a> {
+        Call { details, ..self }
+    }
+}
+
+/// A file system, made of another and of what it [does around](Layer::around) each operation of that. Clones are handles to the same one:
+/// every open file holds one.
+pub trait Layer: Clone + Debug + Send + Sync + 'static {
+    /// What does the work.
+    fn below(&self) -> &dyn FileSystem;
+
+    /// Does something before, after, or in place of an operation, which `perform` performs.
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T>;
+
+    /// Around a read.
+    fn read(
+        &self,
+        call: &Call<'_>,
+        file: &dyn RandomAccessFile,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<usize> {
+        self.around(call, || file.read_at(offset, buf))
+    }
+
+    /// Around an append.
+    fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
+        self.around(call, || file.append(data))
+    }
+
+    /// A file opened for reading, its reads to go through [`read`](Layer::read).
+    fn reader(&self, file: Arc<dyn RandomAccessFile>) -> Arc<dyn RandomAccessFile> {
+        Arc::new(Reader {
+            file,
+            layer: self.clone(),
+        })
+    }
+
+    /// A file created, its operations to go through [`around`](Layer::around) and [`append`](Layer::append).
+    fn writer(&self, path: &Path, file: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
+        Box::new(Writer {
+            file,
+            path: path.to_path_buf(),
+            layer: self.clone(),
+        })
+    }
+
+    /// True if files may be [mapped](RandomAccessFile::mapped): what is read of a map goes through nothing. Default true.
+    fn maps(&self) -> bool {
+        true
+    }
+}
+
+impl<L: Layer> FileSystem for L {
+    fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let call = Call::new(Op::Open, path).with(Details::Open(options));
+        let file = self.around(&call, || self.below().open_random(path, options))?;
+        Ok(self.reader(file))
+    }
+
+    fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let call = Call::new(Op::Create, path).with(Details::Create(options));
+        let file = self.around(&call, || self.below().create(path, options))?;
+        Ok(self.writer(path, file))
+    }
+
+    fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let call = Call::new(Op::Reuse, new).from(old).with(Details::Create(options));
+        let file = self.around(&call, || self.below().reuse(old, new, options))?;
+        Ok(self.writer(new, file))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let call = Call::new(Op::Rename, to).from(from);
+        self.around(&call, || self.below().rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.around(&Call::new(Op::Remove, path), || self.below().remove(path))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let call = Call::new(Op::Link, to).from(from);
+        self.around(&call, || self.below().link(from, to))
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> Result<()> {
+        let call = Call::new(Op::Truncate, path).with(Details::Length(len));
+        self.around(&call, || self.below().truncate(path, len))
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<String>> {
+        self.around(&Call::new(Op::List, dir), || self.below().list(dir))
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> Result<()> {
+        self.around(&Call::new(Op::CreateDir, dir), || {
+            self.below().create_dir_all(dir)
+        })
+    }
+
+    fn remove_dir(&self, dir: &Path) -> Result<()> {
+        self.around(&Call::new(Op::RemoveDir, dir), || self.below().remove_dir(dir))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        self.around(&Call::new(Op::SyncDir, dir), || self.below().sync_dir(dir))
+    }
+
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        self.around(&Call::new(Op::Sync, path), || self.below().sync_file(path))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.around(&Call::new(Op::Exists, path), || self.below().exists(path))
+    }
+
+    fn size(&self, path: &Path) -> Result<u64> {
+        self.around(&Call::new(Op::Size, path), || self.below().size(path))
+    }
+
+    fn modified_seconds(&self, path: &Path) -> Result<u64> {
+        self.around(&Call::new(Op::Modified, path), || {
+            self.below().modified_seconds(path)
+        })
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        self.around(&Call::new(Op::Lock, path), || self.below().lock(path))
+    }
+
+    fn free_space(&self, dir: &Path) -> Result<u64> {
+        self.around(&Call::new(Op::FreeSpace, dir), || self.below().free_space(dir))
+    }
+}
+
+#[derive(Debug)]
+struct Reader<L> {
+    file: Arc<dyn RandomAccessFile>,
+    layer: L,
+}
+
+impl<L: Layer> RandomAccessFile for Reader<L> {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let call = Call::new(Op::Read, self.file.path()).with(Details::Range(offset, buf.len()));
+        self.layer.read(&call, &*self.file, offset, buf)
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        if self.layer.maps() {
+            self.file.mapped()
+        } else {
+            None
+        }
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.file.prefetch(offset, len);
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+#[derive(Debug)]
+struct Writer<L> {
+    file: Box<dyn WritableFile>,
+    path: PathBuf,
+    layer: L,
+}
+
+impl<L: Layer> WritableFile for Writer<L> {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        let call = Call::new(Op::Append, &self.path).with(Details::Length(data.len() as u64));
+        self.layer.append(&call, &mut *self.file, data)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.layer
+            .around(&Call::new(Op::Flush, &self.path), || self.file.flush())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.layer
+            .around(&Call::new(Op::Sync, &self.path), || self.file.sync())
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        self.layer
+            .around(&Call::new(Op::SyncAll, &self.path), || self.file.sync_all())
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.layer
+            .around(&Call::new(Op::Close, &self.path), || self.file.close())
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        Some(Arc::new(Syncer {
+            file: self.file.syncer()?,
+            path: self.path.clone(),
+            layer: self.layer.clone(),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Syncer<L> {
+    file: Arc<dyn FileSync>,
+    path: PathBuf,
+    layer: L,
+}
+
+impl<L: Layer> FileSync for Syncer<L> {
+    fn sync(&self) -> Result<()> {
+        self.layer
+            .around(&Call::new(Op::Sync, &self.path), || self.file.sync())
+    }
+}
