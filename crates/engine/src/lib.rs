@@ -47,6 +47,7 @@ pub use wal::RecoveryMode;
 pub use db::Db;
 pub use db::checkpoint::CheckpointOptions;
 pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
+pub use db::get::KeyMayExist;
 pub use db::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use db::property::{LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
@@ -58,7 +59,7 @@ pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, CompactionStyle, FileChecksumGenFactory, FilterPolicy, FlushOptions, Options,
-    ReadOptions, WriteOptions, table as option_table,
+    ReadOptions, ReadTier, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};

@@ -249,12 +249,14 @@ impl TableCursor {
             Some(pin) => Ok(pin),
             None => {
                 let fixed = self.options.readahead_size as u64;
-                self.readahead
-                    .before_read(&self.table, index, number, fixed)
-                    .and_then(|()| {
-                        let near = &self.readahead.span;
-                        self.table.load_block(index, number, &self.options, near)
-                    })
+                let ahead = match self.options.cache_only {
+                    true => Ok(()),
+                    false => self.readahead.before_read(&self.table, index, number, fixed),
+                };
+                ahead.and_then(|()| {
+                    let near = &self.readahead.span;
+                    self.table.load_block(index, number, &self.options, near)
+                })
             }
         };
         match pin {

@@ -75,6 +75,8 @@ pub struct BlockReadOptions {
     pub verify_checksums: bool,
     /// Keep blocks read from the file in the cache. Default true.
     pub fill_cache: bool,
+    /// Read nothing from the file: what is neither in the cache nor mapped is the error `Incomplete`. Default false.
+    pub cache_only: bool,
     /// Bytes a cursor reads at a time, into memory of its own, and as many that it asks the file to have ready. 0, the
     /// default: block by block, and once those follow each other 8 KiB, and twice that each time up to 256 KiB.
     pub readahead_size: usize,
@@ -85,6 +87,7 @@ impl Default for BlockReadOptions {
         BlockReadOptions {
             verify_checksums: true,
             fill_cache: true,
+            cache_only: false,
             readahead_size: 0,
         }
     }
@@ -215,6 +218,11 @@ impl Table {
     #[inline]
     pub fn index(&self) -> Result<&Index> {
         self.index.get_or_try(|| self.load_index())
+    }
+
+    /// True once index and filter are loaded: from then on lookups read nothing from the file but data blocks.
+    pub fn is_loaded(&self) -> bool {
+        self.index.value.get().is_some() && self.filter.value.get().is_some()
     }
 
     /// Loads index and filter now, so that no later lookup has to.

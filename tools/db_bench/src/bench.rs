@@ -105,10 +105,15 @@ impl Params<'_> {
     /// The family of the key of `number`: the same for writes and for reads.
     #[inline]
     pub fn family(&self, number: u64) -> &ColumnFamily {
-        match self.families {
+        &self.families[self.family_index(number)]
+    }
+
+    /// Where in `families` the family of a key is.
+    pub fn family_index(&self, number: u64) -> usize {
+        match self.families.len() {
             // The usual case, without a division a key.
-            [only] => only,
-            families => &families[(number % families.len() as u64) as usize],
+            1 => 0,
+            len => (number % len as u64) as usize,
         }
     }
 }
@@ -399,6 +404,7 @@ impl Bench {
                 readahead_size: flags.readahead_size.max(0) as usize,
                 prefix_same_as_start: flags.prefix_same_as_start,
                 auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
+                tailing: flags.use_tailing_iterator,
                 ..ReadOptions::default()
             },
             workload_seed: self.seeds.next_seed(),

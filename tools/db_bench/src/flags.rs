@@ -189,6 +189,8 @@ flags::flags! {
     prefix_same_as_start: bool = false;
     /// Iterators over a snapshot (--explicit_snapshot) let go, as they move, of memtables and files that have been replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
+    /// Seeks go to one iterator that sees what is newest, instead of a new one each.
+    use_tailing_iterator: bool = false;
     /// Makes a CRC-32C checksum over each table file and records it in the MANIFEST.
     file_checksum: bool = false;
     /// Merge operator, by its name: put, stringappend, uint64add.

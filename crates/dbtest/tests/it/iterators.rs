@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use base::merge::StringAppend;
 use esker::{
-    BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, FlushOptions,
-    Options, ReadOptions, Snapshot, WriteOptions,
+    BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind,
+    FlushOptions, KeyMayExist, Options, ReadOptions, ReadTier, Snapshot, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
-use vfs::{FileSystem, MemFs};
+use vfs::{FileSystem, LogFs, MemFs};
 
 const KEYS: u32 = 100;
 
@@ -326,4 +326,189 @@ fn many_versions_of_a_key_hide_nothing() {
             iter.status().unwrap();
         }
     }
+}
+
+fn keys_of(iter: &mut DbIterator) -> Vec<String> {
+    let mut keys = Vec::new();
+    while iter.valid() {
+        keys.push(String::from_utf8(iter.key().to_vec()).unwrap());
+        iter.next();
+    }
+    keys
+}
+
+#[test]
+fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
+    let stage = Stage::new();
+    let (db, write) = (&stage.db, WriteOptions::default());
+    let family = db.default_column_family();
+    let mut iter = db.iter(&ReadOptions {
+        tailing: true,
+        ..ReadOptions::default()
+    });
+    iter.seek(&key(98));
+    db.put(b"key0098a", b"").unwrap();
+    assert_eq!(keys_of(&mut iter), ["key0098", "key0099"]);
+    // In the memtable it reads already, by a range deletion there, and in what comes after flushes and compactions.
+    iter.seek(&key(98));
+    assert_eq!(keys_of(&mut iter), ["key0098", "key0098a", "key0099"]);
+    db.delete_range(&write, &family, &key(98), &key(99)).unwrap();
+    iter.seek_to_last();
+    iter.prev();
+    assert_eq!(iter.key(), key(97));
+    for number in 100..103 {
+        db.put(&key(number), b"new").unwrap();
+        if number != 101 {
+            stage.flush();
+        }
+        iter.seek(&key(98));
+        let expected: Vec<_> = (99..=number).map(|number| format!("key{number:04}")).collect();
+        assert_eq!(keys_of(&mut iter), expected);
+    }
+    stage.replace_everything();
+    iter.seek(&key(99));
+    assert_eq!(keys_of(&mut iter), ["key0099", "key0100", "key0101", "key0102"]);
+
+    let both = ReadOptions {
+        tailing: true,
+        snapshot: Some(db.snapshot()),
+        ..ReadOptions::default()
+    };
+    let mut refused = db.iter(&both);
+    refused.seek_to_first();
+    assert!(!refused.valid());
+    assert_eq!(refused.status().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let error = iter.refresh(both.snapshot.as_ref()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn bounds_change_without_reopening() {
+    let stage = Stage::new();
+    let mut iter = stage.db.iter(&ReadOptions::default());
+    for (lower, upper) in [
+        (Some(7), Some(9)),
+        (Some(98), None),
+        (None, Some(2)),
+        (Some(5), Some(5)),
+    ] {
+        iter.set_bounds(lower.map(key).as_deref(), upper.map(key).as_deref());
+        assert!(!iter.valid());
+        iter.seek_to_first();
+        let range = lower.unwrap_or(0)..upper.unwrap_or(KEYS);
+        let expected: Vec<_> = range.clone().map(|number| format!("key{number:04}")).collect();
+        assert_eq!(keys_of(&mut iter), expected);
+        iter.seek_to_last();
+        assert_eq!(
+            iter.valid().then(|| iter.key().to_vec()),
+            range.clone().last().map(key)
+        );
+        iter.seek(&key(0));
+        assert_eq!(
+            iter.valid().then(|| iter.key().to_vec()),
+            range.clone().next().map(key)
+        );
+    }
+    iter.set_bounds(None, None);
+    iter.seek_to_first();
+    assert_eq!(keys_of(&mut iter).len(), KEYS as usize);
+}
+
+#[test]
+fn an_iterator_passes_over_no_more_than_it_may() {
+    let stage = Stage::new();
+    for number in 10..20 {
+        stage.db.delete(&key(number)).unwrap();
+    }
+    let limited = |most| {
+        stage.db.iter(&ReadOptions {
+            max_skippable_internal_keys: most,
+            ..ReadOptions::default()
+        })
+    };
+    let incomplete =
+        |iter: &DbIterator| !iter.valid() && iter.status().unwrap_err().kind() == ErrorKind::Incomplete;
+    // Each deletion hides a row; turning round passes over the row it stood on.
+    let mut enough = limited(21);
+    enough.seek(&key(10));
+    assert_eq!(enough.key(), key(20));
+    enough.prev();
+    assert_eq!(enough.key(), key(9));
+    enough.next();
+    assert_eq!(enough.key(), key(20));
+    let mut few = limited(19);
+    few.seek(&key(10));
+    assert!(incomplete(&few));
+    few.seek_for_prev(&key(19));
+    assert!(incomplete(&few));
+    few.seek(&key(9));
+    assert!(few.valid());
+    few.next();
+    assert!(incomplete(&few));
+    few.seek(&key(11));
+    assert_eq!(few.key(), key(20));
+}
+
+#[test]
+fn a_read_goes_no_further_than_its_tier() {
+    let fs = Arc::new(MemFs::new());
+    let options = Options {
+        create_if_missing: true,
+        fs: fs.clone(),
+        avoid_flush_during_recovery: true,
+        ..Options::default()
+    };
+    let log = Arc::new(LogFs::new(fs, "/db").with_queries());
+    {
+        let db = Db::open(&options, "/db").unwrap();
+        db.put(b"table", b"1").unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+        db.put(b"memtable", b"2").unwrap();
+        db.close().unwrap();
+    }
+    let db = Db::open(
+        &Options {
+            fs: log.clone(),
+            ..options
+        },
+        "/db",
+    )
+    .unwrap();
+    db.put(b"new", b"3").unwrap();
+    let family = db.default_column_family();
+    let at = |read_tier| ReadOptions {
+        read_tier,
+        ..ReadOptions::default()
+    };
+    let may_exist = |key: &[u8]| db.key_may_exist(&ReadOptions::default(), &family, key).unwrap();
+    log.take();
+    assert!(matches!(may_exist(b"table"), KeyMayExist::Maybe));
+    assert!(matches!(may_exist(b"new"), KeyMayExist::Yes(value) if &value[..] == b"3"));
+    let cached = db.get_opt(&at(ReadTier::BlockCache), &family, b"table");
+    assert_eq!(cached.unwrap_err().kind(), ErrorKind::Incomplete);
+    let mut iter = db.iter(&at(ReadTier::BlockCache));
+    iter.seek_to_first();
+    assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::Incomplete);
+    assert_eq!(log.take(), "", "something was read");
+
+    db.get(b"table").unwrap();
+    assert!(!log.take().is_empty());
+    assert!(matches!(may_exist(b"table"), KeyMayExist::Yes(value) if &value[..] == b"1"));
+    assert!(matches!(may_exist(b"zebra"), KeyMayExist::No));
+    let mut iter = db.iter(&at(ReadTier::BlockCache));
+    iter.seek_to_first();
+    assert_eq!(keys_of(&mut iter).len(), 3);
+    assert_eq!(log.take(), "", "something was read");
+
+    let memtable = db.get_opt(&at(ReadTier::Memtable), &family, b"table");
+    assert_eq!(memtable.unwrap_err().kind(), ErrorKind::Incomplete);
+    assert_eq!(
+        db.get_opt(&at(ReadTier::Memtable), &family, b"new")
+            .unwrap()
+            .unwrap(),
+        b"3"
+    );
+    let mut iter = db.iter(&at(ReadTier::Memtable));
+    iter.seek_to_first();
+    assert!(!keys_of(&mut iter).contains(&"table".to_owned()));
 }

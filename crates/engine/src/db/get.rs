@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::ParsedInternalKey;
-use base::{Error, Kind, Result, SeqNo, sync};
+use base::{Error, ErrorKind, Kind, Result, SeqNo, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
 use sst::{BlockReadOptions, LookupKey, Value};
 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, ReadTier};
 use crate::read::super_version::SuperVersion;
 use crate::read::value::{Base, PinnedValue};
 use crate::stats::Ticker;
@@ -53,6 +53,29 @@ impl Db {
         inner.get(options, &family.0, key)
     }
 
+    /// Whether `key` has a value, as far as memory tells: memtables, filters, and blocks in the cache. Reads nothing from the file
+    /// system, and takes no longer than a [`get_pinned`](Db::get_pinned) of a cached row.
+    ///
+    /// # Errors
+    /// Those of `get_pinned` but for `Incomplete`.
+    pub fn key_may_exist(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<KeyMayExist> {
+        let options = ReadOptions {
+            read_tier: ReadTier::BlockCache,
+            ..options.clone()
+        };
+        match self.get_pinned(&options, family, key) {
+            Ok(Some(value)) => Ok(KeyMayExist::Yes(value)),
+            Ok(None) => Ok(KeyMayExist::No),
+            Err(error) if error.kind() == ErrorKind::Incomplete => Ok(KeyMayExist::Maybe),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The values of `keys`, in their order, all read from the same state of the database.
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
@@ -74,6 +97,17 @@ impl Db {
         };
         keys.iter().map(read).collect()
     }
+}
+
+/// What memory tells of a key: see [`Db::key_may_exist`].
+#[derive(Debug)]
+pub enum KeyMayExist {
+    /// There is no value.
+    No,
+    /// Only the file system knows.
+    Maybe,
+    /// This is the value.
+    Yes(PinnedValue),
 }
 
 /// What a Get has found so far.
@@ -243,12 +277,16 @@ impl DbInner {
         options: &ReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
+        if options.read_tier == ReadTier::Memtable {
+            return Err(Error::new(ErrorKind::Incomplete, "the memtables do not know"));
+        }
         let version = &super_version.version;
         let user = context.family.cmp.user();
         let lookup = LookupKey::new(context.user_key, seqno, user);
         let read = BlockReadOptions {
             verify_checksums: options.verify_checksums,
             fill_cache: options.fill_cache,
+            cache_only: options.read_tier == ReadTier::BlockCache,
             ..Default::default()
         };
         for file in version.files(0) {
@@ -344,6 +382,9 @@ fn search_table(
         return Ok(());
     }
     let family = context.family;
+    if read.cache_only {
+        family.tables.check_in_memory(file)?;
+    }
     family.tables.with_table(file, |table| {
         if !table.range_tombstones().is_empty() {
             let tombstones = family.tables.tombstones_within_bounds(file, table);

@@ -7,7 +7,7 @@ use base::{Error, SeqNo};
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
-use crate::read::db_iterator::DbIterator;
+use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
 use crate::read::super_version::SuperVersion;
 use crate::stats::Ticker;
 
@@ -40,7 +40,11 @@ impl DbInner {
         self.stats.count(Ticker::IteratorsCreated, 1);
         let usable = self
             .check_owns(family)
-            .and_then(|()| check_timestamp(family, options));
+            .and_then(|()| check_timestamp(family, options))
+            .and_then(|()| match options.tailing && options.snapshot.is_some() {
+                true => Err(Error::invalid_argument(TAILING_WITH_SNAPSHOT)),
+                false => Ok(()),
+            });
         DbIterator::new(super_version, family.clone(), seqno, options, usable)
     }
 }

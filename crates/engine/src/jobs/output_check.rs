@@ -62,9 +62,9 @@ impl OutputCheck {
         let mut entries = 0;
         let mut last: Vec<u8> = Vec::new();
         let mut cursor = table.cursor(BlockReadOptions {
-            verify_checksums: true,
             fill_cache: false,
             readahead_size: READAHEAD,
+            ..BlockReadOptions::default()
         });
         cursor.seek_to_first();
         while cursor.valid() {

@@ -235,6 +235,7 @@ impl<'a> Rewrite<'a> {
             verify_checksums: self.db.options.verify_checksums_in_compaction,
             fill_cache: false,
             readahead_size: COMPACTION_READAHEAD,
+            ..BlockReadOptions::default()
         };
         let tables = &self.family.tables;
         let mut sources = Vec::new();

@@ -10,4 +10,4 @@ pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPoli
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{FileChecksumGenFactory, Options};
-pub use operation::{FlushOptions, ReadOptions, WriteOptions};
+pub use operation::{FlushOptions, ReadOptions, ReadTier, WriteOptions};

@@ -2,6 +2,19 @@
 
 use crate::db::snapshot::Snapshot;
 
+/// How far down a read may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadTier {
+    /// Everywhere: RocksDB's `kReadAllTier`.
+    #[default]
+    All,
+    /// Memtables, and what of the tables lies in memory: `kBlockCacheTier`. Where a read would have to ask the file system it
+    /// fails with `Incomplete`.
+    BlockCache,
+    /// Memtables alone: `kMemtableTier`. A Get whose answer is not there fails with `Incomplete`; iterators show what is there.
+    Memtable,
+}
+
 /// How a read is done.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
@@ -17,6 +30,15 @@ pub struct ReadOptions {
     pub fill_cache: bool,
     /// Iterators end where the prefix of the key sought ends; needs a prefix extractor. Default: false.
     pub prefix_same_as_start: bool,
+    /// Where rows are looked for. Default: everywhere.
+    pub read_tier: ReadTier,
+    /// Iterators see, at each seek, the database as it is then; between seeks they see the same rows. A seek that finds nothing
+    /// new costs what another one costs. Not together with a [`snapshot`](Self::snapshot): the iterator's status is
+    /// `InvalidArgument` then. Default: false.
+    pub tailing: bool,
+    /// Versions and deletions that an iterator may pass over in one move before it fails with `Incomplete`, standing nowhere; 0 sets
+    /// no limit. What range deletions cover does not count. Default: 0.
+    pub max_skippable_internal_keys: u64,
     /// In families with timestamps: reads as of this timestamp. Required there.
     pub timestamp: Option<Vec<u8>>,
     /// Bytes an iterator reads ahead; 0 reads ahead by itself once it sees sequential access. Default: 0.
@@ -37,6 +59,9 @@ impl Default for ReadOptions {
             verify_checksums: true,
             fill_cache: true,
             prefix_same_as_start: false,
+            read_tier: ReadTier::All,
+            tailing: false,
+            max_skippable_internal_keys: 0,
             timestamp: None,
             readahead_size: 0,
             auto_refresh_iterator_with_snapshot: false,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::{self, ParsedInternalKey};
-use base::{Cursor, Error, Kind, Result, SeqNo, UserComparator};
+use base::{Cursor, Error, ErrorKind, Kind, Result, SeqNo, UserComparator};
 use sst::BlockReadOptions;
 
 use super::merging_cursor::{MergingCursor, after_key, before_key};
@@ -19,7 +19,10 @@ use super::super_version::SuperVersion;
 use super::value::{Base, Columns, PinnedValue};
 use crate::db::column_family::Family;
 use crate::db::snapshot::Snapshot;
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, ReadTier};
+
+pub(crate) const TAILING_WITH_SNAPSHOT: &str =
+    "a tailing iterator reads what is newest, and takes no snapshot";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
@@ -92,8 +95,14 @@ pub struct DbIterator {
     target: Vec<u8>,
     /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
     max_skip: u64,
+    tier: ReadTier,
     /// How blocks are read.
     read: BlockReadOptions,
+    /// Each seek moves on to the newest rows.
+    tailing: bool,
+    max_skippable: u64,
+    /// Entries passed over in this move.
+    skipped: u64,
     /// What is read, held for what it keeps alive: memtables and files.
     super_version: Arc<SuperVersion>,
     /// What is read at, held for its place in the list.
@@ -122,10 +131,12 @@ impl DbIterator {
         let read = BlockReadOptions {
             verify_checksums: options.verify_checksums,
             fill_cache: options.fill_cache,
+            cache_only: options.read_tier == ReadTier::BlockCache,
             readahead_size: options.readahead_size,
         };
         let timestamp = options.timestamp.as_deref();
-        let (cursor, missing) = sources::merged(&family, &super_version, seqno, timestamp, read);
+        let tier = options.read_tier;
+        let (cursor, missing) = sources::merged(&family, &super_version, seqno, timestamp, tier, read);
         let refused = usable.err();
         let broken = refused.clone().or(missing);
         DbIterator {
@@ -148,7 +159,14 @@ impl DbIterator {
             broken,
             refused,
             target: Vec::new(),
+            tier,
             read,
+            tailing: options.tailing,
+            max_skippable: match options.max_skippable_internal_keys {
+                0 => u64::MAX,
+                most => most,
+            },
+            skipped: 0,
             snapshot: options.snapshot.clone(),
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
@@ -160,8 +178,12 @@ impl DbIterator {
     /// have been replaced since. It stands nowhere afterwards: seek. Bounds and other options stay.
     ///
     /// # Errors
-    /// If a file cannot be opened; it goes on reading what it read before, from where it stood.
+    /// If a file cannot be opened; it goes on reading what it read before, from where it stood. `InvalidArgument` for a snapshot
+    /// if it is [tailing](ReadOptions::tailing).
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
+        if self.tailing && snapshot.is_some() {
+            return Err(Error::invalid_argument(TAILING_WITH_SNAPSHOT));
+        }
         let (super_version, seqno) = self.family.view(snapshot);
         self.move_to(super_version, seqno)?;
         self.snapshot = snapshot.cloned();
@@ -200,12 +222,45 @@ impl DbIterator {
         }
     }
 
+    /// Reads on at what is published now. Where no super version is newer, all that is open stays.
+    fn catch_up(&mut self) {
+        let seqno = self.family.published.load(Ordering::Acquire);
+        let newest = &self.family.super_version;
+        // If a memtable was switched before, rows up to `seqno` may lie where this super version does not look.
+        if !Arc::ptr_eq(&self.super_version, &newest.load()) {
+            return self.move_to_newest();
+        }
+        self.seqno = seqno.min(self.super_version.visible);
+        let tombstones = self.super_version.mem.range_tombstones().source();
+        self.cursor.move_snapshot(self.seqno, tombstones);
+    }
+
+    /// Counts an entry passed over. True, and it has failed, if these are too many for one move.
+    #[inline]
+    fn skips_too_many(&mut self) -> bool {
+        self.skipped += 1;
+        let too_many = self.skipped > self.max_skippable;
+        if too_many {
+            self.fail_skipped();
+        }
+        too_many
+    }
+
+    #[cold]
+    fn fail_skipped(&mut self) {
+        self.fail(Error::new(
+            ErrorKind::Incomplete,
+            "too many internal keys skipped",
+        ));
+    }
+
     fn move_to(&mut self, super_version: Arc<SuperVersion>, seqno: SeqNo) -> Result<()> {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
         let timestamp = self.read_ts.as_deref();
-        let (cursor, missing) = sources::merged(&self.family, &super_version, seqno, timestamp, self.read);
+        let (tier, read) = (self.tier, self.read);
+        let (cursor, missing) = sources::merged(&self.family, &super_version, seqno, timestamp, tier, read);
         if let Some(error) = missing {
             return Err(error);
         }
@@ -282,6 +337,22 @@ impl DbIterator {
             .values
             .columns(self.full_key(), &self.entity)
             .map(Some)
+    }
+
+    /// Shows from now on the keys from `lower` to before `upper`. It stands nowhere afterwards: seek. Costs two copies of keys; what
+    /// has been opened and read stays.
+    pub fn set_bounds(&mut self, lower: Option<&[u8]>, upper: Option<&[u8]>) {
+        let stamp = |bound: &mut Option<Vec<u8>>, key: Option<&[u8]>| {
+            *bound = key.map(|key| {
+                let mut stamped = bound.take().unwrap_or_default();
+                stamped.clear();
+                stamped.extend_from_slice(&self.family.cmp.user().stamped(key));
+                stamped
+            });
+        };
+        stamp(&mut self.lower, lower);
+        stamp(&mut self.upper, upper);
+        self.place = Place::Nowhere;
     }
 
     /// To the first key, within the bounds.
@@ -372,9 +443,12 @@ impl DbIterator {
 
     /// Begins a seek. False if it cannot succeed.
     fn start(&mut self, direction: Direction) -> bool {
-        if self.outdated() {
+        if self.tailing {
+            self.catch_up();
+        } else if self.outdated() {
             self.move_to_newest();
         }
+        self.skipped = 0;
         self.direction = direction;
         self.place = Place::Nowhere;
         self.error = self.broken.clone();
@@ -392,6 +466,7 @@ impl DbIterator {
 
     #[inline]
     fn step_forward(&mut self) {
+        self.skipped = 0;
         match (self.place, self.direction) {
             (Place::Cursor, _) => {
                 let key = self.cursor.key();
@@ -422,6 +497,7 @@ impl DbIterator {
     /// To the key before.
     pub fn prev(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
+        self.skipped = 0;
         if self.direction == Direction::Forward {
             if self.place == Place::Cursor {
                 self.saved_key.clear();
@@ -524,6 +600,9 @@ impl DbIterator {
                 break;
             }
             if skipping && self.is_saved_key(entry.user_key) {
+                if self.skips_too_many() {
+                    return;
+                }
                 if steps == self.max_skip {
                     let user = self.family.cmp.user();
                     after_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
@@ -542,6 +621,9 @@ impl DbIterator {
                     skipping = false;
                     steps = 0;
                 }
+                if self.skips_too_many() {
+                    return;
+                }
                 if steps != self.max_skip || !self.seek_to_visible() {
                     self.cursor.next();
                 }
@@ -559,6 +641,9 @@ impl DbIterator {
                     self.saved_key.extend_from_slice(entry.user_key);
                     skipping = true;
                     steps = 0;
+                    if self.skips_too_many() {
+                        return;
+                    }
                     self.cursor.next();
                 }
                 Kind::Merge => return self.merge_forwards(),
@@ -710,6 +795,11 @@ impl DbIterator {
             if !self.is_saved_key(entry.user_key) {
                 break;
             }
+            // One of them may be the one that is shown.
+            self.skipped += 1;
+            if self.skipped - 1 > self.max_skippable {
+                return self.fail_skipped();
+            }
             if !self.visible(&entry) {
                 hidden += 1;
                 if hidden > self.max_skip {
@@ -751,6 +841,9 @@ impl DbIterator {
             self.take_saved(kind, value);
         } else {
             self.value = value;
+            if self.skipped > self.max_skippable {
+                self.fail_skipped();
+            }
         }
     }
 

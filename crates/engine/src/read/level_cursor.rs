@@ -155,6 +155,9 @@ impl LevelCursor {
 
     fn open(&mut self, file: usize) -> Result<()> {
         let metadata = &self.files()[file];
+        if self.options.cache_only {
+            self.tables.check_in_memory(metadata)?;
+        }
         let table = self.tables.table(metadata)?;
         let tombstones = if self.with_tombstones && !table.range_tombstones().is_empty() {
             Some(self.tables.tombstones_within_bounds(metadata, &table).clone())

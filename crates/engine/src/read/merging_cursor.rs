@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
-use rangedel::TombstoneCursor;
+use rangedel::{TombstoneCursor, TombstoneSource};
 use sst::TableCursor;
 
 use super::level_cursor::LevelCursor;
@@ -156,6 +156,16 @@ impl MergingCursor {
             active,
             snapshot,
             ..MergingCursor::new(cmp, sources)
+        }
+    }
+
+    /// Leaves out what tombstones at or below `snapshot` cover, from the next placing on; those of the newest lane are now `newest`.
+    pub fn move_snapshot(&mut self, snapshot: SeqNo, newest: TombstoneSource) {
+        self.snapshot = snapshot;
+        if let Some(tombstones) = self.tombstones.first_mut() {
+            self.active -= usize::from(!tombstones.is_empty());
+            tombstones.set_sources([newest]);
+            self.active += usize::from(!tombstones.is_empty());
         }
     }
 

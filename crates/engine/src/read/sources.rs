@@ -8,14 +8,16 @@ use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
 use super::super_version::SuperVersion;
 use crate::db::column_family::Family;
+use crate::options::ReadTier;
 
-/// A cursor over all entries of `super_version` that no range tombstone at or below `seqno` covers, as of `timestamp` where
-/// keys have one. With it the first error met, after which something is missing from the cursor.
+/// A cursor over the entries of `super_version` that `tier` reaches, all but those that a range tombstone at or below `seqno` covers, as of
+/// `timestamp` where keys have one. With it the first error met, after which something is missing from the cursor.
 pub(crate) fn merged(
     family: &Family,
     super_version: &SuperVersion,
     seqno: SeqNo,
     timestamp: Option<&[u8]>,
+    tier: ReadTier,
     read: BlockReadOptions,
 ) -> (MergingCursor, Option<Error>) {
     let mut error = None;
@@ -34,8 +36,18 @@ pub(crate) fn merged(
             tombstones(mem.range_tombstones().source()),
         ));
     }
+    if tier == ReadTier::Memtable {
+        let cursor = MergingCursor::with_tombstones(family.cmp.clone(), lanes, seqno);
+        return (cursor, None);
+    }
+    let open = |file| {
+        if read.cache_only {
+            family.tables.check_in_memory(file)?;
+        }
+        family.tables.table(file)
+    };
     for file in version.files(0) {
-        match family.tables.table(file) {
+        match open(file) {
             Ok(table) => {
                 let covered = if table.range_tombstones().is_empty() {
                     nothing()

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwapOption;
 use base::prefix::PrefixExtractor;
 use base::sync::Mutex;
-use base::{Error, InternalComparator, Result, filename};
+use base::{Error, ErrorKind, InternalComparator, Result, filename};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
@@ -231,6 +231,17 @@ impl TableCache {
         }
     }
 
+    /// `Incomplete` if finding a block of `file` would read from the file system.
+    #[cold]
+    pub fn check_in_memory(&self, file: &Arc<FileMetadata>) -> Result<()> {
+        let guard = self.slot(file).table.load();
+        if guard.as_ref().is_some_and(|table| table.is_loaded()) {
+            return Ok(());
+        }
+        let path = filename::table(&self.dir, file.number);
+        Err(Error::new(ErrorKind::Incomplete, "a table is not open").in_file(&path))
+    }
+
     #[cold]
     fn open(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
         let table = self.open_table(file, self.open_options())?;
@@ -264,11 +275,11 @@ impl TableCache {
     fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
         let path = filename::table(&self.dir, file.number);
         let reader = match self.fs.open_random(&path, &open) {
-            Err(error) if error.kind() == base::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 let leveldb = path.with_extension("ldb");
                 self.fs
                     .open_random(&leveldb, &open)
-                    .map_err(|_| error.with_kind(base::ErrorKind::Io))?
+                    .map_err(|_| error.with_kind(ErrorKind::Io))?
             }
             other => other?,
         };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, ErrorKind, Result};
 use cache::{CacheKey, Priority};
 
 use super::{BlockReadOptions, Table};
@@ -223,7 +223,14 @@ impl Table {
         near: &Span,
     ) -> Result<BlockPin> {
         let handle = index.handle(i);
-        let read = || self.fetcher.data_block(handle, options.verify_checksums, near);
+        let read = || {
+            if options.cache_only && self.fetcher.file().mapped().is_none() {
+                return Err(Error::new(ErrorKind::Incomplete, "a block is not in the cache")
+                    .at(handle.offset)
+                    .in_file(self.path()));
+            }
+            self.fetcher.data_block(handle, options.verify_checksums, near)
+        };
         let Some(cache) = &self.cache else {
             return Ok(BlockPin::Owned(Arc::new(read()?)));
         };

@@ -12,6 +12,7 @@ use testkit::rng;
 use crate::common::{Entries, Fixture, backwards, fixtures, forwards, mapped_file, new_cache};
 
 const UNCACHED: BlockReadOptions = BlockReadOptions {
+    cache_only: false,
     verify_checksums: true,
     fill_cache: false,
     readahead_size: 0,

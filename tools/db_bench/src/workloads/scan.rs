@@ -121,6 +121,15 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
     // As much of a value as RocksDB's db_bench copies out.
     let mut copy = [0; 256];
+    let mut tailing = Vec::new();
+    if options.tailing {
+        tailing.extend(
+            params
+                .families
+                .iter()
+                .map(|family| params.db.iter_cf(&options, family)),
+        );
+    }
     let mut pace = thread.pace(flags.duration, params.reads);
     while !pace.done(1) {
         let number = thread.rng.u64(..num);
@@ -136,7 +145,21 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             }
         }
         thread.wait_to_read(1);
-        let mut entries = params.db.iter_cf(&options, params.family(number));
+        let mut fresh;
+        let entries = match &mut tailing[..] {
+            [] => {
+                fresh = params.db.iter_cf(&options, params.family(number));
+                &mut fresh
+            }
+            kept => {
+                let entries = &mut kept[params.family_index(number)];
+                entries.set_bounds(
+                    options.iterate_lower_bound.as_deref(),
+                    options.iterate_upper_bound.as_deref(),
+                );
+                entries
+            }
+        };
         entries.seek(&key);
         read += 1;
         found += u64::from(entries.valid() && entries.key() == key);
