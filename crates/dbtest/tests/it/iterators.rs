@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use base::merge::StringAppend;
 use esker::{
     BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind,
-    FlushOptions, KeyMayExist, Options, ReadOptions, ReadTier, Snapshot, WriteOptions,
+    FlushOptions, KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins, ReadOptions, ReadTier, Snapshot,
+    WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, LogFs, MemFs};
@@ -511,4 +512,67 @@ fn a_read_goes_no_further_than_its_tier() {
     let mut iter = db.iter(&at(ReadTier::Memtable));
     iter.seek_to_first();
     assert!(!keys_of(&mut iter).contains(&"table".to_owned()));
+}
+
+#[test]
+fn who_pins_what_is_told() {
+    let clock = Arc::new(ManualClock::default());
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        clock: clock.clone(),
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let stage = Stage {
+        db,
+        fs: Arc::new(MemFs::new()),
+    };
+    let (db, family) = (&stage.db, stage.db.default_column_family());
+    assert_eq!(db.pins(), Pins::default());
+    stage.replace_everything();
+    let snapshot = db.snapshot();
+    let (first, second) = (db.snapshot(), db.iter(&ReadOptions::default()));
+    db.put(b"a", b"1").unwrap();
+    clock.advance(Duration::from_secs(3));
+    let third = db.iter(&ReadOptions::default());
+    // The iterators hold a memtable and a table each that are in use still.
+    assert!(db.pins().super_versions.is_empty());
+    stage.replace_everything();
+    clock.advance(Duration::from_secs(4));
+    let pins = db.pins();
+    assert_eq!(
+        pins.snapshots,
+        [PinnedSnapshot {
+            sequence_number: snapshot.sequence_number(),
+            holders: 2,
+            age: Duration::from_secs(7)
+        }]
+    );
+    let [held] = &pins.super_versions[..] else {
+        panic!("{pins}");
+    };
+    assert_eq!((held.holders, held.memtables, held.files), (2, 1, 1));
+    assert_eq!(held.replaced_for, Duration::from_secs(4));
+    assert_eq!(held.memtable_bytes, pins.memtable_bytes);
+    assert_eq!(held.file_bytes, pins.file_bytes);
+    assert!(held.memtable_bytes > 0 && held.file_bytes > 0);
+    let text = db.property(&family, "esker.pins").unwrap();
+    assert!(text.contains("2 iterators and others in [default]"), "{text}");
+
+    drop((first, second, third));
+    db.disable_file_deletions();
+    clock.advance(Duration::from_secs(5));
+    stage.replace_everything();
+    let pins = db.pins();
+    assert_eq!(
+        (pins.super_versions.len(), pins.memtable_bytes, pins.file_bytes),
+        (0, 0, 0)
+    );
+    assert_eq!(pins.file_deletions_disabled, 1);
+    assert_eq!(pins.file_deletions_disabled_for, Some(Duration::from_secs(5)));
+    assert!(pins.files_waiting > 0, "{pins}");
+    db.enable_file_deletions().unwrap();
+    drop(snapshot);
+    assert_eq!(db.pins(), Pins::default());
 }

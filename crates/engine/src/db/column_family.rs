@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
+use base::env::Clock;
 use base::prefix::PrefixExtractor;
 use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator, sync};
 use manifest::Version;
 use memtable::Memtable;
 
+use super::pins::Replaced;
 use super::snapshot::Snapshot;
 use crate::options::ColumnFamilyOptions;
 use crate::read::super_version::SuperVersion;
@@ -33,6 +35,8 @@ pub(crate) struct Family {
     pub super_version: ArcSwap<SuperVersion>,
     /// The number of the newest super version, set after it was: an iterator that refreshes itself looks at it at each step.
     pub super_version_number: AtomicU64,
+    pub replaced: Replaced,
+    pub clock: Arc<dyn Clock>,
     /// The database's: rows up to this sequence number are in their memtables.
     pub published: Arc<AtomicU64>,
     pub dropped: AtomicBool,
@@ -80,9 +84,10 @@ impl Family {
             visible,
         });
         sync::point("install");
-        self.super_version.store(super_version.clone());
+        let old = self.super_version.swap(super_version.clone());
         sync::point("installed");
         self.super_version_number.store(number, Ordering::Release);
+        self.replaced.add(&old, self.clock.now());
         super_version
     }
 

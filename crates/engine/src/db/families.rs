@@ -15,6 +15,7 @@ use memtable::{Memtable, MemtableOptions};
 use sst::BlockCache;
 
 use super::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use super::pins::Replaced;
 use super::state::{FamilyState, Memory};
 use super::{Db, DbInner};
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -127,6 +128,8 @@ pub(crate) fn assemble(
         tables: Arc::new(tables),
         super_version: ArcSwap::from_pointee(super_version),
         super_version_number: AtomicU64::new(0),
+        replaced: Replaced::default(),
+        clock: shared.options.clock.clone(),
         published: shared.published.clone(),
         dropped: AtomicBool::new(false),
         cmp,

@@ -212,7 +212,7 @@ pub(super) struct NothingIsDeleted<'a>(&'a DbInner);
 
 impl<'a> NothingIsDeleted<'a> {
     pub(super) fn now(db: &'a DbInner) -> NothingIsDeleted<'a> {
-        db.obsolete.hold();
+        db.obsolete.hold(db.options.clock.now());
         NothingIsDeleted(db)
     }
 }

@@ -59,7 +59,8 @@ impl Db {
     /// what [`live_files`](Db::live_files) names then stays, to be copied or linked. Files that become obsolete meanwhile take
     /// space; a close leaves them to the next open. Returns when no deletion is at work.
     pub fn disable_file_deletions(&self) {
-        self.inner().obsolete.hold();
+        let inner = self.inner();
+        inner.obsolete.hold(inner.options.clock.now());
     }
 
     /// Takes one [`disable_file_deletions`](Db::disable_file_deletions) back; with the last one, what became obsolete meanwhile

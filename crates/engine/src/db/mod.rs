@@ -8,6 +8,7 @@ pub(crate) mod get;
 pub mod live_files;
 pub(crate) mod maintain;
 pub(crate) mod open;
+pub mod pins;
 pub(crate) mod property;
 pub(crate) mod recover;
 pub(crate) mod repair;

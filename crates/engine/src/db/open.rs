@@ -571,7 +571,7 @@ pub(crate) fn assemble_db(
         attention: AtomicBool::new(false),
         older_wal_bytes: AtomicU64::new(0),
         max_total_wal_size,
-        snapshots: Arc::new(SnapshotList::default()),
+        snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
         obsolete,
         index: ArcSwap::from_pointee(FamilyIndex {
             by_id: HashMap::new(),

@@ -75,7 +75,7 @@ impl Db {
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
-    /// `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`, and the numbers that
+    /// `esker.pins` (see [`Db::pins`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`, and the numbers that
     /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
     /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since what it reads was up to date.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
@@ -101,6 +101,7 @@ impl Db {
                 Some(inner.family_stats(&family.0, &version))
             }
             "rocksdb.dbstats" => Some(inner.db_stats()),
+            "esker.pins" => Some(inner.pins().to_string()),
             "esker.verify" => Some(inner.verify_progress().to_string()),
             "rocksdb.options-statistics" => Some(inner.stats.text()),
             _ => None,

@@ -1,59 +1,134 @@
 //! Snapshots: the database as it was at a sequence number, for as long as somebody holds on to it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use base::SeqNo;
+use base::env::Clock;
 use base::sync::Mutex;
 
 use super::column_family::Family;
+use super::pins::PinnedSnapshot;
 use crate::read::super_version::SuperVersion;
 
-/// The snapshots alive: their sequence numbers, each with how many hold it.
-#[derive(Default)]
+/// The snapshots alive.
 pub(crate) struct SnapshotList {
-    held: Mutex<BTreeMap<SeqNo, usize>>,
+    clock: Arc<dyn Clock>,
+    /// Ascending: snapshots are taken of what is newest. The first and the last one are held by somebody.
+    moments: Mutex<VecDeque<Moment>>,
+}
+
+/// The snapshots of one sequence number.
+struct Moment {
+    seqno: SeqNo,
+    /// How many there are; 0 between others that are held.
+    holders: usize,
+    since: Duration,
 }
 
 impl SnapshotList {
+    /// None yet.
+    pub fn new(clock: Arc<dyn Clock>) -> SnapshotList {
+        SnapshotList {
+            clock,
+            moments: Mutex::default(),
+        }
+    }
+
     /// A snapshot of what `published` shows. Reading it under the list's lock is what lets a job that lists the snapshots
     /// trust that every later one is at least as new as what was published when it looked.
     pub fn take(self: &Arc<Self>, published: &AtomicU64) -> Snapshot {
-        let mut held = self.held.lock();
+        let mut moments = self.moments.lock();
         let seqno = published.load(Ordering::Acquire);
-        *held.entry(seqno).or_default() += 1;
-        Snapshot(Arc::new(Held {
-            seqno,
-            list: self.clone(),
-            view: None,
-        }))
+        self.add(&mut moments, seqno);
+        drop(moments);
+        self.held(seqno, None)
     }
 
     /// A snapshot of a secondary: it holds the super versions themselves, because nobody asks the primary to keep their rows.
     pub fn take_view(self: &Arc<Self>, view: Arc<View>) -> Snapshot {
-        *self.held.lock().entry(view.seqno).or_default() += 1;
+        self.add(&mut self.moments.lock(), view.seqno);
+        self.held(view.seqno, Some(view))
+    }
+
+    fn held(self: &Arc<Self>, seqno: SeqNo, view: Option<Arc<View>>) -> Snapshot {
         Snapshot(Arc::new(Held {
-            seqno: view.seqno,
+            seqno,
             list: self.clone(),
-            view: Some(view),
+            view,
         }))
+    }
+
+    fn add(&self, moments: &mut VecDeque<Moment>, seqno: SeqNo) {
+        let at = match moments.back() {
+            Some(last) if last.seqno >= seqno => moments.partition_point(|moment| moment.seqno < seqno),
+            _ => moments.len(),
+        };
+        if let Some(moment) = moments.get_mut(at).filter(|moment| moment.seqno == seqno) {
+            moment.holders += 1;
+            return;
+        }
+        let moment = Moment {
+            seqno,
+            holders: 1,
+            since: self.clock.now(),
+        };
+        moments.insert(at, moment);
+    }
+
+    fn release(&self, seqno: SeqNo) {
+        let mut moments = self.moments.lock();
+        let Ok(at) = moments.binary_search_by_key(&seqno, |moment| moment.seqno) else {
+            return;
+        };
+        moments[at].holders -= 1;
+        if moments[at].holders > 0 {
+            return;
+        }
+        while moments.back().is_some_and(|last| last.holders == 0) {
+            moments.pop_back();
+        }
+        while moments.front().is_some_and(|first| first.holders == 0) {
+            moments.pop_front();
+        }
+        // Behind one that is held for long others come and go.
+        if moments.len() == moments.capacity() {
+            moments.retain(|moment| moment.holders > 0);
+            let room = moments.len() + 16;
+            moments.reserve(room);
+        }
     }
 
     /// The sequence numbers held, ascending.
     pub fn seqnos(&self) -> Vec<SeqNo> {
-        self.held.lock().keys().copied().collect()
+        let moments = self.moments.lock();
+        let held = moments.iter().filter(|moment| moment.holders > 0);
+        held.map(|moment| moment.seqno).collect()
     }
 
     /// How many snapshots are held.
     pub fn len(&self) -> usize {
-        self.held.lock().values().sum()
+        self.moments.lock().iter().map(|moment| moment.holders).sum()
     }
 
     /// The oldest one's sequence number.
     pub fn oldest(&self) -> Option<SeqNo> {
-        self.held.lock().first_key_value().map(|(&seqno, _)| seqno)
+        self.moments.lock().front().map(|moment| moment.seqno)
+    }
+
+    /// All of them, oldest first.
+    pub fn pins(&self, now: Duration) -> Vec<PinnedSnapshot> {
+        let moments = self.moments.lock();
+        let held = moments.iter().filter(|moment| moment.holders > 0);
+        held.map(|moment| PinnedSnapshot {
+            sequence_number: moment.seqno,
+            holders: moment.holders,
+            age: now.saturating_sub(moment.since),
+        })
+        .collect()
     }
 }
 
@@ -75,13 +150,7 @@ pub(crate) struct View {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut held = self.list.held.lock();
-        if let Some(count) = held.get_mut(&self.seqno) {
-            *count -= 1;
-            if *count == 0 {
-                held.remove(&self.seqno);
-            }
-        }
+        self.list.release(self.seqno);
     }
 }
 
@@ -113,11 +182,13 @@ impl fmt::Debug for Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use base::env::ManualClock;
+
     use super::*;
 
     #[test]
     fn a_snapshot_is_held_until_its_last_clone_goes() {
-        let list = Arc::new(SnapshotList::default());
+        let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
         let published = AtomicU64::new(7);
         let first = list.take(&published);
         let again = first.clone();
@@ -131,5 +202,23 @@ mod tests {
         assert_eq!(list.seqnos(), [7, 9]);
         drop((again, second));
         assert!(list.seqnos().is_empty());
+    }
+
+    #[test]
+    fn snapshots_come_and_go_behind_one_that_stays() {
+        let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
+        let published = AtomicU64::new(1);
+        let _first = list.take(&published);
+        let mut last = None;
+        for seqno in 2..100_000 {
+            published.store(seqno, Ordering::Relaxed);
+            // The one before goes when there is a newer one.
+            let next = list.take(&published);
+            last = Some(next);
+        }
+        assert_eq!(list.seqnos(), [1, 99_999]);
+        assert!(list.moments.lock().len() < 100);
+        drop(last);
+        assert_eq!((list.len(), list.oldest()), (1, Some(1)));
     }
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use base::filename;
 use base::sync::{Condvar, Mutex};
@@ -27,6 +28,8 @@ struct Queue {
     files: Vec<PathBuf>,
     /// Who asked that nothing be deleted, and has not taken it back.
     held: usize,
+    /// When the first of them did.
+    held_since: Duration,
     /// The thread is at work on files it took off the queue.
     deleting: bool,
     closed: bool,
@@ -61,8 +64,11 @@ impl ObsoleteFiles {
     }
 
     /// Deletes nothing until [`release`](Self::release) was called as often. Returns when no deletion is at work.
-    pub fn hold(&self) {
+    pub fn hold(&self, now: Duration) {
         let mut queue = self.queue.lock();
+        if queue.held == 0 {
+            queue.held_since = now;
+        }
         queue.held += 1;
         while queue.deleting {
             self.changed.wait(&mut queue);
@@ -78,6 +84,15 @@ impl ObsoleteFiles {
         queue.held = held;
         self.changed.notify_all();
         true
+    }
+
+    /// How often it is held, files that wait, and since when it has been held.
+    pub fn held(&self) -> (usize, usize, Option<Duration>) {
+        let queue = self.queue.lock();
+        match queue.held {
+            0 => (0, 0, None),
+            held => (held, queue.files.len(), Some(queue.held_since)),
+        }
     }
 
     /// Deletes what is queued, as it comes, until [`close`](Self::close). Runs on a thread of its own: Linux takes

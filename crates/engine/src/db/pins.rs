@@ -1,0 +1,204 @@
+//! Who holds back memory and files: iterators, snapshots, backups. Nobody is listed when he comes, so that coming costs nothing: what
+//! was replaced is remembered, and whoever still holds it is counted when somebody asks.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use base::SeqNo;
+use base::sync::Mutex;
+use memtable::Memtable;
+
+use super::{Db, DbInner};
+use crate::read::super_version::SuperVersion;
+
+/// Super versions of a family that were replaced, with the time of it, and may be held by somebody who reads.
+#[derive(Default)]
+pub(crate) struct Replaced(Mutex<Vec<(Weak<SuperVersion>, Duration)>>);
+
+impl Replaced {
+    /// `old` was replaced at `now`.
+    pub fn add(&self, old: &Arc<SuperVersion>, now: Duration) {
+        let mut replaced = self.0.lock();
+        replaced.retain(|(held, _)| held.strong_count() > 0);
+        replaced.push((Arc::downgrade(old), now));
+    }
+
+    /// Those alive: who holds each, and when it was replaced. Oldest first.
+    fn held(&self) -> Vec<(Arc<SuperVersion>, usize, Duration)> {
+        let replaced = self.0.lock();
+        let held = replaced.iter().filter_map(|(held, at)| {
+            let holders = held.strong_count();
+            Some((held.upgrade()?, holders, *at))
+        });
+        held.collect()
+    }
+}
+
+/// What is kept because somebody may still read it: see [`Db::pins`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// States of column families that have been replaced and are still read, oldest first in each family.
+    pub super_versions: Vec<PinnedSuperVersion>,
+    /// Snapshots, oldest first. They hold back what compactions could drop, but no file and no memtable.
+    pub snapshots: Vec<PinnedSnapshot>,
+    /// Backups, checkpoints and others that asked for no file to be deleted.
+    pub file_deletions_disabled: usize,
+    /// Since when somebody has.
+    pub file_deletions_disabled_for: Option<Duration>,
+    /// Files that would have been deleted otherwise.
+    pub files_waiting: usize,
+    /// Bytes of memtables that are flushed and still held.
+    pub memtable_bytes: u64,
+    /// Bytes of tables that no version holds any more but one that is still read.
+    pub file_bytes: u64,
+}
+
+/// Memtables and files as they were before a flush or a compaction, which somebody still reads: iterators, and snapshots of a
+/// secondary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinnedSuperVersion {
+    /// The column family.
+    pub column_family: String,
+    /// Counts the super versions of the family.
+    pub number: u64,
+    /// How many hold it.
+    pub holders: usize,
+    /// Since when there is a newer one.
+    pub replaced_for: Duration,
+    /// Memtables in it that are flushed.
+    pub memtables: usize,
+    /// Bytes of them.
+    pub memtable_bytes: u64,
+    /// Tables in it that are not in use any more.
+    pub files: usize,
+    /// Bytes of them.
+    pub file_bytes: u64,
+}
+
+/// Snapshots of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PinnedSnapshot {
+    /// What they read at.
+    pub sequence_number: SeqNo,
+    /// How many there are.
+    pub holders: usize,
+    /// Since when there is one.
+    pub age: Duration,
+}
+
+impl Db {
+    /// Who pins what: iterators and snapshots with their age, and the memtables and files that are held back. Property
+    /// `esker.pins` is the same as text.
+    ///
+    /// Costs a pass over the files of each family that somebody holds an old state of.
+    pub fn pins(&self) -> Pins {
+        self.inner().pins()
+    }
+}
+
+impl DbInner {
+    pub(crate) fn pins(&self) -> Pins {
+        let now = self.options.clock.now();
+        let mut pins = Pins {
+            snapshots: self.snapshots.pins(now),
+            file_bytes: self
+                .obsolete
+                .zombie_bytes
+                .load(std::sync::atomic::Ordering::Relaxed),
+            ..Pins::default()
+        };
+        let (disabled, waiting, since) = self.obsolete.held();
+        pins.file_deletions_disabled = disabled;
+        pins.files_waiting = waiting;
+        pins.file_deletions_disabled_for = since.map(|since| now.saturating_sub(since));
+        let families: Vec<_> = {
+            let state = self.state.lock();
+            let flushed = state.families.values().flat_map(|family| family.pinned());
+            pins.memtable_bytes = flushed.map(|memtable| memtable.memory_usage() as u64).sum();
+            state
+                .families
+                .values()
+                .map(|family| family.family.clone())
+                .collect()
+        };
+        for family in families {
+            let newest = family.super_version.load_full();
+            let held = family.replaced.held();
+            if held.is_empty() {
+                continue;
+            }
+            let memtables: HashSet<*const Memtable> = memtables_of(&newest).map(Arc::as_ptr).collect();
+            let files: HashSet<u64> = newest.version.all_files().map(|(_, file)| file.number).collect();
+            for (old, holders, replaced) in held {
+                let mut pinned = PinnedSuperVersion {
+                    column_family: family.name.clone(),
+                    number: old.number,
+                    holders,
+                    replaced_for: now.saturating_sub(replaced),
+                    ..PinnedSuperVersion::default()
+                };
+                for memtable in memtables_of(&old).filter(|held| !memtables.contains(&Arc::as_ptr(held))) {
+                    pinned.memtables += 1;
+                    pinned.memtable_bytes += memtable.memory_usage() as u64;
+                }
+                for (_, file) in old.version.all_files() {
+                    if !files.contains(&file.number) {
+                        pinned.files += 1;
+                        pinned.file_bytes += file.size;
+                    }
+                }
+                pins.super_versions.push(pinned);
+            }
+        }
+        pins
+    }
+}
+
+fn memtables_of(super_version: &SuperVersion) -> impl Iterator<Item = &Arc<Memtable>> {
+    std::iter::once(&super_version.mem).chain(&super_version.immutable)
+}
+
+impl fmt::Display for Pins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "held back: {} bytes of memtables, {} bytes of files",
+            self.memtable_bytes, self.file_bytes
+        )?;
+        for held in &self.super_versions {
+            writeln!(
+                f,
+                "{} iterators and others in [{}] on super version {}, replaced {} s ago: {} memtables, {} bytes; {} files, {} bytes",
+                held.holders,
+                held.column_family,
+                held.number,
+                held.replaced_for.as_secs(),
+                held.memtables,
+                held.memtable_bytes,
+                held.files,
+                held.file_bytes
+            )?;
+        }
+        for snapshot in &self.snapshots {
+            writeln!(
+                f,
+                "{} snapshots at sequence number {}, {} s old",
+                snapshot.holders,
+                snapshot.sequence_number,
+                snapshot.age.as_secs()
+            )?;
+        }
+        if let Some(held_for) = self.file_deletions_disabled_for {
+            writeln!(
+                f,
+                "{} backups and others allow no deletion of files, for {} s: {} files wait",
+                self.file_deletions_disabled,
+                held_for.as_secs(),
+                self.files_waiting
+            )?;
+        }
+        Ok(())
+    }
+}
