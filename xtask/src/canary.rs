@@ -104,8 +104,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "a secondary takes files for the MANIFEST's that came or went since it was read",
         file: "crates/engine/src/db/secondary.rs",
-        right: "if *moment != Moment::of(&self.options, &self.dir) {",
-        wrong: "if *moment == Moment::of(&self.options, &self.dir) && false {",
+        right: "if *moment != Moment::of(&self.options, &self.dir)? {",
+        wrong: "if *moment == Moment::of(&self.options, &self.dir)? && false {",
         caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
     },
     Canary {

@@ -13,6 +13,7 @@ use esker::{ColumnFamily, Db, Options};
 use fastrand::Rng;
 
 use crate::done::What;
+use crate::faults::is_injected;
 use crate::stress::{Failure, Outcome, Stress};
 use crate::worker::{SCAN_WIDTH, Worker};
 
@@ -44,6 +45,7 @@ impl Stress {
         })?;
         match engine.corrupted_backups().first() {
             None => Ok(engine),
+            Some((_, error)) if is_injected(&error.to_string()) => Err(error.clone().into()),
             Some((id, error)) => Err(Failure::Wrong(format!("backup {id} is corrupt: {error}"))),
         }
     }

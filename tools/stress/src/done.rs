@@ -32,6 +32,7 @@ counted! {
     VerifyFileChecksums = "file checksum verifications",
     Checkpoint = "checkpoints",
     Backup = "backups",
+    Failed = "made to fail",
 }
 
 /// How often each was done.

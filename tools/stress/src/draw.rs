@@ -120,6 +120,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     } else {
         args.push("--quiet=true".to_owned());
     }
+    args.extend(faults(rng));
     // Percentages: mostly writes, or mostly reads.
     args.extend(
         [
@@ -167,6 +168,39 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         if !given && !KEPT.contains(&name) && rng.bool() {
             args.push(one_of(rng, name, domain));
         }
+    }
+    args
+}
+
+/// What is made to fail: mostly nothing, where it takes a crash to lose something.
+fn faults(rng: &mut Rng) -> Vec<String> {
+    const WORKING: &[&str] = &[
+        "read_fault_one_in",
+        "write_fault_one_in",
+        "metadata_read_fault_one_in",
+        "metadata_write_fault_one_in",
+    ];
+    const OPENING: &[&str] = &[
+        "open_read_fault_one_in",
+        "open_write_fault_one_in",
+        "open_metadata_read_fault_one_in",
+        "open_metadata_write_fault_one_in",
+    ];
+    let none = rng.u32(..3) > 0;
+    let rates: &[&str] = if none {
+        &["0"]
+    } else {
+        &["0", "100", "1000", "10000"]
+    };
+    let mut args: Vec<String> = WORKING.iter().map(|name| one_of(rng, name, rates)).collect();
+    if !none {
+        args.extend(
+            OPENING
+                .iter()
+                .map(|name| one_of(rng, name, &["0", "0", "20", "200"])),
+        );
+        args.push(one_of(rng, "exclude_wal_from_write_fault_injection", &["0", "1"]));
+        args.push(one_of(rng, "error_recovery_with_no_fault_injection", &["0", "1"]));
     }
     args
 }

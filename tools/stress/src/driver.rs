@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use crate::done::Done;
 use crate::expected_state::ExpectedState;
+use crate::faults::{Faults, is_injected};
 use crate::flags::Flags;
 use crate::kill_fs::KillFs;
 use crate::recover::Recovered;
@@ -70,6 +71,13 @@ pub fn drive(mut flags: Flags) -> Outcome {
         operations as f64 / seconds
     );
     println!("{done}");
+    if let Some(faults) = &stress.faults {
+        println!(
+            "{} operations of the file system made to fail, the database opened again {} times",
+            faults.injected(),
+            counted.reopened()
+        );
+    }
     println!("Verification successful");
     Ok(())
 }
@@ -118,6 +126,7 @@ impl EventListener for BackgroundErrors {
     fn on_event(&self, event: &Event) {
         if let Event::BackgroundError { error, .. } = event
             && error.kind() != ErrorKind::ShutdownInProgress
+            && !is_injected(&error.to_string())
         {
             *self.0.lock() = Some((error.kind(), event.to_string()));
         }
@@ -128,6 +137,7 @@ impl EventListener for BackgroundErrors {
 pub struct Counted {
     progress: ProgressBar,
     all: AtomicU64,
+    reopened: AtomicU64,
     file: Option<File>,
 }
 
@@ -152,6 +162,7 @@ impl Counted {
         Counted {
             progress: ProgressBar::hidden(),
             all: AtomicU64::new(0),
+            reopened: AtomicU64::new(0),
             file: None,
         }
     }
@@ -165,11 +176,22 @@ impl Counted {
         }
     }
 
+    /// How often the database was opened again after something was made to fail.
+    pub fn reopened(&self) -> u64 {
+        self.reopened.load(Ordering::Relaxed)
+    }
+
     /// Operations so far.
     pub fn all(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
     }
 }
+
+/// A part of the run that failures have cut short so often goes on without them.
+const INTERRUPTIONS: usize = 50;
+
+/// Rows, of all families together, that are read again after each failure.
+const FEW: u64 = 10_000;
 
 /// The run in as many parts as the database is to be opened.
 pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
@@ -178,31 +200,67 @@ pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
     let mut seeds = fastrand::Rng::with_seed(flags.seed);
     let mut done = Done::default();
     for phase in 0..phases {
-        let open = stress.open()?;
-        let recovered = stress.recover(&open)?;
-        if recovered != Recovered::default() && !flags.quiet {
-            let Recovered { pending, lost } = recovered;
-            eprintln!("after the last process {pending} changes were under way, {lost} operations are gone");
-        }
-        verify(stress, &open)?;
-        if flags.checkpoint_one_in > 0 {
-            stress.verify_checkpoint(&open)?;
-        }
         let operations = flags.ops_per_thread * (phase + 1) / phases - flags.ops_per_thread * phase / phases;
-        done.add(&work(stress, &open, operations, &mut seeds, counted)?);
+        let mut left = vec![operations; flags.threads as usize];
+        let mut interruptions = 0;
+        let open = loop {
+            let open = stress.open(interruptions > 0)?;
+            let outcome = begin(stress, &open, interruptions == 0).and_then(|()| {
+                let faults = stress.faults.as_ref().filter(|_| interruptions < INTERRUPTIONS);
+                work(stress, &open, faults, &mut left, &mut seeds, counted)
+            });
+            let interrupted = match outcome {
+                Ok(by_all) => {
+                    done.add(&by_all);
+                    stress.take_interrupted()
+                }
+                Err(failure) if stress.is_injected(&failure) => true,
+                Err(failure) => return Err(failure),
+            };
+            if !interrupted {
+                break open;
+            }
+            interruptions += 1;
+            counted.reopened.fetch_add(1, Ordering::Relaxed);
+            close(stress, &open)?;
+        };
         verify(stress, &open)?;
         // Every second time it is left to whoever opens it next to find out what was in memory.
         if phase % 2 == 0 {
             let upto = open.db.latest_sequence_number();
-            open.db.close()?;
+            let closed = close(stress, &open)?;
             // What was synced by nobody stays to the next power loss; what no WAL holds was flushed.
-            if flags.disable_wal && !stress.options.avoid_flush_during_shutdown {
+            if closed && flags.disable_wal && !stress.options.avoid_flush_during_shutdown {
                 stress.promised(None, upto)?;
             }
         }
     }
     counted.progress.finish_and_clear();
     Ok(done)
+}
+
+/// Finds out what there is in a database just opened, and whether that is as it should be.
+fn begin(stress: &Stress, open: &Open, first: bool) -> Outcome {
+    let recovered = stress.recover(open)?;
+    if first && recovered != Recovered::default() && !stress.flags.quiet {
+        let Recovered { pending, lost } = recovered;
+        eprintln!("after the last process {pending} changes were under way, {lost} operations are gone");
+    }
+    if first || stress.expected.keys() * u64::from(stress.flags.column_families) <= FEW {
+        verify(stress, open)?;
+    }
+    if first && stress.flags.checkpoint_one_in > 0 {
+        stress.verify_checkpoint(open)?;
+    }
+    Ok(())
+}
+
+/// False if something keeps it from ending well that was made to fail before.
+fn close(stress: &Stress, open: &Open) -> Outcome<bool> {
+    match open.db.close().map_err(Failure::from) {
+        Err(failure) if stress.is_injected(&failure) => Ok(false),
+        closed => closed.map(|()| true),
+    }
 }
 
 fn verify(stress: &Stress, open: &Open) -> Outcome {
@@ -213,27 +271,32 @@ fn verify(stress: &Stress, open: &Open) -> Outcome {
     stress.check_files(open)
 }
 
-/// Lets all threads work at once.
+/// Lets all threads work at once, each on what is `left` for it.
 fn work(
     stress: &Stress,
     open: &Open,
-    operations: u64,
+    faults: Option<&Faults>,
+    left: &mut [u64],
     seeds: &mut fastrand::Rng,
     counted: &Counted,
 ) -> Outcome<Done> {
-    let seeds: Vec<u64> = (0..stress.flags.threads).map(|_| seeds.u64(..)).collect();
     let mut done = Done::default();
+    if let Some(faults) = faults {
+        faults.begin_work();
+    }
     thread::scope(|scope| {
-        let run = |&seed: &u64| {
-            scope.spawn(move || {
+        let mut running = Vec::new();
+        for left in left {
+            let seed = seeds.u64(..);
+            running.push(scope.spawn(move || {
                 let mut worker = Worker::new(stress, open, seed);
-                if let Err(failure) = worker.run(operations, &|count| counted.add(count)) {
-                    stress.fail(failure);
+                match worker.run(*left, &|count| counted.add(count)) {
+                    Ok(done) => *left -= done,
+                    Err(failure) => stress.fail(failure),
                 }
                 worker.done
-            })
-        };
-        let running: Vec<_> = seeds.iter().map(run).collect();
+            }));
+        }
         for thread in running {
             match thread.join() {
                 Ok(by_it) => done.add(&by_it),
@@ -241,6 +304,9 @@ fn work(
             }
         }
     });
+    if let Some(faults) = faults {
+        faults.end();
+    }
     stress.failure().map_or(Ok(done), Err)
 }
 

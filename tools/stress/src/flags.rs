@@ -92,6 +92,26 @@ flags::flags! {
     kill_exclude_prefixes: String = String::new();
     /// What is not synced is lost with the process.
     sync_fault_injection: bool = false;
+    /// While the threads work, one in so many reads of files fails; 0: none.
+    read_fault_one_in: u64 = 1000;
+    /// One in so many appends to files fails, or fails with a part of it done; 0: none.
+    write_fault_one_in: u64 = 0;
+    /// One in so many questions about files, their opening among them, fails; 0: none.
+    metadata_read_fault_one_in: u64 = 1000;
+    /// One in so many other changes of files, syncs among them, fails, or is done and said to have failed; 0: none.
+    metadata_write_fault_one_in: u64 = 1000;
+    /// As read_fault_one_in, while the database is opened.
+    open_read_fault_one_in: u64 = 0;
+    /// As write_fault_one_in, while the database is opened.
+    open_write_fault_one_in: u64 = 0;
+    /// As metadata_read_fault_one_in, while the database is opened.
+    open_metadata_read_fault_one_in: u64 = 0;
+    /// As metadata_write_fault_one_in, while the database is opened.
+    open_metadata_write_fault_one_in: u64 = 0;
+    /// No change of a WAL is made to fail.
+    exclude_wal_from_write_fault_injection: bool = false;
+    /// Where a failure had the database opened again, that open is not made to fail.
+    error_recovery_with_no_fault_injection: bool = false;
     /// Checks the checksums of blocks read.
     verify_checksum: bool = false;
     /// Bytes of the prefix of a key, of eight; negative: no prefixes.

@@ -11,6 +11,7 @@ mod draw;
 mod driver;
 mod expected_state;
 mod expected_value;
+mod faults;
 mod flags;
 mod keys;
 mod kill_fs;

@@ -16,6 +16,7 @@ use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 use crate::draw::{self, On};
 use crate::driver::{BackgroundErrors, Counted, phases};
 use crate::expected_state::ExpectedState;
+use crate::faults::Faults;
 use crate::flags::Flags;
 use crate::kill_fs::KillFs;
 use crate::stress::{Failure, Stress};
@@ -28,6 +29,8 @@ pub struct Tally {
     operations: u64,
     process_deaths: u64,
     power_losses: u64,
+    /// Operations of the file system that were made to fail.
+    faults: u64,
 }
 
 impl fmt::Display for Tally {
@@ -37,11 +40,12 @@ impl fmt::Display for Tally {
             operations,
             process_deaths,
             power_losses,
+            faults,
             ..
         } = self;
         write!(
             f,
-            "{databases} databases, {operations} operations, {process_deaths} deaths of their process, {power_losses} losses of power"
+            "{databases} databases, {operations} operations, {process_deaths} deaths of their process, {power_losses} losses of power, {faults} failures"
         )
     }
 }
@@ -58,6 +62,7 @@ impl Tally {
                 ("operations", self.operations),
                 ("process_deaths", self.process_deaths),
                 ("power_losses", self.power_losses),
+                ("faults", self.faults),
             ],
         );
     }
@@ -168,6 +173,7 @@ impl Life {
         let died = fs.is_dead();
         tally.option_sets += 1;
         tally.operations += counted.all();
+        tally.faults += stress.faults.as_ref().map_or(0, Faults::injected);
         match outcome {
             // Who is dead says so; what is not so is not so.
             Err(Failure::Error(error)) if died && error.kind() != ErrorKind::Corruption => {}

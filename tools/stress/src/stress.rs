@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::expected_state::ExpectedState;
 use crate::expected_value::ExpectedValue;
+use crate::faults::{self, Faults};
 use crate::flags::Flags;
 use crate::keys;
 
@@ -28,6 +29,14 @@ impl fmt::Display for Failure {
             Failure::Wrong(what) => f.write_str(what),
             Failure::Error(error) => error.fmt(f),
         }
+    }
+}
+
+impl Open {
+    /// True if a failure in the background lets it take no more writes.
+    pub fn is_latched(&self) -> bool {
+        let family = self.db.default_column_family();
+        self.db.property_int(&family, "rocksdb.background-errors") != Some(0)
     }
 }
 
@@ -61,6 +70,8 @@ pub struct Stress {
     pub expected: ExpectedState,
     /// The process that had the database before lost no more than itself: with a WAL, every write that returned is there.
     pub all_acknowledged: bool,
+    /// What is made to fail.
+    pub faults: Option<Faults>,
     /// Held by whoever makes a backup: one at a time.
     pub backups: Mutex<()>,
     /// Of `2^log2_keys_per_lock` neighbouring keys each, family by family. A writer holds a key's lock from the mark to the
@@ -71,11 +82,17 @@ pub struct Stress {
     failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
     recovered: AtomicBool,
+    /// Something failed that was made to, and the database takes no more writes: it is to be opened again.
+    interrupted: AtomicBool,
 }
 
 impl Stress {
     /// Over the database at `path`.
-    pub fn new(flags: Flags, options: Options, path: PathBuf, expected: ExpectedState) -> Stress {
+    pub fn new(flags: Flags, mut options: Options, path: PathBuf, expected: ExpectedState) -> Stress {
+        let faults = Faults::over(options.fs.clone(), &flags);
+        if let Some(faults) = &faults {
+            options.fs = faults.fs();
+        }
         let locks_of_family = (expected.keys() >> flags.log2_keys_per_lock) as usize + 1;
         let count = locks_of_family * flags.column_families as usize;
         Stress {
@@ -84,6 +101,8 @@ impl Stress {
             failure: Mutex::new(None),
             failed: AtomicBool::new(false),
             recovered: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+            faults,
             flags,
             options,
             path,
@@ -93,8 +112,25 @@ impl Stress {
         }
     }
 
+    /// Opens the database, `after_failure` or not. What is made to fail meanwhile is tried again, at last without failures.
+    pub fn open(&self, after_failure: bool) -> Outcome<Open> {
+        const ATTEMPTS: usize = 4;
+        if let Some(faults) = &self.faults {
+            for _ in 0..ATTEMPTS {
+                faults.begin_open(after_failure);
+                let opened = self.open_once();
+                faults.end();
+                match opened {
+                    Err(failure) if self.is_injected(&failure) => {}
+                    opened => return opened,
+                }
+            }
+        }
+        self.open_once()
+    }
+
     /// Opens the database and its families, those it lacks made anew.
-    pub fn open(&self) -> Outcome<Open> {
+    fn open_once(&self) -> Outcome<Open> {
         let db = Db::open(&self.options, &self.path)?;
         let mut families = vec![RwLock::new(db.default_column_family())];
         for index in 1..self.flags.column_families as usize {
@@ -193,6 +229,31 @@ impl Stress {
     /// True once it was.
     pub fn has_recovered(&self) -> bool {
         self.recovered.load(Ordering::Acquire)
+    }
+
+    /// True for what failed because it was made to, or because nobody knows what became of such a change.
+    pub fn is_injected(&self, failure: &Failure) -> bool {
+        match failure {
+            Failure::Error(error) if self.faults.is_some() => {
+                error.kind() == ErrorKind::Aborted || faults::is_injected(&error.to_string())
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells everybody to stop, because the database must be opened again.
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Release);
+    }
+
+    /// True if it must.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Acquire)
+    }
+
+    /// True if it must, which is forgotten.
+    pub fn take_interrupted(&self) -> bool {
+        self.interrupted.swap(false, Ordering::AcqRel)
     }
 
     /// Takes note of a failure and tells everybody to stop.

@@ -39,6 +39,8 @@ pub struct Worker<'a> {
     seed: u64,
     /// Operations begun.
     at: u64,
+    /// An operation is under way that changes something: what becomes of it if it fails is not known.
+    changing: bool,
     /// The one to release first in front.
     snapshots: VecDeque<Held>,
     pub done: Done,
@@ -76,27 +78,48 @@ impl<'a> Worker<'a> {
             rng: Rng::with_seed(seed),
             seed,
             at: 0,
+            changing: false,
             snapshots: VecDeque::new(),
             done: Done::default(),
         }
     }
 
-    /// Does `operations`, or what there is time for before somebody fails. `progress` hears of each thousand.
-    pub fn run(&mut self, operations: u64, progress: &dyn Fn(u64)) -> Outcome {
+    /// Does `operations`, or what there is time for before somebody fails or the database must be opened again, and says how many
+    /// that were. `progress` hears of each thousand.
+    pub fn run(&mut self, operations: u64, progress: &dyn Fn(u64)) -> Outcome<u64> {
         const STEP: u64 = 1000;
         let mut outcome = Ok(());
-        while outcome.is_ok() && self.at < operations && !self.stress.failed() {
+        while outcome.is_ok()
+            && self.at < operations
+            && !self.stress.failed()
+            && !self.stress.is_interrupted()
+        {
             self.at += 1;
             if self.at.is_multiple_of(STEP) {
                 progress(STEP);
             }
+            self.changing = false;
             outcome = self.maintain().and_then(|()| self.operate());
+            outcome = outcome.or_else(|failure| self.excuse(failure));
         }
         progress(self.at % STEP);
         outcome?;
+        self.changing = false;
         while let Some(held) = self.snapshots.pop_front() {
-            self.release(held)?;
+            self.release(held).or_else(|failure| self.excuse(failure))?;
         }
+        Ok(self.at)
+    }
+
+    /// What was made to fail is no failure; but where nobody can write any more, or knows what there is, all must stop.
+    fn excuse(&mut self, failure: Failure) -> Outcome {
+        if !self.stress.is_injected(&failure) {
+            return Err(failure);
+        }
+        if self.changing || self.open.is_latched() {
+            self.stress.interrupt();
+        }
+        self.done.count(What::Failed);
         Ok(())
     }
 
@@ -156,7 +179,9 @@ impl<'a> Worker<'a> {
             self.compact_files()?;
         }
         if self.one_in(clear) {
+            self.changing = true;
             self.clear_family()?;
+            self.changing = false;
         }
         if self.one_in(sync) {
             let upto = self.open.db.latest_sequence_number();
@@ -212,6 +237,7 @@ impl<'a> Worker<'a> {
             draw -= share;
             draw < 0
         });
+        self.changing = matches!(drawn, Some(2..=4));
         match drawn {
             Some(0) => self.read(),
             Some(1) => self.scan_prefix(),

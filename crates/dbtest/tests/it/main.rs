@@ -20,3 +20,4 @@ mod model;
 mod read_flips;
 mod secondary;
 mod timestamps;
+mod told_faults;

@@ -154,13 +154,18 @@ fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress
             progress.advance(fs.size(to)?)
         }
         Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
-        // On another file system.
-        Err(_) if fs.exists(to)? && same_bytes(fs, from, to)? => {
+        Err(_) => {
+            // On another file system. A link that is there although it failed would be nobody's.
+            if fs.exists(&linked)? {
+                fs.remove(&linked)?;
+            }
+            if !fs.exists(to)? || !same_bytes(fs, from, to)? {
+                return copy(fs, from, to, progress);
+            }
             // Whoever was cut off may not have come to it.
             fs.sync_file(to)?;
             progress.advance(fs.size(to)?)
         }
-        Err(_) => copy(fs, from, to, progress),
     }
 }
 

@@ -14,7 +14,7 @@ use codec::checksum::crc32c;
 use codec::compression::CompressionType;
 use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
-use vfs::{FileLock, FileSystem, OpenOptions};
+use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
 use super::families::{Shared, assemble, fresh_state};
@@ -61,10 +61,10 @@ impl Db {
         let path = path.as_ref();
         let mut changed = None;
         for _ in 0..READ_ONLY_ATTEMPTS {
-            let before = Moment::of(options, path);
+            let before = Moment::of(options, path)?;
             match open(options, path, true) {
                 // Files that a writer replaced meanwhile are missing to whoever knew of them before.
-                Err(error) if before != Moment::of(options, path) => changed = Some(error),
+                Err(error) if before != Moment::of(options, path)? => changed = Some(error),
                 result => return result,
             }
         }
@@ -184,7 +184,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         }
         create(options, dir)?;
     }
-    let moment = Moment::of(options, dir);
+    let moment = Moment::of(options, dir)?;
     let (manifest_number, recorded) = read_manifest(options, dir)?;
     check_live_files(fs, dir, &recorded)?;
     let db = Db(Arc::new(Handle {
@@ -208,30 +208,48 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
 /// Tells whether somebody has written to the MANIFEST: while nobody has, no file that it needs is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// What CURRENT says, the size of the MANIFEST it names, and a checksum of that one's first and last bytes: a database that was
-    /// made anew in the place of another may have the same names and sizes. `None` while there are none.
-    manifest: Option<(Vec<u8>, u64, u32)>,
+    /// What CURRENT says; `None` while there is none.
+    current: Option<Vec<u8>>,
+    /// The size of the MANIFEST it names, and a checksum of that one's first and last bytes: a database that was made anew in the
+    /// place of another may have the same names and sizes. `None` while there is none.
+    manifest: Option<(u64, u32)>,
 }
 
 /// Bytes at either end of a MANIFEST that tell it from others.
 const TELLING: u64 = 1024;
 
 impl Moment {
-    pub fn of(options: &Options, dir: &Path) -> Moment {
+    /// # Errors
+    /// Those of the file system: who cannot look does not know whether something has changed.
+    pub fn of(options: &Options, dir: &Path) -> Result<Moment> {
         let fs = &*options.fs;
-        let look = || -> Result<(Vec<u8>, u64, u32)> {
-            let current = fs.read_file(&filename::current(dir))?;
-            let manifest = dir.join(parse_current(&current)?);
-            let file = fs.open_random(&manifest, &OpenOptions::default())?;
+        let current = if_there(fs.read_file(&filename::current(dir)))?;
+        let manifest = match &current {
+            Some(current) => {
+                let path = dir.join(parse_current(current)?);
+                if_there(fs.open_random(&path, &OpenOptions::default()))?
+            }
+            None => None,
+        };
+        let look = |file: Arc<dyn RandomAccessFile>| -> Result<(u64, u32)> {
             let mut ends = vec![0; 2 * TELLING as usize];
             let (first, last) = ends.split_at_mut(TELLING as usize);
             file.read_at(0, first)?;
             file.read_at(file.len().saturating_sub(TELLING), last)?;
-            Ok((current, file.len(), crc32c(&ends)))
+            Ok((file.len(), crc32c(&ends)))
         };
-        Moment {
-            manifest: look().ok(),
-        }
+        Ok(Moment {
+            current,
+            manifest: manifest.map(look).transpose()?,
+        })
+    }
+}
+
+/// `None` where there is no such file.
+fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 

@@ -104,12 +104,12 @@ impl DbInner {
         let wals = self.open_wals(&self.wals_to_replay()?)?;
         self.hold_tables()?;
         // All that the MANIFEST needs is open now and can be read whatever becomes of its names.
-        if *moment != Moment::of(&self.options, &self.dir) {
+        if *moment != Moment::of(&self.options, &self.dir)? {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
         self.replay(wals, Some(moment))?;
         // A family that came or went meanwhile did so before some of the rows.
-        if *moment != Moment::of(&self.options, &self.dir) {
+        if *moment != Moment::of(&self.options, &self.dir)? {
             let (_, now) = read_manifest(&self.options, &self.dir)?;
             if !now.families.keys().eq(self.state.lock().families.keys()) {
                 return Err(Error::new(ErrorKind::TryAgain, "the families have changed").in_file(&self.dir));
@@ -362,7 +362,7 @@ impl DbInner {
         // One that cannot be decoded is told by whoever replays it.
         for operation in operations.map_while(Result::ok) {
             let newer = operation.family().is_some_and(|id| id > state.max_family);
-            if newer && *moment != Moment::of(&self.options, &self.dir) {
+            if newer && *moment != Moment::of(&self.options, &self.dir)? {
                 return Err(Error::new(ErrorKind::TryAgain, "a column family was created").in_file(&self.dir));
             }
         }

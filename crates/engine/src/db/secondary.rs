@@ -213,9 +213,9 @@ fn again_while_it_changes<T>(
 ) -> Result<T> {
     let mut last = None;
     for _ in 0..ATTEMPTS {
-        let before = Moment::of(options, dir);
+        let before = Moment::of(options, dir)?;
         match read() {
-            Err(error) if before != Moment::of(options, dir) => last = Some(error),
+            Err(error) if before != Moment::of(options, dir)? => last = Some(error),
             result => return result,
         }
     }
@@ -276,14 +276,14 @@ impl DbInner {
                     "the database is closing",
                 ));
             }
-            let moment = Moment::of(&self.options, &self.dir);
+            let moment = Moment::of(&self.options, &self.dir)?;
             match self.attempt(secondary, reading, &moment) {
                 Ok(Attempt::Done) => return Ok(()),
                 Ok(Attempt::Changed(error)) => last = Some(error),
                 Err(error) => {
                     // Rows of half a record may be in memtables that nobody reads yet.
                     reading.wals.forget();
-                    if moment == Moment::of(&self.options, &self.dir) {
+                    if moment == Moment::of(&self.options, &self.dir)? {
                         return Err(error);
                     }
                     // What the primary replaced meanwhile is missing to whoever knew of it before.
@@ -321,10 +321,10 @@ impl DbInner {
         for (id, family) in &state.families {
             self.hold_files(&reading.families[id], &family.version)?;
         }
-        if *moment != Moment::of(&self.options, &self.dir) {
+        if *moment != Moment::of(&self.options, &self.dir)? {
             return Ok(changed("the MANIFEST has changed"));
         }
-        let still = || *moment == Moment::of(&self.options, &self.dir);
+        let still = || Ok(*moment == Moment::of(&self.options, &self.dir)?);
         let published = self.published.load(Ordering::Acquire);
         let read = reading
             .wals
@@ -335,7 +335,7 @@ impl DbInner {
             Read::Changed(error) => return Ok(Attempt::Changed(error)),
         }
         // A family that came or went meanwhile did so before some of the rows.
-        if !still() {
+        if !still()? {
             let now = reading.manifest.read(&self.options, &self.dir)?;
             if !now.families.keys().eq(state.families.keys()) {
                 return Ok(changed("a column family was created or dropped"));

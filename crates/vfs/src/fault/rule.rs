@@ -47,6 +47,7 @@ impl fmt::Debug for Action {
 enum PathPattern {
     Contains(String),
     EndsWith(String),
+    EndsOtherwise(String),
 }
 
 /// An [`Action`] and the operations it happens to: by default all of them.
@@ -95,6 +96,12 @@ impl Rule {
         self
     }
 
+    /// Not to paths that end in `end`.
+    pub fn unless_path_ends_with(mut self, end: impl Into<String>) -> Rule {
+        self.paths.push(PathPattern::EndsOtherwise(end.into()));
+        self
+    }
+
     /// Not to the first `count` operations that match.
     pub fn skip(mut self, count: u64) -> Rule {
         self.skip = count;
@@ -132,6 +139,7 @@ impl Rule {
             && self.paths.iter().all(|pattern| match pattern {
                 PathPattern::Contains(part) => path.contains(part),
                 PathPattern::EndsWith(end) => path.ends_with(end),
+                PathPattern::EndsOtherwise(end) => !path.ends_with(end),
             });
         if !matches || self.fired >= self.times {
             return false;

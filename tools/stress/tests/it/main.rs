@@ -76,6 +76,39 @@ fn everything_at_once_is_verified() {
 }
 
 #[test]
+fn what_is_made_to_fail_is_told_and_nothing_else_is_wrong() {
+    for more in ["--sync=false", "--disable_wal=true"] {
+        let output = stress(&[
+            "--threads=4",
+            "--ops_per_thread=8000",
+            "--max_key=300",
+            "--column_families=3",
+            "--reopen=2",
+            "--use_merge",
+            "--acquire_snapshot_one_in=100",
+            "--snapshot_hold_ops=300",
+            "--flush_one_in=500",
+            "--compact_files_one_in=500",
+            "--checkpoint_one_in=1000",
+            "--backup_one_in=3000",
+            "--cache_size=0",
+            "--write_buffer_size=16384",
+            "--target_file_size_base=8192",
+            "--max_bytes_for_level_base=32768",
+            "--write_fault_one_in=1000",
+            "--open_read_fault_one_in=50",
+            "--open_write_fault_one_in=50",
+            "--open_metadata_write_fault_one_in=50",
+            more,
+        ]);
+        assert_verified(&output);
+        let text = text(&output);
+        assert!(text.contains(" made to fail"), "{text}");
+        assert!(!text.contains("\n0 operations of the file system"), "{text}");
+    }
+}
+
+#[test]
 fn a_killed_process_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
         .args(["--duration=8", "--interval=1", "--runs_per_db=5"])

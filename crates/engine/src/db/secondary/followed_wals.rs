@@ -138,7 +138,7 @@ impl FollowedWals {
         state: &ManifestState,
         families: &BTreeMap<u32, Arc<Family>>,
         published: SeqNo,
-        still: &dyn Fn() -> bool,
+        still: &dyn Fn() -> Result<bool>,
     ) -> Result<Read> {
         self.drop_flushed(state);
         let mut stopped: Option<(u64, Error)> = None;
@@ -220,7 +220,7 @@ impl FollowedWals {
         state: &ManifestState,
         families: &BTreeMap<u32, Arc<Family>>,
         published: SeqNo,
-        still: &dyn Fn() -> bool,
+        still: &dyn Fn() -> Result<bool>,
         stopped: &Option<(u64, Error)>,
         confirmed: usize,
     ) -> Result<Option<Stop>> {
@@ -271,7 +271,7 @@ impl FollowedWals {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
                 // Rows written without WAL leave gaps, too: then the WAL before has no more to give, and is still needed as it is.
-                if !wal.begun && before.is_some() && !goes_on && (confirmed < at || !still()) {
+                if !wal.begun && before.is_some() && !goes_on && (confirmed < at || !still()?) {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
             }
@@ -300,14 +300,14 @@ impl FollowedWals {
         state: &ManifestState,
         families: &BTreeMap<u32, Arc<Family>>,
         published: SeqNo,
-        still: &dyn Fn() -> bool,
+        still: &dyn Fn() -> Result<bool>,
     ) -> Result<Option<Stop>> {
         let number = self.wals[at].number;
         // One that cannot be decoded is told below.
         for operation in operations.clone().map_while(Result::ok) {
             let newer = operation.family().is_some_and(|id| id > state.max_column_family);
             // The family was created after the MANIFEST was read. Passed over, its rows would be lost.
-            if newer && !still() {
+            if newer && !still()? {
                 return Ok(Some(Stop::Changed(Error::new(
                     ErrorKind::TryAgain,
                     "a column family was created",

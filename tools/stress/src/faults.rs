@@ -1,0 +1,160 @@
+//! Operations of the file system that are made to fail, as RocksDB's fault injection does: while the threads work, and while the
+//! database is opened.
+//!
+//! Whoever asked is told. A read that failed is an error of whoever read, and shows no row that is wrong and misses none. A change that
+//! failed latches the database, and what it was is not known: everybody stops, the database is closed and opened again, and must have
+//! everything that was promised.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::ErrorKind;
+use parking_lot::Mutex;
+use vfs::{Action, FaultFs, FileSystem, Op, Rule, RuleId};
+
+use crate::flags::Flags;
+
+/// What the message of every error says that comes from an operation made to fail.
+const INJECTED: &str = "injected fault";
+
+/// True for an error that somebody asked for.
+pub fn is_injected(message: &str) -> bool {
+    message.contains(INJECTED)
+}
+
+/// One in how many operations of a kind fails; 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rates {
+    read: u64,
+    write: u64,
+    metadata_read: u64,
+    metadata_write: u64,
+}
+
+const READS: &[Op] = &[Op::Read];
+const WRITES: &[Op] = &[Op::Append];
+const METADATA_READS: &[Op] = &[
+    Op::Open,
+    Op::List,
+    Op::Exists,
+    Op::Size,
+    Op::Modified,
+    Op::FreeSpace,
+];
+const METADATA_WRITES: &[Op] = &[
+    Op::Create,
+    Op::Reuse,
+    Op::Rename,
+    Op::Remove,
+    Op::Link,
+    Op::Truncate,
+    Op::CreateDir,
+    Op::RemoveDir,
+    Op::SyncDir,
+    Op::Flush,
+    Op::Sync,
+    Op::SyncAll,
+    Op::Close,
+];
+
+/// What is made to fail, and when.
+#[derive(Debug)]
+pub struct Faults {
+    fs: FaultFs,
+    working: Rates,
+    opening: Rates,
+    exclude_wal: bool,
+    /// A database that is opened again after a failure is opened without any.
+    spare_recovery: bool,
+    seed: AtomicU64,
+    active: Mutex<Vec<RuleId>>,
+    injected: AtomicU64,
+}
+
+impl Faults {
+    /// What `flags` ask for, over `fs`; `None` if that is nothing.
+    pub fn over(fs: Arc<dyn FileSystem>, flags: &Flags) -> Option<Faults> {
+        let working = Rates {
+            read: flags.read_fault_one_in,
+            write: flags.write_fault_one_in,
+            metadata_read: flags.metadata_read_fault_one_in,
+            metadata_write: flags.metadata_write_fault_one_in,
+        };
+        let opening = Rates {
+            read: flags.open_read_fault_one_in,
+            write: flags.open_write_fault_one_in,
+            metadata_read: flags.open_metadata_read_fault_one_in,
+            metadata_write: flags.open_metadata_write_fault_one_in,
+        };
+        if working == Rates::default() && opening == Rates::default() {
+            return None;
+        }
+        Some(Faults {
+            fs: FaultFs::new(fs),
+            working,
+            opening,
+            exclude_wal: flags.exclude_wal_from_write_fault_injection,
+            spare_recovery: flags.error_recovery_with_no_fault_injection,
+            seed: AtomicU64::new(flags.seed),
+            active: Mutex::default(),
+            injected: AtomicU64::new(0),
+        })
+    }
+
+    /// The file system things fail on.
+    pub fn fs(&self) -> Arc<dyn FileSystem> {
+        Arc::new(self.fs.clone())
+    }
+
+    /// Operations that failed so far.
+    pub fn injected(&self) -> u64 {
+        self.injected.load(Ordering::Relaxed)
+    }
+
+    /// From now on things fail that are done by threads.
+    pub fn begin_work(&self) {
+        self.begin(self.working);
+    }
+
+    /// From now on things fail that an open does, which comes after a failure or not.
+    pub fn begin_open(&self, after_failure: bool) {
+        if !(after_failure && self.spare_recovery) {
+            self.begin(self.opening);
+        }
+    }
+
+    fn begin(&self, rates: Rates) {
+        let add = |one_in: u64, ops: &[Op], action: Action, is_write: bool| {
+            let probability = 1.0 / one_in as f64;
+            let seed = self.seed.fetch_add(1, Ordering::Relaxed);
+            let mut rule = Rule::new(action)
+                .on(ops.iter().copied())
+                .with_probability(probability, seed);
+            if is_write && self.exclude_wal {
+                rule = rule.unless_path_ends_with(".log");
+            }
+            self.active.lock().push(self.fs.add(rule));
+        };
+        for (one_in, ops) in [(rates.read, READS), (rates.metadata_read, METADATA_READS)] {
+            if one_in > 0 {
+                add(one_in, ops, Action::Fail(ErrorKind::Io), false);
+            }
+        }
+        for (one_in, ops) in [(rates.write, WRITES), (rates.metadata_write, METADATA_WRITES)] {
+            // Half of them are not done, half are done, an append in part, and said to have failed.
+            for action in [Action::Fail(ErrorKind::Io), Action::FailAfter(ErrorKind::Io)] {
+                if one_in > 0 {
+                    add(one_in.saturating_mul(2), ops, action, true);
+                }
+            }
+        }
+    }
+
+    /// From now on nothing fails.
+    pub fn end(&self) {
+        let rules = std::mem::take(&mut *self.active.lock());
+        let fired = rules.iter().map(|id| self.fs.fired(*id)).sum();
+        rules.into_iter().for_each(|id| self.fs.remove_rule(id));
+        self.injected.fetch_add(fired, Ordering::Relaxed);
+    }
+}
