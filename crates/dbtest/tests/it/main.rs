@@ -13,6 +13,7 @@ mod crash_group;
 mod crash_kill;
 mod file_checksums;
 mod fixtures;
+mod flush_and_drop;
 mod interop;
 mod iterators;
 mod metamorphic;

@@ -125,11 +125,14 @@ impl DbInner {
         if !unlogged && logged < bytes {
             return Ok(());
         }
-        let families: Vec<_> = self.index.load().by_id.values().cloned().collect();
-        match self.flush(&FlushOptions::default(), &families) {
-            // One that was dropped meanwhile is not among the files.
-            Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => Ok(()),
-            outcome => outcome,
+        loop {
+            let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
+            families.retain(|family| !family.dropped.load(Ordering::Acquire));
+            match self.flush(&FlushOptions::default(), &families) {
+                // One that was dropped meanwhile is not among the files; the others have to be flushed all the same.
+                Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
+                outcome => return outcome,
+            }
         }
     }
 

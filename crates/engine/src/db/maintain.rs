@@ -119,7 +119,9 @@ impl DbInner {
                         .any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
                 })
             })
-        })
+        })?;
+        // A flush that a drop called off has made nothing durable.
+        families.iter().try_for_each(|family| family.check_writable())
     }
 
     /// Waits, with the write queue's lock, until each of the families can take one more immutable memtable.

@@ -226,7 +226,8 @@ impl Moment {
         let current = if_there(fs.read_file(&filename::current(dir)))?;
         let manifest = match &current {
             Some(current) => {
-                let path = dir.join(parse_current(current)?);
+                let named = parse_current(current).map_err(|error| error.in_file(&filename::current(dir)))?;
+                let path = dir.join(named);
                 if_there(fs.open_random(&path, &OpenOptions::default()))?
             }
             None => None,
