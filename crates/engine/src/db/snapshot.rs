@@ -81,9 +81,13 @@ impl SnapshotList {
 
     fn release(&self, seqno: SeqNo) {
         let mut moments = self.moments.lock();
-        let Ok(at) = moments.binary_search_by_key(&seqno, |moment| moment.seqno) else {
-            return;
+        // Most are let go while they are the newest.
+        let newest = moments.back().is_some_and(|last| last.seqno == seqno);
+        let at = match newest {
+            true => Ok(moments.len() - 1),
+            false => moments.binary_search_by_key(&seqno, |moment| moment.seqno),
         };
+        let Ok(at) = at else { return };
         moments[at].holders -= 1;
         if moments[at].holders > 0 {
             return;
