@@ -53,6 +53,17 @@ impl BackupEngine {
         if !self.catalog.has(id) {
             return Err(not_found(id));
         }
+        self.remove_meta_of(id)?;
+        for name in self.catalog.remove(id) {
+            fs.remove(&dir.join(name))?;
+        }
+        self.remove_private_of(id)
+    }
+
+    /// Makes backup `id` none: what it has besides is garbage then.
+    pub(crate) fn remove_meta_of(&self, id: BackupId) -> Result<()> {
+        let fs = &*self.options.fs;
+        let dir = &self.options.backup_dir;
         let meta = names::meta(dir, id);
         if fs.exists(&meta)? {
             fs.remove(&meta)?;
@@ -61,10 +72,7 @@ impl BackupEngine {
             // Or a loss of power might bring back a backup without its files.
             fs.sync_dir(&dir.join(names::META))?;
         }
-        for name in self.catalog.remove(id) {
-            fs.remove(&dir.join(name))?;
-        }
-        self.remove_private_of(id)
+        Ok(())
     }
 
     /// Removes the files of backup `id` alone, and their directory.

@@ -92,7 +92,11 @@ impl BackupEngine {
                 Err(error)
             }
             Err(error) => {
-                let _ = self.garbage_collect();
+                // Without its meta file there is no backup, also where putting that in place failed and was done. As long as it
+                // stands its files stay.
+                if self.remove_meta_of(id).is_ok() {
+                    let _ = self.garbage_collect();
+                }
                 Err(error)
             }
         }

@@ -235,7 +235,10 @@ impl Stress {
     pub fn is_injected(&self, failure: &Failure) -> bool {
         match failure {
             Failure::Error(error) if self.faults.is_some() => {
-                error.kind() == ErrorKind::Aborted || faults::is_injected(&error.to_string())
+                let cleared_in_part = error.kind() == ErrorKind::ColumnFamilyDropped && self.is_interrupted();
+                error.kind() == ErrorKind::Aborted
+                    || cleared_in_part
+                    || faults::is_injected(&error.to_string())
             }
             _ => false,
         }

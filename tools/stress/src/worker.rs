@@ -831,8 +831,19 @@ impl<'a> Worker<'a> {
         let trace = self.stress.expected.trace();
         let begin = |trace: &Trace| trace.begin(db.latest_sequence_number(), &[Change::Clear { family }]);
         let operation = trace.map(begin).transpose()?;
-        db.drop_column_family(&handle)?;
-        *handle = db.create_column_family(&name, options)?;
+        let made_anew = db
+            .drop_column_family(&handle)
+            .and_then(|()| db.create_column_family(&name, options));
+        *handle = match made_anew {
+            Ok(created) => created,
+            Err(error) => {
+                // Before the handle is let go: to the others the family is dropped until the database is opened again.
+                if self.stress.faults.is_some() {
+                    self.stress.interrupt();
+                }
+                return Err(error.into());
+            }
+        };
         if let (Some(trace), Some(operation)) = (trace, operation) {
             trace.end(operation, db.latest_sequence_number())?;
         }

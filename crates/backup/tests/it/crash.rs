@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use base::ErrorKind;
 use base::env::Rng;
 use esker::{Db, FlushOptions};
 use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
@@ -231,4 +232,51 @@ fn a_database_is_restored_as_a_whole_or_not_at_all_whenever_power_is_lost() {
     );
     let db = Db::open_read_only(&options(Arc::new(target)), RESTORED).unwrap();
     assert_eq!(rows(&db), expected);
+}
+
+const CHANGES: [Op; 9] = [
+    Op::Create,
+    Op::Rename,
+    Op::Remove,
+    Op::CreateDir,
+    Op::RemoveDir,
+    Op::SyncDir,
+    Op::Append,
+    Op::Sync,
+    Op::Close,
+];
+
+/// Each change of a file in turn fails, done or not done.
+#[test]
+fn a_backup_that_failed_is_none() {
+    for action in [Action::Fail(ErrorKind::Io), Action::FailAfter(ErrorKind::Io)] {
+        for step in 0.. {
+            let (_place, backups, db) = one_backup();
+            let first = rows_of(&engine(&backups), &backups, 1);
+            let fs = FaultFs::new(Arc::new(backups.clone()));
+            let mut engine = BackupEngine::open(over(fs.clone())).unwrap();
+            let rule = fs.add(Rule::new(action.clone()).on(CHANGES).nth(step));
+            let made = engine.create_new_backup(&db, &CreateBackupOptions::default());
+            let failed = fs.fired(rule) > 0;
+            fs.clear_rules();
+            assert!(failed || made.is_ok(), "{made:?}");
+            // A file that could not be deleted is no reason to fail.
+            let expected = 1 + usize::from(made.is_ok());
+            assert_eq!(engine.backups().len(), expected, "{action:?} at {step}");
+            drop(engine);
+            let mut image = backups.clone();
+            for policy in [UnsyncedPolicy::Keep, UnsyncedPolicy::Lose] {
+                let engine = BackupEngine::open(over(image.clone())).unwrap();
+                let corrupt = engine.corrupted_backups();
+                assert!(corrupt.is_empty(), "{action:?} at {step}: {corrupt:?}");
+                assert_eq!(engine.backups().len(), expected, "{action:?} at {step}");
+                assert_eq!(rows_of(&engine, &image, 1), first);
+                image = backups.crash_clone(&mut Rng::with_seed(step), policy);
+            }
+            if !failed {
+                assert!(step > 10);
+                break;
+            }
+        }
+    }
 }
