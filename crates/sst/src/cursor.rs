@@ -189,6 +189,17 @@ impl TableCursor {
         }
     }
 
+    /// As [`seek`](TableCursor::seek), but where the filter knows that the table has nothing of `target`'s prefix at or behind it, it
+    /// reads nothing and stands nowhere.
+    pub fn seek_within_prefix(&mut self, target: &[u8]) {
+        // A filter that cannot be read keeps nobody from the rows.
+        if self.table.may_contain_prefix_of(target).unwrap_or(true) {
+            return self.seek(target);
+        }
+        self.error = None;
+        self.block.clear();
+    }
+
     /// To the last entry at or before the internal key `target`.
     pub fn seek_for_prev(&mut self, target: &[u8]) {
         self.seek(target);

@@ -404,6 +404,7 @@ impl Bench {
                 readahead_size: flags.readahead_size.max(0) as usize,
                 prefix_same_as_start: flags.prefix_same_as_start,
                 auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
+                auto_prefix_mode: flags.auto_prefix_mode,
                 tailing: flags.use_tailing_iterator,
                 ..ReadOptions::default()
             },

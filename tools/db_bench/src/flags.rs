@@ -187,6 +187,8 @@ flags::flags! {
     keys_per_prefix: i64 = 0;
     /// Iterators end where the prefix they sought ends.
     prefix_same_as_start: bool = false;
+    /// Seeks ask filters for the prefix where the upper bound (--max_scan_distance) has the same.
+    auto_prefix_mode: bool = false;
     /// Iterators over a snapshot (--explicit_snapshot) let go, as they move, of memtables and files that have been replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
     /// Seeks go to one iterator that sees what is newest, instead of a new one each.

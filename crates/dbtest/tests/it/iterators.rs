@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use base::merge::StringAppend;
 use esker::{
-    BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind,
-    FlushOptions, KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins, ReadOptions, ReadTier, Snapshot,
-    WriteOptions,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator,
+    ErrorKind, FilterPolicy, FlushOptions, KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins,
+    ReadOptions, ReadTier, Snapshot, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, LogFs, MemFs};
@@ -575,4 +575,96 @@ fn who_pins_what_is_told() {
     db.enable_file_deletions().unwrap();
     drop(snapshot);
     assert_eq!(db.pins(), Pins::default());
+}
+
+/// Seeks that ask filters show what seeks that do not show, and read less.
+#[test]
+fn filters_keep_no_row_from_an_iterator() {
+    let fs = Arc::new(MemFs::new());
+    let log = LogFs::new(fs, "/db").with_queries();
+    let seed = rng::seed();
+    let mut reads = [0, 0];
+    for filtered in [false, true] {
+        let mut rng = TestRng::with_seed(seed);
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(log.clone()),
+            column_family: ColumnFamilyOptions {
+                prefix_extractor: base::prefix::builtin("rocksdb.FixedPrefix.4"),
+                target_file_size_base: 4096,
+                table: BlockBasedOptions {
+                    filter_policy: if filtered {
+                        FilterPolicy::Bloom(20.0)
+                    } else {
+                        FilterPolicy::None
+                    },
+                    no_block_cache: true,
+                    ..BlockBasedOptions::default()
+                },
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, format!("/db{filtered}")).unwrap();
+        let (write, family) = (WriteOptions::default(), db.default_column_family());
+        let mut model = BTreeMap::new();
+        let key = |rng: &mut TestRng| format!("{:04}{:03}", 2 * rng.u32(..200), rng.u32(..20)).into_bytes();
+        for step in 0..4000 {
+            let (key, value) = (key(&mut rng), format!("{step:030}").into_bytes());
+            match rng.u32(..200) {
+                0 => {
+                    let end = [&key[..], b"~"].concat();
+                    db.delete_range(&write, &family, &key, &end).unwrap();
+                    model.retain(|other, _| *other < key || *other >= end);
+                }
+                1..20 => {
+                    db.delete(&key).unwrap();
+                    model.remove(&key);
+                }
+                _ => {
+                    db.put(&key, &value).unwrap();
+                    model.insert(key, value);
+                }
+            }
+            if step == 2500 {
+                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+                    .unwrap();
+            } else if step % 300 == 299 {
+                db.flush(&FlushOptions::default()).unwrap();
+            }
+        }
+        let mut same = db.iter(&ReadOptions {
+            prefix_same_as_start: true,
+            ..ReadOptions::default()
+        });
+        let mut auto = db.iter(&ReadOptions {
+            auto_prefix_mode: true,
+            ..ReadOptions::default()
+        });
+        log.take();
+        for _ in 0..500 {
+            // Every second prefix has no row.
+            let from = format!("{:04}{:03}", rng.u32(..401), rng.u32(..20)).into_bytes();
+            let end = [&from[..4], b"~"].concat();
+            let expected: Vec<_> = model.range(from.clone()..end.clone()).collect();
+            auto.set_bounds(None, Some(&end));
+            for iter in [&mut same, &mut auto] {
+                iter.seek(&from);
+                for (key, value) in &expected {
+                    assert!(iter.valid(), "{:?}", iter.status());
+                    assert_eq!((iter.key(), iter.value()), (&key[..], &value[..]));
+                    iter.next();
+                    if iter.valid() && rng.one_in(8) {
+                        iter.prev();
+                        assert_eq!(iter.key(), &key[..]);
+                        iter.next();
+                    }
+                }
+                assert!(!iter.valid());
+                iter.status().unwrap();
+            }
+        }
+        reads[usize::from(filtered)] = log.take().matches("read").count();
+    }
+    assert!(reads[1] * 2 < reads[0], "{reads:?}");
 }

@@ -28,8 +28,13 @@ pub struct ReadOptions {
     pub verify_checksums: bool,
     /// Keeps blocks read from disk in the block cache. Default: true.
     pub fill_cache: bool,
-    /// Iterators end where the prefix of the key sought ends; needs a prefix extractor. Default: false.
+    /// Iterators end where the prefix of the key sought ends; needs a prefix extractor. A seek forwards then asks the tables' filters for
+    /// the prefix, and reads none that has nothing of it. Without it, and without [`auto_prefix_mode`](Self::auto_prefix_mode),
+    /// iterators ask no filters, and see all keys in order: RocksDB's `total_order_seek`. Default: false.
     pub prefix_same_as_start: bool,
+    /// A seek forwards asks the tables' filters where the key sought and
+    /// [`iterate_upper_bound`](Self::iterate_upper_bound) have the same prefix, so that nothing else can be seen. Default: false.
+    pub auto_prefix_mode: bool,
     /// Where rows are looked for. Default: everywhere.
     pub read_tier: ReadTier,
     /// Iterators see, at each seek, the database as it is then; between seeks they see the same rows. A seek that finds nothing
@@ -59,6 +64,7 @@ impl Default for ReadOptions {
             verify_checksums: true,
             fill_cache: true,
             prefix_same_as_start: false,
+            auto_prefix_mode: false,
             read_tier: ReadTier::All,
             tailing: false,
             max_skippable_internal_keys: 0,

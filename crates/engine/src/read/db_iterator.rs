@@ -76,6 +76,7 @@ pub struct DbIterator {
     /// With `prefix_same_as_start`: the prefix of the key last sought.
     prefix: Option<Vec<u8>>,
     prefix_same_as_start: bool,
+    auto_prefix_mode: bool,
     direction: Direction,
     place: Place,
     /// Current user key with its timestamp in [`Place::Saved`]; else scratch: the key whose other versions are skipped.
@@ -149,6 +150,7 @@ impl DbIterator {
             upper,
             prefix: None,
             prefix_same_as_start: options.prefix_same_as_start,
+            auto_prefix_mode: options.auto_prefix_mode,
             direction: Direction::Forward,
             place: Place::Nowhere,
             saved_key: Vec::new(),
@@ -409,8 +411,21 @@ impl DbIterator {
             return;
         }
         newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
-        self.cursor.seek(&self.target);
+        if self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key) {
+            self.cursor.seek_within_prefix(&self.target);
+        } else {
+            self.cursor.seek(&self.target);
+        }
         self.find_next(false);
+    }
+
+    /// True if all keys from `key` to the upper bound have `key`'s prefix.
+    fn is_bounded_by_prefix(&self, key: &[u8]) -> bool {
+        let (Some(extractor), Some(upper)) = (&self.family.prefix_extractor, &self.upper) else {
+            return false;
+        };
+        let prefix = extractor.prefix(key);
+        prefix.is_some() && prefix == extractor.prefix(self.user().strip_timestamp(upper))
     }
 
     /// To the last key at or before `key`, within the bounds.

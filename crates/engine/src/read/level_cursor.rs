@@ -241,6 +241,47 @@ impl LevelCursor {
         }
     }
 
+    /// To the first entry at or after `target`, or anywhere if nothing at or behind `target` has its prefix: a file whose filter
+    /// knows that is not read.
+    pub fn seek_within_prefix(&mut self, target: &[u8]) {
+        let file = self.file_of(target);
+        if !self
+            .files()
+            .get(file)
+            .is_some_and(|metadata| self.lacks_prefix(metadata, target))
+        {
+            return self.seek(target);
+        }
+        let behind = self.files().get(file + 1);
+        if !behind.is_some_and(|behind| self.tables.same_prefix(&behind.smallest, target)) {
+            self.error = None;
+            return self.leave();
+        }
+        if self.place_in(Some(file + 1), TableCursor::seek_to_first) {
+            self.settle_forwards();
+        }
+    }
+
+    /// True if `file` has nothing to say about keys with the prefix of `target` at or behind it. Range tombstones say something.
+    fn lacks_prefix(&self, file: &Arc<FileMetadata>, target: &[u8]) -> bool {
+        let lacks = self.tables.with_table(file, |table| {
+            Ok(table.range_tombstones().is_empty() && !table.may_contain_prefix_of(target)?)
+        });
+        // Whoever seeks is told.
+        lacks.unwrap_or(false)
+    }
+
+    /// The first file that ends at or behind `target`.
+    fn file_of(&self, target: &[u8]) -> usize {
+        match &self.files {
+            Files::Level(version, level) => version.find_file(*level, target),
+            Files::Some(files) => {
+                let cmp = self.tables.comparator();
+                files.partition_point(|file| cmp.compare(&file.largest, target).is_lt())
+            }
+        }
+    }
+
     fn place_in(&mut self, file: Option<usize>, seek: impl FnOnce(&mut TableCursor)) -> bool {
         self.error = None;
         if !self.enter(file) {
@@ -275,13 +316,7 @@ impl Cursor for LevelCursor {
     }
 
     fn seek(&mut self, target: &[u8]) {
-        let file = match &self.files {
-            Files::Level(version, level) => version.find_file(*level, target),
-            Files::Some(files) => {
-                let cmp = self.tables.comparator();
-                files.partition_point(|file| cmp.compare(&file.largest, target).is_lt())
-            }
-        };
+        let file = self.file_of(target);
         if self.place_in(Some(file), |cursor| cursor.seek(target)) {
             self.settle_forwards();
         }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Every lane not in the heap has run off its end in the current direction, or failed.
+//! 1. Every lane not in the heap has run off its end in the current direction, has nothing of the prefix sought, or failed.
 //! 2. Going forwards, no lane stands before the top's key; going backwards, none stands after it.
 //! 3. For one user key, whatever lane `i` holds is newer than whatever lane `j > i` holds. So a tombstone of lane `i`
 //!    covers everything of its span in the lanes below, and those may seek to the span's end without looking.
@@ -74,6 +74,13 @@ impl Source {
     }
     fn seek(&mut self, target: &[u8]) {
         on_source!(self, cursor => cursor.seek(target))
+    }
+    fn seek_within_prefix(&mut self, target: &[u8]) {
+        match self {
+            Source::Memtable(cursor) => cursor.seek(target),
+            Source::Table(cursor) => cursor.seek_within_prefix(target),
+            Source::Level(cursor) => cursor.seek_within_prefix(target),
+        }
     }
     fn seek_for_prev(&mut self, target: &[u8]) {
         on_source!(self, cursor => cursor.seek_for_prev(target))
@@ -167,6 +174,12 @@ impl MergingCursor {
             tombstones.set_sources([newest]);
             self.active += usize::from(!tombstones.is_empty());
         }
+    }
+
+    /// As `seek`, where whoever asks wants no key behind those with `target`'s prefix: tables whose filters know that they have none
+    /// are not read.
+    pub fn seek_within_prefix(&mut self, target: &[u8]) {
+        self.place(Direction::Forward, |source| source.seek_within_prefix(target));
     }
 
     #[inline]

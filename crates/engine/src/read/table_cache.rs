@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwapOption;
 use base::prefix::PrefixExtractor;
 use base::sync::Mutex;
-use base::{Error, ErrorKind, InternalComparator, Result, filename};
+use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
@@ -151,6 +151,16 @@ impl TableCache {
     /// The order of the family's keys.
     pub fn comparator(&self) -> &InternalComparator {
         &self.options.cmp
+    }
+
+    /// True if the user keys of two internal keys have the same prefix by the family's extractor; keys it gives none for have not.
+    pub fn same_prefix(&self, a: &[u8], b: &[u8]) -> bool {
+        let Some(extractor) = &self.options.prefix_extractor else {
+            return false;
+        };
+        let user = self.options.cmp.user();
+        let prefix = |key| extractor.prefix(user.strip_timestamp(internal_key::user_key(key)));
+        prefix(a).is_some_and(|prefix_of_a| prefix(b) == Some(prefix_of_a))
     }
 
     /// The cache its tables keep blocks in.
