@@ -417,6 +417,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
     },
     Canary {
+        name: "iterators do not verify the checksums of a cached block's entries",
+        file: "crates/sst/src/block/cursor.rs",
+        right: "if let Err(error) = protection.verify(self.at, key, &self.entry, entries) {",
+        wrong: "if let (Some(error), _) = (self.error.clone(), (protection, key)) {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
+    },
+    Canary {
         name: "a batch is not compared with its checksums before the WAL has it",
         file: "crates/engine/src/write/pipeline.rs",
         right: "protection.verify(batch.data(), Some(first))?;",

@@ -1,11 +1,11 @@
-//! Bits turn in memory: in batches, and in the rows of memtables. With checksums on them somebody notices, and nothing damaged is
+//! Bits turn in memory: in batches, in the rows of memtables, in blocks of the cache. With checksums on them somebody notices, and nothing damaged is
 //! written or given as good.
 
 use std::sync::Arc;
 
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, Db, Error, ErrorKind, FlushOptions, Options, ReadOptions, Result,
-    WriteBatch, WriteOptions,
+    ColumnFamily, ColumnFamilyOptions, CompressionType, Db, Error, ErrorKind, FlushOptions, Options,
+    ReadOptions, Result, WriteBatch, WriteOptions,
 };
 use testkit::memory::TurnedBit;
 use vfs::{FileSystem, MemFs};
@@ -207,6 +207,44 @@ fn a_key_that_changed_is_missed_without_checks_of_searches_and_found_out_of_orde
     assert!(error.to_string().contains("Out-of-order keys"), "{error}");
 }
 
+#[test]
+fn a_bit_turned_in_a_cached_block_is_noticed_by_get_and_by_scans() {
+    for compression in [CompressionType::None, CompressionType::Lz4] {
+        let family = ColumnFamilyOptions {
+            block_protection_bytes_per_key: 8,
+            compression,
+            ..ColumnFamilyOptions::default()
+        };
+        let db = filled(&MemFs::new(), family);
+        db.flush(&FlushOptions::default()).unwrap();
+        let family = db.default_column_family();
+        assert_eq!(scan(&db, &family).unwrap(), rows());
+        for (i, (key, value)) in rows().iter().enumerate().step_by(9) {
+            let place = {
+                let pinned = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
+                let start = pinned.expect("the row is there").as_ptr().addr();
+                // From the last digit of the key on.
+                start - 9..start + value.len()
+            };
+            for address in place.clone() {
+                let Some(turned) = TurnedBit::new(address, (address % 8) as u8) else {
+                    return;
+                };
+                let error = db.get(key).expect_err("a damaged entry");
+                assert!(error.is_corruption() && error.file().is_some(), "{error}");
+                if address > place.start + 9 {
+                    let text = error.to_string();
+                    assert!(text.contains(&base::protection::hex(key)), "{text}");
+                    assert!(text.contains(&format!("sequence number {}", i + 1)), "{text}");
+                }
+                assert!(scan(&db, &family).unwrap_err().is_corruption());
+                drop(turned);
+            }
+        }
+        assert_eq!(scan(&db, &family).unwrap(), rows());
+    }
+}
+
 /// A batch with an operation of every kind.
 fn batch(family: &ColumnFamily) -> WriteBatch {
     let mut batch = WriteBatch::with_protection(8).unwrap();
@@ -321,12 +359,18 @@ fn batches_are_the_same_with_and_without_checksums_and_join() {
 fn other_widths_are_refused() {
     let fs = MemFs::new();
     for width in [3, 5, 6, 7] {
-        let family = ColumnFamilyOptions {
+        let of_memtables = ColumnFamilyOptions {
             memtable_protection_bytes_per_key: width,
             ..ColumnFamilyOptions::default()
         };
-        let error = Db::open(&options(&fs, family), DIR).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
+        let of_blocks = ColumnFamilyOptions {
+            block_protection_bytes_per_key: width,
+            ..ColumnFamilyOptions::default()
+        };
+        for family in [of_memtables, of_blocks] {
+            let error = Db::open(&options(&fs, family), DIR).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
+        }
     }
     let db = filled(&fs, ColumnFamilyOptions::default());
     for width in [1, 2, 4, 7, 9, 16] {

@@ -104,6 +104,7 @@ pub(crate) fn assemble(
             block_cache,
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
+            block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
         },
         shared.open_limit.clone(),
         shared.obsolete.clone(),

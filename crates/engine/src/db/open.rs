@@ -122,6 +122,7 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
         options.check()?;
         options.table.check()?;
         protection::check_width("Memtable", options.memtable_protection_bytes_per_key)?;
+        protection::check_width("Block", options.block_protection_bytes_per_key)?;
         if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
             return Err(Error::not_supported("merges in families with timestamps"));
         }
