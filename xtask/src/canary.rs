@@ -384,8 +384,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "rows are seen before all of their batch is there",
         file: "crates/engine/src/write/pipeline.rs",
-        right: "        let count = match &commit {",
-        wrong: "        self.published.store(first + 5, Ordering::Release);\n        let count = match &commit {",
+        right: "        let (inserted, count) = match &commit {",
+        wrong: "        self.published.store(first + 5, Ordering::Release);\n        let (inserted, count) = match &commit {",
         caught_by: Tests(&["-p", "esker-dbtest", "batches_are_seen_whole"]),
     },
     Canary {
@@ -408,6 +408,27 @@ pub const CANARIES: &[Canary] = &[
         right: "fs.sync_dir(&dir.join(names::META))?;",
         wrong: "fs.exists(&dir.join(names::META))?;",
         caught_by: Tests(&["-p", "esker-backup", "crash"]),
+    },
+    Canary {
+        name: "flushes do not verify the checksums of a memtable's rows",
+        file: "crates/memtable/src/cursor.rs",
+        right: "self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr()))",
+        wrong: "Ok(())",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
+    },
+    Canary {
+        name: "iterators do not verify the checksums of a cached block's entries",
+        file: "crates/sst/src/block/cursor.rs",
+        right: "if let Err(error) = protection.verify(self.at, key, &self.entry, entries) {",
+        wrong: "if let (Some(error), _) = (self.error.clone(), (protection, key)) {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
+    },
+    Canary {
+        name: "a batch is not compared with its checksums before the WAL has it",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "protection.verify(batch.data(), Some(first))?;",
+        wrong: "let _ = protection;",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
     },
 ];
 

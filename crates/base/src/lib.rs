@@ -11,6 +11,7 @@
 //! * [`mod@env`]: the only source of time and chance
 //! * [`sync`]: locks and threads
 //! * [`filename`]: how the files of a database are named
+//! * [`protection`]: hashes that follow a row through memory
 //! * [`progress`]: how far long work has come, and whether it is to stop
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ pub mod key_prefixes;
 pub mod merge;
 pub mod prefix;
 pub mod progress;
+pub mod protection;
 pub mod sync;
 
 pub use comparator::{Comparator, UserComparator};
@@ -35,3 +37,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
 pub use key_prefixes::{KeyPrefixes, KeyRank};
 pub use progress::Progress;
+pub use protection::Protection;

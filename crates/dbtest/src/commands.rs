@@ -379,6 +379,7 @@ impl Session {
             disable_wal: flag(case, "disable_wal"),
             no_slowdown: flag(case, "no_slowdown"),
             ignore_missing_column_families: flag(case, "ignore_missing_column_families"),
+            ..WriteOptions::default()
         };
         let mut batch = WriteBatch::new();
         for line in case.input.lines() {

@@ -4,8 +4,9 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use base::{Cursor, Result};
+use base::{Cursor, Error, Result};
 
+use crate::checks;
 use crate::entry::{Entry, Target};
 use crate::memtable::{Memtable, PinnedValue};
 use crate::tree::{Place, found};
@@ -21,6 +22,8 @@ pub struct MemtableCursor {
     place: Place,
     /// The entry at the place; none while not valid.
     entry: Option<NonNull<Entry>>,
+    /// What a check found, which made it invalid.
+    error: Option<Error>,
 }
 
 // SAFETY: the pointers lead to nodes and entries of `table`, which may be sent between threads.
@@ -34,6 +37,7 @@ impl MemtableCursor {
             table,
             place: Place::NONE,
             entry: None,
+            error: None,
         }
     }
 
@@ -59,6 +63,84 @@ impl MemtableCursor {
         // SAFETY: the callers got it from this tree.
         self.entry = found(unsafe { self.table.tree().entry(&place) });
     }
+
+    /// A step or search, of a memtable that checks: `go`, and then whether what it met and where it ended is good. `order` is
+    /// what to compare where neighbours are.
+    #[cold]
+    #[inline(never)]
+    fn checked(
+        &mut self,
+        go: impl FnOnce(&mut MemtableCursor),
+        order: impl FnOnce(&MemtableCursor) -> Result<()>,
+    ) {
+        let checks = self.table.tree().checks;
+        self.error = None;
+        checks::begin();
+        go(self);
+        // SAFETY: what was searched is this tree, and the entry is of it.
+        let checked = unsafe {
+            checks::end(checks)
+                .and_then(|()| self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr())))
+                .and_then(|()| if checks.order { order(self) } else { Ok(()) })
+                .and_then(|()| checks::end(checks))
+        };
+        if let Err(error) = checked {
+            self.entry = None;
+            self.error = Some(error);
+        }
+    }
+
+    /// A step from the current entry, likewise.
+    #[cold]
+    #[inline(never)]
+    fn checked_step(&mut self, forward: bool) {
+        let from = self.current();
+        let go = |cursor: &mut MemtableCursor| match forward {
+            true => cursor.step_forward(),
+            false => cursor.step_back(),
+        };
+        self.checked(go, |cursor| {
+            // SAFETY: the entry is of this tree, and was verified when it was reached.
+            let from = unsafe { Entry::key(from.as_ptr()) };
+            match (cursor.entry.is_some(), forward) {
+                (true, true) => cursor.table.tree().check_order(from, cursor.key()),
+                (true, false) => cursor.table.tree().check_order(cursor.key(), from),
+                (false, _) => Ok(()),
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn step_forward(&mut self) {
+        // SAFETY: the place is of the cursor's own tree, and at an entry.
+        unsafe {
+            let place = self.table.tree().next(&self.place);
+            self.table.tree().prefetch_ahead(&self.place, &place, AHEAD);
+            self.go(place);
+        }
+    }
+
+    #[inline(always)]
+    fn step_back(&mut self) {
+        // SAFETY: as in `step_forward`.
+        unsafe {
+            let place = self.table.tree().prev(&self.place);
+            self.table.tree().prefetch_behind(&self.place, &place, AHEAD);
+            self.go(place);
+        }
+    }
+
+    /// A search for a place, of `target` if it is for one.
+    #[inline(always)]
+    fn search(&mut self, target: Option<&[u8]>, go: impl FnOnce(&mut MemtableCursor)) {
+        if !self.table.tree().checks.any {
+            return go(self);
+        }
+        self.checked(go, |cursor| match target {
+            Some(target) => cursor.table.tree().check_order_around(&Target::of(target)),
+            None => Ok(()),
+        });
+    }
 }
 
 impl Cursor for MemtableCursor {
@@ -68,41 +150,41 @@ impl Cursor for MemtableCursor {
     }
 
     fn seek_to_first(&mut self) {
-        self.go(self.table.tree().first());
+        self.search(None, |cursor| cursor.go(cursor.table.tree().first()));
     }
 
     fn seek_to_last(&mut self) {
-        self.go(self.table.tree().last());
+        self.search(None, |cursor| cursor.go(cursor.table.tree().last()));
     }
 
     fn seek(&mut self, target: &[u8]) {
-        self.go(self.table.tree().first_at_or_after(&Target::of(target)));
+        self.search(Some(target), |cursor| {
+            cursor.go(cursor.table.tree().first_at_or_after(&Target::of(target)));
+        });
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) {
-        self.go(self.table.tree().last_up_to(&Target::of(target)));
+        self.search(Some(target), |cursor| {
+            cursor.go(cursor.table.tree().last_up_to(&Target::of(target)));
+        });
     }
 
     #[inline]
     fn next(&mut self) {
         self.current();
-        // SAFETY: the place is of the cursor's own tree, and at an entry.
-        unsafe {
-            let place = self.table.tree().next(&self.place);
-            self.table.tree().prefetch_ahead(&self.place, &place, AHEAD);
-            self.go(place);
+        if self.table.tree().checks.any {
+            return self.checked_step(true);
         }
+        self.step_forward();
     }
 
     #[inline]
     fn prev(&mut self) {
         self.current();
-        // SAFETY: as in `next`.
-        unsafe {
-            let place = self.table.tree().prev(&self.place);
-            self.table.tree().prefetch_behind(&self.place, &place, AHEAD);
-            self.go(place);
+        if self.table.tree().checks.any {
+            return self.checked_step(false);
         }
+        self.step_back();
     }
 
     #[inline]
@@ -119,7 +201,7 @@ impl Cursor for MemtableCursor {
 
     #[inline]
     fn status(&self) -> Result<()> {
-        Ok(())
+        self.error.clone().map_or(Ok(()), Err)
     }
 }
 

@@ -1,11 +1,17 @@
 //! An entry as it lies in the arena: lengths, internal key, value.
+//!
+//! In a memtable with checksums more stands in front of that, where it can be found without trusting the lengths:
+//!
+//! ```text
+//! [sum of the lengths u32, checksum of the row, to whole words] key length u32, value length u32, internal key, value
+//! ```
 
 use std::cmp::Ordering;
 use std::ptr::{self, NonNull};
 use std::slice;
 
 use base::internal_key::{TRAILER_LEN, trailer, user_key};
-use base::{InternalComparator, SeqNo};
+use base::{InternalComparator, Protection, SeqNo};
 
 use crate::arena::Arena;
 
@@ -28,15 +34,26 @@ impl Entry {
         entry_trailer: u64,
         value: &[u8],
     ) -> NonNull<Entry> {
+        let entry = arena.allocate_entry(Entry::size(user_key, value)).cast::<Entry>();
+        // SAFETY: the block is ours alone, aligned for the lengths, and as long as the parts.
+        unsafe { Entry::write(entry, user_key, entry_trailer, value) };
+        entry
+    }
+
+    #[inline]
+    fn size(user_key: &[u8], value: &[u8]) -> usize {
+        size_of::<Entry>() + user_key.len() + TRAILER_LEN + value.len()
+    }
+
+    /// # Safety
+    /// `entry` is aligned, nobody else's, and of [`size`](Self::size) bytes.
+    #[inline]
+    unsafe fn write(entry: NonNull<Entry>, user_key: &[u8], entry_trailer: u64, value: &[u8]) {
         let lengths = Entry {
             key_len: u32::try_from(user_key.len() + TRAILER_LEN).expect("a key shorter than 4 GiB"),
             value_len: u32::try_from(value.len()).expect("a value shorter than 4 GiB"),
         };
-        let entry = arena
-            .allocate_entry(size_of::<Entry>() + user_key.len() + TRAILER_LEN + value.len())
-            .cast::<Entry>();
-        // SAFETY: the block is ours alone, aligned for the lengths, and as long as the parts written one behind the
-        // other.
+        // SAFETY: the caller's promise; the parts are written one behind the other.
         unsafe {
             entry.write(lengths);
             let key = entry.add(1).cast::<u8>().as_ptr();
@@ -45,7 +62,74 @@ impl Entry {
             ptr::copy_nonoverlapping(entry_trailer.to_le_bytes().as_ptr(), trailer, TRAILER_LEN);
             ptr::copy_nonoverlapping(value.as_ptr(), trailer.add(TRAILER_LEN), value.len());
         }
-        entry
+    }
+
+    /// As [`allocate`](Self::allocate), with `width` bytes of its checksum in front of it; 0 for none.
+    pub(crate) fn allocate_protected(
+        arena: &Arena,
+        width: u8,
+        user_key: &[u8],
+        entry_trailer: u64,
+        value: &[u8],
+        protection: Protection,
+    ) -> NonNull<Entry> {
+        if width == 0 {
+            return Entry::allocate(arena, user_key, entry_trailer, value);
+        }
+        let front = front(width);
+        let piece = arena.allocate_entry(front + Entry::size(user_key, value));
+        // SAFETY: the piece is ours alone, aligned to words of which the front is made, and as long as both parts.
+        unsafe {
+            let entry = piece.add(front).cast::<Entry>();
+            Entry::write(entry, user_key, entry_trailer, value);
+            let lengths = sum_of_lengths(entry.as_ptr());
+            piece.cast::<u32>().write(lengths);
+            let mut stored = [0; 8];
+            protection.store(&mut stored[..usize::from(width)]);
+            ptr::copy_nonoverlapping(stored.as_ptr(), piece.add(WORD).as_ptr(), front - WORD);
+            entry
+        }
+    }
+
+    /// What the row hashes to as it lies there.
+    ///
+    /// # Safety
+    /// As for [`key`](Self::key), and the lengths are what was written.
+    pub(crate) unsafe fn protection(entry: *const Entry) -> Protection {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Target { user_key, trailer } = Entry::target(entry);
+            Protection::of_row(trailer as u8, user_key, Entry::value(entry)).toggle_seqno(trailer >> 8)
+        }
+    }
+
+    /// True if the lengths are what was written. Safe to ask before anything else.
+    ///
+    /// # Safety
+    /// `entry` comes from [`allocate_protected`](Self::allocate_protected) with this width, which is not 0, of a live arena.
+    #[inline]
+    pub(crate) unsafe fn has_sound_lengths(entry: *const Entry, width: u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sum = entry.cast::<u8>().sub(front(width)).cast::<u32>().read();
+            sum == sum_of_lengths(entry)
+        }
+    }
+
+    /// True if the whole row is what was written.
+    ///
+    /// # Safety
+    /// As for [`has_sound_lengths`](Self::has_sound_lengths).
+    pub(crate) unsafe fn is_sound(entry: *const Entry, width: u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !Entry::has_sound_lengths(entry, width) {
+                return false;
+            }
+            let stored = entry.cast::<u8>().sub(front(width) - WORD);
+            let stored = slice::from_raw_parts(stored, usize::from(width));
+            Entry::protection(entry).is_stored_as(stored)
+        }
     }
 
     /// The internal key.
@@ -80,6 +164,26 @@ impl Entry {
         // SAFETY: the caller's promise.
         Target::of(unsafe { Entry::key(entry) })
     }
+}
+
+const WORD: usize = size_of::<u32>();
+
+/// Bytes in front of an entry with a checksum.
+#[inline]
+fn front(width: u8) -> usize {
+    WORD + usize::from(width).next_multiple_of(WORD)
+}
+
+/// A change of one bit of either length changes it.
+///
+/// # Safety
+/// There is an entry's beginning.
+#[inline]
+unsafe fn sum_of_lengths(entry: *const Entry) -> u32 {
+    // SAFETY: the caller's promise.
+    let Entry { key_len, value_len } = unsafe { entry.read() };
+    let both = u64::from(key_len) << 32 | u64::from(value_len);
+    (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
 /// A place in the order of internal keys.

@@ -80,11 +80,19 @@ struct New<'a> {
 }
 
 impl Tree {
-    /// Adds an entry; false, and nothing is changed, if there is one of the same user key and sequence number.
+    /// Adds an entry; false, and nothing is changed, if there is one of the same user key and sequence number. `entry` is
+    /// the entry where it was copied into this tree's arena already, else null.
     ///
     /// `near` may be anyone's, or new: it decides only how fast this is.
     #[inline]
-    pub(crate) fn insert(&self, user_key: &[u8], trailer: u64, value: &[u8], near: &mut Near) -> bool {
+    pub(crate) fn insert(
+        &self,
+        user_key: &[u8],
+        trailer: u64,
+        value: &[u8],
+        entry: *const Entry,
+        near: &mut Near,
+    ) -> bool {
         let mut new = New {
             // Behind every entry of the same sequence number, so that one of another kind is met as the last before it.
             target: Target {
@@ -93,7 +101,7 @@ impl Tree {
             },
             trailer,
             value,
-            entry: ptr::null(),
+            entry,
         };
         if near.hot && near.tree == self.identity() {
             // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current.
@@ -149,8 +157,8 @@ impl Tree {
                 path.inner[path.len] = (node, path.fence);
                 path.len += 1;
                 let choose = |order| {
-                    let (end, _) = Node::search(node, &self.rule, order, 1, target, |key| {
-                        self.is_up_to(key, target)
+                    let (end, _) = Node::search(node, &self.rule, order, 1, target, |entry| {
+                        self.is_up_to(entry, target)
                     });
                     end - 1
                 };
@@ -169,8 +177,7 @@ impl Tree {
         // SAFETY: the caller's promise.
         unsafe {
             let Node { low, high, .. } = *leaf;
-            (high.is_null() || !self.is_up_to(&Entry::target(high), target))
-                && (low.is_null() || self.is_up_to(&Entry::target(low), target))
+            (high.is_null() || !self.is_up_to(high, target)) && (low.is_null() || self.is_up_to(low, target))
         }
     }
 
@@ -183,12 +190,12 @@ impl Tree {
             loop {
                 let order = (*leaf).order();
                 let target = &new.target;
-                let (position, prefix) = Node::search(leaf, &self.rule, order, 0, target, |key| {
-                    self.is_up_to(key, target)
+                let (position, prefix) = Node::search(leaf, &self.rule, order, 0, target, |entry| {
+                    self.is_up_to(entry, target)
                 });
                 if let Some(last) = position.checked_sub(1)
                     && (*leaf).prefix_at(order, last) == prefix
-                    && self.is_same(&Entry::target((*leaf).entry(order, last)), target)
+                    && self.is_same(&self.target_of((*leaf).entry(order, last)), target)
                 {
                     return Added::Same;
                 }
@@ -204,8 +211,8 @@ impl Tree {
                     Err(other) => {
                         let other: *const Entry = other.cast();
                         let target = Entry::target(other);
-                        let (position, _) = Node::search(leaf, &self.rule, order, 0, &target, |key| {
-                            self.is_up_to(key, &target)
+                        let (position, _) = Node::search(leaf, &self.rule, order, 0, &target, |entry| {
+                            self.is_up_to(entry, &target)
                         });
                         Node::publish(leaf, &self.rule, order, position, other);
                     }
@@ -362,8 +369,8 @@ impl Tree {
                     Err(other) => {
                         let low = (*other.cast::<Node>()).low;
                         let target = Entry::target(low);
-                        let (position, _) = Node::search(parent, &self.rule, order, 1, &target, |key| {
-                            self.is_up_to(key, &target)
+                        let (position, _) = Node::search(parent, &self.rule, order, 1, &target, |entry| {
+                            self.is_up_to(entry, &target)
                         });
                         Node::publish(parent, &self.rule, order, position, low);
                     }

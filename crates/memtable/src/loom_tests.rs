@@ -36,7 +36,7 @@ impl Fixture {
     fn new(keys: &[u8]) -> Arc<Fixture> {
         let cmp = InternalComparator::new(UserComparator::Bytewise);
         let fixture = Fixture {
-            tree: Tree::new(cmp, Arena::new(4 << 10, false)),
+            tree: Tree::new(cmp, Default::default(), Arena::new(4 << 10, false)),
         };
         for &n in keys {
             assert!(fixture.insert(n));
@@ -45,7 +45,8 @@ impl Fixture {
     }
 
     fn insert(&self, n: u8) -> bool {
-        self.tree.insert(&key(n), trailer(), &[n], &mut Near::new())
+        self.tree
+            .insert(&key(n), trailer(), &[n], std::ptr::null(), &mut Near::new())
     }
 
     fn has(&self, n: u8) -> bool {

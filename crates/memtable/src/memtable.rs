@@ -2,16 +2,19 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::mem;
 use std::ops::{ControlFlow, Deref};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::internal_key::{pack_trailer, trailer, user_key};
-use base::{InternalComparator, Kind, MAX_SEQNO, SeqNo};
-use rangedel::MemTombstones;
+use base::protection::mismatch;
+use base::{InternalComparator, Kind, MAX_SEQNO, Protection, Result, SeqNo};
+use rangedel::{FragmentedTombstones, MemTombstones};
 
 use crate::arena::Arena;
+use crate::checks::{self, Checks};
 use crate::cursor::MemtableCursor;
 use crate::entry::{Entry, Target};
 use crate::insert::Near;
@@ -27,6 +30,16 @@ pub struct MemtableOptions {
     /// rounded up to whole ones. They make insertions a third cheaper and dropping the memtable ten times. Default
     /// true; without effect except on Linux, and there where transparent huge pages are "never".
     pub huge_pages: bool,
+    /// Bytes of a checksum over kind, user key, value and sequence number that each entry is given and that is verified
+    /// whenever the entry is read: 0, 1, 2, 4 or 8. An entry takes four bytes more, and these rounded up to whole words. Default
+    /// 0: none, and nothing is verified.
+    pub protection_bytes_per_key: u8,
+    /// With checksums: verifies each entry that a search or an insertion compares keys with, too. A damaged key that leads a
+    /// search astray is then noticed. Default false.
+    pub verify_on_seek: bool,
+    /// Compares the entries around the place where a search ends with each other, and each entry of a walk with the one before.
+    /// Needs no checksums. Default false.
+    pub check_order: bool,
 }
 
 impl Default for MemtableOptions {
@@ -34,6 +47,9 @@ impl Default for MemtableOptions {
         MemtableOptions {
             arena_block_size: 1 << 20,
             huge_pages: true,
+            protection_bytes_per_key: 0,
+            verify_on_seek: false,
+            check_order: false,
         }
     }
 }
@@ -46,6 +62,8 @@ impl Default for MemtableOptions {
 pub struct Memtable {
     tree: Tree,
     tombstones: MemTombstones,
+    /// With checksums: the range tombstones as they were added, from the start to the end of each.
+    tombstone_rows: Option<Tree>,
     counters: Counters,
 }
 
@@ -70,9 +88,17 @@ thread_local! {
 impl Memtable {
     /// An empty memtable.
     pub fn new(cmp: InternalComparator, options: MemtableOptions) -> Memtable {
+        let checks = Checks::new(
+            options.protection_bytes_per_key,
+            options.verify_on_seek,
+            options.check_order,
+        );
+        let arena = || Arena::new(options.arena_block_size, options.huge_pages);
+        let rows = || Tree::new(cmp.clone(), checks, arena());
         Memtable {
             tombstones: MemTombstones::new(cmp.user().clone()),
-            tree: Tree::new(cmp, Arena::new(options.arena_block_size, options.huge_pages)),
+            tombstone_rows: (checks.width > 0).then(rows),
+            tree: Tree::new(cmp, checks, arena()),
             counters: Counters {
                 entries: AtomicU64::new(0),
                 deletes: AtomicU64::new(0),
@@ -97,6 +123,12 @@ impl Memtable {
     /// # Panics
     /// If key or value have 4 GiB or more, which no write batch can hold.
     pub fn add(&self, seqno: SeqNo, kind: Kind, user_key: &[u8], value: &[u8]) -> bool {
+        if self.tree.checks.width > 0 {
+            // A damaged entry on the way is told by whoever reads or flushes it.
+            return self
+                .add_copied(seqno, kind, user_key, value, None)
+                .unwrap_or(true);
+        }
         if kind == Kind::RangeDeletion {
             self.tombstones.add(user_key, value, seqno);
         } else {
@@ -104,14 +136,102 @@ impl Memtable {
             let added = NEAR.with(|places| match places.try_borrow_mut() {
                 Ok(mut places) => {
                     let near = &mut places[self.tree.identity() as usize % PLACES];
-                    self.tree.insert(user_key, trailer, value, near)
+                    self.tree.insert(user_key, trailer, value, ptr::null(), near)
                 }
                 // A comparator of the user's own that writes into a memtable.
-                Err(_) => self.tree.insert(user_key, trailer, value, &mut Near::new()),
+                Err(_) => self
+                    .tree
+                    .insert(user_key, trailer, value, ptr::null(), &mut Near::new()),
             });
             if !added {
                 return false;
             }
+        }
+        self.count(seqno, kind, user_key, value);
+        true
+    }
+
+    /// As [`add`](Self::add), of a row that was protected on its way here: `row` is what its kind, key, value and sequence
+    /// number hash to, by whoever had it first. It is compared with the row as it was copied here, whether or not this
+    /// memtable has checksums.
+    ///
+    /// Errors: `Corruption` naming the row if it was not copied as it was, before anything reads it; and with
+    /// [`verify_on_seek`](MemtableOptions::verify_on_seek) if its place was found by way of a damaged entry.
+    pub fn add_protected(
+        &self,
+        seqno: SeqNo,
+        kind: Kind,
+        user_key: &[u8],
+        value: &[u8],
+        row: Protection,
+    ) -> Result<bool> {
+        self.add_copied(seqno, kind, user_key, value, Some(row))
+    }
+
+    /// Copies a row into the memtable, compares it with what it should hash to where that is known, and makes it findable.
+    #[cold]
+    #[inline(never)]
+    fn add_copied(
+        &self,
+        seqno: SeqNo,
+        kind: Kind,
+        user_key: &[u8],
+        value: &[u8],
+        expected: Option<Protection>,
+    ) -> Result<bool> {
+        let checks = self.tree.checks;
+        let given = || Protection::of_row(kind as u8, user_key, value).toggle_seqno(seqno);
+        let row = expected.unwrap_or_else(given);
+        let trailer = pack_trailer(seqno, kind as u8);
+        // Range tombstones are kept in pieces, and with checksums as rows besides.
+        let tree = match kind {
+            Kind::RangeDeletion => self.tombstone_rows.as_ref(),
+            _ => Some(&self.tree),
+        };
+        let entry = tree.map_or(ptr::null(), |tree| {
+            Entry::allocate_protected(&tree.arena, checks.width, user_key, trailer, value, row).as_ptr()
+        });
+        let copied = if entry.is_null() {
+            given()
+        } else {
+            // SAFETY: the entry was just written, and nobody else knows it.
+            unsafe { Entry::protection(entry) }
+        };
+        if expected.is_some_and(|expected| expected != copied) {
+            let place = "a write on its way to the memtable";
+            return Err(mismatch(place, user_key, seqno, kind as u8));
+        }
+        if let Some(tree) = tree {
+            checks::begin();
+            let place = tree.identity() as usize % PLACES;
+            let swap = |near: &mut Near| {
+                NEAR.with(|places| {
+                    if let Ok(mut places) = places.try_borrow_mut() {
+                        mem::swap(near, &mut places[place]);
+                    }
+                });
+            };
+            let mut near = Near::new();
+            swap(&mut near);
+            let added = tree.insert(user_key, trailer, value, entry, &mut near);
+            swap(&mut near);
+            // SAFETY: the tree searched is this one.
+            unsafe { checks::end(checks) }?;
+            if !added {
+                return Ok(false);
+            }
+        }
+        if kind == Kind::RangeDeletion {
+            self.tombstones.add(user_key, value, seqno);
+        }
+        self.count(seqno, kind, user_key, value);
+        Ok(true)
+    }
+
+    /// Counts a row that was added.
+    #[inline(always)]
+    fn count(&self, seqno: SeqNo, kind: Kind, user_key: &[u8], value: &[u8]) {
+        if kind != Kind::RangeDeletion {
             self.counters.entries.fetch_add(1, Ordering::Relaxed);
             if kind.is_tombstone() {
                 self.counters.deletes.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +242,6 @@ impl Memtable {
         if self.counters.first_seqno.load(Ordering::Relaxed) > seqno {
             self.counters.first_seqno.fetch_min(seqno, Ordering::Relaxed);
         }
-        true
     }
 
     /// Calls `visit` with every entry of `user_key` that a reader at `snapshot` sees, newest first, until it breaks.
@@ -130,37 +249,95 @@ impl Memtable {
     ///
     /// Where keys end in timestamps, `user_key` ends in that of the reader, and entries of the same key with it or
     /// older ones are visited, by timestamp before sequence number; [`Value::user_key`] tells which.
+    ///
+    /// Errors: `Corruption` naming the entry where it was asked to check and found damage. What was visited before is good.
     #[inline]
     pub fn get<'a>(
         &'a self,
         user_key: &[u8],
         snapshot: SeqNo,
         mut visit: impl FnMut(SeqNo, Kind, Value<'a>) -> ControlFlow<()>,
-    ) {
+    ) -> Result<()> {
         let target = Target {
             user_key,
             trailer: pack_trailer(snapshot.min(MAX_SEQNO), 0xff),
         };
+        let checked = self.tree.checks.any;
         let mut place = self.tree.first_version(&target);
         // SAFETY: the places are of this tree, and at entries of the target's user key.
         while let Some(entry) = found(unsafe { self.tree.entry(&place) }) {
+            if checked {
+                self.check(entry.as_ptr(), &target)?;
+            }
             let value = Value { table: self, entry };
             let trailer = trailer(value.internal_key());
             // Of another timestamp's entries any sequence number may come.
             if trailer <= target.trailer {
                 let kind = Kind::from_byte(trailer as u8).expect("the kind it was added with");
                 if visit(trailer >> 8, kind, value).is_break() {
-                    return;
+                    return Ok(());
                 }
             }
             // SAFETY: as above.
             place = unsafe { self.tree.next_version(&place, &target) };
+        }
+        if checked {
+            self.check(ptr::null(), &target)?;
+        }
+        Ok(())
+    }
+
+    /// `Corruption` if the entry, one of this memtable's or null, is damaged, or one that was met on the way to it or around the
+    /// target.
+    #[cold]
+    #[inline(never)]
+    fn check(&self, entry: *const Entry, target: &Target<'_>) -> Result<()> {
+        let checks = self.tree.checks;
+        // SAFETY: what was searched is this tree, and the entry is of it.
+        unsafe {
+            checks::end(checks)?;
+            if !entry.is_null() {
+                checks.verify(entry)?;
+            }
+            if checks.order {
+                self.tree.check_order_around(target)?;
+            }
+            checks::end(checks)
         }
     }
 
     /// The range tombstones.
     pub fn range_tombstones(&self) -> &MemTombstones {
         &self.tombstones
+    }
+
+    /// The range tombstones as fragments for readers at `snapshots` (ascending) and at the newest state: what a flush writes
+    /// ([`MemTombstones::snapshot_for`]). With checksums it is made of the tombstones as they were added, each verified.
+    ///
+    /// Errors: `Corruption` naming the tombstone that has changed.
+    pub fn verified_range_tombstones(&self, snapshots: &[SeqNo]) -> Result<Arc<FragmentedTombstones>> {
+        let Some(rows) = self
+            .tombstone_rows
+            .as_ref()
+            .filter(|_| !self.tombstones.is_empty())
+        else {
+            return Ok(self.tombstones.snapshot_for(snapshots));
+        };
+        let verified = MemTombstones::new(self.comparator().user().clone());
+        checks::begin();
+        let mut place = rows.first();
+        // SAFETY: the places are of this tree, and at entries of it.
+        unsafe {
+            while let Some(entry) = found(rows.entry(&place)) {
+                rows.checks.verify(entry.as_ptr())?;
+                let Target { user_key, trailer } = Entry::target(entry.as_ptr());
+                verified.add(user_key, Entry::value(entry.as_ptr()), trailer >> 8);
+                place = rows.next(&place);
+                checks::end(rows.checks)?;
+            }
+            checks::end(rows.checks)?;
+        }
+        Ok(verified.snapshot_for(snapshots))
     }
 
     /// A cursor over the entries, without the range tombstones. It sees what is added while it lives.
@@ -176,7 +353,8 @@ impl Memtable {
         } else {
             self.tombstones.memory_usage()
         };
-        self.tree.arena.memory_usage() + tombstones
+        let rows = self.tombstone_rows.as_ref();
+        self.tree.arena.memory_usage() + tombstones + rows.map_or(0, |rows| rows.arena.memory_usage())
     }
 
     /// Entries added, without range tombstones.
@@ -212,6 +390,11 @@ impl Memtable {
 
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tombstone_rows(&self) -> Option<&Tree> {
+        self.tombstone_rows.as_ref()
     }
 }
 

@@ -486,7 +486,7 @@ impl Node {
         order: Order,
         first: usize,
         target: &Target,
-        before: impl Fn(&Target) -> bool,
+        before: impl Fn(*const Entry) -> bool,
     ) -> (usize, u32) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -498,7 +498,7 @@ impl Node {
             }
             while low < end {
                 let middle = (low + end) / 2;
-                if before(&Entry::target(Node::key_at(node, order, middle))) {
+                if before(Node::key_at(node, order, middle)) {
                     low = middle + 1;
                 } else {
                     end = middle;

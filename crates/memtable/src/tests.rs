@@ -21,10 +21,12 @@ fn bytewise() -> Arc<Memtable> {
 /// What `get` visits, all of it.
 fn versions(table: &Memtable, user_key: &[u8], snapshot: SeqNo) -> Vec<(SeqNo, Kind, Vec<u8>)> {
     let mut out = Vec::new();
-    table.get(user_key, snapshot, |seqno, kind, value| {
-        out.push((seqno, kind, value.to_vec()));
-        ControlFlow::Continue(())
-    });
+    table
+        .get(user_key, snapshot, |seqno, kind, value| {
+            out.push((seqno, kind, value.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     out
 }
 
@@ -53,10 +55,12 @@ fn get_visits_what_the_snapshot_sees_newest_first_until_it_breaks() {
     assert_eq!(versions(&table, b"b", 9), []);
     assert_eq!(versions(&table, b"a\0", 9), []);
     let mut visits = 0;
-    table.get(b"a", 9, |_, _, _| {
-        visits += 1;
-        ControlFlow::Break(())
-    });
+    table
+        .get(b"a", 9, |_, _, _| {
+            visits += 1;
+            ControlFlow::Break(())
+        })
+        .unwrap();
     assert_eq!(visits, 1);
 }
 
@@ -137,11 +141,13 @@ fn values_may_be_pinned_beyond_the_table() {
     let table = bytewise();
     table.add(1, Kind::Value, b"k", b"value");
     let mut pinned = None;
-    table.get(b"k", 1, |_, _, value| {
-        assert_eq!((value.user_key(), value.bytes()), (&b"k"[..], &b"value"[..]));
-        pinned = Some(value.pin(&table));
-        ControlFlow::Break(())
-    });
+    table
+        .get(b"k", 1, |_, _, value| {
+            assert_eq!((value.user_key(), value.bytes()), (&b"k"[..], &b"value"[..]));
+            pinned = Some(value.pin(&table));
+            ControlFlow::Break(())
+        })
+        .unwrap();
     let mut cursor = table.cursor();
     cursor.seek_to_first();
     let other = cursor.pin_value();
@@ -162,7 +168,8 @@ fn values_are_not_pinned_through_another_table() {
     one.get(b"k", 1, |_, _, value| {
         value.pin(&other);
         ControlFlow::Break(())
-    });
+    })
+    .unwrap();
 }
 
 /// Backwards by the last byte, then forwards by the rest: no built-in order, and nothing is known of it.
@@ -231,6 +238,9 @@ fn it_answers_as_a_sorted_map_would() {
                 MemtableOptions {
                     arena_block_size: *rng.pick(&[1, 4 << 10, 1 << 20]),
                     huge_pages: rng.bool(),
+                    protection_bytes_per_key: *rng.pick(&[0, 0, 1, 2, 4, 8]),
+                    verify_on_seek: rng.bool(),
+                    check_order: rng.bool(),
                 },
             );
             let mut model = BTreeMap::new();

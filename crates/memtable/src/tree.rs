@@ -51,9 +51,10 @@
 use std::cmp;
 use std::ptr::{self, NonNull};
 
-use base::InternalComparator;
+use base::{InternalComparator, Result};
 
 use crate::arena::Arena;
+use crate::checks::{self, Checks};
 use crate::entry::{Entry, Target};
 use crate::node::{Content, Node, Order, prefetch, prefetch_node};
 use crate::prefix::PrefixRule;
@@ -65,6 +66,7 @@ pub(crate) struct Tree {
     pub(crate) cmp: InternalComparator,
     /// A number no other tree has.
     identity: u64,
+    pub(crate) checks: Checks,
     pub(crate) arena: Arena,
 }
 
@@ -121,13 +123,14 @@ impl Place {
 }
 
 impl Tree {
-    pub(crate) fn new(cmp: InternalComparator, arena: Arena) -> Tree {
+    pub(crate) fn new(cmp: InternalComparator, checks: Checks, arena: Arena) -> Tree {
         let rule = PrefixRule::new(cmp.user());
         let tree = Tree {
             root: AtomicPtr::new(ptr::null_mut()),
             rule,
             cmp,
             identity: TREES.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1,
+            checks,
             arena,
         };
         let leaf = tree.new_node(0, &Content::empty(), ptr::null(), ptr::null());
@@ -157,16 +160,58 @@ impl Tree {
         unsafe { Node::write(memory.as_ptr(), &self.rule, level, content, low, high) }
     }
 
-    /// Whether the key sorts before the target.
+    /// The place of an entry in the order, for a search that compares with it.
+    ///
+    /// # Safety
+    /// The entry is of this tree.
     #[inline]
-    pub(crate) fn is_before(&self, key: &Target, target: &Target) -> bool {
-        key.compare(target, &self.cmp) == cmp::Ordering::Less
+    pub(crate) unsafe fn target_of<'a>(&self, entry: *const Entry) -> Target<'a> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.checks.width > 0 && !self.checks.admits(entry) {
+                return checks::SOMEWHERE;
+            }
+            Entry::target(entry)
+        }
     }
 
-    /// Whether the key sorts before the target or is the same.
+    /// Whether the entry sorts before the target.
+    ///
+    /// # Safety
+    /// The entry is of this tree.
     #[inline]
-    pub(crate) fn is_up_to(&self, key: &Target, target: &Target) -> bool {
-        key.compare(target, &self.cmp) != cmp::Ordering::Greater
+    pub(crate) unsafe fn is_before(&self, entry: *const Entry, target: &Target) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.checks.width > 0 {
+                return self.compare_checked(entry, target) == cmp::Ordering::Less;
+            }
+            Entry::target(entry).compare(target, &self.cmp) == cmp::Ordering::Less
+        }
+    }
+
+    /// Whether the entry sorts before the target or is the same.
+    ///
+    /// # Safety
+    /// The entry is of this tree.
+    #[inline]
+    pub(crate) unsafe fn is_up_to(&self, entry: *const Entry, target: &Target) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.checks.width > 0 {
+                return self.compare_checked(entry, target) != cmp::Ordering::Greater;
+            }
+            Entry::target(entry).compare(target, &self.cmp) != cmp::Ordering::Greater
+        }
+    }
+
+    /// # Safety
+    /// The entry is of this tree, and the tree has checksums.
+    #[cold]
+    #[inline(never)]
+    unsafe fn compare_checked(&self, entry: *const Entry, target: &Target) -> cmp::Ordering {
+        // SAFETY: the caller's promise.
+        unsafe { self.target_of(entry) }.compare(target, &self.cmp)
     }
 
     // ---- reading
@@ -179,9 +224,9 @@ impl Tree {
             // SAFETY: the node is of this tree, and the target in its range: at or behind its low, before the
             // fence, or with `strictly` behind the low and at most at the fence.
             let (end, _) = unsafe {
-                Node::search(node, &self.rule, order, 1, target, |key| match strictly {
-                    true => self.is_before(key, target),
-                    false => self.is_up_to(key, target),
+                Node::search(node, &self.rule, order, 1, target, |entry| match strictly {
+                    true => self.is_before(entry, target),
+                    false => self.is_up_to(entry, target),
                 })
             };
             end - 1
@@ -271,7 +316,7 @@ impl Tree {
         &self,
         place: &Place,
         target: &Target,
-        before: impl Fn(&Target) -> bool,
+        before: impl Fn(*const Entry) -> bool,
     ) -> (usize, u32) {
         // SAFETY: the caller's promise.
         unsafe { Node::search(place.leaf, &self.rule, place.order, 0, target, before) }
@@ -283,7 +328,7 @@ impl Tree {
         let mut place = self.descend(target, false);
         // SAFETY: `descend` gives a leaf of this tree that has the target in its range.
         unsafe {
-            (place.position, _) = self.search(&place, target, |key| self.is_before(key, target));
+            (place.position, _) = self.search(&place, target, |entry| self.is_before(entry, target));
             self.within_fence(place)
         }
     }
@@ -295,14 +340,14 @@ impl Tree {
         let mut place = self.descend(target, false);
         // SAFETY: as in `first_at_or_after`.
         unsafe {
-            let (position, prefix) = self.search(&place, target, |key| self.is_before(key, target));
+            let (position, prefix) = self.search(&place, target, |entry| self.is_before(entry, target));
             place.position = position;
             let entry = match position < place.order.live() {
                 true if (*place.leaf).prefix_at(place.order, position) != prefix => ptr::null(),
                 true => place.entry(),
                 false => place.fence,
             };
-            if entry.is_null() || !self.is_version(&Entry::target(entry), target) {
+            if entry.is_null() || !self.is_version(&self.target_of(entry), target) {
                 return Place::NONE;
             }
             self.within_fence(place)
@@ -326,7 +371,7 @@ impl Tree {
             }
             let next = self.next(place);
             let entry = self.entry(&next);
-            if !entry.is_null() && self.is_version(&Entry::target(entry), target) {
+            if !entry.is_null() && self.is_version(&self.target_of(entry), target) {
                 next
             } else {
                 Place::NONE
@@ -349,11 +394,18 @@ impl Tree {
         if entry.is_null() {
             return Place::NONE;
         }
+        // A walk that is led by a damaged entry would pass over others.
         // SAFETY: the caller means an entry of this tree.
-        let target = unsafe { Entry::target(entry) };
+        let target = unsafe {
+            if self.checks.verify(entry).is_err() {
+                checks::note(entry);
+                return Place::NONE;
+            }
+            Entry::target(entry)
+        };
         let mut place = self.descend(&target, false);
         // SAFETY: as in `first_at_or_after`.
-        (place.position, _) = unsafe { self.search(&place, &target, |key| self.is_before(key, &target)) };
+        (place.position, _) = unsafe { self.search(&place, &target, |entry| self.is_before(entry, &target)) };
         place
     }
 
@@ -492,26 +544,65 @@ impl Tree {
 
     /// The last entry before the target.
     pub(crate) fn last_before(&self, target: &Target) -> Place {
-        self.last_where(self.descend(target, true), target, |key| {
-            self.is_before(key, target)
+        // SAFETY: a search compares with entries of this tree alone.
+        self.last_where(self.descend(target, true), target, |entry| unsafe {
+            self.is_before(entry, target)
         })
     }
 
     /// The last entry before the target, or at it.
     pub(crate) fn last_up_to(&self, target: &Target) -> Place {
-        self.last_where(self.descend(target, false), target, |key| {
-            self.is_up_to(key, target)
+        // SAFETY: as in `last_before`.
+        self.last_where(self.descend(target, false), target, |entry| unsafe {
+            self.is_up_to(entry, target)
         })
     }
 
     #[inline]
-    fn last_where(&self, place: Place, target: &Target, before: impl Fn(&Target) -> bool) -> Place {
+    fn last_where(&self, place: Place, target: &Target, before: impl Fn(*const Entry) -> bool) -> Place {
         // SAFETY: the place is of this tree, in a leaf that has the target in its range.
         let (end, _) = unsafe { self.search(&place, target, before) };
         // A leaf holds the entry it begins with, so only the first one can have nothing before the target.
         match end.checked_sub(1) {
             Some(position) => Place { position, ..place },
             None => Place::NONE,
+        }
+    }
+
+    /// `Corruption` unless the two entries before the target and the two at or behind it sort as they stand: a key that damage
+    /// moved does not.
+    #[cold]
+    pub(crate) fn check_order_around(&self, target: &Target) -> Result<()> {
+        let behind = self.first_at_or_after(target);
+        let before = self.last_before(target);
+        // SAFETY: the places are of this tree, and gone on from where they are at entries.
+        unsafe {
+            let places = [
+                (!self.entry(&before).is_null()).then(|| self.prev(&before)),
+                Some(before),
+                Some(behind),
+                (!self.entry(&behind).is_null()).then(|| self.next(&behind)),
+            ];
+            let mut last: Option<&[u8]> = None;
+            for place in places.iter().flatten() {
+                let Some(entry) = found(self.entry(place)) else {
+                    continue;
+                };
+                self.checks.verify(entry.as_ptr())?;
+                let key = Entry::key(entry.as_ptr());
+                last.map_or(Ok(()), |last| self.check_order(last, key))?;
+                last = Some(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// `Corruption` unless one internal key sorts before the other.
+    pub(crate) fn check_order(&self, before: &[u8], after: &[u8]) -> Result<()> {
+        if self.cmp.compare(before, after) == cmp::Ordering::Less {
+            Ok(())
+        } else {
+            Err(checks::disorder(before, after))
         }
     }
 
@@ -567,6 +658,18 @@ impl Tree {
             // SAFETY: a live position of a leaf of this tree.
             prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
         }
+    }
+}
+
+#[cfg(test)]
+impl Place {
+    /// The entry of a live tree there; null behind the last.
+    pub(crate) fn entry_for_tests(&self) -> *const Entry {
+        if self.position >= self.order.live() {
+            return ptr::null();
+        }
+        // SAFETY: tests hold the tree the place is of.
+        unsafe { self.entry() }
     }
 }
 

@@ -52,6 +52,9 @@ pub struct TableReadOptions {
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     /// Verify the checksums of meta blocks, index and filter as they are read. Default true.
     pub verify_checksums: bool,
+    /// Bytes of a checksum for each entry of a data block in memory, made when the block is read and compared whenever the entry
+    /// is: 0, 1, 2, 4 or 8. Default 0: none.
+    pub block_protection_bytes_per_key: u8,
 }
 
 impl TableReadOptions {
@@ -64,6 +67,7 @@ impl TableReadOptions {
             cache: None,
             prefix_extractor: None,
             verify_checksums: true,
+            block_protection_bytes_per_key: 0,
         }
     }
 }
@@ -149,6 +153,7 @@ pub struct Table {
     cache_id: u64,
     file_number: u64,
     verify_checksums: bool,
+    block_protection: u8,
 }
 
 impl fmt::Debug for Table {

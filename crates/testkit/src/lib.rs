@@ -4,6 +4,7 @@
 //! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts what the code does
 //! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
 //! * [`conformance`]: the one suite every [`base::Cursor`] passes
+//! * [`mod@memory`]: bits that turn in this process's memory
 //! * [`model`]: what a database must answer, computed the slow and obvious way
 //! * [`oracle`]: where the real RocksDB is, for tests that ask it
 //! * [`mod@record`]: what a long test has done, for `cargo xtask soak` to add up
@@ -14,6 +15,7 @@ pub mod bench;
 pub mod conformance;
 pub mod datadriven;
 pub mod keys;
+pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod record;

@@ -397,6 +397,7 @@ impl Bench {
             write: WriteOptions {
                 sync: flags.sync,
                 disable_wal: flags.disable_wal,
+                protection_bytes_per_key: flags.write_batch_protection_bytes_per_key as usize,
                 ..WriteOptions::default()
             },
             read: ReadOptions {

@@ -169,6 +169,8 @@ flags::flags! {
     sync: bool = false;
     /// Writes without WAL.
     disable_wal: bool = false;
+    /// Bytes of a checksum over each operation of a write, until it is in the memtable: 0 or 8.
+    write_batch_protection_bytes_per_key: u64 = 0;
     /// Checks the checksums of blocks read.
     verify_checksum: bool = true;
     /// Bytes an iterator reads ahead; 0: as it sees fit.

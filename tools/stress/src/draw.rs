@@ -103,6 +103,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "0", "0", if disk { "10000" } else { "100" }],
         ),
         one_of(rng, "batch_one_in", &["0", "2", "10"]),
+        one_of(rng, "batch_protection_bytes_per_key", &["0", "0", "8"]),
         one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),

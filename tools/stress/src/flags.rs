@@ -86,6 +86,8 @@ flags::flags! {
     sync: bool = false;
     /// Writes without WAL.
     disable_wal: bool = false;
+    /// Bytes of a checksum over each operation of a batch, until it is in the memtable: 0 or 8.
+    batch_protection_bytes_per_key: u64 = 0;
     /// Kills itself once in so many changes of files on average, and says where; 0: never.
     kill_random_test: u64 = 0;
     /// Names of changes, divided by commas, at which it does not: append, sync, rename and so on, or how they begin.

@@ -145,11 +145,16 @@ impl<'a> Worker<'a> {
         }
     }
 
+    fn new_batch(&self) -> base::Result<WriteBatch> {
+        WriteBatch::with_protection(self.stress.flags.batch_protection_bytes_per_key as usize)
+    }
+
     fn write_options(&self) -> WriteOptions {
         let flags = &self.stress.flags;
         WriteOptions {
             sync: flags.sync,
             disable_wal: flags.disable_wal,
+            protection_bytes_per_key: flags.batch_protection_bytes_per_key as usize,
             ..WriteOptions::default()
         }
     }
@@ -510,7 +515,7 @@ impl<'a> Worker<'a> {
         if self.stress.expected.trace().is_none() {
             return Ok(call(&self.open.db, &self.write_options())?);
         }
-        let mut batch = WriteBatch::new();
+        let mut batch = self.new_batch()?;
         add_to(&mut batch);
         self.commit_batch(changes, batch)
     }
@@ -541,7 +546,7 @@ impl<'a> Worker<'a> {
             .iter()
             .map(|&(family, key)| self.stress.lock(family, key))
             .collect();
-        let mut batch = WriteBatch::new();
+        let mut batch = self.new_batch()?;
         let mut changes = Vec::new();
         for (family, key) in places {
             let expected = self.settled(family, key)?;

@@ -246,6 +246,7 @@ impl Database for EskerDatabase {
         let options = WriteOptions {
             sync: sync && !self.habits.without_wal,
             disable_wal: self.habits.without_wal,
+            protection_bytes_per_key: *self.rng.borrow_mut().pick(&[0, 0, 8]),
             ..WriteOptions::default()
         };
         if let [(family, op)] = writes
@@ -260,7 +261,8 @@ impl Database for EskerDatabase {
                 Op::DeleteRange(begin, end) => db.delete_range(&options, family, begin, end),
             });
         }
-        let mut batch = WriteBatch::new();
+        let protection = *self.rng.borrow_mut().pick(&[0, 0, 8]);
+        let mut batch = WriteBatch::with_protection(protection).expect("a width there is");
         for (family, op) in writes {
             let family = &self.family(*family);
             match op {

@@ -18,6 +18,7 @@ mod interop;
 mod iterators;
 mod metamorphic;
 mod model;
+mod protection;
 mod read_flips;
 mod secondary;
 mod timestamps;

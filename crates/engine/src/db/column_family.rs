@@ -91,6 +91,12 @@ impl Family {
         super_version
     }
 
+    /// An error about rows in memory: names the family.
+    #[cold]
+    pub fn in_memory(&self, error: Error) -> Error {
+        error.context(&format!("column family {}", self.name))
+    }
+
     /// `ColumnFamilyDropped` once the family was dropped: its handles still read, but write no more.
     pub fn check_writable(&self) -> Result<()> {
         if self.dropped.load(Ordering::Acquire) {

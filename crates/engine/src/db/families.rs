@@ -104,12 +104,13 @@ pub(crate) fn assemble(
             block_cache,
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
+            block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
         },
         shared.open_limit.clone(),
         shared.obsolete.clone(),
     );
     let super_version = SuperVersion {
-        mem: new_memtable(&cmp),
+        mem: new_memtable(&cmp, options),
         immutable: Vec::new(),
         version: version.clone(),
         number: 0,
@@ -164,9 +165,15 @@ fn stored_merger(text: &str) -> Merger {
     stored_merger(id)
 }
 
-/// An empty memtable for a family of that order.
-pub(crate) fn new_memtable(cmp: &InternalComparator) -> Arc<Memtable> {
-    Arc::new(Memtable::new(cmp.clone(), MemtableOptions::default()))
+/// An empty memtable for a family of that order and with these options.
+pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptions) -> Arc<Memtable> {
+    let options = MemtableOptions {
+        protection_bytes_per_key: options.memtable_protection_bytes_per_key as u8,
+        verify_on_seek: options.memtable_verify_per_key_checksum_on_seek,
+        check_order: options.paranoid_memory_checks,
+        ..MemtableOptions::default()
+    };
+    Arc::new(Memtable::new(cmp.clone(), options))
 }
 
 /// A family's state as it is opened: no rows in memory.
@@ -201,7 +208,7 @@ pub(crate) fn fresh_state(
 
 impl DbInner {
     pub(crate) fn new_memtable(&self, family: &Family) -> Arc<Memtable> {
-        new_memtable(&family.cmp)
+        new_memtable(&family.cmp, &family.options)
     }
 
     pub(crate) fn shared(&self) -> Shared<'_> {

@@ -250,7 +250,7 @@ impl DbInner {
             operands: Vec::new(),
             outcome: None,
         };
-        search_memtables(super_version, seqno, &mut context);
+        search_memtables(super_version, seqno, &mut context)?;
         if context.done() {
             self.stats.count(Ticker::MemtableHit, 1);
         } else {
@@ -349,7 +349,7 @@ impl DbInner {
     }
 }
 
-fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut GetContext<'_>) {
+fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut GetContext<'_>) -> Result<()> {
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         if mem.is_empty() {
             continue;
@@ -362,11 +362,13 @@ fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut Ge
         }
         mem.get(context.user_key, seqno, |seqno, kind, value| {
             context.visit(seqno, kind, Found::Memory(value, mem))
-        });
+        })
+        .map_err(|error| context.family.in_memory(error))?;
         if context.done() {
-            return;
+            break;
         }
     }
+    Ok(())
 }
 
 #[inline]

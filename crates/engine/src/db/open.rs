@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::sync::{Condvar, Mutex};
-use base::{Error, ErrorKind, Result, UserComparator, env};
+use base::{Error, ErrorKind, Result, UserComparator, env, protection};
 use cache::{Cache, CacheOptions};
 use codec::checksum::crc32c;
 use codec::compression::CompressionType;
@@ -121,6 +121,8 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
     let check = || {
         options.check()?;
         options.table.check()?;
+        protection::check_width("Memtable", options.memtable_protection_bytes_per_key)?;
+        protection::check_width("Block", options.block_protection_bytes_per_key)?;
         if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
             return Err(Error::not_supported("merges in families with timestamps"));
         }

@@ -468,7 +468,7 @@ impl DbInner {
                 own.mem = newest;
             } else if !own.mem.table.is_empty() {
                 own.mem = Memory {
-                    table: new_memtable(&assembled.cmp),
+                    table: new_memtable(&assembled.cmp, &assembled.options),
                     first_wal: family.log_number,
                 };
             }

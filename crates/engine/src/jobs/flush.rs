@@ -141,8 +141,9 @@ impl DbInner {
             .collect();
         let sets: Vec<Arc<FragmentedTombstones>> = memtables
             .iter()
-            .map(|mem| mem.range_tombstones().snapshot_for(&snapshots))
-            .collect();
+            .map(|mem| mem.verified_range_tombstones(&snapshots))
+            .collect::<Result<_>>()
+            .map_err(|error| family.in_memory(error))?;
         let user = family.cmp.user();
         let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
         let rules = CompactionRules {
@@ -169,7 +170,10 @@ impl DbInner {
                 .map(|file| Arc::new(FileMetadata { epoch_number, ..file }))),
             Err(error) => {
                 outputs.discard();
-                Err(error)
+                Err(match error.file() {
+                    Some(_) => error,
+                    None => family.in_memory(error),
+                })
             }
         }
     }

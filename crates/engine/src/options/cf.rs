@@ -79,6 +79,21 @@ option_table! {
         /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
         /// Default: false.
         paranoid_file_checks: bool = false, domain["true", "false"];
+        /// Bytes of a checksum that each row of a memtable is given, over what it does, key, value and sequence number, and that
+        /// is verified whenever the row is read or flushed: 0, 1, 2, 4 or 8. Damaged, it is an error that names the row, and no
+        /// table is written from it. Of range tombstones what is flushed is verified. Rows take 4 bytes more beside. Default: 0,
+        /// none.
+        memtable_protection_bytes_per_key: u32 = 0, range(0, 8), domain["0", "0", "1", "2", "4", "8"];
+        /// Bytes of a checksum that each entry of a data block is given when the block comes into memory, over its key and value,
+        /// and that is compared whenever the entry is read: 0, 1, 2, 4 or 8. Damaged, it is an error that names file, block and
+        /// key. Takes four bytes an entry more, and makes reads of cached blocks slower. Default: 0, none.
+        block_protection_bytes_per_key: u32 = 0, range(0, 8), domain["0", "0", "1", "2", "4", "8"];
+        /// With `memtable_protection_bytes_per_key`: searches and insertions verify the rows they compare with, too, so that a
+        /// row whose key has changed is not missed without a word. Default: false.
+        memtable_verify_per_key_checksum_on_seek: bool = false, domain["true", "false"];
+        /// Compares the rows of a memtable around the place where a search ends with each other, and each row of a scan with the
+        /// one before: rows out of order are an error. Needs no checksums. Default: false.
+        paranoid_memory_checks: bool = false, domain["false", "false", "true"];
     }
     components {
         /// Level, strategy and window of the compression libraries.

@@ -10,7 +10,7 @@ use base::filename::{self, FileKind};
 use base::{Error, Result};
 use vfs::{FileSystem, OpenOptions};
 
-use super::table::OptionTable;
+use super::table::{OptionRow, OptionTable};
 use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::db::DbInner;
 use crate::db::column_family::{DEFAULT_COLUMN_FAMILY, Family};
@@ -28,12 +28,32 @@ const NOT_ROCKSDBS: &[&str] = &[
     "verify_stops_writes",
 ];
 
-/// Options that came to RocksDB after that release, which would refuse a file with them. They matter to followers alone, who write none.
-const LATER_THAN_OURS: &[&str] = &[
-    "follower_refresh_catchup_period_ms",
-    "follower_catchup_retry_count",
-    "follower_catchup_retry_wait_ms",
+/// Options that came to RocksDB after that release, and with which: it would refuse a file with them. They are written where they
+/// are not at their defaults, into a file that says to be of a release that knows them: then older ones may pass over them.
+const LATER_THAN_OURS: &[(&str, &str)] = &[
+    ("block_protection_bytes_per_key", "8.3.0"),
+    ("follower_refresh_catchup_period_ms", "9.4.0"),
+    ("follower_catchup_retry_count", "9.4.0"),
+    ("follower_catchup_retry_wait_ms", "9.4.0"),
+    ("paranoid_memory_checks", "9.7.0"),
+    ("memtable_veirfy_per_key_checksum_on_seek", "10.8.0"),
 ];
+
+/// Options and their names in the file, where RocksDB has misspelt them: it still reads them under these, and older releases under no other.
+const MISSPELT: &[(&str, &str)] = &[(
+    "memtable_verify_per_key_checksum_on_seek",
+    "memtable_veirfy_per_key_checksum_on_seek",
+)];
+
+fn name_in_file(name: &str) -> &str {
+    let misspelt = MISSPELT.iter().find(|(right, _)| *right == name);
+    misspelt.map_or(name, |(_, wrong)| wrong)
+}
+
+fn right_name(name: &str) -> &str {
+    let misspelt = MISSPELT.iter().find(|(_, wrong)| *wrong == name);
+    misspelt.map_or(name, |(right, _)| right)
+}
 
 /// Entries that stand for components or are written from elsewhere, and so are in no option table.
 const COMPONENTS: &[&str] = &[
@@ -256,7 +276,7 @@ impl Section {
 
     fn fill<S: OptionTable>(&self, options: &mut S, unknown: &mut Vec<(String, String)>) {
         for (name, value) in &self.entries {
-            let known = S::row(name).is_some_and(|row| (row.set)(options, value).is_some());
+            let known = S::row(right_name(name)).is_some_and(|row| (row.set)(options, value).is_some());
             if !known && !COMPONENTS.contains(&&name[..]) {
                 let title = match &self.argument {
                     Some(argument) => format!("{} \"{argument}\"", self.title),
@@ -275,10 +295,21 @@ impl Section {
         components: &[(&str, String)],
         before: Option<&Section>,
     ) -> Section {
-        let left_out = |name| NOT_ROCKSDBS.contains(&name) || LATER_THAN_OURS.contains(&name);
-        let ours = S::rows().iter().filter(|row| !left_out(row.name));
+        let defaults = S::default();
+        let stood_before = |name: &str| {
+            before.is_some_and(|section| section.get(name_in_file(name)).or(section.get(name)).is_some())
+        };
+        let is_left_out = |row: &&OptionRow<S>| {
+            NOT_ROCKSDBS.contains(&row.name)
+                || LATER_THAN_OURS
+                    .iter()
+                    .any(|(later, _)| *later == name_in_file(row.name))
+                    && (row.get)(options) == (row.get)(&defaults)
+                    && !stood_before(row.name)
+        };
+        let ours = S::rows().iter().filter(|row| !is_left_out(row));
         let mut entries: Vec<(String, String)> = ours
-            .map(|row| (row.name.to_owned(), (row.get)(options)))
+            .map(|row| (name_in_file(row.name).to_owned(), (row.get)(options)))
             .filter(|(name, value)| !(name == "wal_dir" && value.is_empty()))
             .collect();
         entries.extend(
@@ -287,7 +318,10 @@ impl Section {
                 .map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
         for (name, value) in before.iter().flat_map(|section| &section.entries) {
-            if !entries.iter().any(|(ours, _)| ours == name) {
+            if !entries
+                .iter()
+                .any(|(ours, _)| ours == name_in_file(right_name(name)))
+            {
                 entries.push((name.clone(), value.clone()));
             }
         }
@@ -352,7 +386,7 @@ fn describe(
         title: "Version".to_owned(),
         argument: None,
         entries: vec![
-            ("rocksdb_version".to_owned(), ROCKSDB_VERSION.to_owned()),
+            (RELEASE.to_owned(), ROCKSDB_VERSION.to_owned()),
             ("options_file_version".to_owned(), "1.1".to_owned()),
         ],
     });
@@ -400,7 +434,37 @@ fn describe(
             of(title, name),
         ));
     }
-    OptionsFile { sections }
+    let mut file = OptionsFile { sections };
+    file.name_release();
+    file
+}
+
+/// The entry that names the release.
+const RELEASE: &str = "rocksdb_version";
+
+fn release_number(release: &str) -> Vec<u32> {
+    release.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+impl OptionsFile {
+    /// Makes it a file of a release that knows all that is in it.
+    fn name_release(&mut self) {
+        let named = self.sections.iter().flat_map(|section| &section.entries);
+        let needed = named.filter_map(|(name, _)| {
+            let later = LATER_THAN_OURS.iter().find(|(later, _)| later == name);
+            later.map(|(_, release)| *release)
+        });
+        let Some(needed) = needed.max_by_key(|release| release_number(release)) else {
+            return;
+        };
+        for section in &mut self.sections {
+            for (name, value) in &mut section.entries {
+                if name == RELEASE && release_number(value) < release_number(needed) {
+                    *value = needed.to_owned();
+                }
+            }
+        }
+    }
 }
 
 impl DbInner {
@@ -481,6 +545,60 @@ mod tests {
         let written = OptionsFile::parse(&file.text()).unwrap();
         assert_eq!(written, file);
         assert!(file.text().contains("an_option_of_tomorrow={a=b;c=d;}"));
+    }
+
+    #[test]
+    fn options_of_later_releases_are_written_where_they_say_something_and_the_file_names_the_release() {
+        let written = |options: &ColumnFamilyOptions, before: Option<&OptionsFile>| {
+            let of = |title, argument| before.and_then(|before| before.section(title, argument));
+            let mut file = OptionsFile::parse(
+                "[Version]\nrocksdb_version=7.8.3\n[DBOptions]\n[CFOptions \"default\"]\n",
+            )
+            .unwrap();
+            file.sections[2] = Section::of(
+                "CFOptions",
+                Some("default"),
+                options,
+                &[],
+                of("CFOptions", Some("default")),
+            );
+            file.name_release();
+            OptionsFile::parse(&file.text()).unwrap()
+        };
+        let release = |file: &OptionsFile| file.sections[0].get(RELEASE).map(str::to_owned);
+        let mut options = ColumnFamilyOptions::default();
+        let plain = written(&options, None);
+        assert!(
+            !plain.text().contains("paranoid_memory_checks") && !plain.text().contains("checksum_on_seek")
+        );
+        assert_eq!(release(&plain).as_deref(), Some("7.8.3"));
+        options.paranoid_memory_checks = true;
+        assert_eq!(release(&written(&options, None)).as_deref(), Some("9.7.0"));
+        options.memtable_verify_per_key_checksum_on_seek = true;
+        let file = written(&options, None);
+        assert_eq!(release(&file).as_deref(), Some("10.8.0"));
+        assert!(
+            file.text()
+                .contains("  memtable_veirfy_per_key_checksum_on_seek=true\n")
+        );
+        let (read, unknown) = file.options();
+        assert!(read.column_family.paranoid_memory_checks && unknown.is_empty());
+        assert!(read.column_family.memtable_verify_per_key_checksum_on_seek);
+        // As RocksDB has written it since it knows how it is spelt.
+        let newer = OptionsFile::parse(&file.text().replace("veirfy", "verify")).unwrap();
+        assert!(
+            newer
+                .options()
+                .0
+                .column_family
+                .memtable_verify_per_key_checksum_on_seek
+        );
+        // What is at its default again must not stay behind as it was.
+        for before in [&file, &newer] {
+            let (read, _) = written(&ColumnFamilyOptions::default(), Some(before)).options();
+            assert!(!read.column_family.paranoid_memory_checks);
+            assert!(!read.column_family.memtable_verify_per_key_checksum_on_seek);
+        }
     }
 
     #[test]

@@ -87,6 +87,13 @@ pub struct WriteOptions {
     pub no_slowdown: bool,
     /// Skips operations on column families that do not exist instead of failing. Default: false.
     pub ignore_missing_column_families: bool,
+    /// Bytes of a checksum over each operation that is made before anything else, carried along, and compared with what goes
+    /// into the WAL and with what was copied into the memtable: 0 or 8. A difference fails the write. A [`WriteBatch`] may have
+    /// them from the beginning: [`WriteBatch::with_protection`]. Default: 0, none.
+    ///
+    /// [`WriteBatch`]: crate::WriteBatch
+    /// [`WriteBatch::with_protection`]: crate::WriteBatch::with_protection
+    pub protection_bytes_per_key: usize,
 }
 
 /// How a flush is done.

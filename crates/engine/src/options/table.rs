@@ -47,7 +47,7 @@ pub struct OptionRow<S> {
 }
 
 /// A struct made of option rows.
-pub trait OptionTable: Sized + 'static {
+pub trait OptionTable: Default + Sized + 'static {
     /// Every row, in the order declared.
     fn rows() -> &'static [OptionRow<Self>];
 

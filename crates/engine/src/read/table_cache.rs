@@ -24,6 +24,7 @@ pub(crate) struct TableCacheOptions {
     pub block_cache: Option<Arc<BlockCache>>,
     pub direct: bool,
     pub mmap: bool,
+    pub block_protection_bytes_per_key: u8,
 }
 
 /// Opens the tables of one column family and keeps them open.
@@ -308,6 +309,7 @@ impl TableCache {
             cache: self.options.block_cache.clone(),
             prefix_extractor: self.options.prefix_extractor.clone(),
             verify_checksums: true,
+            block_protection_bytes_per_key: self.options.block_protection_bytes_per_key,
         };
         Table::open(reader, options).map_err(|error| error.in_file(&path))
     }

@@ -84,6 +84,7 @@ impl Bench {
             block_cache: None,
             direct: false,
             mmap: false,
+            block_protection_bytes_per_key: 0,
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Vec::new()));
         let limit = Arc::new(OpenLimit::new(11));

@@ -6,15 +6,16 @@
 //! ```
 
 use base::coding::{self, Reader};
-use base::{Error, Result, SeqNo};
+use base::{Error, Kind, Protection, Result, SeqNo};
 
+use super::batch_protection::{self, BatchProtection};
 use crate::db::column_family::ColumnFamily;
 
 /// Bytes of sequence number and count before the first operation.
 pub const HEADER_LEN: usize = 12;
 
 /// The tags of format.md section 3. The second of a pair carries a column family id.
-mod tag {
+pub(super) mod tag {
     pub const DELETE: (u8, u8) = (0x00, 0x04);
     pub const PUT: (u8, u8) = (0x01, 0x05);
     pub const MERGE: (u8, u8) = (0x02, 0x06);
@@ -37,10 +38,20 @@ mod tag {
 /// Operations on keys of any column families of one database, applied all or none.
 ///
 /// Families with timestamps take keys through the `_at` methods; every method copies what it is given once.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct WriteBatch {
     rep: Vec<u8>,
+    /// Of each operation, in a batch made with it.
+    protection: Option<Box<BatchProtection>>,
 }
+
+impl PartialEq for WriteBatch {
+    fn eq(&self, other: &WriteBatch) -> bool {
+        self.rep == other.rep
+    }
+}
+
+impl Eq for WriteBatch {}
 
 impl Default for WriteBatch {
     fn default() -> WriteBatch {
@@ -58,7 +69,52 @@ impl WriteBatch {
     pub fn with_capacity(bytes: usize) -> WriteBatch {
         let mut rep = Vec::with_capacity(HEADER_LEN + bytes);
         rep.resize(HEADER_LEN, 0);
-        WriteBatch { rep }
+        WriteBatch {
+            rep,
+            protection: None,
+        }
+    }
+
+    /// An empty batch that keeps a checksum of `protection_bytes_per_key` bytes for each operation, made of what its methods are
+    /// given: 8, or 0 for none, as [`WriteOptions::protection_bytes_per_key`], which makes them only when the batch is written.
+    /// Costs eight bytes and two hashes an operation. `InvalidArgument` for other widths.
+    ///
+    /// [`WriteOptions::protection_bytes_per_key`]: crate::WriteOptions::protection_bytes_per_key
+    pub fn with_protection(protection_bytes_per_key: usize) -> Result<WriteBatch> {
+        batch_protection::check_width(protection_bytes_per_key)?;
+        let mut batch = WriteBatch::new();
+        batch.protection = (protection_bytes_per_key > 0).then(Box::default);
+        Ok(batch)
+    }
+
+    /// Bytes of the checksum of each operation: 8 or 0.
+    pub fn protection_bytes_per_key(&self) -> usize {
+        self.protection.as_ref().map_or(0, |_| batch_protection::WIDTH)
+    }
+
+    /// Compares every operation with its checksum, where the batch has them: `Corruption` naming the first that has changed since
+    /// it was added.
+    pub fn verify_checksum(&self) -> Result<()> {
+        match &self.protection {
+            Some(protection) => protection.verify(&self.rep, None),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives every operation a checksum, unless the batch has them.
+    pub(crate) fn protect(&mut self) -> Result<()> {
+        if self.protection.is_none() {
+            let mut protection = BatchProtection::default();
+            self.operations()
+                .try_for_each(|operation| operation.map(|operation| protection.push(&operation)))?;
+            self.protection = Some(Box::new(protection));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn protection(&self) -> Option<&BatchProtection> {
+        self.protection.as_deref()
     }
 
     /// A batch from its wire format. `Corruption` with the offset unless it decodes whole and its count is right.
@@ -68,7 +124,10 @@ impl WriteBatch {
             .by_ref()
             .try_for_each(|operation| operation.map(drop))?;
         operations.check_count()?;
-        Ok(WriteBatch { rep: data.to_vec() })
+        Ok(WriteBatch {
+            rep: data.to_vec(),
+            protection: None,
+        })
     }
 
     /// The wire format.
@@ -99,6 +158,9 @@ impl WriteBatch {
     pub fn clear(&mut self) {
         self.rep.clear();
         self.rep.resize(HEADER_LEN, 0);
+        if let Some(protection) = &mut self.protection {
+            protection.clear();
+        }
     }
 
     /// Sets `key` of the default family.
@@ -175,12 +237,18 @@ impl WriteBatch {
     pub fn put_log_data(&mut self, blob: &[u8]) {
         self.rep.push(tag::LOG_DATA);
         coding::put_length_prefixed(&mut self.rep, blob);
+        if let Some(protection) = &mut self.protection {
+            protection.push(&Operation::LogData(blob));
+        }
     }
 
     /// Adds the operations of `other` after these.
     pub fn append(&mut self, other: &WriteBatch) {
         self.rep.extend_from_slice(&other.rep[HEADER_LEN..]);
         self.add_count(other.count());
+        if let Some(protection) = &mut self.protection {
+            protection.append(other, other.protection());
+        }
     }
 
     /// The operations in order.
@@ -198,6 +266,42 @@ impl WriteBatch {
     fn counted(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
         append_operation(&mut self.rep, tags, family, key, value);
         self.add_count(1);
+        if self.protection.is_some() {
+            self.protect_last(tags, family, key, value);
+        }
+    }
+
+    /// Of what the operation was given, not of what it became. Of keys in parts there is only what they became.
+    #[cold]
+    #[inline(never)]
+    fn protect_last(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
+        let whole;
+        let key = match key {
+            [key] => key,
+            parts => {
+                whole = parts.concat();
+                &whole[..]
+            }
+        };
+        let value = value.unwrap_or_default();
+        let operation = match tags {
+            tag::PUT => Operation::Put { family, key, value },
+            tag::DELETE => Operation::Delete { family, key },
+            tag::SINGLE_DELETE => Operation::SingleDelete { family, key },
+            tag::MERGE => Operation::Merge {
+                family,
+                key,
+                operand: value,
+            },
+            _ => Operation::DeleteRange {
+                family,
+                begin: key,
+                end: value,
+            },
+        };
+        if let Some(protection) = &mut self.protection {
+            protection.push(&operation);
+        }
     }
 
     fn add_count(&mut self, more: u32) {
@@ -246,6 +350,25 @@ pub(crate) struct SingleOperation<'a> {
     pub family: u32,
     pub key: &'a [u8],
     pub what: SingleKind<'a>,
+}
+
+impl SingleOperation<'_> {
+    /// What it hashes to as a row with its family.
+    pub(crate) fn protection(&self) -> Protection {
+        let (kind, value) = self.row();
+        Protection::of_row(kind as u8, self.key, value).toggle_family(self.family)
+    }
+
+    /// Kind and value of the row it is.
+    pub(crate) fn row(&self) -> (Kind, &[u8]) {
+        match self.what {
+            SingleKind::Put(value) => (Kind::Value, value),
+            SingleKind::Delete => (Kind::Deletion, &[]),
+            SingleKind::SingleDelete => (Kind::SingleDeletion, &[]),
+            SingleKind::Merge(operand) => (Kind::Merge, operand),
+            SingleKind::DeleteRange(end) => (Kind::RangeDeletion, end),
+        }
+    }
 }
 
 /// What a [`SingleOperation`] does.
@@ -338,10 +461,29 @@ pub enum Operation<'a> {
     },
 }
 
-impl Operation<'_> {
+impl<'a> Operation<'a> {
     /// True for operations that take a sequence number.
     pub fn is_counted(&self) -> bool {
         self.family().is_some()
+    }
+
+    /// What it puts into the memtable: family, kind, key and value. `None` for what goes into the WAL alone.
+    #[inline]
+    pub(crate) fn row(&self) -> Option<(u32, Kind, &'a [u8], &'a [u8])> {
+        Some(match *self {
+            Operation::Put { family, key, value } => (family, Kind::Value, key, value),
+            Operation::Delete { family, key } => (family, Kind::Deletion, key, &[]),
+            Operation::SingleDelete { family, key } => (family, Kind::SingleDeletion, key, &[]),
+            Operation::Merge { family, key, operand } => (family, Kind::Merge, key, operand),
+            Operation::DeleteRange { family, begin, end } => (family, Kind::RangeDeletion, begin, end),
+            Operation::BlobIndex { family, key, index } => (family, Kind::BlobIndex, key, index),
+            Operation::Entity { family, key, entity } => (family, Kind::WideColumnEntity, key, entity),
+            // Without a mapping of sequence numbers to time there is no number it would rather have: a plain value.
+            Operation::TimedPut {
+                family, key, value, ..
+            } => (family, Kind::Value, key, &value[..value.len() - 8]),
+            _ => return None,
+        })
     }
 
     /// The column family it acts on.

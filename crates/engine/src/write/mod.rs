@@ -1,5 +1,6 @@
 //! From the user to WAL and memtable.
 
 pub mod batch;
+mod batch_protection;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;

@@ -18,12 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::sync::{self, Mutex, MutexGuard};
-use base::{Error, ErrorKind, Kind, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
 use compact::stall::StallCondition;
 use memtable::Memtable;
 use vfs::FileSync;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
+use super::batch_protection;
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -120,9 +121,16 @@ impl DbInner {
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument("Sync writes has to enable WAL."));
         }
+        let mut single = None;
+        if options.protection_bytes_per_key != 0 {
+            single = protect(options, &mut commit)?;
+        }
         match &commit {
             Commit::Single(family, operation) => check_single(family, operation)?,
-            Commit::Batch(batch) => self.check_batch(options, batch)?,
+            Commit::Batch(batch) => self.check_batch(options, batch).map_err(|error| {
+                // What looks like an impossible operation may be a damaged one.
+                batch.verify_checksum().err().unwrap_or(error)
+            })?,
         }
         let mut writer = self.writer.lock();
         if self.attention.load(Ordering::Relaxed) {
@@ -141,11 +149,20 @@ impl DbInner {
         let rep = match &mut commit {
             Commit::Single(_, operation) => {
                 batch::encode_single(scratch, operation);
-                &mut scratch[..]
+                batch::set_sequence(scratch, first);
+                if let Some(single) = single {
+                    batch_protection::verify_single(single, scratch, first)?;
+                }
+                &scratch[..]
             }
-            Commit::Batch(batch) => batch.data_mut(),
+            Commit::Batch(batch) => {
+                batch::set_sequence(batch.data_mut(), first);
+                if let Some(protection) = batch.protection() {
+                    protection.verify(batch.data(), Some(first))?;
+                }
+                batch.data()
+            }
         };
-        batch::set_sequence(rep, first);
         *delayed_bytes += rep.len() as u64;
         self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
         if options.disable_wal {
@@ -166,16 +183,21 @@ impl DbInner {
             }
         }
         sync::point("logged");
-        let count = match &commit {
-            Commit::Single(family, operation) => {
-                self.insert_single(family, first, operation);
-                1
-            }
-            Commit::Batch(batch) => {
-                self.insert_batch(batch)?;
-                u64::from(batch.count())
-            }
+        let (inserted, count) = match &commit {
+            Commit::Single(family, operation) => match single {
+                None => {
+                    self.insert_single(family, first, operation);
+                    (Ok(()), 1)
+                }
+                Some(single) => (self.insert_protected(family, first, operation, single), 1),
+            },
+            Commit::Batch(batch) => (self.insert_batch(batch), u64::from(batch.count())),
         };
+        if let Err(error) = inserted {
+            // The WAL has it, and memtables a part of it.
+            self.latch("insert into the memtable", error.clone());
+            return Err(error);
+        }
         *last_seqno += count;
         if !options.disable_wal {
             *logged_next = *last_seqno + 1;
@@ -239,9 +261,28 @@ impl DbInner {
         self.note_memory(family, mem);
     }
 
+    #[cold]
+    fn insert_protected(
+        &self,
+        family: &Family,
+        seqno: SeqNo,
+        operation: &SingleOperation<'_>,
+        protection: Protection,
+    ) -> Result<()> {
+        let super_version = family.super_version.load();
+        let mem = &super_version.mem;
+        let (kind, value) = operation.row();
+        add_protected(family, mem, seqno, kind, operation.key, value, protection)?;
+        self.note_memory(family, mem);
+        Ok(())
+    }
+
     fn insert_batch(&self, batch: &WriteBatch) -> Result<()> {
         let mut current: Option<(Arc<Family>, Arc<Memtable>)> = None;
+        let mut rows = batch.protection().map(|protection| protection.rows().iter());
+        let mut failed = None;
         apply(batch.operations(), |id, seqno, kind, key, value| {
+            let protection = rows.as_mut().and_then(Iterator::next);
             if current.as_ref().is_none_or(|(family, _)| family.id != id) {
                 // A family that is gone was checked for, or is to be ignored.
                 current = self.family_by_id(id).map(|family| {
@@ -252,17 +293,23 @@ impl DbInner {
             if let Some((family, mem)) = &current
                 && family.id == id
             {
-                let kind = if kind == Kind::Deletion {
-                    deletion_kind(family)
+                if let Some(&protection) = protection {
+                    if failed.is_none() {
+                        failed = add_protected(family, mem, seqno, kind, key, value, protection).err();
+                    }
                 } else {
-                    kind
-                };
-                mem.add(seqno, kind, key, value);
+                    let kind = if kind == Kind::Deletion {
+                        deletion_kind(family)
+                    } else {
+                        kind
+                    };
+                    mem.add(seqno, kind, key, value);
+                }
                 sync::point("inserted");
                 self.note_memory(family, mem);
             }
-        })
-        .map(drop)
+        })?;
+        failed.map_or(Ok(()), Err)
     }
 
     #[inline]
@@ -543,6 +590,38 @@ fn bytes_written(mem: &Memtable) -> u64 {
     }
 }
 
+/// Makes checksums of what is to be written, first of all: of a batch into it, unless it has them; of a single operation to keep.
+#[cold]
+fn protect(options: &WriteOptions, commit: &mut Commit<'_>) -> Result<Option<Protection>> {
+    batch_protection::check_width(options.protection_bytes_per_key)?;
+    match commit {
+        Commit::Single(_, operation) => Ok(Some(operation.protection())),
+        Commit::Batch(batch) => batch.protect().map(|()| None),
+    }
+}
+
+/// Adds a row to a memtable of its family. `protection` is that of the operation, which covers the family.
+#[cold]
+fn add_protected(
+    family: &Family,
+    mem: &Memtable,
+    seqno: SeqNo,
+    kind: Kind,
+    key: &[u8],
+    value: &[u8],
+    protection: Protection,
+) -> Result<()> {
+    let mut row = protection.toggle_family(family.id).toggle_seqno(seqno);
+    let mut added_as = kind;
+    if kind == Kind::Deletion {
+        added_as = deletion_kind(family);
+        row = row.toggle_kind(kind as u8).toggle_kind(added_as as u8);
+    }
+    mem.add_protected(seqno, added_as, key, value, row)
+        .map(drop)
+        .map_err(|error| family.in_memory(error))
+}
+
 pub(crate) fn deletion_kind(family: &Family) -> Kind {
     if family.cmp.user().timestamp_size() > 0 {
         Kind::DeletionWithTimestamp
@@ -584,28 +663,14 @@ pub(crate) fn apply<'a>(
 ) -> Result<SeqNo> {
     let mut seqno = operations.sequence();
     for operation in operations.by_ref() {
-        let (family, kind, key, value): (u32, Kind, &[u8], &[u8]) = match operation? {
-            Operation::Put { family, key, value } => (family, Kind::Value, key, value),
-            Operation::Delete { family, key } => (family, Kind::Deletion, key, &[]),
-            Operation::SingleDelete { family, key } => (family, Kind::SingleDeletion, key, &[]),
-            Operation::Merge { family, key, operand } => (family, Kind::Merge, key, operand),
-            Operation::DeleteRange { family, begin, end } => (family, Kind::RangeDeletion, begin, end),
-            Operation::BlobIndex { family, key, index } => (family, Kind::BlobIndex, key, index),
-            Operation::Entity { family, key, entity } => (family, Kind::WideColumnEntity, key, entity),
-            // Without a mapping of sequence numbers to time there is no number it would rather have: a plain value.
-            Operation::TimedPut {
-                family, key, value, ..
-            } => (family, Kind::Value, key, &value[..value.len() - 8]),
-            Operation::LogData(_) | Operation::Noop => continue,
-            Operation::BeginPrepare { .. }
-            | Operation::EndPrepare { .. }
-            | Operation::Commit { .. }
-            | Operation::CommitWithTimestamp { .. }
-            | Operation::Rollback { .. } => {
-                return Err(Error::not_supported(
-                    "the WAL holds two-phase transactions: open it with a transaction database and flush first",
-                ));
+        let operation = operation?;
+        let Some((family, kind, key, value)) = operation.row() else {
+            if matches!(operation, Operation::LogData(_) | Operation::Noop) {
+                continue;
             }
+            return Err(Error::not_supported(
+                "the WAL holds two-phase transactions: open it with a transaction database and flush first",
+            ));
         };
         insert(family, seqno, kind, key, value);
         seqno += 1;

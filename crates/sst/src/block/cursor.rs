@@ -35,6 +35,10 @@ pub(crate) struct BlockCursor {
     /// Entries before the current one, the nearest last.
     behind: Interval,
     valid: bool,
+    /// An entry that was reached takes more than its key: it is stored in another form, or has a checksum.
+    special: bool,
+    /// The form is not plain.
+    rewrites: bool,
     error: Option<Error>,
 }
 
@@ -83,6 +87,8 @@ impl BlockCursor {
             ordinal: None,
             behind: Interval::default(),
             valid: false,
+            special: false,
+            rewrites: !form.is_plain(),
             error: None,
         }
     }
@@ -90,6 +96,7 @@ impl BlockCursor {
     /// Lets go of the block it had and takes this one. Not valid until placed.
     #[inline]
     pub fn set_block(&mut self, pin: BlockPin) {
+        self.special = self.rewrites || pin.protection().is_some();
         self.held = HeldEntries::new(pin);
         self.behind.entries.clear();
         self.leave();
@@ -219,6 +226,26 @@ impl BlockCursor {
         self.entry = entry;
         self.ordinal = None;
         self.valid = true;
+        if self.special {
+            self.arrive();
+        }
+    }
+
+    /// Verifies the entry that was reached, and makes the key that is read.
+    #[inline(never)]
+    fn arrive(&mut self) {
+        let entries = self.held.get();
+        if let Some(protection) = self.held.block().and_then(Block::protection) {
+            let key = match self.place {
+                KeyPlace::Block => self.entry.suffix(entries),
+                KeyPlace::Buffer | KeyPlace::Rewritten => &self.buffer,
+            };
+            if let Err(error) = protection.verify(self.at, key, &self.entry, entries) {
+                self.leave();
+                self.error = Some(error);
+                return;
+            }
+        }
         if !self.form.is_plain() {
             self.rewrite();
         }
@@ -267,8 +294,8 @@ impl BlockCursor {
         self.entry = entry;
         self.ordinal = Some(i);
         self.valid = true;
-        if !self.form.is_plain() {
-            self.rewrite();
+        if self.special {
+            self.arrive();
         }
     }
 
@@ -296,8 +323,8 @@ impl BlockCursor {
         self.entry = last.entry;
         self.ordinal = None;
         self.valid = true;
-        if !self.form.is_plain() {
-            self.rewrite();
+        if self.special {
+            self.arrive();
         }
     }
 
@@ -383,8 +410,8 @@ impl BlockCursor {
             self.entry = entry;
             self.ordinal = Some(i);
             self.valid = true;
-            if !self.form.is_plain() {
-                self.rewrite();
+            if self.special {
+                self.arrive();
             }
         } else {
             self.at = end;

@@ -10,6 +10,7 @@
 //! * [`Block`]: the bytes, checked once when parsed, and an entry index (`entry_index`) for whoever searches it twice
 //! * `cursor`: walks the entries of a data block, and holds the block while it does
 //! * `search`: the way of a point lookup, which makes no keys
+//! * `protection`: checksums of the entries of a block in memory
 //! * `entries`: front to back over the small blocks (properties, metaindex, index, range deletions)
 //! * [`builder`]: makes blocks
 //!
@@ -29,6 +30,7 @@ mod pin;
     expect(unsafe_code, reason = "the prefetch instruction")
 )]
 mod prefetch;
+mod protection;
 pub(crate) mod search;
 
 use std::fmt;
@@ -39,6 +41,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::coding;
 use base::{Error, Result};
+
+use protection::BlockProtection;
 
 pub(crate) use cursor::BlockCursor;
 pub(crate) use entry::Entry;
@@ -84,14 +88,37 @@ const _: () = assert!(size_of::<Block>() <= 56);
 /// Memory that begins with the bytes of a block; there may be more behind them.
 enum Data {
     Owned(Box<[u8]>),
-    Mapped(Box<MappedRange>),
+    /// One word here, so that the usual case stays small.
+    Apart(Box<Apart>),
 }
 
-/// A range of a mapped file.
-struct MappedRange {
-    file: Arc<dyn vfs::RandomAccessFile>,
-    offset: usize,
-    len: usize,
+/// Memory that is not simply our own, or has something beside it.
+struct Apart {
+    bytes: Bytes,
+    protection: Option<BlockProtection>,
+}
+
+enum Bytes {
+    Owned(Box<[u8]>),
+    /// A range of a mapped file.
+    Mapped {
+        file: Arc<dyn vfs::RandomAccessFile>,
+        offset: usize,
+        len: usize,
+    },
+}
+
+impl Bytes {
+    #[inline]
+    fn get(&self) -> &[u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Mapped { file, offset, len } => {
+                let mapped = file.mapped().expect("a mapped file stays mapped");
+                &mapped[*offset..*offset + *len]
+            }
+        }
+    }
 }
 
 /// The shape of a block, as its last bytes tell it.
@@ -195,12 +222,16 @@ impl Block {
         match Shape::parse(data) {
             Ok(shape) if shape.values.is_some() => None,
             Ok(shape) => {
-                let range = MappedRange {
+                let bytes = Bytes::Mapped {
                     file: file.clone(),
                     offset,
                     len,
                 };
-                Some(Ok(Block::new(Data::Mapped(Box::new(range)), &shape)))
+                let apart = Apart {
+                    bytes,
+                    protection: None,
+                };
+                Some(Ok(Block::new(Data::Apart(Box::new(apart)), &shape)))
             }
             Err(error) => Some(Err(error)),
         }
@@ -222,10 +253,43 @@ impl Block {
     pub fn data(&self) -> &[u8] {
         match &self.data {
             Data::Owned(bytes) => bytes,
-            Data::Mapped(range) => {
-                let mapped = range.file.mapped().expect("a mapped file stays mapped");
-                &mapped[range.offset..range.offset + range.len]
-            }
+            Data::Apart(apart) => apart.bytes.get(),
+        }
+    }
+
+    /// The same block with a checksum of `width` bytes for each of its entries, which every read of the entry compares; 0 for
+    /// none. Searches of it put whole keys together, and it gets no entry index, which would be covered by nothing.
+    ///
+    /// Errors: `Corruption` with the offset of an entry that does not decode.
+    pub(crate) fn protect(mut self, width: u8) -> Result<Block> {
+        if width == 0 {
+            return Ok(self);
+        }
+        let protection = Some(BlockProtection::new(&self, width)?);
+        let bytes = match self.data {
+            Data::Owned(bytes) => Bytes::Owned(bytes),
+            Data::Apart(apart) => apart.bytes,
+        };
+        self.data = Data::Apart(Box::new(Apart { bytes, protection }));
+        self.index = OnceLock::from(None);
+        Ok(self)
+    }
+
+    #[cfg(test)]
+    fn with_protection(mut self, protection: BlockProtection) -> Block {
+        let protection = Some(protection);
+        let bytes = Bytes::Owned(self.data().into());
+        self.data = Data::Apart(Box::new(Apart { bytes, protection }));
+        self.index = OnceLock::from(None);
+        self
+    }
+
+    /// The checksums of its entries, if it has them.
+    #[inline]
+    pub(crate) fn protection(&self) -> Option<&BlockProtection> {
+        match &self.data {
+            Data::Owned(_) => None,
+            Data::Apart(apart) => apart.protection.as_ref(),
         }
     }
 
@@ -339,8 +403,18 @@ impl Block {
     pub fn charge(&self) -> usize {
         let data = match &self.data {
             Data::Owned(bytes) => bytes.len(),
-            Data::Mapped(_) => size_of::<MappedRange>(),
+            Data::Apart(apart) => {
+                let bytes = match &apart.bytes {
+                    Bytes::Owned(bytes) => bytes.len(),
+                    Bytes::Mapped { .. } => 0,
+                };
+                let protection = apart.protection.as_ref();
+                size_of::<Apart>() + bytes + protection.map_or(0, BlockProtection::memory_usage)
+            }
         };
+        if self.protection().is_some() {
+            return data;
+        }
         data + EntryIndex::estimate(self.entries_end as usize, self.num_restarts())
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn visit_versions(
     if lookup.stored_order.is_bytewise() && lookup.order.timestamp_size() == 0 {
         let first = match block.entry_index_for_search() {
             Some(index) => first_by_index(block.entries(), index, lookup)?,
+            None if block.protection().is_some() => return visit_by_keys(block, lookup, visit),
             None => first_by_restarts(block, lookup)?,
         };
         match first {
@@ -277,7 +278,7 @@ pub(crate) fn compare(
     user_keys.then_with(|| target.trailer.cmp(&form.trailer(internal_key::trailer(stored))))
 }
 
-/// For any order, and for timestamps: by whole keys.
+/// For any order, for timestamps, and for blocks with checksums: by whole keys.
 #[inline(never)]
 fn visit_by_keys(
     block: &Block,
@@ -288,7 +289,9 @@ fn visit_by_keys(
     if entries.is_empty() {
         return Ok(Outcome::BlockEnd);
     }
+    // Damaged keys may mislead it, but not past the entry that is damaged, which is verified below.
     let restart = restart_before_target(block, lookup.stored_order, &lookup.target, lookup.form)?;
+    let protection = block.protection();
     let (mut key, mut rewritten) = (KEY.take(), Vec::new());
     let mut walk = || {
         let mut at = block.restart(restart);
@@ -300,6 +303,9 @@ fn visit_by_keys(
                 .ok_or_else(|| bad_entry(at))?;
             key.truncate(entry.shared);
             key.extend_from_slice(entry.suffix(entries));
+            if let Some(protection) = protection {
+                protection.verify(at, &key, &entry, entries)?;
+            }
             at = entry.end;
             reached =
                 reached || compare(&key, &lookup.target, lookup.stored_order, lookup.form) != Ordering::Less;

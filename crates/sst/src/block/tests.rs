@@ -230,9 +230,11 @@ fn check_block(
     order: &UserComparator,
     seed: u64,
 ) {
-    for indexed in [false, true] {
-        let block = Arc::new(make());
-        if indexed {
+    for (indexed, width) in [(false, 0), (true, 0), (false, 1), (true, 8)] {
+        let block = Arc::new(make().protect(width).unwrap());
+        if width > 0 {
+            assert!(block.entry_index().is_none() && block.protection().is_some());
+        } else if indexed {
             let fits = block.entries().len() < 1 << 16;
             assert_eq!(
                 block.entry_index().map(EntryIndex::len),
@@ -461,6 +463,116 @@ fn values_that_overlap_cannot_make_a_block_grow() {
     coding::put_u32(&mut block, values_offset);
     coding::put_u32(&mut block, 100 | SEPARATED);
     assert!(Block::parse(block).unwrap_err().is_corruption());
+}
+
+/// Every row from one end to the other, up to an error.
+fn walk(subject: &mut Subject, forward: bool) -> (Model, Option<Error>) {
+    let mut found = Model::new();
+    match forward {
+        true => subject.seek_to_first(),
+        false => subject.seek_to_last(),
+    }
+    while subject.valid() {
+        found.push((subject.key().to_vec(), subject.value().to_vec()));
+        match forward {
+            true => subject.next(),
+            false => subject.prev(),
+        }
+    }
+    (found, subject.cursor.take_error())
+}
+
+#[test]
+fn a_bit_turned_anywhere_in_an_entry_with_a_checksum_is_never_a_wrong_answer() {
+    let mut rng = rng::rng();
+    for (order, interval) in [
+        (UserComparator::Bytewise, 1),
+        (UserComparator::Bytewise, 4),
+        (UserComparator::ReverseBytewise, 16),
+    ] {
+        let cmp = InternalComparator::new(order.clone());
+        let mut model = Model::new();
+        for i in 0..14u8 {
+            let user_key = [b"key", &[b'a' + i / 3, i][..]].concat();
+            for seqno in [u64::from(i) + 300, u64::from(i) + 1] {
+                let key = internal_key::encode(&user_key, seqno, Kind::Value);
+                model.push((key, rng.bytes(6)));
+            }
+        }
+        model.sort_by(|a, b| cmp.compare(&a.0, &b.0));
+        let good = build(&model, interval);
+        for at in 0..good.entries().len() {
+            let mut bytes = good.data().to_vec();
+            bytes[at] ^= 1 << rng.u32(..8);
+            let protection = protection::BlockProtection::new(&good, 8).unwrap();
+            let block = Block::parse(bytes).unwrap().with_protection(protection);
+            let block = Arc::new(block);
+            let mut subject = Subject::new(block.clone(), KeyForm::PLAIN, &order, &order);
+            let (found, error) = walk(&mut subject, true);
+            assert!(error.expect("it is somewhere on the way").is_corruption());
+            assert!(model.starts_with(&found));
+            let (found, error) = walk(&mut subject, false);
+            assert!(error.expect("it is somewhere on the way").is_corruption());
+            assert!(model.iter().rev().take(found.len()).eq(&found));
+            for (user_key, seqno) in probes(&model, &order) {
+                let key = LookupKey::new(&user_key, seqno, &order);
+                let expected = model
+                    .iter()
+                    .find(|entry| cmp.compare(&entry.0, key.internal_key()).is_ge());
+                subject.seek(key.internal_key());
+                let met = subject
+                    .valid()
+                    .then(|| (subject.key().to_vec(), subject.value().to_vec()));
+                if subject.cursor.take_error().is_none() {
+                    assert_eq!(met.as_ref(), expected, "byte {at}, interval {interval}");
+                }
+                let lookup = Lookup {
+                    target: KeyForm::PLAIN.target(key.internal_key(), &order),
+                    user_key: &user_key,
+                    seqno,
+                    form: &KeyForm::PLAIN,
+                    stored_order: &order,
+                    order: &order,
+                };
+                let mut found = None;
+                let result = visit_versions(&block, &lookup, &mut |key, value| {
+                    found = Some((key.to_vec(), block.data()[value].to_vec()));
+                    ControlFlow::Break(())
+                });
+                let expected = expected.filter(|entry| internal_key::user_key(&entry.0) == user_key);
+                if result.is_ok() {
+                    assert_eq!(found.as_ref(), expected, "byte {at}, interval {interval}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checksum_names_the_entry_and_counts_in_the_cache() {
+    let key = |i: u8| internal_key::encode(&[b'k', i], 7, Kind::Value);
+    let model: Model = (0..20).map(|i| (key(i), vec![i; 10])).collect();
+    let good = build(&model, 16);
+    let plain = good.charge();
+    let protection = protection::BlockProtection::new(&good, 8).unwrap();
+    let mut bytes = good.data().to_vec();
+    let at = bytes.windows(10).position(|window| window == [5; 10]).unwrap();
+    bytes[at + 3] ^= 4;
+    let block = Block::parse(bytes).unwrap().with_protection(protection);
+    assert!(block.charge() > plain);
+    let mut subject = Subject::new(
+        Arc::new(block),
+        KeyForm::PLAIN,
+        &UserComparator::Bytewise,
+        &UserComparator::Bytewise,
+    );
+    let (found, error) = walk(&mut subject, true);
+    assert_eq!(found.len(), 5);
+    let text = error.unwrap().to_string();
+    assert!(
+        text.contains("user key 6B05, sequence number 7") && text.contains("a block"),
+        "{text}"
+    );
 }
 
 #[test]

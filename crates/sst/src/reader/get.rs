@@ -229,7 +229,9 @@ impl Table {
                     .at(handle.offset)
                     .in_file(self.path()));
             }
-            self.fetcher.data_block(handle, options.verify_checksums, near)
+            let block = self.fetcher.data_block(handle, options.verify_checksums, near)?;
+            let protected = block.protect(self.block_protection);
+            protected.map_err(|error| self.fetcher.in_block(error, handle))
         };
         let Some(cache) = &self.cache else {
             return Ok(BlockPin::Owned(Arc::new(read()?)));

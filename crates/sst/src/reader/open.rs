@@ -123,6 +123,7 @@ impl Table {
             filter_prefixes,
             file_number: options.file_number,
             verify_checksums: verify,
+            block_protection: options.block_protection_bytes_per_key,
         })
     }
 }

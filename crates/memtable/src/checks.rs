@@ -1,0 +1,135 @@
+//! What a memtable may be asked to check of its entries, beyond what it needs itself: that no bit of them has turned.
+//!
+//! A search compares with entries whose damage may mislead it, deep inside the tree, where nothing can fail. What it meets there
+//! is noted for the thread, and whoever began the search takes the note.
+
+use std::cell::Cell;
+use std::ptr;
+
+use base::internal_key::{trailer, user_key};
+use base::protection::{hex, mismatch};
+use base::{Error, Result};
+
+use crate::entry::{Entry, Target};
+
+/// Which checks a memtable makes. The default makes none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checks {
+    /// Bytes of the checksum in front of each entry; 0 for none.
+    pub width: u8,
+    /// Verifies every entry that a search compares with, and not only those it ends at.
+    pub on_seek: bool,
+    /// Compares neighbours: each entry must sort behind the one before it.
+    pub order: bool,
+    /// True if reads have anything to check.
+    pub any: bool,
+}
+
+/// Stands for an entry that a search cannot compare with. Long enough for any timestamp.
+pub(crate) const SOMEWHERE: Target<'static> = Target {
+    user_key: &[0; 64],
+    trailer: 0,
+};
+
+thread_local! {
+    static DAMAGED: Cell<*const Entry> = const { Cell::new(ptr::null()) };
+}
+
+impl Checks {
+    pub(crate) fn new(width: u8, on_seek: bool, order: bool) -> Checks {
+        Checks {
+            width,
+            on_seek,
+            order,
+            any: width > 0 || order,
+        }
+    }
+
+    /// `Corruption` if the entry is not what was added.
+    ///
+    /// # Safety
+    /// The entry is one of a live tree with these checks.
+    pub(crate) unsafe fn verify(self, entry: *const Entry) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.width == 0 || Entry::is_sound(entry, self.width) {
+                Ok(())
+            } else {
+                Err(damage(entry, self.width))
+            }
+        }
+    }
+
+    /// True if a search may compare with the entry: its lengths are good, and all of it if searches verify. Otherwise it is noted.
+    ///
+    /// # Safety
+    /// As for [`verify`](Self::verify), with checksums.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn admits(self, entry: *const Entry) -> bool {
+        // SAFETY: the caller's promise.
+        let sound = unsafe {
+            match self.on_seek {
+                true => Entry::is_sound(entry, self.width),
+                false => Entry::has_sound_lengths(entry, self.width),
+            }
+        };
+        if !sound {
+            note(entry);
+        }
+        sound
+    }
+}
+
+/// Notes that a search met a damaged entry.
+pub(crate) fn note(entry: *const Entry) {
+    DAMAGED.set(entry);
+}
+
+/// Begins a search: forgets what an earlier one noted.
+pub(crate) fn begin() {
+    DAMAGED.set(ptr::null());
+}
+
+/// `Corruption` if a search since [`begin`] met a damaged entry.
+///
+/// # Safety
+/// What this thread searched since is a live tree with these checks.
+pub(crate) unsafe fn end(checks: Checks) -> Result<()> {
+    let entry = DAMAGED.replace(ptr::null());
+    if entry.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    Err(unsafe { damage(entry, checks.width) })
+}
+
+/// The error for a damaged entry, of a tree with checksums.
+///
+/// # Safety
+/// The entry is one of a live tree with checksums of this width.
+#[cold]
+unsafe fn damage(entry: *const Entry, width: u8) -> Error {
+    // SAFETY: the caller's promise; the key is looked at only where the lengths are what was written.
+    unsafe {
+        if !Entry::has_sound_lengths(entry, width) {
+            return Error::corruption(
+                "per key-value checksum verification failed in the memtable: an entry's length has changed",
+            );
+        }
+        let key = Entry::key(entry);
+        let trailer = trailer(key);
+        mismatch("the memtable", user_key(key), trailer >> 8, trailer as u8)
+    }
+}
+
+/// The error for neighbours that are not in order.
+#[cold]
+pub(crate) fn disorder(before: &[u8], after: &[u8]) -> Error {
+    let tell = |key: &[u8]| format!("{} @ {}", hex(user_key(key)), trailer(key) >> 8);
+    Error::corruption(format!(
+        "Out-of-order keys found in the memtable: {} before {}",
+        tell(before),
+        tell(after)
+    ))
+}

@@ -1,0 +1,58 @@
+//! Turning bits in this process's memory, as a bad module does: behind the back of whoever owns it.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+/// Exchanges the byte at `address` for what `change` makes of it, by way of the operating system. False where that has no such
+/// way, or nothing lies there; then nothing is changed.
+///
+/// Whoever reads the byte afterwards must not do so under a reference that the compiler knows from before: ask the database again.
+pub fn change(address: usize, change: impl FnOnce(u8) -> u8) -> bool {
+    let memory = OpenOptions::new().read(true).write(true).open("/proc/self/mem");
+    let Ok(mut memory) = memory else {
+        return false;
+    };
+    let mut byte = [0];
+    let at = SeekFrom::Start(address as u64);
+    let read = memory.seek(at).and_then(|_| memory.read_exact(&mut byte));
+    let byte = [change(byte[0])];
+    read.and_then(|()| memory.seek(at))
+        .and_then(|_| memory.write_all(&byte))
+        .is_ok()
+}
+
+/// A bit that is turned while this lives.
+#[derive(Debug)]
+pub struct TurnedBit {
+    address: usize,
+    bit: u8,
+}
+
+impl TurnedBit {
+    /// Turns bit `bit`, 0 to 7, of the byte at `address`. `None` where that cannot be done.
+    pub fn new(address: usize, bit: u8) -> Option<TurnedBit> {
+        change(address, |byte| byte ^ 1 << bit).then_some(TurnedBit { address, bit })
+    }
+}
+
+impl Drop for TurnedBit {
+    fn drop(&mut self) {
+        change(self.address, |byte| byte ^ 1 << self.bit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_is_turned_and_turned_back() {
+        let bytes: Vec<u8> = std::hint::black_box(vec![1, 2, 3]);
+        let Some(turned) = TurnedBit::new(bytes.as_ptr().addr() + 1, 7) else {
+            return;
+        };
+        assert_eq!(std::hint::black_box(&bytes)[..], [1, 130, 3]);
+        drop(turned);
+        assert_eq!(std::hint::black_box(&bytes)[..], [1, 2, 3]);
+    }
+}
