@@ -633,6 +633,7 @@ fn filters_keep_no_row_from_an_iterator() {
                 db.flush(&FlushOptions::default()).unwrap();
             }
         }
+        db.wait_for_compact().unwrap();
         let mut same = db.iter(&ReadOptions {
             prefix_same_as_start: true,
             ..ReadOptions::default()
