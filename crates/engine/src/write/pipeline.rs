@@ -28,6 +28,7 @@ use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::events::{Event, FlushReason};
 use crate::options::WriteOptions;
 use crate::stats::Ticker;
 
@@ -148,6 +149,7 @@ impl DbInner {
         batch::set_sequence(rep, first);
         *delayed_bytes += rep.len() as u64;
         self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
+        self.stats.count(Ticker::WriteDone, 1);
         if options.disable_wal {
             *unlogged = true;
         } else {
@@ -330,6 +332,7 @@ impl DbInner {
             return Err(error);
         }
         group.synced = upto;
+        self.stats.add(Ticker::WalSynced, 1);
         // Those before the newest are complete, so they need no further sync.
         self.wal_tail.unsynced.lock().retain(|wal| wal.number >= newest);
         Ok(())
@@ -361,6 +364,9 @@ impl DbInner {
                     .values()
                     .any(|family| family.mem_is_full() && !family.has_room_for_immutable())
                 {
+                    if !options.no_slowdown && self.tell_memtable_stall(&mut state) {
+                        continue;
+                    }
                     self.wait_for_room(&mut state, options, MEMTABLE_LIMIT)?;
                     continue;
                 }
@@ -369,7 +375,9 @@ impl DbInner {
                 continue;
             }
             let mut early = self.families_holding_oldest_wal(writer, &mut state);
+            let mut reason = FlushReason::WalFull;
             if early.is_empty() {
+                reason = FlushReason::WriteBufferManager;
                 early.extend(self.largest_memtable_over_limit(&state));
             }
             if !early.is_empty() {
@@ -379,7 +387,7 @@ impl DbInner {
                 let mut state = self.state.lock();
                 for id in &early {
                     if let Some(family) = state.families.get_mut(id) {
-                        family.flush_requested = true;
+                        family.flush_requested = Some(reason);
                     }
                 }
                 self.work.notify_all();
@@ -392,6 +400,23 @@ impl DbInner {
             self.attention.store(false, Ordering::Relaxed);
             return Ok(());
         }
+    }
+
+    /// Tells that writers are about to wait for flushes, once a stall. Gives whether it did, the database mutex released meanwhile.
+    fn tell_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>) -> bool {
+        let mut events = Vec::new();
+        for family in state.families.values_mut() {
+            if family.mem_is_full() && !family.has_room_for_immutable() && !family.memtables_stall {
+                let before = family.stall_of_all();
+                family.memtables_stall = true;
+                events.extend(family.stall_event(before, self.options.delayed_write_rate));
+            }
+        }
+        if !events.is_empty() {
+            self.work.notify_all();
+            MutexGuard::unlocked(state, || events.iter().for_each(|event| self.notify(event)));
+        }
+        !events.is_empty()
     }
 
     fn wait_for_room(
@@ -460,8 +485,8 @@ impl DbInner {
                 if !family.mem.table.is_empty() {
                     written_to.push(family.family.id);
                 }
-            } else if family.unflushed() > 0 && !family.flush_requested {
-                family.flush_requested = true;
+            } else if family.unflushed() > 0 && family.flush_requested.is_none() {
+                family.flush_requested = Some(FlushReason::WalFull);
                 self.work.notify_all();
             }
         }
@@ -530,6 +555,7 @@ impl DbInner {
             self.wal_tail.begin(number, wal);
         }
         self.state.lock().wals.push_back(LiveWal { number, size: 0 });
+        self.notify(&Event::WalCreated { wal: number });
         Ok(())
     }
 }
