@@ -347,7 +347,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     let snapshot = db.snapshot();
     let dump = loop {
         let (_, line) = lines.recv_timeout(LONG).unwrap();
-        if line.contains("** DB Stats **") && line.contains("Held: 1 snapshots") {
+        if line.contains("** DB Stats **") && line.contains("\n1 snapshots at sequence number 1, ") {
             break line;
         }
     };

@@ -100,6 +100,7 @@ impl DbInner {
             }
         }
         caches.iter().for_each(|cache| out.push_str(&cache_stats(cache)));
+        let _ = write!(out, "\n** Pins **\n{}", self.pins());
         log_line!(self.log, Info, "{out}");
         if self.options.statistics {
             log_line!(self.log, Info, "STATISTICS:\n{}", self.stats.text());
@@ -135,7 +136,6 @@ impl DbInner {
             stats.stall_micros(StallCause::L0FileCountLimit),
             stats.stall_micros(StallCause::PendingCompactionBytes),
         );
-        self.held(&mut out);
         out
     }
 
@@ -179,31 +179,6 @@ impl DbInner {
             stalled / 60_000_000 % 60,
             (stalled % 60_000_000) as f64 / 1e6,
             stalled as f64 / 10_000.0 / seconds,
-        );
-    }
-
-    /// Who holds what back: snapshots, and what readers keep that nobody else needs.
-    fn held(&self, out: &mut String) {
-        let oldest = self.snapshots.oldest();
-        let _ = writeln!(
-            out,
-            "Held: {} snapshots{}",
-            self.snapshots.len(),
-            oldest.map_or(String::new(), |oldest| format!(
-                ", the oldest at sequence {oldest}"
-            ))
-        );
-        let memtables: u64 = {
-            let state = self.state.lock();
-            let pinned = state.families.values().flat_map(|family| family.pinned());
-            pinned.map(|memtable| memtable.memory_usage() as u64).sum()
-        };
-        let tables = self.obsolete.zombie_bytes.load(Ordering::Relaxed);
-        let _ = writeln!(
-            out,
-            "Held by readers: memtables {}, tables that are obsolete {}",
-            size(memtables),
-            size(tables)
         );
     }
 
