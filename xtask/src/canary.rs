@@ -391,9 +391,23 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "files are deleted although deletions are disabled",
         file: "crates/engine/src/jobs/obsolete_files.rs",
-        right: "let idle = queue.files.is_empty() || queue.held > 0;",
-        wrong: "let idle = queue.files.is_empty();",
+        right: "let nothing_to_do = queue.files.is_empty() || queue.held > 0;",
+        wrong: "let nothing_to_do = queue.files.is_empty();",
         caught_by: Tests(&["-p", "esker-dbtest", "model"]),
+    },
+    Canary {
+        name: "whoever fails to open a database takes the info log of the one who has it",
+        file: "crates/engine/src/db/open.rs",
+        right: "        lock = Some(fs.lock(&filename::lock(dir))?);",
+        wrong: "        lock = Some(fs.lock(&filename::lock(dir)).inspect_err(|_| drop(InfoLog::open(options, dir)))?);",
+        caught_by: Tests(&["-p", "esker-dbtest", "info_log"]),
+    },
+    Canary {
+        name: "compactions do not tell the info log that they ended",
+        file: "crates/engine/src/log/event_logger.rs",
+        right: "self.event(\"compaction_finished\", *job, |json| {",
+        wrong: "self.event(\"compaction_started\", *job, |json| {",
+        caught_by: Tests(&["-p", "esker-dbtest", "info_log"]),
     },
     Canary {
         name: "a backup is announced before the names of its tables are on the disk",

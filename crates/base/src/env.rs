@@ -13,6 +13,11 @@ pub trait Clock: Send + Sync + Debug {
 
     /// Seconds since 1970, for what is written into files.
     fn unix_seconds(&self) -> u64;
+
+    /// Microseconds since 1970, for what people compare with other logs. Whole seconds where the clock knows nothing finer.
+    fn unix_micros(&self) -> u64 {
+        self.unix_seconds() * 1_000_000
+    }
 }
 
 /// The machine's clock.
@@ -46,6 +51,12 @@ impl Clock for SystemClock {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs())
     }
+
+    fn unix_micros(&self) -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_micros() as u64)
+    }
 }
 
 /// A clock that moves only when told to.
@@ -68,6 +79,10 @@ impl Clock for ManualClock {
 
     fn unix_seconds(&self) -> u64 {
         self.now().as_secs()
+    }
+
+    fn unix_micros(&self) -> u64 {
+        self.micros.load(Ordering::SeqCst)
     }
 }
 

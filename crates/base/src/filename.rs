@@ -108,9 +108,44 @@ pub fn identity(dir: &Path) -> PathBuf {
     dir.join("IDENTITY")
 }
 
+/// `dir/LOG`; in a directory of logs it is named by the database's path, as RocksDB does: `log_dir/srv_me_db_LOG`.
+pub fn info_log(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
+    let Some(log_dir) = log_dir else {
+        return dir.join("LOG");
+    };
+    let mut name = String::new();
+    for (at, char) in dir.display().to_string().char_indices() {
+        match char {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' | '_' => name.push(char),
+            _ if at > 0 => name.push('_'),
+            _ => {}
+        }
+    }
+    log_dir.join(name + "_LOG")
+}
+
+/// What the file that [`info_log`] names is renamed to when another one begins: `LOG.old.MICROS`.
+pub fn old_info_log(info_log: &Path, unix_micros: u64) -> PathBuf {
+    let mut name = info_log.as_os_str().to_owned();
+    name.push(format!(".old.{unix_micros}"));
+    name.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_info_log_is_named_as_rocksdb_names_it() {
+        let dir = Path::new("/srv/me/my db");
+        assert_eq!(info_log(dir, None), dir.join("LOG"));
+        let elsewhere = info_log(dir, Some(Path::new("/logs")));
+        assert_eq!(elsewhere, Path::new("/logs/srv_me_my_db_LOG"));
+        assert_eq!(
+            old_info_log(&elsewhere, 17),
+            Path::new("/logs/srv_me_my_db_LOG.old.17")
+        );
+    }
 
     #[test]
     fn names_and_numbers() {

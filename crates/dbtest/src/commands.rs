@@ -34,6 +34,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use base::InternalComparator;
+use base::filename::{self, FileKind};
 use esker::{
     BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
     Db, DbIterator, Error, Event, EventListener, FilterContext, FlushOptions, LiveFile, MergeOperator,
@@ -71,8 +72,19 @@ struct Events(Mutex<BTreeMap<String, usize>>);
 
 impl EventListener for Events {
     fn on_event(&self, event: &Event) {
-        // Deletions come when they come.
-        if !matches!(event, Event::FileDeleted { .. }) {
+        // What begins is told again when it has ended. Deletions, and flushes that writers wait for, come when they come.
+        let told_elsewhere = matches!(
+            event,
+            Event::FileDeleted { .. }
+                | Event::FlushBegun { .. }
+                | Event::CompactionBegun { .. }
+                | Event::JobEnded { .. }
+                | Event::TableCreated { .. }
+                | Event::WalCreated { .. }
+                | Event::RecoveryBegun { .. }
+                | Event::Recovered { .. }
+        );
+        if !told_elsewhere && !event.is_memtable_stall() {
             *self
                 .0
                 .lock()
@@ -619,7 +631,10 @@ impl Session {
             return Ok(());
         }
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-        for name in self.fs.list(path)? {
+        // As many info logs as it was opened: no part of it.
+        let mut names = self.fs.list(path)?;
+        names.retain(|name| filename::parse(name) != Some(FileKind::InfoLog));
+        for name in names {
             let kind = match name.split_once(['.', '-']) {
                 Some((number, extension)) if number.bytes().all(|byte| byte.is_ascii_digit()) => extension,
                 Some((kind, _)) => kind,

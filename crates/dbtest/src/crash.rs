@@ -183,7 +183,8 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Manifest(_)) => counts[1] += 1,
                 Some(FileKind::Options(_)) => counts[2] += 1,
                 Some(FileKind::Table(number)) if live.contains(&number) => {}
-                Some(FileKind::Current | FileKind::Identity | FileKind::Lock) => {}
+                // Of a life before, perhaps.
+                Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
                 _ if name == "wal" => {}
                 _ => wrong.push(name),
             }

@@ -150,8 +150,8 @@ impl SmallDatabase {
         drop((other, db));
         let mut files = Vec::new();
         for name in fs.list(dir)? {
-            // Repair keeps what it replaced in a directory.
-            if name != "lost" && name != "LOCK" {
+            // Repair keeps what it replaced in a directory; nothing depends on the info log.
+            if name != "lost" && name != "LOCK" && name != "LOG" {
                 files.push((name.clone(), fs.read_file(&dir.join(&name))?));
             }
         }

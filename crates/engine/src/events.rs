@@ -1,9 +1,41 @@
 //! What happens in the background, told as it happens.
 
 use std::fmt;
+use std::sync::Arc;
 
-use base::Error;
-use compact::stall::StallCondition;
+use base::{Error, SeqNo};
+use codec::compression::CompressionType;
+use compact::CompactionReason;
+use compact::stall::{StallCause, StallCondition};
+use sst::properties::TableProperties;
+
+use crate::log::InfoLog;
+use crate::options::Options;
+
+/// Why memtables are flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushReason {
+    /// They are full.
+    WriteBufferFull,
+    /// All families' memtables together are too large ([`db_write_buffer_size`](Options::db_write_buffer_size)).
+    WriteBufferManager,
+    /// They hold back WALs that are too large together.
+    WalFull,
+    /// A user asked for it, or the database closes.
+    ManualFlush,
+}
+
+impl FlushReason {
+    /// RocksDB's words for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlushReason::WriteBufferFull => "Write Buffer Full",
+            FlushReason::WriteBufferManager => "Write Buffer Manager",
+            FlushReason::WalFull => "WAL Full",
+            FlushReason::ManualFlush => "Manual Flush",
+        }
+    }
+}
 
 /// Something the engine did or met. Its `Display` is one line, the same everywhere.
 #[derive(Clone, Debug)]
@@ -13,30 +45,106 @@ use compact::stall::StallCondition;
     reason = "the fields are what their names say; units stand in the names"
 )]
 pub enum Event {
-    /// A memtable was written to a table.
+    /// Memtables are about to be written to a table. `memory_bytes` is what they take in memory.
+    FlushBegun {
+        family: String,
+        job: u64,
+        memtables: usize,
+        entries: u64,
+        deletes: u64,
+        memory_bytes: u64,
+        reason: FlushReason,
+    },
+    /// A memtable was written to a table. `level_files` is how many files each level has now.
     Flushed {
         family: String,
+        job: u64,
         file: u64,
         entries: u64,
         bytes: u64,
         micros: u64,
+        compression: CompressionType,
+        level_files: Vec<usize>,
+        immutable_memtables: usize,
     },
-    /// Files were merged into others.
+    /// Files are about to be merged into others: those of `inputs`, by level.
+    CompactionBegun {
+        family: String,
+        job: u64,
+        plan: String,
+        reason: CompactionReason,
+        inputs: Vec<(usize, Vec<u64>)>,
+        output_level: usize,
+        score: f64,
+        bytes: u64,
+        oldest_snapshot: Option<SeqNo>,
+    },
+    /// Files were merged into others. `level_files` is how many files each level has now, `score` that of the level most in need of
+    /// compaction.
     Compacted {
         family: String,
+        job: u64,
         plan: String,
+        output_level: usize,
         outputs: Vec<u64>,
         bytes_read: u64,
         bytes_written: u64,
+        entries_read: u64,
+        entries_written: u64,
         subcompactions: usize,
         micros: u64,
+        cpu_micros: u64,
+        compression: CompressionType,
+        level_files: Vec<usize>,
+        score: f64,
     },
     /// Files went down a level as they are.
-    Moved { family: String, plan: String },
-    /// Writes are slowed or stopped, or no longer are.
+    Moved {
+        family: String,
+        job: u64,
+        plan: String,
+        output_level: usize,
+        files: usize,
+        bytes: u64,
+    },
+    /// A job ended without a result: it failed, or nobody needs it any more, or, without an error, nothing was left to write. Of a
+    /// failure that stops the database [`BackgroundError`](Event::BackgroundError) tells too.
+    JobEnded {
+        family: String,
+        job: u64,
+        action: &'static str,
+        error: Option<Error>,
+    },
+    /// A table was written, and is about to be put in place. The checksum is that over the whole file, empty without one.
+    TableCreated {
+        family: String,
+        job: u64,
+        file: u64,
+        bytes: u64,
+        smallest_seqno: SeqNo,
+        largest_seqno: SeqNo,
+        file_checksum: Vec<u8>,
+        file_checksum_func_name: String,
+        oldest_blob_file: Option<u64>,
+        properties: Box<TableProperties>,
+    },
+    /// A WAL was begun: rows are written to it from now on.
+    WalCreated { wal: u64 },
+    /// Recovery is about to read these WALs.
+    RecoveryBegun { job: u64, wals: Vec<u64> },
+    /// Recovery is over.
+    Recovered { job: u64 },
+    /// Writes to a family are slowed or stopped, or no longer are: because of `immutable_memtables` of at most
+    /// `max_write_buffer_number` memtables, or `l0_files`, or `pending_compaction_bytes`. Bytes a second to which they are slowed.
     Stall {
         family: String,
+        previous: StallCondition,
         condition: StallCondition,
+        immutable_memtables: usize,
+        max_write_buffer_number: usize,
+        l0_files: usize,
+        pending_compaction_bytes: u64,
+        delayed_write_rate: u64,
     },
     /// A background job failed; the database takes no more writes.
     BackgroundError { action: &'static str, error: Error },
@@ -58,21 +166,48 @@ pub enum Event {
     UnknownOption { section: String, name: String },
 }
 
+impl Event {
+    /// True of a stall that comes and goes with flushes, which depends on how the threads run.
+    pub fn is_memtable_stall(&self) -> bool {
+        let is_of_memtables = |condition: &StallCondition| match condition {
+            StallCondition::Normal => false,
+            StallCondition::Delayed { cause } | StallCondition::Stopped { cause } => {
+                *cause == StallCause::MemtableLimit
+            }
+        };
+        matches!(self, Event::Stall { previous, condition, .. } if is_of_memtables(previous) || is_of_memtables(condition))
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Event::FlushBegun {
+                family,
+                memtables,
+                entries,
+                memory_bytes,
+                ..
+            } => write!(
+                f,
+                "[{family}] flushes {entries} entries of {memtables} memtables, {memory_bytes} bytes"
+            ),
             Event::Flushed {
                 family,
                 file,
                 entries,
                 bytes,
                 micros,
+                ..
             } => {
                 write!(
                     f,
                     "[{family}] flushed {entries} entries to {file:06}.sst: {bytes} bytes in {micros} us"
                 )
             }
+            Event::CompactionBegun {
+                family, plan, bytes, ..
+            } => write!(f, "[{family}] compacts {plan}: {bytes} bytes"),
             Event::Compacted {
                 family,
                 plan,
@@ -81,6 +216,7 @@ impl fmt::Display for Event {
                 bytes_written,
                 subcompactions,
                 micros,
+                ..
             } => {
                 write!(
                     f,
@@ -92,8 +228,28 @@ impl fmt::Display for Event {
                     several => write!(f, " by {several} subcompactions"),
                 }
             }
-            Event::Moved { family, plan } => write!(f, "[{family}] moved {plan}"),
-            Event::Stall { family, condition } => write!(f, "[{family}] writes {condition}"),
+            Event::Moved { family, plan, .. } => write!(f, "[{family}] moved {plan}"),
+            Event::JobEnded {
+                family,
+                action,
+                error,
+                ..
+            } => {
+                write!(f, "[{family}] {action} ended without a result: ")?;
+                match error {
+                    Some(error) => write!(f, "{error}"),
+                    None => f.write_str("nothing was left to write"),
+                }
+            }
+            Event::TableCreated {
+                family, file, bytes, ..
+            } => write!(f, "[{family}] wrote {file:06}.sst: {bytes} bytes"),
+            Event::WalCreated { wal } => write!(f, "began {wal:06}.log"),
+            Event::RecoveryBegun { wals, .. } => write!(f, "recovers {} WALs", wals.len()),
+            Event::Recovered { .. } => write!(f, "recovered"),
+            Event::Stall {
+                family, condition, ..
+            } => write!(f, "[{family}] writes {condition}"),
             Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),
             Event::CorruptionFound {
                 family,
@@ -117,8 +273,35 @@ impl fmt::Display for Event {
     }
 }
 
-/// Told of events, on the thread they happen on and with no lock held. Must return soon and must not call the database.
+/// Told of events, on the thread they happen on and with no lock held but, where writers wait for memtables to be flushed or begin
+/// a WAL, that of the writers. Must return soon and must not call the database.
 pub trait EventListener: Send + Sync {
     /// Called once an event.
     fn on_event(&self, event: &Event);
+}
+
+/// Who is told of the events of a database: its info log, and those its user named.
+#[derive(Clone)]
+pub(crate) struct Listeners(Arc<[Arc<dyn EventListener>]>);
+
+impl Listeners {
+    pub fn new(log: Arc<InfoLog>, options: &Options) -> Listeners {
+        let log: Arc<dyn EventListener> = log;
+        Listeners(
+            std::iter::once(log)
+                .chain(options.listeners.iter().cloned())
+                .collect(),
+        )
+    }
+
+    /// Nobody.
+    #[cfg(test)]
+    pub fn none() -> Listeners {
+        Listeners(Arc::new([]))
+    }
+
+    /// Tells them. Called with no lock held; see [`EventListener`].
+    pub fn notify(&self, event: &Event) {
+        self.0.iter().for_each(|listener| listener.on_event(event));
+    }
 }

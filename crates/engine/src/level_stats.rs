@@ -39,7 +39,8 @@ impl AddAssign for LevelStats {
     }
 }
 
-fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> u64 {
+/// Entries of `files`, as far as that is known: of tables that were opened.
+pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> u64 {
     let counts = files.into_iter().filter_map(|file| file.stats.get());
     counts.map(|stats| stats.num_entries).sum()
 }
@@ -102,6 +103,25 @@ impl FamilyStats {
             self.levels.resize(level + 1, LevelStats::default());
         }
         &mut self.levels[level]
+    }
+
+    /// What flushes and compactions did together, in a database that has been open for `up`.
+    pub fn totals(&self, up: Duration) -> String {
+        let mut sum = LevelStats::default();
+        self.levels.iter().for_each(|level| sum += *level);
+        let seconds = up.as_secs_f64().max(0.001);
+        let rate = |bytes: u64| bytes as f64 / (1u64 << 20) as f64 / seconds;
+        let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+        let read = sum.read_above + sum.read_here;
+        format!(
+            "Flush(GB): cumulative {:.3}\nCumulative compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, {:.1} seconds\n",
+            gib(self.flushed),
+            gib(sum.written),
+            rate(sum.written),
+            gib(read),
+            rate(read),
+            sum.took.as_secs_f64()
+        )
     }
 
     /// RocksDB's table of compaction statistics, for the family `name` as it is in `version`.
@@ -213,7 +233,7 @@ fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
 }
 
 /// Bytes as RocksDB writes them: `5.17 MB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "KB", "MB", "GB"] {
         if size < 1024.0 {
@@ -225,7 +245,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// A number as RocksDB writes it: `876K`.
-fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
         10_000..10_000_000 => format!("{}K", number / 1_000),
@@ -234,8 +254,11 @@ fn count(number: u64) -> String {
     }
 }
 
-/// CPU time the calling thread has used.
+/// CPU time the calling thread has used. While the engine is simulated there is none: runs repeat exactly.
 pub(crate) fn thread_cpu() -> Duration {
+    if base::sync::SIMULATED {
+        return Duration::ZERO;
+    }
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }

@@ -25,6 +25,7 @@ mod db;
 mod events;
 mod jobs;
 mod level_stats;
+mod log;
 mod options;
 mod read;
 mod stats;
@@ -40,8 +41,10 @@ pub use cache::{Cache, CacheOptions};
 pub use codec::checksum::ChecksumType;
 pub use codec::compression::{CompressionOptions, CompressionType};
 pub use compact::stall::{StallCause, StallCondition};
-pub use compact::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
-pub use sst::BlockCache;
+pub use compact::{
+    CompactionFilter, CompactionFilterFactory, CompactionReason, Decision, FilterContext, ValueType,
+};
+pub use sst::{BlockCache, TableProperties};
 pub use wal::RecoveryMode;
 
 pub use db::Db;
@@ -54,8 +57,9 @@ pub use db::property::{LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
-pub use events::{Event, EventListener};
+pub use events::{Event, EventListener, FlushReason};
 pub use jobs::verifier::VerifyProgress;
+pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,

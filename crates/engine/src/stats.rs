@@ -50,7 +50,7 @@ tickers! {
     GetHitL2AndUp = "rocksdb.l2andup.hit";
     /// Bytes appended to WALs, headers of records among them. Always counted.
     WalBytes = "rocksdb.wal.bytes";
-    /// Syncs of the WAL.
+    /// Syncs of the WAL, each for all writes that waited for it. Always counted.
     WalSynced = "rocksdb.wal.synced";
     /// Writes without WAL or with it.
     WriteDone = "rocksdb.write.self";

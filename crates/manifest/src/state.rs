@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
+use base::{Error, InternalComparator, Kind, Result, SeqNo, UserComparator, internal_key};
 
 use crate::builder::VersionBuilder;
 use crate::edit::VersionEdit;
@@ -328,6 +328,25 @@ impl Replay {
             self.last_compacted_manifest_file_size = Some(size);
         }
         self.unknown_fields.extend(edit.unknown_fields.iter().cloned());
+    }
+
+    /// As [`finish`](Replay::finish), for who asks about files and not about keys, and need know no order: in families whose comparator is
+    /// not a built-in one the keys' order is told to be bytewise, and each file to hold nothing but its number.
+    pub fn finish_without_keys(mut self) -> Result<ManifestState> {
+        for family in self.families.values_mut() {
+            let unknown = |name: &str| UserComparator::builtin(name).is_none();
+            if !family.comparator.as_deref().is_some_and(unknown) {
+                continue;
+            }
+            family.comparator = None;
+            for file in family.builder.added_files_mut() {
+                let file = std::sync::Arc::make_mut(file);
+                let bound: Box<[u8]> =
+                    internal_key::encode(&file.number.to_be_bytes(), 0, Kind::Value).into();
+                (file.smallest, file.largest) = (bound.clone(), bound);
+            }
+        }
+        self.finish(&mut builtin_comparator)
     }
 
     /// The state after the last record. `comparator_for` decides the order of each family's keys.

@@ -43,8 +43,12 @@ pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {
         width: DEFAULT_WIDTH,
         height: None,
     };
-    if let Ok(columns) = std::env::var("COLUMNS") {
-        view.width = columns.parse().unwrap_or(DEFAULT_WIDTH);
+    let columns = std::env::var("COLUMNS");
+    if let Some(columns) = columns.ok().and_then(|columns| columns.parse().ok()) {
+        view.width = columns;
+    } else if !out.is_terminal() {
+        // A script reads whole lines.
+        view.width = usize::MAX;
     }
     if args.once || !out.is_terminal() {
         let now = observer.look()?;

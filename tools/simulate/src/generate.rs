@@ -40,6 +40,8 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("block_cache", &["4096", "65536"]),
     ("paranoid_file_checks", &["true", "false"]),
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
+    // Named at all, there is an info log.
+    ("info_log_level", &["INFO_LEVEL"]),
 ];
 
 struct Generator {

@@ -13,7 +13,7 @@ use base::env::{Clock, Rng};
 use base::filename::{self, FileKind};
 use base::merge::StringAppend;
 use dbtest::crash::dump;
-use esker::{Db, Error, Event, EventListener, Options};
+use esker::{Db, Error, Event, EventListener, NullLogger, Options};
 use simulated::{Settings, Strategy, Turn};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, RuleId};
 
@@ -93,6 +93,10 @@ impl Clock for SimulatedClock {
 
     fn unix_seconds(&self) -> u64 {
         EPOCH + self.now().as_secs()
+    }
+
+    fn unix_micros(&self) -> u64 {
+        EPOCH * 1_000_000 + self.now().as_micros() as u64
     }
 }
 
@@ -241,8 +245,19 @@ impl<'a> Lives<'a> {
             fs,
             clock: Arc::new(SimulatedClock),
             listeners: vec![Arc::new(Listener(self.shared.log.clone()))],
+            // Nobody wakes up but for what there is to do, so that a world where everybody waits is found out.
+            stats_dump_period_sec: 0,
             ..Options::default()
         };
+        // Without one there are fewer operations that crash and fail to no end.
+        if !self
+            .history
+            .options
+            .iter()
+            .any(|(name, _)| name == "info_log_level")
+        {
+            options.info_log = Some(Arc::new(NullLogger));
+        }
         options.column_family.merge_operator = Some(Arc::new(StringAppend::new(",")));
         let own = [("block_cache", "65536")];
         let given = self

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::env::Rng;
 use base::merge::StringAppend;
-use esker::{ColumnFamilyOptions, CompressionType, MergeOperator, Options};
+use esker::{ColumnFamilyOptions, CompressionType, Logger, MergeOperator, NullLogger, Options};
 use vfs::FileSystem;
 
 use super::DIR;
@@ -34,6 +34,8 @@ pub struct Flavour {
     pub jobs: i32,
     /// Length of the longest values.
     pub long_values: usize,
+    /// Whether there is an info log.
+    pub info_log: bool,
 }
 
 impl Flavour {
@@ -50,6 +52,7 @@ impl Flavour {
             unlogged: false,
             jobs: 2,
             long_values: 100,
+            info_log: true,
         }
     }
 
@@ -66,6 +69,7 @@ impl Flavour {
             unlogged: rng.u8(..3) == 0,
             jobs: if rng.bool() { 2 } else { 4 },
             long_values: [100, 2000, 9000][rng.usize(..3)],
+            info_log: rng.u8(..4) == 0,
         }
     }
 
@@ -83,7 +87,9 @@ impl Flavour {
             ..ColumnFamilyOptions::default()
         };
         family.table.block_size = 512;
+        let nowhere: Arc<dyn Logger> = Arc::new(NullLogger);
         Options {
+            info_log: (!self.info_log).then_some(nowhere),
             create_if_missing: true,
             avoid_flush_during_recovery: self.avoid_flush_during_recovery,
             wal_compression: if self.compressed_wal {

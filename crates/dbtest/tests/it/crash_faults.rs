@@ -228,6 +228,38 @@ fn a_read_that_fails() {
     }
 }
 
+/// Nothing depends on the info log: whatever becomes of it, no step of a script fails.
+#[test]
+fn an_info_log_that_fails() {
+    let mut rng = testkit::rng();
+    for round in rounds_of(12) {
+        let flavour = Flavour {
+            info_log: true,
+            ..Flavour::random(&mut rng)
+        };
+        let steps = script(&mut rng, &flavour, 25);
+        let bench = Bench::new(&flavour, &steps, "no step fails");
+        let _watchdog = watchdog("an_info_log_that_fails", &bench.ledger);
+        let kind = *rng.pick(&[ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::NotFound]);
+        let action = if rng.bool() {
+            Action::Fail(kind)
+        } else {
+            Action::FailAfter(kind)
+        };
+        let rule = Rule::new(action).path_contains("/LOG");
+        let rule = match round {
+            0 => rule,
+            _ => rule.with_probability(rng.f64(), rng.u64(..)),
+        };
+        let rule = bench.fs.add(rule);
+        let verdict = quietly(|| bench.run(|| (), &mut rng)).and_then(|verdict| verdict);
+        if let Err(found) = verdict {
+            panic!("{flavour:?}: {found}\n{}", bench.ledger.lock().unwrap().story());
+        }
+        assert!(round > 0 || bench.fs.fired(rule) > 0);
+    }
+}
+
 #[test]
 fn a_disk_that_is_full() {
     let mut rng = testkit::rng();

@@ -3,6 +3,7 @@
 use base::Result;
 
 use super::{Db, DbInner};
+use crate::log::log_line;
 use crate::options::FlushOptions;
 
 impl Db {
@@ -55,6 +56,8 @@ impl DbInner {
             .take()
             .map_or(Ok(()), |mut wal| wal.close());
         let closed_manifest = self.versions.close();
+        log_line!(self.log, Info, "Shutdown complete");
+        self.log.close();
         drop(self.lock.lock().take());
         flushed.and(closed_wal).and(closed_manifest)
     }

@@ -8,6 +8,7 @@ use base::{Error, Result};
 use super::column_family::{ColumnFamily, Family};
 use super::state::DbState;
 use super::{Db, DbInner};
+use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions, WriteOptions};
 
 impl Db {
@@ -103,7 +104,7 @@ impl DbInner {
                 && let Some(newest) = family.immutable.back()
             {
                 pending.push((id, newest.memory.table.clone()));
-                family.flush_requested = true;
+                family.flush_requested = Some(FlushReason::ManualFlush);
             }
         }
         self.work.notify_all();

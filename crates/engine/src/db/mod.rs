@@ -36,9 +36,11 @@ use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use crate::db::secondary::Secondary;
 use crate::db::snapshot::{Snapshot, SnapshotList};
 use crate::db::state::DbState;
-use crate::events::Event;
+use crate::events::{Event, Listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::jobs::verifier::Verifier;
+use crate::log::InfoLog;
+use crate::log::dump_stats::Samples;
 use crate::options::{Options, WriteOptions};
 use crate::read::table_cache::OpenLimit;
 use crate::stats::{Stats, Ticker};
@@ -85,6 +87,14 @@ pub(crate) struct DbInner {
     pub index: ArcSwap<FamilyIndex>,
     /// The default family, which is never dropped.
     pub default_family: Arc<Family>,
+    /// The info log.
+    pub log: Arc<InfoLog>,
+    /// Who is told of events, the info log first.
+    pub listeners: Listeners,
+    /// What statistics are compared with.
+    pub samples: Mutex<Samples>,
+    /// What the next job is called in events.
+    pub next_job: AtomicU64,
     /// Counters.
     pub stats: Arc<Stats>,
     /// Looks for rot.
@@ -323,10 +333,12 @@ impl DbInner {
 
     /// Tells the listeners. Called with no lock held.
     pub(crate) fn notify(&self, event: &Event) {
-        self.options
-            .listeners
-            .iter()
-            .for_each(|listener| listener.on_event(event));
+        self.listeners.notify(event);
+    }
+
+    /// A number for a job that begins.
+    pub(crate) fn new_job(&self) -> u64 {
+        self.next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Takes no more writes, because `action` failed. The first failure stays the reason.

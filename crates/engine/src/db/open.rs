@@ -18,13 +18,15 @@ use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
 use super::families::{Shared, assemble, fresh_state};
+use super::recover::RECOVERY_JOB;
 use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{DbState, Recorded};
 use super::{Db, DbInner, FamilyIndex, Handle};
-use crate::events::Event;
+use crate::events::{Event, Listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::jobs::verifier::Verifier;
+use crate::log::{self, InfoLog, log_line};
 use crate::options::file::OptionsFile;
 use crate::options::table::OptionTable;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
@@ -105,6 +107,7 @@ impl Db {
                 }
             }
         }
+        log::destroy(options, dir)?;
         drop(lock);
         fs.remove(&filename::lock(dir))?;
         for directory in [&*wal_dir, dir] {
@@ -186,17 +189,38 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         }
         create(options, dir)?;
     }
+    // Whoever holds the lock has the log to himself.
+    let log = Arc::new(match read_only {
+        true => InfoLog::given(options),
+        false => InfoLog::open(options, dir),
+    });
+    open_existing(options, dir, lock, &log).inspect_err(|error| {
+        log_line!(log, Error, "Open failed: {error}");
+        log.close();
+    })
+}
+
+/// Opens a database that is there; for reading only without a lock.
+fn open_existing(
+    options: &Options,
+    dir: &Path,
+    lock: Option<Box<dyn FileLock>>,
+    log: &Arc<InfoLog>,
+) -> Result<Db> {
+    let read_only = lock.is_none();
     let moment = Moment::of(options, dir)?;
     let (manifest_number, recorded) = read_manifest(options, dir)?;
-    check_live_files(fs, dir, &recorded)?;
+    check_live_files(&*options.fs, dir, &recorded)?;
     let db = Db(Arc::new(Handle {
-        inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded)?),
+        inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded, log.clone())?),
     }));
     let inner = &db.0.inner;
     if read_only {
         inner.recover_read_only(&moment)?;
+        inner.begin_samples();
     } else {
         inner.recover(manifest_number)?;
+        inner.begin_samples();
         inner.create_missing_families()?;
         inner.write_options_file()?;
         inner.start_threads();
@@ -447,7 +471,7 @@ fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
 }
 
 /// The newest OPTIONS file, if there is one that can be read; why not is told to the listeners.
-pub(crate) fn newest_options(options: &Options, dir: &Path) -> Option<OptionsFile> {
+pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listeners) -> Option<OptionsFile> {
     let mut newest = OptionsFile::newest(&*options.fs, dir);
     for _ in 0..READ_ONLY_ATTEMPTS {
         match &newest {
@@ -461,13 +485,10 @@ pub(crate) fn newest_options(options: &Options, dir: &Path) -> Option<OptionsFil
     match newest {
         Ok(newest) => newest.map(|(_, newest)| newest),
         Err(error) => {
-            notify(
-                options,
-                &Event::UnknownOption {
-                    section: "file".to_owned(),
-                    name: error.to_string(),
-                },
-            );
+            listeners.notify(&Event::UnknownOption {
+                section: "file".to_owned(),
+                name: error.to_string(),
+            });
             None
         }
     }
@@ -479,12 +500,16 @@ pub(crate) fn assemble_db(
     read_only: bool,
     lock: Option<Box<dyn FileLock>>,
     recorded: ManifestState,
+    log: Arc<InfoLog>,
 ) -> Result<DbInner> {
     let fs = options.fs.clone();
+    let session_id = new_session_id();
+    log.write_header(options, dir, &session_id);
+    let listeners = Listeners::new(log.clone(), options);
     let obsolete = Arc::new(ObsoleteFiles::new(
         fs.clone(),
         dir.to_path_buf(),
-        options.listeners.clone(),
+        listeners.clone(),
     ));
     let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
     let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions {
@@ -492,10 +517,10 @@ pub(crate) fn assemble_db(
         ..CacheOptions::default()
     });
     // Components the options leave open are those the database was last opened with.
-    let stored = newest_options(options, dir);
+    let stored = newest_options(options, dir, &listeners);
     if let Some(stored) = &stored {
         for (section, name) in stored.unknown() {
-            notify(options, &Event::UnknownOption { section, name });
+            listeners.notify(&Event::UnknownOption { section, name });
         }
     }
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
@@ -599,6 +624,10 @@ pub(crate) fn assemble_db(
             by_name: HashMap::new(),
         }),
         default_family,
+        log,
+        listeners,
+        samples: Mutex::default(),
+        next_job: AtomicU64::new(RECOVERY_JOB + 1),
         stats: Arc::new(Stats::new(options.statistics)),
         open_limit,
         block_cache,
@@ -606,20 +635,13 @@ pub(crate) fn assemble_db(
         secondary: None,
         cancelled: Arc::default(),
         db_id,
-        session_id: new_session_id(),
+        session_id,
         threads: Mutex::new(Vec::new()),
         lock: Mutex::new(lock),
         state: Mutex::new(state),
     };
     inner.reindex(&inner.state.lock());
     Ok(inner)
-}
-
-fn notify(options: &Options, event: &Event) {
-    options
-        .listeners
-        .iter()
-        .for_each(|listener| listener.on_event(event));
 }
 
 impl DbInner {

@@ -12,8 +12,6 @@ use manifest::{FileMetadata, Version};
 use super::column_family::{ColumnFamily, Family};
 use super::state::FamilyState;
 use super::{Db, DbInner};
-use crate::level_stats::FamilyStats;
-use crate::stats::Ticker;
 
 /// A table file in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -332,47 +330,5 @@ impl DbInner {
             });
         }
         entries.saturating_sub(2 * deletions)
-    }
-
-    fn family_stats(&self, family: &Family, version: &Version) -> String {
-        let state = self.state.lock();
-        let scores = compact::score::Scores::new(version, &family.options.leveled());
-        let none = FamilyStats::default();
-        let own = state.families.get(&family.id);
-        let mut out = own
-            .map_or(&none, |own| &own.stats)
-            .table(&family.name, version, &scores);
-        if let Some(own) = own {
-            out.push_str(&format!(
-                "Estimated pending compaction bytes: {}\n",
-                own.pending_compaction_bytes
-            ));
-            out.push_str(&format!("Write stall: {}\n", own.stall));
-        }
-        out
-    }
-
-    fn db_stats(&self) -> String {
-        let stats = &self.stats;
-        let uptime = self.options.clock.now().saturating_sub(self.opened).as_secs_f64();
-        let stalled = stats.get(Ticker::StallMicros) as f64 / 1e6;
-        let written = stats.get(Ticker::FlushWriteBytes).max(1);
-        let amplification = (written + stats.get(Ticker::CompactWriteBytes)) as f64 / written as f64;
-        format!(
-            "\n** DB Stats **\nUptime(secs): {uptime:.1} total\nCumulative stall: {:02}:{:02}:{:.3} H:M:S, {:.1} percent\nFlushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
-             Write amplification: {amplification:.2}\nStalled: {} us (memtable-limit {}, l0-file-count-limit {}, pending-compaction-bytes {})\n",
-            (stalled / 3600.0) as u64,
-            (stalled / 60.0) as u64 % 60,
-            stalled % 60.0,
-            100.0 * stalled / uptime.max(1e-6),
-            stats.get(Ticker::FlushWriteBytes),
-            stats.get(Ticker::CompactReadBytes),
-            stats.get(Ticker::CompactWriteBytes),
-            stats.get(Ticker::TrivialMoves),
-            stats.get(Ticker::StallMicros),
-            stats.stall_micros(compact::stall::StallCause::MemtableLimit),
-            stats.stall_micros(compact::stall::StallCause::L0FileCountLimit),
-            stats.stall_micros(compact::stall::StallCause::PendingCompactionBytes),
-        )
     }
 }

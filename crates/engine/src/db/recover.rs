@@ -32,6 +32,9 @@ use crate::write::predecessor::Predecessor;
 /// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
 pub(crate) const LONGEST_FILL: u64 = 11;
 
+/// What recovery is called in events.
+pub(crate) const RECOVERY_JOB: u64 = 1;
+
 /// How far a replay has come.
 struct Replayed {
     /// The sequence number the next batch should have; `None` before the first.
@@ -55,6 +58,11 @@ impl DbInner {
     pub(crate) fn recover(&self, manifest: u64) -> Result<()> {
         self.versions.mark_used(manifest);
         let wals = self.wals_to_replay()?;
+        let job = RECOVERY_JOB;
+        self.notify(&Event::RecoveryBegun {
+            job,
+            wals: wals.clone(),
+        });
         let replayed = self.replay(self.open_wals(&wals)?, None)?;
         let wal = self.versions.new_file_number();
         let mut state = self.state.lock();
@@ -95,8 +103,11 @@ impl DbInner {
         self.wal_tail.begin(wal, &log);
         writer.begin(log);
         drop(writer);
+        self.notify(&Event::WalCreated { wal });
         self.attention.store(true, Ordering::Relaxed);
-        self.delete_orphans()
+        self.delete_orphans()?;
+        self.notify(&Event::Recovered { job });
+        Ok(())
     }
 
     /// Recovers into memory alone. `moment` is that of before the MANIFEST was read: `TryAgain` if it was written to since.
@@ -414,7 +425,9 @@ impl DbInner {
             return Ok(());
         }
         let (family, table) = (own.family.clone(), own.mem.table.clone());
-        if let Some(file) = self.write_memtables(&family, &[table], own.version.next_epoch_number())? {
+        if let Some(file) =
+            self.write_memtables(&family, &[table], own.version.next_epoch_number(), RECOVERY_JOB)?
+        {
             let edit = VersionEdit {
                 column_family: id,
                 new_files: vec![(0, file)],

@@ -26,6 +26,7 @@ use super::checkpoint::copy;
 use super::column_family::DEFAULT_COLUMN_FAMILY;
 use super::open::{assemble_db, check_options, comparator_for, read_identity, write_identity};
 use super::{Db, DbInner};
+use crate::log::InfoLog;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
 use note::Note;
@@ -496,7 +497,8 @@ impl Repair<'_> {
             .iter()
             .map(|(&id, family)| (id, family.state(id, 0, empty(family))));
         let state = self.state_of(families.collect(), next_file, 0, 0);
-        assemble_db(self.options, self.dir, false, None, state)
+        let log = Arc::new(InfoLog::given(self.options));
+        assemble_db(self.options, self.dir, false, None, state, log)
     }
 
     fn state_of(

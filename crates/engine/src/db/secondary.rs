@@ -41,6 +41,7 @@ use super::open::{Moment, assemble_db, check_options, newest_options, read_ident
 use super::snapshot::View;
 use super::state::{Immutable, LiveWal, Memory};
 use super::{Db, DbInner, Handle};
+use crate::log::InfoLog;
 use crate::options::Options;
 
 /// How often a catch-up begins anew because the primary writes its MANIFEST meanwhile.
@@ -191,7 +192,8 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     }
     options.fs.create_dir_all(own_dir)?;
     let recorded = again_while_it_changes(options, dir, || ManifestTail::default().read(options, dir))?;
-    let mut inner = assemble_db(options, dir, true, None, recorded)?;
+    let log = Arc::new(InfoLog::open(options, own_dir));
+    let mut inner = assemble_db(options, dir, true, None, recorded, log)?;
     inner.secondary = Some(Secondary {
         own_dir: own_dir.to_path_buf(),
         reading: Mutex::default(),
@@ -410,7 +412,7 @@ impl DbInner {
         if let Some(known) = self.state.lock().families.get(&family.id) {
             return Ok(known.family.clone());
         }
-        let stored = newest_options(&self.options, &self.dir);
+        let stored = newest_options(&self.options, &self.dir, &self.listeners);
         let stored = stored.map(|stored| stored.stored(&family.name));
         Ok(assemble(
             &self.shared(),

@@ -10,6 +10,7 @@ use manifest::Version;
 use memtable::Memtable;
 
 use crate::db::column_family::Family;
+use crate::events::{Event, FlushReason};
 use crate::level_stats::FamilyStats;
 use crate::read::super_version::SuperVersion;
 
@@ -62,16 +63,18 @@ pub(crate) struct FamilyState {
     pub immutable: VecDeque<Immutable>,
     /// Flushed ones that somebody who reads may still hold.
     pub retired: Vec<Weak<Memtable>>,
-    /// Flush what is immutable, however little.
-    pub flush_requested: bool,
+    /// Flush what is immutable, however little, and why.
+    pub flush_requested: Option<FlushReason>,
     /// What the MANIFEST says: WALs below hold nothing unflushed of this family.
     pub log_number: u64,
     /// Whether timestamps lie in its files.
     pub persist_user_defined_timestamps: bool,
     /// Versions of keys older than this timestamp may be gone; empty: none are.
     pub full_history_ts_low: Box<[u8]>,
-    /// Whether writes to it may go on.
+    /// Whether writes to it may go on, as far as files decide.
     pub stall: StallCondition,
+    /// Writers wait for a flush to make room for another memtable.
+    pub memtables_stall: bool,
     /// Estimate of the bytes compactions have to rewrite until every level is within its target.
     pub pending_compaction_bytes: u64,
     /// The level that most needs compaction, and how much, as of the last look.
@@ -135,7 +138,7 @@ impl FamilyState {
         let enough = self.family.options.min_write_buffer_number_to_merge as usize;
         let full = self.immutable.len() + 1 >= self.family.options.max_write_buffer_number as usize;
         let unflushed = self.unflushed();
-        !self.flushing && unflushed > 0 && (self.flush_requested || unflushed >= enough || full)
+        !self.flushing && unflushed > 0 && (self.flush_requested.is_some() || unflushed >= enough || full)
     }
 
     /// True if the memtable must be switched before it takes more.
@@ -163,6 +166,36 @@ impl FamilyState {
             .collect();
         self.family
             .install(self.mem.table.clone(), immutable, self.version.clone(), visible)
+    }
+
+    /// What stalls writes now, memtables counted.
+    pub fn stall_of_all(&self) -> StallCondition {
+        if self.memtables_stall {
+            MEMTABLE_LIMIT
+        } else {
+            self.stall
+        }
+    }
+
+    /// What is told when [`stall_of_all`](Self::stall_of_all) is no longer `previous`.
+    pub fn stall_event(&self, previous: StallCondition, delayed_write_rate: u64) -> Option<Event> {
+        let condition = self.stall_of_all();
+        (condition != previous).then(|| Event::Stall {
+            family: self.family.name.clone(),
+            previous,
+            condition,
+            immutable_memtables: self.immutable.len(),
+            max_write_buffer_number: self.family.options.max_write_buffer_number as usize,
+            l0_files: self.version.files(0).len(),
+            pending_compaction_bytes: self.pending_compaction_bytes,
+            delayed_write_rate,
+        })
+    }
+
+    /// How many files each level has.
+    pub fn level_files(&self) -> Vec<usize> {
+        let levels = 0..self.version.num_levels();
+        levels.map(|level| self.version.files(level).len()).collect()
     }
 
     /// Looks at files and memtables again and says whether writes may go on.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
+use codec::compression::CompressionType;
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::leveled::pick_leveled;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
@@ -17,7 +19,17 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
 use crate::events::Event;
+use crate::level_stats::entries;
 use crate::stats::Ticker;
+
+/// What a compaction wrote, once its outputs are in place.
+struct WrittenBy {
+    subcompactions: usize,
+    cpu: Duration,
+    compression: CompressionType,
+    entries: u64,
+    bytes: u64,
+}
 
 /// What a family's files are, for the picker.
 struct Facts<'a> {
@@ -160,10 +172,11 @@ impl DbInner {
         max_subcompactions: u32,
     ) -> Result<Vec<u64>> {
         let own = state.family_mut(id)?;
-        let job: JobId = own.running.start(&plan);
+        let running: JobId = own.running.start(&plan);
         let (family, version) = (own.family.clone(), own.version.clone());
         let full_history_ts_low = own.full_history_ts_low.clone();
         state.running_compactions += 1;
+        let job = self.new_job();
         let start = self.options.clock.now();
         let mut edit = VersionEdit {
             column_family: id,
@@ -173,7 +186,7 @@ impl DbInner {
             .extend(plan.files().map(|(level, file)| (level as u32, file.number)));
         let output_level = plan.output_level as u32;
         let mut outputs = Vec::new();
-        let mut subcompactions = 1;
+        let mut written_by = None;
         let result = if plan.trivial_move {
             edit.new_files
                 .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
@@ -181,11 +194,11 @@ impl DbInner {
             self.apply_edit(state, edit, |own| own.stats.moved(&plan))
         } else {
             let written = MutexGuard::unlocked(state, || {
+                self.tell_compaction_begun(&family, job, &plan);
                 let threads = self.subcompactions_allowed(&plan, max_subcompactions);
-                Rewrite::new(self, &family, &version, &plan, full_history_ts_low)?.run(threads)
+                Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?.run(threads)
             });
             written.and_then(|written| {
-                subcompactions = written.subcompactions;
                 outputs = written.files.iter().map(|file| file.number).collect();
                 let new = written.files.iter().map(|file| (output_level, file.clone()));
                 edit.new_files.extend(new);
@@ -195,23 +208,102 @@ impl DbInner {
                     let files = written.files.iter().map(|file| &**file);
                     own.stats.compacted(&plan, files, took, written.cpu);
                 });
+                written_by = Some(WrittenBy {
+                    subcompactions: written.subcompactions,
+                    cpu: written.cpu,
+                    compression: written.compression,
+                    entries: entries(written.files.iter().map(|file| &**file)),
+                    bytes: written.files.iter().map(|file| file.size).sum(),
+                });
                 applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied()))
             })
         };
         state.running_compactions -= 1;
         let mut stall = None;
+        let (mut level_files, mut score) = (Vec::new(), 0.0);
         if let Some(own) = state.families.get_mut(&id) {
-            own.running.finish(job);
+            own.running.finish(running);
             stall = self.note_stall(own);
+            level_files = own.level_files();
+            score = own.compaction_score;
         }
         self.changed.notify_all();
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
-            self.report_compaction(&family, &plan, &outputs, subcompactions, &result, micros);
+            if let Err(error) = &result {
+                self.report_failed_compaction(&family, job, error);
+            } else if let Some(written) = written_by {
+                self.stats.add(Ticker::CompactReadBytes, plan.input_bytes());
+                self.stats.add(Ticker::CompactWriteBytes, written.bytes);
+                self.notify(&Event::Compacted {
+                    family: family.name.clone(),
+                    job,
+                    plan: plan.to_string(),
+                    output_level: plan.output_level,
+                    outputs: outputs.clone(),
+                    bytes_read: plan.input_bytes(),
+                    bytes_written: written.bytes,
+                    entries_read: entries(plan.files().map(|(_, file)| &**file)),
+                    entries_written: written.entries,
+                    subcompactions: written.subcompactions,
+                    micros,
+                    cpu_micros: written.cpu.as_micros() as u64,
+                    compression: written.compression,
+                    level_files,
+                    score,
+                });
+            } else {
+                self.report_move(&family, job, &plan);
+            }
             stall.iter().for_each(|event| self.notify(event));
         });
         result.map(|()| outputs)
+    }
+
+    fn tell_compaction_begun(&self, family: &Family, job: u64, plan: &Plan) {
+        let inputs = plan.inputs.iter().map(|input| {
+            let numbers = input.files.iter().map(|file| file.number);
+            (input.level, numbers.collect())
+        });
+        self.notify(&Event::CompactionBegun {
+            family: family.name.clone(),
+            job,
+            plan: plan.to_string(),
+            reason: plan.reason,
+            inputs: inputs.collect(),
+            output_level: plan.output_level,
+            score: plan.score,
+            bytes: plan.input_bytes(),
+            oldest_snapshot: self.snapshots.oldest(),
+        });
+    }
+
+    fn report_move(&self, family: &Family, job: u64, plan: &Plan) {
+        self.stats
+            .add(Ticker::TrivialMoves, plan.num_input_files() as u64);
+        self.stats.add(Ticker::TrivialMoveBytes, plan.input_bytes());
+        self.notify(&Event::Moved {
+            family: family.name.clone(),
+            job,
+            plan: plan.to_string(),
+            output_level: plan.output_level,
+            files: plan.num_input_files(),
+            bytes: plan.input_bytes(),
+        });
+    }
+
+    fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error) {
+        self.notify(&Event::JobEnded {
+            family: family.name.clone(),
+            job,
+            action: "compaction",
+            error: Some(error.clone()),
+        });
+        // The database is closing, or the family was dropped: nothing is wrong.
+        if !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped) {
+            self.latch("compaction", error.clone());
+        }
     }
 
     /// Threads that may write `plan`, if `asked` of a user or, where that is 0, the option allows them. Automatic compactions
@@ -222,52 +314,6 @@ impl DbInner {
             (false, _) => 1,
             (true, 0) => self.options.max_subcompactions as usize,
             (true, asked) => asked as usize,
-        }
-    }
-
-    fn report_compaction(
-        &self,
-        family: &Family,
-        plan: &Plan,
-        outputs: &[u64],
-        subcompactions: usize,
-        result: &Result<()>,
-        micros: u64,
-    ) {
-        let name = family.name.clone();
-        match result {
-            Ok(()) if plan.trivial_move => {
-                self.stats
-                    .add(Ticker::TrivialMoves, plan.num_input_files() as u64);
-                self.stats.add(Ticker::TrivialMoveBytes, plan.input_bytes());
-                self.notify(&Event::Moved {
-                    family: name,
-                    plan: plan.to_string(),
-                });
-            }
-            Ok(()) => {
-                let size = |number: &u64| {
-                    self.options
-                        .fs
-                        .size(&base::filename::table(&family.dir, *number))
-                        .unwrap_or(0)
-                };
-                let bytes_written = outputs.iter().map(size).sum();
-                self.stats.add(Ticker::CompactReadBytes, plan.input_bytes());
-                self.stats.add(Ticker::CompactWriteBytes, bytes_written);
-                self.notify(&Event::Compacted {
-                    family: name,
-                    plan: plan.to_string(),
-                    outputs: outputs.to_vec(),
-                    bytes_read: plan.input_bytes(),
-                    bytes_written,
-                    subcompactions,
-                    micros,
-                });
-            }
-            // The database is closing, or the family was dropped: nothing is wrong.
-            Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped) => {}
-            Err(error) => self.latch("compaction", error.clone()),
         }
     }
 }

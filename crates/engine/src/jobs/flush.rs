@@ -17,7 +17,7 @@ use super::output::TableOutputs;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
-use crate::events::Event;
+use crate::events::{Event, FlushReason};
 use crate::level_stats::thread_cpu;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::stats::Ticker;
@@ -47,6 +47,7 @@ impl DbInner {
         let Some(own) = state.families.get_mut(&id) else {
             return Ok(());
         };
+        let reason = own.flush_requested.unwrap_or(FlushReason::WriteBufferFull);
         let log_number = if own.mem.table.is_empty() {
             current_wal
         } else {
@@ -54,13 +55,23 @@ impl DbInner {
         };
         let epoch_number = own.version.next_epoch_number();
         state.running_flushes += 1;
+        let job = self.new_job();
         let start = self.options.clock.now();
         let written = MutexGuard::unlocked(state, || {
+            self.notify(&Event::FlushBegun {
+                family: family.name.clone(),
+                job,
+                memtables: memtables.len(),
+                entries: memtables.iter().map(|mem| mem.num_entries()).sum(),
+                deletes: memtables.iter().map(|mem| mem.num_deletes()).sum(),
+                memory_bytes: memtables.iter().map(|mem| mem.memory_usage() as u64).sum(),
+                reason,
+            });
             if several_families {
                 self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             }
             let before = thread_cpu();
-            let file = self.write_memtables(&family, &memtables, epoch_number)?;
+            let file = self.write_memtables(&family, &memtables, epoch_number, job)?;
             Ok((file, thread_cpu().saturating_sub(before)))
         });
         let installed = written.and_then(|(file, cpu)| {
@@ -83,10 +94,12 @@ impl DbInner {
         });
         state.running_flushes -= 1;
         let mut stall = None;
+        let mut shape = (Vec::new(), 0);
         if let Some(own) = state.families.get_mut(&id) {
+            shape = (own.level_files(), own.immutable.len());
             own.flushing = false;
             if installed.is_ok() {
-                own.flush_requested &= !own.immutable.is_empty();
+                own.flush_requested = own.flush_requested.filter(|_| !own.immutable.is_empty());
                 stall = self.note_stall(own);
             } else {
                 own.immutable
@@ -101,18 +114,39 @@ impl DbInner {
         self.work.notify_all();
         let took = self.options.clock.now().saturating_sub(start);
         MutexGuard::unlocked(state, || {
-            self.report_flush(&family, &installed, took);
+            self.report_flush(&family, job, &installed, took, shape);
             stall.iter().for_each(|event| self.notify(event));
         });
         installed.map(drop)
     }
 
-    fn report_flush(&self, family: &Family, installed: &Result<Option<Arc<FileMetadata>>>, took: Duration) {
+    /// `shape`: the files of each level, and the immutable memtables.
+    fn report_flush(
+        &self,
+        family: &Family,
+        job: u64,
+        installed: &Result<Option<Arc<FileMetadata>>>,
+        took: Duration,
+        shape: (Vec<usize>, usize),
+    ) {
+        if !matches!(installed, Ok(Some(_))) {
+            self.notify(&Event::JobEnded {
+                family: family.name.clone(),
+                job,
+                action: "flush",
+                error: installed.as_ref().err().cloned(),
+            });
+        }
         match installed {
             Ok(Some(file)) => {
                 self.stats.add(Ticker::FlushWriteBytes, file.size);
+                let (level_files, immutable_memtables) = shape;
                 self.notify(&Event::Flushed {
                     family: family.name.clone(),
+                    job,
+                    compression: family.options.compression_for(0, 1, false),
+                    level_files,
+                    immutable_memtables,
                     file: file.number,
                     entries: file.stats.get().map_or(0, |stats| stats.num_entries),
                     bytes: file.size,
@@ -126,12 +160,13 @@ impl DbInner {
         }
     }
 
-    /// Writes memtables, oldest first, to one table. `None` if nothing of them is left to write.
+    /// Writes memtables, oldest first, to one table, as a part of `job`. `None` if nothing of them is left to write.
     pub(crate) fn write_memtables(
         &self,
         family: &Family,
         memtables: &[Arc<Memtable>],
         epoch_number: Option<u64>,
+        job: u64,
     ) -> Result<Option<Arc<FileMetadata>>> {
         let snapshots = self.snapshots.seqnos();
         let sources = memtables
@@ -154,7 +189,7 @@ impl DbInner {
         };
         let mut cursor = CompactionCursor::new(MergingCursor::new(family.cmp.clone(), sources), rules);
         let compression = family.options.compression_for(0, 1, false);
-        let mut outputs = TableOutputs::new(self, family, compression, 0);
+        let mut outputs = TableOutputs::new(self, family, compression, 0, job);
         cursor.seek_to_first();
         let written = write_outputs(
             &mut cursor,

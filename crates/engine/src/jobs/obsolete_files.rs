@@ -7,16 +7,16 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use base::filename;
-use base::sync::{Condvar, Mutex};
+use base::sync::{Condvar, Mutex, MutexGuard};
 use vfs::FileSystem;
 
-use crate::events::{Event, EventListener};
+use crate::events::{Event, Listeners};
 
 /// The queue of files to delete.
 pub(crate) struct ObsoleteFiles {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
-    listeners: Vec<Arc<dyn EventListener>>,
+    listeners: Listeners,
     queue: Mutex<Queue>,
     changed: Condvar,
     /// Bytes of tables that no version to come holds, and that somebody who reads still does.
@@ -37,11 +37,7 @@ struct Queue {
 
 impl ObsoleteFiles {
     /// Of the database in `dir`.
-    pub fn new(
-        fs: Arc<dyn FileSystem>,
-        dir: PathBuf,
-        listeners: Vec<Arc<dyn EventListener>>,
-    ) -> ObsoleteFiles {
+    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, listeners: Listeners) -> ObsoleteFiles {
         ObsoleteFiles {
             fs,
             dir,
@@ -96,21 +92,34 @@ impl ObsoleteFiles {
     }
 
     /// Deletes what is queued, as it comes, until [`close`](Self::close). Runs on a thread of its own: Linux takes
-    /// milliseconds to free a large file's blocks.
-    pub fn run(&self) {
+    /// milliseconds to free a large file's blocks. With nothing to delete it calls `idle`, which says after what time it wants to
+    /// be called again; `None`: never.
+    pub fn run(&self, idle: &mut dyn FnMut() -> Option<Duration>) {
         let mut queue = self.queue.lock();
+        let mut called = false;
+        let mut wait = None;
         loop {
-            let idle = queue.files.is_empty() || queue.held > 0;
-            if idle && queue.closed {
+            let nothing_to_do = queue.files.is_empty() || queue.held > 0;
+            if nothing_to_do && queue.closed {
                 return;
             }
-            if idle {
-                self.changed.wait(&mut queue);
+            if nothing_to_do && !called {
+                // Something may be queued meanwhile, so it is looked at again before anybody waits.
+                called = true;
+                wait = MutexGuard::unlocked(&mut queue, &mut *idle);
+                continue;
+            }
+            if nothing_to_do {
+                called = false;
+                match wait {
+                    Some(time) => drop(self.changed.wait_for(&mut queue, time)),
+                    None => self.changed.wait(&mut queue),
+                }
                 continue;
             }
             let files = std::mem::take(&mut queue.files);
             queue.deleting = true;
-            base::sync::MutexGuard::unlocked(&mut queue, || {
+            MutexGuard::unlocked(&mut queue, || {
                 files.into_iter().for_each(|file| self.delete(file))
             });
             queue.deleting = false;
@@ -121,12 +130,9 @@ impl ObsoleteFiles {
     /// A file that cannot be deleted now is deleted by the next open: nothing to fail for.
     fn delete(&self, path: PathBuf) {
         if self.fs.remove(&path).is_ok() {
-            let event = Event::FileDeleted {
+            self.listeners.notify(&Event::FileDeleted {
                 path: path.display().to_string(),
-            };
-            self.listeners
-                .iter()
-                .for_each(|listener| listener.on_event(&event));
+            });
         }
     }
 

@@ -9,12 +9,14 @@ use codec::compression::CompressionType;
 use compact::{FileBounds, OutputSink};
 use manifest::{FileMetadata, FileStats};
 use rangedel::RangeTombstone;
+use sst::TableProperties;
 use sst::filter::BloomPolicy;
 use sst::writer::{TableWriter, TableWriterOptions};
 use vfs::CreateOptions;
 
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::events::Event;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
 use crate::options::FilterPolicy;
@@ -28,6 +30,8 @@ pub(crate) struct TableOutputs<'a> {
     compression: CompressionType,
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
+    /// The job that writes them.
+    job: u64,
     open: Option<OpenTable>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
@@ -49,12 +53,14 @@ impl<'a> TableOutputs<'a> {
         family: &'a Family,
         compression: CompressionType,
         oldest_ancestor_time: u64,
+        job: u64,
     ) -> TableOutputs<'a> {
         TableOutputs {
             db,
             family,
             compression,
             oldest_ancestor_time,
+            job,
             open: None,
             files: Vec::new(),
             paths: Vec::new(),
@@ -202,8 +208,27 @@ impl OutputSink for TableOutputs<'_> {
         self.family
             .tables
             .open_written(&file, |table| open.check.compare(table, properties))?;
+        self.tell(&file, &summary.properties);
         self.files.push(file);
         Ok(())
+    }
+}
+
+impl TableOutputs<'_> {
+    fn tell(&self, file: &FileMetadata, properties: &TableProperties) {
+        let checksum = file.file_checksum.as_ref();
+        self.db.notify(&Event::TableCreated {
+            family: self.family.name.clone(),
+            job: self.job,
+            file: file.number,
+            bytes: file.size,
+            smallest_seqno: file.smallest_seqno,
+            largest_seqno: file.largest_seqno,
+            file_checksum: checksum.map_or_else(Vec::new, |checksum| checksum.value.to_vec()),
+            file_checksum_func_name: checksum.map_or_else(String::new, |checksum| checksum.func_name.clone()),
+            oldest_blob_file: file.oldest_blob_file_number,
+            properties: Box::new(properties.clone()),
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base::sync::Mutex;
 use base::{Result, SeqNo};
+use codec::compression::CompressionType;
 use compact::subranges::{self, Anchor};
 use compact::{
     BlobHook, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones, FilterContext,
@@ -34,6 +35,7 @@ pub(crate) struct Rewrite<'a> {
     family: &'a Arc<Family>,
     version: &'a Version,
     plan: &'a Plan,
+    job: u64,
     snapshots: Vec<SeqNo>,
     tombstones: CompactionTombstones,
     /// Empty: none.
@@ -55,6 +57,8 @@ pub(crate) struct Written {
     pub subcompactions: usize,
     /// CPU time of all threads.
     pub cpu: Duration,
+    /// The compression of the files.
+    pub compression: CompressionType,
 }
 
 /// Counts blob references in and out; blobs themselves stay where they are.
@@ -97,6 +101,7 @@ impl<'a> Rewrite<'a> {
         family: &'a Arc<Family>,
         version: &'a Version,
         plan: &'a Plan,
+        job: u64,
         full_history_ts_low: Box<[u8]>,
     ) -> Result<Rewrite<'a>> {
         let known_times = plan
@@ -108,6 +113,7 @@ impl<'a> Rewrite<'a> {
             family,
             version,
             plan,
+            job,
             snapshots: db.snapshots.seqnos(),
             tombstones: plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?,
             full_history_ts_low,
@@ -158,6 +164,7 @@ impl<'a> Rewrite<'a> {
             blob_garbage: self.blob_garbage(),
             subcompactions: ranges.len(),
             cpu: Duration::from_nanos(self.cpu.load(Ordering::Relaxed)),
+            compression: self.compression(),
         })
     }
 
@@ -212,10 +219,13 @@ impl<'a> Rewrite<'a> {
         let rules = self.rules(range.end);
         let sources = self.sources()?;
         let mut cursor = CompactionCursor::new(MergingCursor::new(self.family.cmp.clone(), sources), rules);
-        let base_level = LevelTargets::new(self.version, &self.family.options.leveled()).base_level;
-        let options = &self.family.options;
-        let compression = options.compression_for(plan.output_level, base_level, plan.bottommost);
-        let mut outputs = TableOutputs::new(self.db, self.family, compression, self.oldest_ancestor_time);
+        let mut outputs = TableOutputs::new(
+            self.db,
+            self.family,
+            self.compression(),
+            self.oldest_ancestor_time,
+            self.job,
+        );
         match range.start {
             Some(start) => cursor.seek(start),
             None => cursor.seek_to_first(),
@@ -228,6 +238,13 @@ impl<'a> Rewrite<'a> {
                 Err(error)
             }
         }
+    }
+
+    /// The compression of its outputs.
+    fn compression(&self) -> CompressionType {
+        let options = &self.family.options;
+        let base_level = LevelTargets::new(self.version, &options.leveled()).base_level;
+        options.compression_for(self.plan.output_level, base_level, self.plan.bottommost)
     }
 
     fn sources(&self) -> Result<Vec<Source>> {

@@ -3,6 +3,7 @@
 use base::sync::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use compact::stall::StallCondition;
 
@@ -34,7 +35,10 @@ impl DbInner {
         };
         (0..flushers).for_each(|_| spawn("flush", DbInner::run_flushes));
         (0..compactors).for_each(|_| spawn("compact", DbInner::run_compactions));
-        spawn("delete", |inner| inner.obsolete.run());
+        spawn("delete", |inner| {
+            let mut due = inner.opened + Duration::from_secs(inner.options.stats_dump_period_sec);
+            inner.obsolete.run(&mut || inner.dump_stats_when_due(&mut due));
+        });
     }
 
     fn run_flushes(&self) {
@@ -89,14 +93,12 @@ impl DbInner {
     /// After the files of a family changed: whether writes may go on, and what is to be compacted.
     /// Returns what listeners are to be told of it, once the mutex is released.
     pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
-        let before = family.stall;
+        let before = family.stall_of_all();
         family.update_stall();
+        family.memtables_stall &= !family.has_room_for_immutable();
         if family.stall != StallCondition::Normal {
             self.attention.store(true, Ordering::Relaxed);
         }
-        (family.stall != before).then(|| Event::Stall {
-            family: family.family.name.clone(),
-            condition: family.stall,
-        })
+        family.stall_event(before, self.options.delayed_write_rate)
     }
 }

@@ -10,6 +10,7 @@ use vfs::{FileSystem, PosixFs};
 use wal::RecoveryMode;
 
 use crate::events::EventListener;
+use crate::log::{InfoLogLevel, Logger};
 use crate::options::ColumnFamilyOptions;
 use crate::options::table::{OptionValue, enum_option, option_table};
 
@@ -91,6 +92,19 @@ option_table! {
         verify_rate_bytes_per_sec: u64 = 0, mutable = true, domain["0", "1048576", "1073741824"];
         /// Takes no more writes once looking through the files has found damage. Default: false.
         verify_stops_writes: bool = false;
+        /// Bytes of the info log `LOG` from which on it is put away as `LOG.old.MICROS` and another one begun; 0: never. Default: 0.
+        max_log_file_size: u64 = 0, domain["0", "4096", "1048576"];
+        /// Seconds after which the same happens; 0: never. Default: 0.
+        log_file_time_to_roll: u64 = 0, domain["0", "1"];
+        /// Info logs kept, the one written to among them; each open begins one. Default: 1000.
+        keep_log_file_num: usize = 1000, range(1, u32::MAX), domain["1", "3", "1000"];
+        /// Directory of the info log, which is named by the database's path there; empty for the database's own. Default: empty.
+        db_log_dir: String = String::new();
+        /// What is left out of the info log: what matters less. Default: INFO_LEVEL.
+        info_log_level: InfoLogLevel = InfoLogLevel::Info, domain["DEBUG_LEVEL", "INFO_LEVEL", "ERROR_LEVEL"];
+        /// Seconds between dumps of statistics into the info log: what the property `rocksdb.stats` of each family says. 0: never.
+        /// Default: 600.
+        stats_dump_period_sec: u64 = 600, domain["0", "1", "600"];
         /// Counts operations, bytes and events. Costs a few thread-local additions an operation. Default: false.
         statistics: bool = false, domain["true", "false"];
     }
@@ -105,6 +119,9 @@ option_table! {
         clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
+        /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes
+        /// them to the file `LOG`, a secondary to that in its own directory.
+        info_log: Option<Arc<dyn Logger>> = None;
     }
 }
 

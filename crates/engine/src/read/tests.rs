@@ -18,6 +18,7 @@ use vfs::{FileSystem, MemFs};
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
 use super::table_cache::{OpenLimit, TableCache, TableCacheOptions};
+use crate::events::Listeners;
 use crate::jobs::obsolete_files::ObsoleteFiles;
 
 const KEYS: usize = 120;
@@ -86,7 +87,7 @@ impl Bench {
             mmap: false,
             block_protection_bytes_per_key: 0,
         };
-        let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Vec::new()));
+        let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));
         let limit = Arc::new(OpenLimit::new(11));
         let tables = Arc::new(TableCache::new(fs.clone(), DIR.into(), options, limit, obsolete));
         Bench {

@@ -29,6 +29,7 @@ use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::events::{Event, FlushReason};
 use crate::options::WriteOptions;
 use crate::stats::Ticker;
 
@@ -165,6 +166,7 @@ impl DbInner {
         };
         *delayed_bytes += rep.len() as u64;
         self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
+        self.stats.count(Ticker::WriteDone, 1);
         if options.disable_wal {
             *unlogged = true;
         } else {
@@ -377,6 +379,7 @@ impl DbInner {
             return Err(error);
         }
         group.synced = upto;
+        self.stats.add(Ticker::WalSynced, 1);
         // Those before the newest are complete, so they need no further sync.
         self.wal_tail.unsynced.lock().retain(|wal| wal.number >= newest);
         Ok(())
@@ -408,6 +411,9 @@ impl DbInner {
                     .values()
                     .any(|family| family.mem_is_full() && !family.has_room_for_immutable())
                 {
+                    if !options.no_slowdown && self.tell_memtable_stall(&mut state) {
+                        continue;
+                    }
                     self.wait_for_room(&mut state, options, MEMTABLE_LIMIT)?;
                     continue;
                 }
@@ -416,7 +422,9 @@ impl DbInner {
                 continue;
             }
             let mut early = self.families_holding_oldest_wal(writer, &mut state);
+            let mut reason = FlushReason::WalFull;
             if early.is_empty() {
+                reason = FlushReason::WriteBufferManager;
                 early.extend(self.largest_memtable_over_limit(&state));
             }
             if !early.is_empty() {
@@ -426,7 +434,7 @@ impl DbInner {
                 let mut state = self.state.lock();
                 for id in &early {
                     if let Some(family) = state.families.get_mut(id) {
-                        family.flush_requested = true;
+                        family.flush_requested = Some(reason);
                     }
                 }
                 self.work.notify_all();
@@ -439,6 +447,23 @@ impl DbInner {
             self.attention.store(false, Ordering::Relaxed);
             return Ok(());
         }
+    }
+
+    /// Tells that writers are about to wait for flushes, once a stall. Gives whether it did, the database mutex released meanwhile.
+    fn tell_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>) -> bool {
+        let mut events = Vec::new();
+        for family in state.families.values_mut() {
+            if family.mem_is_full() && !family.has_room_for_immutable() && !family.memtables_stall {
+                let before = family.stall_of_all();
+                family.memtables_stall = true;
+                events.extend(family.stall_event(before, self.options.delayed_write_rate));
+            }
+        }
+        if !events.is_empty() {
+            self.work.notify_all();
+            MutexGuard::unlocked(state, || events.iter().for_each(|event| self.notify(event)));
+        }
+        !events.is_empty()
     }
 
     fn wait_for_room(
@@ -507,8 +532,8 @@ impl DbInner {
                 if !family.mem.table.is_empty() {
                     written_to.push(family.family.id);
                 }
-            } else if family.unflushed() > 0 && !family.flush_requested {
-                family.flush_requested = true;
+            } else if family.unflushed() > 0 && family.flush_requested.is_none() {
+                family.flush_requested = Some(FlushReason::WalFull);
                 self.work.notify_all();
             }
         }
@@ -577,6 +602,7 @@ impl DbInner {
             self.wal_tail.begin(number, wal);
         }
         self.state.lock().wals.push_back(LiveWal { number, size: 0 });
+        self.notify(&Event::WalCreated { wal: number });
         Ok(())
     }
 }

@@ -43,6 +43,14 @@ fn with_a_file_missing_or_cut_nothing_is_written_or_deleted() {
                 let error = open(&Options::default(), dir.path()).unwrap_err();
                 assert!(error.is_corruption() && error.file() == Some(&*path), "{error}");
             }
+            // The info log tells why; it is no part of the database.
+            let log = dir.path().join("LOG");
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(
+                text.contains("[ERROR]") && text.contains("Open failed: Corruption"),
+                "{text}"
+            );
+            fs::remove_file(&log).unwrap();
             let mut after = names(dir.path());
             after.retain(|name| name != "LOCK");
             assert_eq!(after, before);

@@ -7,6 +7,9 @@ use clap::ValueEnum;
 use super::observe::{Family, Observation};
 use crate::text::{count, show_size};
 
+/// Jobs that have ended, the newest, that are shown one by one.
+const SHOWN_DONE: usize = 3;
+
 /// Families are shown in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
@@ -178,9 +181,13 @@ fn wals(out: &mut String, now: &Observation) -> std::fmt::Result {
             .filter(|family| family.log_number <= wal.number);
         writeln!(
             out,
-            "  {:06}.log  {:>9}  written {} ago  {}",
+            "  {:06}.log  {:>9}  {}written {} ago  {}",
             wal.number,
             show_size(wal.bytes),
+            wal.begun.map_or(String::new(), |begun| format!(
+                "begun {} ago, ",
+                ago(now.unix_seconds.saturating_sub(begun))
+            )),
             ago(now.unix_seconds.saturating_sub(wal.written)),
             match wal.needed {
                 true => format!("may hold rows of {}", families_named(held)),
@@ -247,12 +254,37 @@ fn jobs(out: &mut String, now: &Observation, before: Option<&Observation>) -> st
             inputs.join(", ")
         )?;
     }
+    for job in now.log.done.iter().rev().take(SHOWN_DONE) {
+        writeln!(
+            out,
+            "  job {}: {} of {} ended {} ago{}, {} in L{}",
+            job.id,
+            if job.compaction { "compaction" } else { "flush" },
+            if job.family.is_empty() { "?" } else { &job.family },
+            ago(now.unix_seconds.saturating_sub(job.micros / 1_000_000)),
+            job.took_micros.map_or(String::new(), |micros| format!(
+                " after {:.3} s",
+                micros as f64 / 1e6
+            )),
+            show_size(job.output_bytes),
+            job.output_level
+        )?;
+    }
     Ok(())
 }
 
 fn log(out: &mut String, now: &Observation) -> std::fmt::Result {
     if !now.log.exists {
         return Ok(());
+    }
+    for (family, line) in &now.log.stalled {
+        writeln!(out, "\nwrites to {family} are stalled: {}", said(line))?;
+    }
+    if !now.log.errors.is_empty() {
+        writeln!(out, "\nerrors told last")?;
+    }
+    for error in &now.log.errors {
+        writeln!(out, "  {error}")?;
     }
     writeln!(out, "\nstalls told last")?;
     if now.log.stalls.is_empty() {
@@ -268,6 +300,11 @@ fn log(out: &mut String, now: &Observation) -> std::fmt::Result {
         }
     }
     Ok(())
+}
+
+/// A line without the time and the place it came from.
+fn said(line: &str) -> &str {
+    line.rsplit_once("] ").map_or(line, |(_, said)| said)
 }
 
 /// `amount` a second, behind a comma.

@@ -12,8 +12,14 @@ const LOOK_BACK: u64 = 8 << 20;
 /// Jobs remembered for rates.
 const MOST_JOBS: usize = 1000;
 
-/// Stalls remembered.
-const MOST_STALLS: usize = 5;
+/// Lines about stalls and about errors remembered.
+const MOST_LINES: usize = 5;
+
+/// What lines of a dump of statistics begin with that are kept.
+const OF_MEMORY: [&str; 2] = ["Block cache", "Memory of "];
+
+/// Stands in front of those that tell who holds what back, up to the next line with a time.
+const PINS: &str = "** Pins **";
 
 /// A LOG read so far.
 pub struct InfoLog {
@@ -35,14 +41,23 @@ pub struct Told {
     pub running: BTreeMap<u64, Job>,
     /// Jobs that have ended, the oldest first.
     pub done: VecDeque<Done>,
+    /// When WALs were begun, in seconds since 1970, by number. RocksDB does not tell.
+    pub wals: BTreeMap<u64, u64>,
     /// Lines about stalled writes with the time they begin with, the oldest first.
     pub stalls: VecDeque<String>,
-    /// Lines of the last dump of statistics: of the block cache, and what is pinned.
+    /// Lines about errors, the oldest first.
+    pub errors: VecDeque<String>,
+    /// Families whose writes are stalled now, with the line that said so. RocksDB does not say when they go on, so of its databases this
+    /// is empty.
+    pub stalled: BTreeMap<String, String>,
+    /// Lines of the last dump of statistics: of memory and the block cache, and who holds what back.
     pub cache: Vec<String>,
     /// When that was dumped.
     pub dumped: Option<String>,
     /// A dump is being read.
     dumping: bool,
+    /// What follows tells who holds what back.
+    pins_follow: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,8 +71,14 @@ pub struct Job {
 
 #[derive(Clone, Debug)]
 pub struct Done {
+    pub id: u64,
+    pub family: String,
     pub compaction: bool,
+    /// When it ended, since 1970.
     pub micros: u64,
+    /// How long it took, if its beginning was told.
+    pub took_micros: Option<u64>,
+    pub output_level: u64,
     pub output_bytes: u64,
 }
 
@@ -130,6 +151,8 @@ impl InfoLog {
 
 impl Told {
     fn take(&mut self, line: &str) {
+        // It begins with a date, so what was told before is complete.
+        self.pins_follow &= line.as_bytes().get(4) != Some(&b'/');
         if let Some((_, json)) = line.split_once("EVENT_LOG_v1 ") {
             self.take_event(json);
         } else if line.contains("------- DUMPING STATS -------") {
@@ -137,11 +160,25 @@ impl Told {
             self.dumped = Some(line.split(' ').next().unwrap_or_default().to_owned());
             self.dumping = true;
         } else if line.contains("Stalling writes") || line.contains("Stopping writes") {
-            self.stalls.push_back(line.to_owned());
-            if self.stalls.len() > MOST_STALLS {
-                self.stalls.pop_front();
+            // Esker's says when it is over.
+            if line.contains(".rs:") {
+                self.stalled
+                    .extend(family_of(line).map(|family| (family, line.to_owned())));
             }
-        } else if self.dumping && (line.starts_with("Block cache") || line.contains("snapshots")) {
+            remember(&mut self.stalls, line);
+        } else if line.contains("] Writes go on: ") {
+            family_of(line).map(|family| self.stalled.remove(&family));
+            remember(&mut self.stalls, line);
+        } else if line.contains(" [ERROR] ") || line.contains(" [FATAL] ") {
+            remember(&mut self.errors, line);
+        } else if let Some((before, _)) = line.split_once(" ended without a result: ") {
+            let job = before
+                .rsplit_once("[JOB ")
+                .and_then(|(_, job)| job.split(']').next()?.parse().ok());
+            job.map(|job: u64| self.running.remove(&job));
+        } else if line == PINS {
+            self.pins_follow = self.dumping;
+        } else if self.pins_follow || (self.dumping && OF_MEMORY.iter().any(|word| line.starts_with(word))) {
             self.cache.push(line.to_owned());
         }
     }
@@ -166,14 +203,29 @@ impl Told {
                 self.running.insert(job, begun);
             }
             Some(event @ ("flush_finished" | "compaction_finished")) => {
-                self.running.remove(&job);
+                let begun = self.running.remove(&job);
+                let told = text(json, "cf_name").map(str::to_owned);
                 self.done.push_back(Done {
+                    id: job,
+                    family: told
+                        .or(begun.as_ref().map(|job| job.family.clone()))
+                        .unwrap_or_default(),
                     compaction: event == "compaction_finished",
                     micros,
+                    took_micros: begun.map(|job| micros.saturating_sub(job.begun_micros)),
+                    output_level: number(json, "output_level").unwrap_or(0),
                     output_bytes: number(json, "total_output_size").unwrap_or(0),
                 });
                 if self.done.len() > MOST_JOBS {
                     self.done.pop_front();
+                }
+            }
+            Some("wal_created") => {
+                self.wals
+                    .extend(number(json, "wal").map(|wal| (wal, micros / 1_000_000)));
+                // A few more than may be in use.
+                while self.wals.len() > MOST_JOBS {
+                    self.wals.pop_first();
                 }
             }
             // Of a process that died while they ran nobody says that they ended.
@@ -181,6 +233,23 @@ impl Told {
             _ => {}
         }
     }
+}
+
+fn remember(lines: &mut VecDeque<String>, line: &str) {
+    lines.push_back(line.to_owned());
+    if lines.len() > MOST_LINES {
+        lines.pop_front();
+    }
+}
+
+/// The family a line is about: `... [/place.rs:7] [default] Stalling writes ...`.
+fn family_of(line: &str) -> Option<String> {
+    let before = line
+        .split_once("] Stalling writes")
+        .or_else(|| line.split_once("] Stopping writes"))
+        .or_else(|| line.split_once("] Writes go on"));
+    let (_, family) = before?.0.rsplit_once('[')?;
+    Some(family.to_owned())
 }
 
 /// What stands behind `"name": `.

@@ -14,7 +14,7 @@ use manifest::{ManifestState, Replay};
 use vfs::{FileSystem, OpenOptions};
 use wal::Reader;
 
-use super::info_log::InfoLog;
+use super::info_log::{InfoLog, Told};
 use super::process::{self, Process};
 
 /// Looks at one database again and again.
@@ -50,7 +50,7 @@ pub struct Observation {
     pub families: Vec<Family>,
     /// Oldest first.
     pub wals: Vec<Wal>,
-    pub log: super::info_log::Told,
+    pub log: Told,
     pub process: Option<Process>,
 }
 
@@ -79,6 +79,8 @@ pub struct Level {
 pub struct Wal {
     pub number: u64,
     pub bytes: u64,
+    /// Seconds since 1970 when it was begun, if the LOG tells.
+    pub begun: Option<u64>,
     /// Seconds since 1970 when it was last written to.
     pub written: u64,
     /// Some family may have rows in it that no table has.
@@ -93,7 +95,12 @@ impl Observer {
         wal_dir: Option<&Path>,
         log_dir: Option<&Path>,
     ) -> Observer {
-        let log = InfoLog::new(info_log_path(dir, log_dir));
+        let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+        let log = match log_dir {
+            None => filename::info_log(dir, None),
+            Some(_) => filename::info_log(&absolute, log_dir),
+        };
+        let log = InfoLog::new(log);
         Observer {
             fs,
             clock,
@@ -130,7 +137,7 @@ impl Observer {
             manifest,
             edits,
             last_sequence: state.last_sequence,
-            wals: self.wals(&state)?,
+            wals: self.wals(&state, &told)?,
             families,
             log: told,
             process: process::holder(&*self.fs, &filename::lock(&self.dir)),
@@ -170,13 +177,13 @@ impl Observer {
             manifest.consumed = manifest.reader.record_end();
             manifest.edits += 1;
         }
-        let state = manifest.replay.clone().finish(&mut manifest::builtin_comparator);
+        let state = manifest.replay.clone().finish_without_keys();
         let state = state.map_err(|error| error.in_file(&path))?;
         self.manifest = Some(manifest);
         Ok(state)
     }
 
-    fn wals(&self, state: &ManifestState) -> Result<Vec<Wal>> {
+    fn wals(&self, state: &ManifestState, told: &Told) -> Result<Vec<Wal>> {
         let oldest = state.families.values().map(|family| family.log_number).min();
         let mut wals = Vec::new();
         for name in self.fs.list(&self.wal_dir)? {
@@ -193,26 +200,13 @@ impl Observer {
             wals.push(Wal {
                 number,
                 bytes,
+                begun: told.wals.get(&number).copied(),
                 written,
                 needed: number >= oldest.unwrap_or(0),
             });
         }
         wals.sort_by_key(|wal| wal.number);
         Ok(wals)
-    }
-}
-
-/// `LOG` in the database's directory; in a directory of logs RocksDB calls it by the database's path.
-fn info_log_path(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
-    match log_dir {
-        None => dir.join("LOG"),
-        Some(log_dir) => {
-            let text = dir.display().to_string();
-            let name = text
-                .trim_start_matches('/')
-                .replace(|c: char| !c.is_alphanumeric() && !"-._".contains(c), "_");
-            log_dir.join(format!("{name}_LOG"))
-        }
     }
 }
 

@@ -12,3 +12,4 @@ mod repair;
 mod rows;
 mod salvage;
 mod tools;
+mod top;

@@ -1,0 +1,381 @@
+//! The info log: what it tells is what happened, in RocksDB's form, and it is a file of nobody else's.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base::filename::{self, FileKind};
+use esker::{
+    CompactRangeOptions, Db, Event, EventListener, FlushOptions, InfoLogLevel, Logger, NullLogger, Options,
+    StallCondition,
+};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
+
+const DIR: &str = "/db";
+
+/// Longer than anything takes.
+const LONG: Duration = Duration::from_secs(120);
+
+#[derive(Default)]
+struct Events(Mutex<Vec<Event>>);
+
+impl EventListener for Events {
+    fn on_event(&self, event: &Event) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(event.clone());
+    }
+}
+
+fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(fs.clone()),
+        ..Options::default()
+    }
+}
+
+fn info_logs(fs: &MemFs, dir: &str) -> Vec<String> {
+    let mut names = fs.list(Path::new(dir)).unwrap_or_default();
+    names.retain(|name| filename::parse(name) == Some(FileKind::InfoLog));
+    names
+}
+
+fn log_of(fs: &MemFs) -> String {
+    String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap()
+}
+
+/// The event lines: each must be a JSON object with what every event has.
+fn event_lines(log: &str) -> Vec<serde_json::Value> {
+    let lines = log.lines().filter_map(|line| line.split_once("EVENT_LOG_v1 "));
+    lines
+        .map(|(_, json)| {
+            let event: serde_json::Value =
+                serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+            assert!(
+                event["time_micros"].as_u64().unwrap() > 0 && event["job"].is_u64(),
+                "{json}"
+            );
+            event
+        })
+        .collect()
+}
+
+/// Jobs by number, and whether they ended, of the listener or of the log.
+type Jobs = BTreeSet<(u64, &'static str)>;
+
+fn jobs_heard(events: &[Event]) -> Jobs {
+    let jobs = events.iter().filter_map(|event| match event {
+        Event::FlushBegun { job, .. } => Some((*job, "flush_started")),
+        Event::Flushed { job, .. } => Some((*job, "flush_finished")),
+        Event::CompactionBegun { job, .. } => Some((*job, "compaction_started")),
+        Event::Compacted { job, .. } => Some((*job, "compaction_finished")),
+        Event::Moved { job, .. } => Some((*job, "trivial_move")),
+        _ => None,
+    });
+    jobs.collect()
+}
+
+#[test]
+fn it_tells_what_listeners_are_told() {
+    let fs = MemFs::new();
+    let events = Arc::new(Events::default());
+    let mut options = options(&fs);
+    options.listeners = vec![events.clone()];
+    options.column_family.level0_file_num_compaction_trigger = 2;
+    options.column_family.level0_slowdown_writes_trigger = 3;
+    options.column_family.level0_stop_writes_trigger = 100;
+    let db = Db::open(&options, DIR).unwrap();
+    for round in 0..6u8 {
+        for key in 0..50u8 {
+            db.put(&[key], &[round; 100]).unwrap();
+        }
+        db.flush(&FlushOptions::default()).unwrap();
+    }
+    db.wait_for_compact().unwrap();
+    let family = db.default_column_family();
+    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+        .unwrap();
+    let levels: Vec<u64> = db
+        .levels(&family)
+        .iter()
+        .map(|level| level.files as u64)
+        .collect();
+    let tables: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
+    db.close().unwrap();
+    let log = log_of(&fs);
+    let heard = events.0.lock().unwrap().clone();
+    let lines = event_lines(&log);
+
+    let heard_jobs = jobs_heard(&heard);
+    let names = [
+        "flush_started",
+        "flush_finished",
+        "compaction_started",
+        "compaction_finished",
+        "trivial_move",
+    ];
+    let told = lines.iter().filter_map(|event| {
+        let name = names.into_iter().find(|name| event["event"] == *name)?;
+        Some((event["job"].as_u64()?, name))
+    });
+    assert_eq!(told.collect::<Jobs>(), heard_jobs);
+    assert!(
+        heard_jobs
+            .iter()
+            .filter(|(_, name)| *name == "flush_finished")
+            .count()
+            >= 6
+    );
+    assert!(heard_jobs.iter().any(|(_, name)| *name == "compaction_finished"));
+
+    // The last job tells the shape that is there, and every table that is was made by somebody.
+    let mut shapes = lines.iter().filter_map(|event| event["lsm_state"].as_array());
+    let last: Vec<u64> = shapes
+        .next_back()
+        .unwrap()
+        .iter()
+        .map(|files| files.as_u64().unwrap())
+        .collect();
+    assert_eq!(last, levels);
+    let made = lines
+        .iter()
+        .filter(|event| event["event"] == "table_file_creation");
+    let made: BTreeSet<u64> = made
+        .inspect(|event| {
+            let properties = &event["table_properties"];
+            assert_eq!(event["cf_name"], "default");
+            assert_eq!(properties["comparator"], "leveldb.BytewiseComparator");
+            assert!(properties["num_entries"].as_u64() > Some(0) && event["file_size"].as_u64() > Some(0));
+        })
+        .map(|event| event["file_number"].as_u64().unwrap())
+        .collect();
+    assert!(tables.is_subset(&made), "{tables:?} {made:?}");
+
+    let stalls = heard.iter().filter(
+        |event| matches!(event, Event::Stall { condition, .. } if *condition != StallCondition::Normal),
+    );
+    let told = log
+        .lines()
+        .filter(|line| line.contains("[WARN]") && line.contains("[default] Stalling writes because we have"));
+    assert_eq!(told.count(), stalls.count());
+    let ends = heard.iter().filter(|event| {
+        matches!(
+            event,
+            Event::Stall {
+                condition: StallCondition::Normal,
+                ..
+            }
+        )
+    });
+    assert_eq!(
+        log.lines()
+            .filter(|line| line.contains("[default] Writes go on"))
+            .count(),
+        ends.count()
+    );
+
+    // Who wrote it, with which options, and that it ended.
+    for line in [
+        "Esker version: ",
+        "DB SUMMARY",
+        "Options.write_buffer_size: 67108864",
+        "Options.create_if_missing: 1",
+    ] {
+        assert!(log.contains(line), "{line}");
+    }
+    assert!(log.ends_with("Shutdown complete\n"));
+    // Date, thread, text.
+    for line in log.lines() {
+        let fields: Vec<&str> = line.splitn(3, ' ').collect();
+        assert!(
+            fields[0].len() == 26 && fields[0].as_bytes()[10] == b'-',
+            "{line}"
+        );
+        assert!(fields[1].parse::<u64>().is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn writers_that_wait_for_a_flush_are_told_of() {
+    let fs = FaultFs::new(Arc::new(MemFs::new()));
+    let (sender, lines) = channel();
+    // A flush gets on when there is a line to tell it so.
+    let (go_on, held) = channel::<()>();
+    let held = Mutex::new(held);
+    let hold = move |_: Op, _: &Path| {
+        held.lock().unwrap().recv_timeout(LONG).unwrap();
+    };
+    fs.add(
+        Rule::new(Action::Call(Arc::new(hold)))
+            .on([Op::Create])
+            .path_ends_with(".sst")
+            .times(1),
+    );
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(fs.clone()),
+        info_log: Some(Arc::new(Told(Mutex::new(sender)))),
+        ..Options::default()
+    };
+    options.column_family.write_buffer_size = 64 << 10;
+    let db = Db::open(&options, DIR).unwrap();
+    let writer = {
+        let db = db.clone();
+        std::thread::spawn(move || (0..20u8).for_each(|key| db.put(&[key], &[7; 32 << 10]).unwrap()))
+    };
+    let wait_for = |what: &str| {
+        while !lines.recv_timeout(LONG).unwrap().1.contains(what) {}
+    };
+    wait_for(
+        "[default] Stopping writes because we have 1 immutable memtables (waiting for flush), max_write_buffer_number is set to 2",
+    );
+    go_on.send(()).unwrap();
+    wait_for("[default] Writes go on");
+    writer.join().unwrap();
+    drop(db);
+}
+
+#[test]
+fn whoever_opens_begins_one_and_whoever_only_reads_does_not() {
+    let fs = MemFs::new();
+    let options = options(&fs);
+    for opens in 1..4 {
+        let db = Db::open(&options, DIR).unwrap();
+        assert_eq!(info_logs(&fs, DIR).len(), opens);
+        // The one who has it open keeps his log from those who fail to open it.
+        assert!(Db::open(&options, DIR).is_err());
+        assert_eq!(info_logs(&fs, DIR).len(), opens);
+        db.close().unwrap();
+    }
+    let before = info_logs(&fs, DIR);
+    drop(Db::open_read_only(&options, DIR).unwrap());
+    assert_eq!(info_logs(&fs, DIR), before);
+    let secondary = Db::open_as_secondary(&options, DIR, "/second").unwrap();
+    assert_eq!(info_logs(&fs, DIR), before);
+    assert_eq!(info_logs(&fs, "/second"), ["LOG"]);
+    drop(secondary);
+
+    let kept = Options {
+        keep_log_file_num: 2,
+        ..options.clone()
+    };
+    drop(Db::open(&kept, DIR).unwrap());
+    assert_eq!(info_logs(&fs, DIR).len(), 2);
+    let db = Db::open(&options, DIR).unwrap();
+    db.create_checkpoint(Path::new("/copy"), &Default::default())
+        .unwrap();
+    drop(db);
+    assert!(info_logs(&fs, "/copy").is_empty());
+    Db::destroy(&options, DIR).unwrap();
+    assert!(!fs.exists(Path::new(DIR)).unwrap());
+}
+
+#[test]
+fn it_may_lie_elsewhere() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    options.db_log_dir = "/logs".to_owned();
+    for dir in ["/db", "/db", "/db/inner"] {
+        drop(Db::open(&options, dir).unwrap());
+        assert!(info_logs(&fs, dir).is_empty());
+    }
+    let names = fs.list(Path::new("/logs")).unwrap();
+    assert_eq!(names.len(), 3);
+    assert!(
+        names.contains(&"db_LOG".to_owned()) && names.contains(&"db_inner_LOG".to_owned()),
+        "{names:?}"
+    );
+    Db::destroy(&options, "/db/inner").unwrap();
+    assert_eq!(fs.list(Path::new("/logs")).unwrap().len(), 2);
+    Db::destroy(&options, "/db").unwrap();
+    assert!(fs.list(Path::new("/logs")).unwrap().is_empty());
+}
+
+/// Hands over what it is told.
+struct Told(Mutex<Sender<(InfoLogLevel, String)>>);
+
+impl Logger for Told {
+    fn log(&self, level: InfoLogLevel, message: &str) {
+        // Who listened may be gone.
+        let _ = self.0.lock().unwrap().send((level, message.to_owned()));
+    }
+}
+
+#[test]
+fn a_user_may_take_the_lines() {
+    let fs = MemFs::new();
+    let (sender, lines) = channel();
+    let mut options = options(&fs);
+    options.info_log = Some(Arc::new(Told(Mutex::new(sender))));
+    options.info_log_level = InfoLogLevel::Warn;
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"k", b"v").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    let lines: Vec<(InfoLogLevel, String)> = lines.try_iter().collect();
+    assert!(lines.iter().any(
+        |(level, line)| *level == InfoLogLevel::Header && line.contains("Options.fs")
+            || line.contains("DB SUMMARY")
+    ));
+    assert!(
+        !lines.iter().any(|(level, _)| *level < InfoLogLevel::Warn),
+        "{lines:?}"
+    );
+    assert!(info_logs(&fs, DIR).is_empty());
+
+    options.info_log = Some(Arc::new(NullLogger));
+    drop(Db::open(&options, DIR).unwrap());
+    assert!(info_logs(&fs, DIR).is_empty());
+}
+
+#[test]
+fn statistics_are_dumped_as_the_properties_tell_them() {
+    let fs = MemFs::new();
+    let (sender, lines) = channel();
+    let mut options = options(&fs);
+    options.info_log = Some(Arc::new(Told(Mutex::new(sender))));
+    options.stats_dump_period_sec = 1;
+    options.statistics = true;
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"k", b"v").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.get(b"k").unwrap();
+    let snapshot = db.snapshot();
+    let dump = loop {
+        let (_, line) = lines.recv_timeout(LONG).unwrap();
+        if line.contains("** DB Stats **") && line.contains("\n1 snapshots at sequence number 1, ") {
+            break line;
+        }
+    };
+    let family = db.default_column_family();
+    let dbstats = db.property(&family, "rocksdb.dbstats").unwrap();
+    let cfstats = db.property(&family, "rocksdb.cfstats").unwrap();
+    // What does not change from moment to moment stands in both.
+    let steady = |line: &&str| {
+        !["Uptime", "Cumulative", "Interval"]
+            .iter()
+            .any(|word| line.starts_with(word))
+            && !line.is_empty()
+    };
+    for line in dbstats.lines().chain(cfstats.lines()).filter(steady) {
+        assert!(dump.contains(line), "{line}\n--- is not in\n{dump}");
+    }
+    for part in [
+        "** Compaction Stats [default] **",
+        "Cumulative writes: 1 writes, 1 keys",
+        "Block cache LRUCache@",
+        "Block cache entry stats(count,size,portion): DataBlock(1,",
+    ] {
+        assert!(dump.contains(part), "{part}\n{dump}");
+    }
+    let (_, statistics) = lines.recv_timeout(LONG).unwrap();
+    assert!(
+        statistics.contains("STATISTICS:\nrocksdb.number.keys.written COUNT : 1"),
+        "{statistics}"
+    );
+    drop(snapshot);
+}

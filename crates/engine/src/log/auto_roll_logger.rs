@@ -1,0 +1,327 @@
+//! The file `LOG`: begun at open, begun anew when it is too large or too old, with so many old ones kept.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::env::Clock;
+use base::sync::Mutex;
+use base::{Result, filename};
+use vfs::{CreateOptions, FileSystem, WritableFile};
+
+use super::{InfoLogLevel, Logger};
+use crate::options::Options;
+
+/// Writes messages to a file, each as it comes: what was logged survives the death of the process.
+///
+/// Nothing fails for it. Where no file can be begun, or one cannot be put away, there is none until the next is due; a message that cannot
+/// be written is lost.
+pub(crate) struct AutoRollLogger {
+    fs: Arc<dyn FileSystem>,
+    clock: Arc<dyn Clock>,
+    path: PathBuf,
+    /// Bytes from which on another file is begun; 0: never.
+    max_size: u64,
+    /// Seconds after which another file is begun; 0: never.
+    time_to_roll: u64,
+    /// Files kept, the one written to included.
+    keep: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    file: Option<Box<dyn WritableFile>>,
+    /// When it was begun, in seconds since 1970.
+    begun: u64,
+    bytes: u64,
+    /// What each file begins with.
+    header: String,
+    closed: bool,
+}
+
+impl AutoRollLogger {
+    /// Puts away the file at `path` and begins another one.
+    pub fn open(options: &Options, path: &Path) -> AutoRollLogger {
+        let logger = AutoRollLogger {
+            fs: options.fs.clone(),
+            clock: options.clock.clone(),
+            path: path.to_path_buf(),
+            max_size: options.max_log_file_size,
+            time_to_roll: options.log_file_time_to_roll,
+            keep: options.keep_log_file_num,
+            state: Mutex::default(),
+        };
+        if let Some(dir) = path.parent().filter(|_| !options.db_log_dir.is_empty()) {
+            // Without a directory there is no file either.
+            let _ = logger.fs.create_dir_all(dir);
+        }
+        logger.begin(&mut logger.state.lock());
+        logger
+    }
+
+    /// Lets go of the file for good.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        if let Some(mut file) = state.file.take() {
+            let _ = file.close();
+        }
+    }
+
+    fn begin(&self, state: &mut State) {
+        if let Some(mut file) = state.file.take() {
+            let _ = file.close();
+        }
+        state.begun = self.clock.unix_seconds();
+        state.bytes = 0;
+        state.file = self.begin_file().ok();
+    }
+
+    fn begin_file(&self) -> Result<Box<dyn WritableFile>> {
+        let dir = self.path.parent().unwrap_or(Path::new(""));
+        let paths: Vec<PathBuf> = self.fs.list(dir)?.iter().map(|name| dir.join(name)).collect();
+        let times = paths.iter().filter_map(|path| put_away_at(&self.path, path));
+        let mut old: Vec<u64> = times.collect();
+        old.sort_unstable();
+        if paths.contains(&self.path) {
+            // Names are in the order of time, whatever becomes of the clock.
+            let after_all = old.last().map_or(0, |newest| newest.saturating_add(1));
+            let now = self.clock.unix_micros().max(after_all);
+            self.fs
+                .rename(&self.path, &filename::old_info_log(&self.path, now))?;
+            old.push(now);
+        }
+        // With the one to be begun there are no more than may be kept; one that cannot be deleted is no reason to write none.
+        let excess = (old.len() + 1).saturating_sub(self.keep);
+        for &time in &old[..excess] {
+            let _ = self.fs.remove(&filename::old_info_log(&self.path, time));
+        }
+        self.fs.create(&self.path, &CreateOptions::default())
+    }
+
+    fn is_due(&self, state: &State) -> bool {
+        let old = || self.clock.unix_seconds() >= state.begun + self.time_to_roll;
+        (self.max_size > 0 && state.bytes >= self.max_size) || (self.time_to_roll > 0 && old())
+    }
+
+    fn append(&self, state: &mut State, text: &str) {
+        let Some(file) = &mut state.file else { return };
+        state.bytes += text.len() as u64;
+        // See above: a log that cannot be written is no failure of the database.
+        let _ = file.append(text.as_bytes()).and_then(|()| file.flush());
+    }
+
+    fn stamped(&self, level: InfoLogLevel, message: &str) -> String {
+        let mut out = String::with_capacity(message.len() + 64);
+        let stamp = Stamp(self.clock.unix_micros());
+        let thread = thread_id();
+        let mut line = |text: &str| {
+            // Writing to a string does not fail.
+            let _ = writeln!(out, "{stamp} {thread} {}{text}", level.tag());
+        };
+        match level {
+            InfoLogLevel::Header => message.lines().for_each(line),
+            _ => line(message.strip_suffix('\n').unwrap_or(message)),
+        }
+        out
+    }
+}
+
+impl Logger for AutoRollLogger {
+    fn log(&self, level: InfoLogLevel, message: &str) {
+        let text = self.stamped(level, message);
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        if self.is_due(&state) {
+            self.begin(&mut state);
+            let header = self.stamped(InfoLogLevel::Header, &state.header);
+            self.append(&mut state, &header);
+        }
+        if level == InfoLogLevel::Header {
+            state.header.push_str(message);
+            state.header.push('\n');
+        }
+        self.append(&mut state, &text);
+    }
+}
+
+/// When `path` was put away, in microseconds since 1970, if it is an old file of the log at `log`.
+pub(super) fn put_away_at(log: &Path, path: &Path) -> Option<u64> {
+    let old = path
+        .file_name()?
+        .to_str()?
+        .strip_prefix(log.file_name()?.to_str()?)?;
+    old.strip_prefix(".old.")?.parse().ok()
+}
+
+/// Microseconds since 1970 as a log line begins with them.
+struct Stamp(u64);
+
+impl std::fmt::Display for Stamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (seconds, micros) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        let (year, month, day) = date(seconds / 86_400);
+        let of_day = seconds % 86_400;
+        write!(
+            f,
+            "{year:04}/{month:02}/{day:02}-{:02}:{:02}:{:02}.{micros:06}",
+            of_day / 3600,
+            of_day / 60 % 60,
+            of_day % 60
+        )
+    }
+}
+
+/// Year, month and day of a day counted from the first of 1970.
+fn date(days: u64) -> (u64, u64, u64) {
+    // In eras of 400 years that begin with a March: leap days come last in their year.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (400 * era + year_of_era + u64::from(month <= 2), month, day)
+}
+
+/// The number the system knows the calling thread by. While the engine is simulated all have one, so that runs repeat exactly.
+fn thread_id() -> i32 {
+    #[cfg(all(target_os = "linux", not(simulate)))]
+    return rustix::thread::gettid().as_raw_nonzero().get();
+    #[cfg(not(all(target_os = "linux", not(simulate))))]
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use base::env::ManualClock;
+    use vfs::MemFs;
+
+    use super::*;
+
+    struct Bench {
+        fs: MemFs,
+        clock: Arc<ManualClock>,
+        options: Options,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let (fs, clock) = (MemFs::new(), Arc::new(ManualClock::default()));
+            fs.create_dir_all(Path::new("/db")).unwrap();
+            // The 21st of November 2026, ten o'clock.
+            clock.advance(Duration::from_micros(1_795_255_200_123_456));
+            let options = Options {
+                fs: Arc::new(fs.clone()),
+                clock: clock.clone(),
+                ..Options::default()
+            };
+            Bench { fs, clock, options }
+        }
+
+        fn open(&self) -> AutoRollLogger {
+            AutoRollLogger::open(&self.options, Path::new("/db/LOG"))
+        }
+
+        fn names(&self) -> Vec<String> {
+            self.fs.list(Path::new("/db")).unwrap()
+        }
+
+        fn text(&self, name: &str) -> String {
+            String::from_utf8(self.fs.read_file(&Path::new("/db").join(name)).unwrap()).unwrap()
+        }
+    }
+
+    /// Lines without the number of the thread.
+    fn lines(text: &str) -> Vec<String> {
+        let strip = |line: &str| {
+            let (stamp, rest) = line.split_once(' ').unwrap();
+            format!("{stamp} {}", rest.split_once(' ').unwrap().1)
+        };
+        text.lines().map(strip).collect()
+    }
+
+    #[test]
+    fn days_have_dates() {
+        let stamps = [0, 951_782_400, 951_868_800, 4_107_542_399, 1_795_255_200]
+            .map(|seconds| Stamp(seconds * 1_000_000 + 7).to_string());
+        assert_eq!(
+            stamps,
+            [
+                "1970/01/01-00:00:00.000007",
+                "2000/02/29-00:00:00.000007",
+                "2000/03/01-00:00:00.000007",
+                "2100/02/28-23:59:59.000007",
+                "2026/11/21-10:00:00.000007"
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_have_the_shape_of_rocksdbs() {
+        let bench = Bench::new();
+        let logger = bench.open();
+        logger.log(InfoLogLevel::Header, "one\ntwo");
+        bench.clock.advance(Duration::from_secs(61));
+        logger.log(InfoLogLevel::Warn, "[/x.rs:1] [default] Stalling writes");
+        logger.log(InfoLogLevel::Info, "several\n** lines **\n");
+        let text = bench.text("LOG");
+        let (stamped, rest) = text.split_once("\n** lines **").unwrap();
+        assert_eq!(rest, "\n");
+        assert_eq!(
+            lines(stamped),
+            [
+                "2026/11/21-10:00:00.123456 one",
+                "2026/11/21-10:00:00.123456 two",
+                "2026/11/21-10:01:01.123456 [WARN] [/x.rs:1] [default] Stalling writes",
+                "2026/11/21-10:01:01.123456 several"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_put_away_and_so_many_are_kept() {
+        let mut bench = Bench::new();
+        bench.options.keep_log_file_num = 3;
+        for run in 0..5 {
+            bench.open().log(InfoLogLevel::Info, &format!("run {run}"));
+        }
+        // All in the same microsecond.
+        assert_eq!(
+            bench.names(),
+            ["LOG", "LOG.old.1795255200123458", "LOG.old.1795255200123459"]
+        );
+        assert!(bench.text("LOG").ends_with("run 4\n"));
+        assert!(bench.text("LOG.old.1795255200123459").ends_with("run 3\n"));
+    }
+
+    #[test]
+    fn another_one_is_begun_when_it_is_due_with_the_same_header() {
+        let mut bench = Bench::new();
+        bench.options.max_log_file_size = 150;
+        bench.options.log_file_time_to_roll = 60;
+        let logger = bench.open();
+        logger.log(InfoLogLevel::Header, "header");
+        logger.log(InfoLogLevel::Info, &"x".repeat(200));
+        assert_eq!(bench.names().len(), 1);
+        logger.log(InfoLogLevel::Info, "next");
+        assert_eq!(bench.names().len(), 2);
+        let texts: Vec<String> = lines(&bench.text("LOG"))
+            .iter()
+            .map(|line| line.split_once(' ').unwrap().1.to_owned())
+            .collect();
+        assert_eq!(texts, ["header", "next"]);
+        bench.clock.advance(Duration::from_secs(60));
+        logger.log(InfoLogLevel::Info, "later");
+        assert_eq!(bench.names().len(), 3);
+        logger.close();
+        logger.log(InfoLogLevel::Info, "too late");
+        assert!(!bench.text("LOG").contains("too late"));
+    }
+}

@@ -1,0 +1,268 @@
+//! Statistics as RocksDB prints them, for the properties `rocksdb.stats`, `rocksdb.cfstats` and `rocksdb.dbstats` and for the info log,
+//! where they are dumped every [`stats_dump_period_sec`](crate::Options::stats_dump_period_sec).
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use compact::stall::{StallCause, StallCondition};
+use manifest::Version;
+use sst::BlockCache;
+
+use super::log_line;
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::level_stats::{FamilyStats, count, size};
+use crate::stats::{Stats, Ticker};
+
+const GIB: f64 = (1u64 << 30) as f64;
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// What is counted of a whole database, at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    /// Since it was opened.
+    at: Duration,
+    /// The number of the last row.
+    sequence: u64,
+    writes: u64,
+    bytes: u64,
+    wal_writes: u64,
+    wal_syncs: u64,
+    wal_bytes: u64,
+    stall_micros: u64,
+}
+
+/// Samples that later ones are compared with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Samples {
+    opened: Sample,
+    dumped: Sample,
+}
+
+impl DbInner {
+    fn sample(&self) -> Sample {
+        let stats = &self.stats;
+        Sample {
+            at: self.options.clock.now().saturating_sub(self.opened),
+            sequence: self.published.load(Ordering::Acquire),
+            writes: stats.get(Ticker::WriteDone),
+            bytes: stats.get(Ticker::BytesWritten),
+            wal_writes: self.wal_tail.records.load(Ordering::Acquire),
+            wal_syncs: stats.get(Ticker::WalSynced),
+            wal_bytes: stats.get(Ticker::WalBytes),
+            stall_micros: stats.get(Ticker::StallMicros),
+        }
+    }
+
+    /// From now on rows written count.
+    pub(crate) fn begin_samples(&self) {
+        let opened = self.sample();
+        *self.samples.lock() = Samples {
+            opened,
+            dumped: opened,
+        };
+    }
+
+    /// Dumps statistics if that is due, and gives the time until it is; `None` if it never is. `due` is that moment.
+    pub(crate) fn dump_stats_when_due(&self, due: &mut Duration) -> Option<Duration> {
+        let period = Duration::from_secs(self.options.stats_dump_period_sec);
+        if period.is_zero() || !self.log.takes(super::InfoLogLevel::Info) {
+            return None;
+        }
+        let now = self.options.clock.now();
+        if now >= *due {
+            self.dump_stats();
+            *due = now + period;
+        }
+        Some(due.saturating_sub(now))
+    }
+
+    /// Writes the statistics of the database and of each family into the info log.
+    pub(crate) fn dump_stats(&self) {
+        log_line!(self.log, Info, "------- DUMPING STATS -------");
+        let mut out = self.db_stats();
+        self.samples.lock().dumped = self.sample();
+        let families: Vec<Arc<Family>> = {
+            let state = self.state.lock();
+            let families = state.families.values();
+            families.map(|family| family.family.clone()).collect()
+        };
+        let mut caches: Vec<Arc<BlockCache>> = Vec::new();
+        for family in &families {
+            let version = family.super_version.load().version.clone();
+            out.push_str(&self.family_stats(family, &version));
+            if let Some(cache) = family.tables.block_cache()
+                && !caches.iter().any(|known| Arc::ptr_eq(known, cache))
+            {
+                caches.push(cache.clone());
+            }
+        }
+        caches.iter().for_each(|cache| out.push_str(&cache_stats(cache)));
+        let _ = write!(out, "\n** Pins **\n{}", self.pins());
+        log_line!(self.log, Info, "{out}");
+        if self.options.statistics {
+            log_line!(self.log, Info, "STATISTICS:\n{}", self.stats.text());
+        }
+    }
+
+    /// `rocksdb.dbstats`.
+    pub(crate) fn db_stats(&self) -> String {
+        let samples = *self.samples.lock();
+        let now = self.sample();
+        let mut out = format!(
+            "\n** DB Stats **\nUptime(secs): {:.1} total, {:.1} interval\n",
+            now.at.as_secs_f64(),
+            now.at.saturating_sub(samples.dumped.at).as_secs_f64()
+        );
+        self.traffic(&mut out, "Cumulative", &samples.opened, &now);
+        self.traffic(&mut out, "Interval", &samples.dumped, &now);
+        let stats = &self.stats;
+        let _ = writeln!(out, "Write Stall (count): {}", stall_counts(stats));
+        let written = stats.get(Ticker::FlushWriteBytes).max(1);
+        let amplification = (written + stats.get(Ticker::CompactWriteBytes)) as f64 / written as f64;
+        // Writing to a string does not fail.
+        let _ = write!(
+            out,
+            "Flushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
+             Write amplification: {amplification:.2}\nStalled: {} us (memtable-limit {}, l0-file-count-limit {}, pending-compaction-bytes {})\n",
+            stats.get(Ticker::FlushWriteBytes),
+            stats.get(Ticker::CompactReadBytes),
+            stats.get(Ticker::CompactWriteBytes),
+            stats.get(Ticker::TrivialMoves),
+            stats.get(Ticker::StallMicros),
+            stats.stall_micros(StallCause::MemtableLimit),
+            stats.stall_micros(StallCause::L0FileCountLimit),
+            stats.stall_micros(StallCause::PendingCompactionBytes),
+        );
+        out
+    }
+
+    fn traffic(&self, out: &mut String, title: &str, from: &Sample, to: &Sample) {
+        let seconds = to.at.saturating_sub(from.at).as_secs_f64().max(0.001);
+        let keys = to.sequence.saturating_sub(from.sequence);
+        let bytes = (to.bytes - from.bytes) as f64;
+        // A total is told in gigabytes, what came since the last dump in megabytes.
+        let (unit, name) = if title == "Cumulative" {
+            (GIB, "GB")
+        } else {
+            (MIB, "MB")
+        };
+        // Writes are counted with `statistics` alone; here each is a group of its own.
+        let writes = match self.options.statistics {
+            true => {
+                let writes = count(to.writes - from.writes);
+                format!(
+                    "{writes} writes, {} keys, {writes} commit groups, 1.0 writes per commit group",
+                    count(keys)
+                )
+            }
+            false => format!("{} keys", count(keys)),
+        };
+        let (wal_writes, syncs) = (to.wal_writes - from.wal_writes, to.wal_syncs - from.wal_syncs);
+        let wal_bytes = (to.wal_bytes - from.wal_bytes) as f64;
+        let stalled = to.stall_micros - from.stall_micros;
+        let _ = write!(
+            out,
+            "{title} writes: {writes}, ingest: {:.2} {name}, {:.2} MB/s\n\
+             {title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.2} GB, {:.2} MB/s\n\
+             {title} stall: {:02}:{:02}:{:06.3} H:M:S, {:.1} percent\n",
+            bytes / unit,
+            bytes / MIB / seconds,
+            count(wal_writes),
+            count(syncs),
+            wal_writes as f64 / (syncs as f64).max(1.0),
+            wal_bytes / GIB,
+            wal_bytes / MIB / seconds,
+            stalled / 3_600_000_000,
+            stalled / 60_000_000 % 60,
+            (stalled % 60_000_000) as f64 / 1e6,
+            stalled as f64 / 10_000.0 / seconds,
+        );
+    }
+
+    /// `rocksdb.cfstats`, of a family as it is in `version`.
+    pub(crate) fn family_stats(&self, family: &Family, version: &Version) -> String {
+        // Without the lock: it may be a walk over many tables.
+        let readers: usize = version
+            .all_files()
+            .map(|(_, file)| family.tables.memory_usage(file) as usize)
+            .sum();
+        let state = self.state.lock();
+        let scores = compact::score::Scores::new(version, &family.options.leveled());
+        let none = FamilyStats::default();
+        let own = state.families.get(&family.id);
+        let stats = own.map_or(&none, |own| &own.stats);
+        let mut out = stats.table(&family.name, version, &scores);
+        let up = self.options.clock.now().saturating_sub(self.opened);
+        out.push_str(&stats.totals(up));
+        if let Some(own) = own {
+            let memtables = std::iter::once(&own.mem)
+                .chain(own.immutable.iter().map(|immutable| &immutable.memory))
+                .map(|memory| memory.table.memory_usage() as u64)
+                .sum();
+            let _ = write!(
+                out,
+                "Estimated pending compaction bytes: {}\nWrite stall: {}\nMemory of {}: memtables {}, indexes and filters of open tables {}\n",
+                own.pending_compaction_bytes,
+                own.stall_of_all(),
+                family.name,
+                size(memtables),
+                size(readers as u64),
+            );
+        }
+        out
+    }
+}
+
+fn stall_counts(stats: &Stats) -> String {
+    let causes = [
+        StallCause::MemtableLimit,
+        StallCause::L0FileCountLimit,
+        StallCause::PendingCompactionBytes,
+    ];
+    let counts = causes.map(|cause| {
+        let delays = stats.stall(StallCondition::Delayed { cause }).count;
+        let stops = stats.stall(StallCondition::Stopped { cause }).count;
+        format!("{cause}-delays: {delays}, {cause}-stops: {stops}")
+    });
+    counts.join(", ")
+}
+
+/// What lies in a block cache, by what it is for. Only blocks of data do: indexes and filters stay with their tables.
+fn cache_stats(cache: &Arc<BlockCache>) -> String {
+    let (usage, capacity) = (cache.usage() as u64, cache.capacity() as u64);
+    let occupancy = cache.occupancy();
+    let mut out = format!(
+        "Block cache LRUCache@{:p} capacity: {} usage: {} occupancy: {occupancy} pinned: {}\n",
+        Arc::as_ptr(cache),
+        size(capacity),
+        size(usage),
+        size(cache.pinned_usage() as u64)
+    );
+    out.push_str("Block cache entry stats(count,size,portion):");
+    if occupancy > 0 {
+        let portion = 100.0 * usage as f64 / capacity.max(1) as f64;
+        let _ = write!(out, " DataBlock({occupancy},{},{portion:.3}%)", size(usage));
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_are_counted_by_what_causes_them() {
+        let stats = Stats::new(false);
+        let cause = StallCause::L0FileCountLimit;
+        stats.stalled(StallCondition::Stopped { cause }, Duration::from_secs(1));
+        let text = stall_counts(&stats);
+        assert!(
+            text.contains("l0-file-count-limit-delays: 0, l0-file-count-limit-stops: 1"),
+            "{text}"
+        );
+    }
+}

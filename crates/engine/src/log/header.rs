@@ -1,0 +1,119 @@
+//! What each info log begins with: who writes it, the files there are, and every option.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use base::filename::{self, FileKind};
+
+use super::{InfoLog, InfoLogLevel};
+use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
+use crate::options::table::OptionTable;
+use crate::options::{ColumnFamilyOptions, Options};
+
+impl InfoLog {
+    /// Writes the header of session `session_id` of the database in `dir`, as it lies there before it is recovered.
+    pub fn write_header(&self, options: &Options, dir: &Path, session_id: &str) {
+        if !self.takes(InfoLogLevel::Header) {
+            return;
+        }
+        let mut out = format!(
+            "Esker version: {}\nDB SUMMARY\nDB Session ID:  {session_id}\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        summary(&mut out, options, dir);
+        dump(&mut out, options);
+        let families = std::iter::once((DEFAULT_COLUMN_FAMILY, options.family(DEFAULT_COLUMN_FAMILY))).chain(
+            options
+                .column_families
+                .iter()
+                .map(|(name, family)| (&name[..], family))
+                .filter(|(name, _)| *name != DEFAULT_COLUMN_FAMILY),
+        );
+        for (name, family) in families {
+            line(
+                &mut out,
+                format_args!("--------------- Options for column family [{name}]:"),
+            );
+            dump_family(&mut out, family);
+        }
+        self.write(InfoLogLevel::Header, out.trim_end());
+    }
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "{text}");
+}
+
+/// The files of the database, as far as they can be told.
+fn summary(out: &mut String, options: &Options, dir: &Path) {
+    let size = |path: &Path| options.fs.size(path).unwrap_or(0);
+    let wal_dir = options.wal_directory(dir);
+    let (mut tables, mut wals) = (Vec::new(), String::new());
+    for name in options.fs.list(dir).unwrap_or_default() {
+        match filename::parse(&name) {
+            Some(FileKind::Current) => line(out, format_args!("CURRENT file:  {name}")),
+            Some(FileKind::Identity) => line(out, format_args!("IDENTITY file:  {name}")),
+            Some(FileKind::Manifest(_)) => line(
+                out,
+                format_args!("MANIFEST file:  {name} size: {} Bytes", size(&dir.join(&name))),
+            ),
+            Some(FileKind::Table(_)) => tables.push(name),
+            _ => {}
+        }
+    }
+    for name in options.fs.list(&wal_dir).unwrap_or_default() {
+        if let Some(FileKind::Wal(_)) = filename::parse(&name) {
+            let _ = write!(wals, "{name} size: {} ; ", size(&wal_dir.join(&name)));
+        }
+    }
+    line(
+        out,
+        format_args!(
+            "SST files in {} dir, Total Num: {}, files: {}",
+            dir.display(),
+            tables.len(),
+            tables[..tables.len().min(9)].join(" ")
+        ),
+    );
+    line(
+        out,
+        format_args!("Write Ahead Log file in {}: {wals}", wal_dir.display()),
+    );
+}
+
+/// A line an option, under its name in the table, in the form RocksDB gives it.
+fn dump<S: OptionTable>(out: &mut String, options: &S) {
+    for row in S::rows() {
+        let value = match (row.get)(options) {
+            truth if truth == "true" => "1".to_owned(),
+            untruth if untruth == "false" => "0".to_owned(),
+            other => other,
+        };
+        line(
+            out,
+            format_args!("{:>48}: {value}", format!("Options.{}", row.name)),
+        );
+    }
+}
+
+fn dump_family(out: &mut String, options: &ColumnFamilyOptions) {
+    let component = |out: &mut String, name: &str, value: &str| {
+        line(out, format_args!("{:>48}: {value}", format!("Options.{name}")));
+    };
+    component(out, "comparator", options.comparator.name());
+    let merge = options.merge_operator.as_ref();
+    component(
+        out,
+        "merge_operator",
+        merge.map_or("None", |operator| operator.name()),
+    );
+    let filter = options.compaction_filter_factory.as_ref();
+    component(
+        out,
+        "compaction_filter_factory",
+        filter.map_or("None", |factory| factory.name()),
+    );
+    dump(out, options);
+    dump(out, &options.table);
+}

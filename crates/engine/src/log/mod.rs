@@ -1,0 +1,189 @@
+//! The info log: what happened to a database, for people and for tools that know RocksDB's `LOG`.
+//!
+//! ```text
+//! 2026/11/21-10:00:00.123456 140123 [/log/event_logger.rs:61] [default] [JOB 3] Flushing memtable ...
+//! 2026/11/21-10:00:00.123999 140123 EVENT_LOG_v1 {"time_micros": 1795255200123999, "job": 3, "event": "flush_started", ...}
+//! ```
+//!
+//! Lines are those of RocksDB, the times in UTC. They are made from [`Event`](crate::Event)s and by what opens and closes, never by reads
+//! and writes of rows. A log is never synced, and nothing depends on it: what cannot be written to it is left out.
+
+mod auto_roll_logger;
+pub(crate) mod dump_stats;
+mod event_logger;
+mod header;
+mod json;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Result, filename};
+
+use self::auto_roll_logger::AutoRollLogger;
+use crate::options::Options;
+use crate::options::table::{OptionValue, enum_option};
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InfoLogLevel {
+    /// For whoever looks for a fault of the engine's.
+    Debug,
+    /// What happens all the time.
+    Info,
+    /// What slows the database down.
+    Warn,
+    /// What went wrong.
+    Error,
+    /// What nothing goes on after.
+    Fatal,
+    /// Who writes, and with which options. Never left out.
+    Header,
+}
+
+enum_option!(InfoLogLevel, "info log level",
+    "DEBUG_LEVEL" => InfoLogLevel::Debug,
+    "INFO_LEVEL" => InfoLogLevel::Info,
+    "WARN_LEVEL" => InfoLogLevel::Warn,
+    "ERROR_LEVEL" => InfoLogLevel::Error,
+    "FATAL_LEVEL" => InfoLogLevel::Fatal,
+    "HEADER_LEVEL" => InfoLogLevel::Header,
+);
+
+impl InfoLogLevel {
+    /// What stands in front of lines of this level; nothing in front of those that need none.
+    fn tag(self) -> &'static str {
+        match self {
+            InfoLogLevel::Debug => "[DEBUG] ",
+            InfoLogLevel::Info | InfoLogLevel::Header => "",
+            InfoLogLevel::Warn => "[WARN] ",
+            InfoLogLevel::Error => "[ERROR] ",
+            InfoLogLevel::Fatal => "[FATAL] ",
+        }
+    }
+}
+
+/// Takes the lines of an info log in place of the file `LOG`: see [`Options::info_log`].
+pub trait Logger: Send + Sync {
+    /// One message, without time and thread. It may have several lines: of a header each stands for itself, of anything else they
+    /// belong together. Called from any thread, rarely, and never by a read or write of a row; must return soon and must not call
+    /// the database.
+    fn log(&self, level: InfoLogLevel, message: &str);
+}
+
+/// A logger that writes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullLogger;
+
+impl Logger for NullLogger {
+    fn log(&self, _level: InfoLogLevel, _message: &str) {}
+}
+
+/// The info log of one database.
+pub(crate) struct InfoLog {
+    sink: Sink,
+    /// Lines that matter less are left out.
+    level: InfoLogLevel,
+    clock: Arc<dyn base::env::Clock>,
+}
+
+enum Sink {
+    Nowhere,
+    File(AutoRollLogger),
+    User(Arc<dyn Logger>),
+}
+
+/// The info log of the database in `dir`: in the directory of logs it is named by the path from the root, so that databases of different
+/// directories never share one.
+fn path(options: &Options, dir: &Path) -> PathBuf {
+    if options.db_log_dir.is_empty() {
+        return filename::info_log(dir, None);
+    }
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+    filename::info_log(&absolute, Some(Path::new(&options.db_log_dir)))
+}
+
+/// Deletes the info logs of the database in `dir` from the directory of logs, if there is one; those in `dir` are files of the database.
+pub(crate) fn destroy(options: &Options, dir: &Path) -> Result<()> {
+    let log_dir = Path::new(&options.db_log_dir);
+    if options.db_log_dir.is_empty() || !options.fs.exists(log_dir)? {
+        return Ok(());
+    }
+    let path = path(options, dir);
+    for name in options.fs.list(log_dir)? {
+        let other = log_dir.join(name);
+        if auto_roll_logger::put_away_at(&path, &other).is_some() || other == path {
+            options.fs.remove(&other)?;
+        }
+    }
+    Ok(())
+}
+
+impl InfoLog {
+    /// Of a database that is open for writing: in `LOG` in `dir`, or where the options say.
+    pub fn open(options: &Options, dir: &Path) -> InfoLog {
+        if options.info_log.is_some() {
+            return InfoLog::given(options);
+        }
+        InfoLog {
+            sink: Sink::File(AutoRollLogger::open(options, &path(options, dir))),
+            ..InfoLog::given(options)
+        }
+    }
+
+    /// Of a database that writes nothing: what the user takes the lines with, if anything.
+    pub fn given(options: &Options) -> InfoLog {
+        InfoLog {
+            sink: match &options.info_log {
+                Some(logger) => Sink::User(logger.clone()),
+                None => Sink::Nowhere,
+            },
+            level: options.info_log_level,
+            clock: options.clock.clone(),
+        }
+    }
+
+    /// True if lines of `level` are wanted.
+    pub fn takes(&self, level: InfoLogLevel) -> bool {
+        level >= self.level && !matches!(self.sink, Sink::Nowhere)
+    }
+
+    /// Writes a message as it is.
+    pub fn write(&self, level: InfoLogLevel, message: &str) {
+        match &self.sink {
+            Sink::Nowhere => {}
+            Sink::File(file) => file.log(level, message),
+            Sink::User(logger) => logger.log(level, message),
+        }
+    }
+
+    /// Writes a message with the place in the source where it was made, as [`log_line`] calls it.
+    pub fn write_from(&self, level: InfoLogLevel, file: &str, line: u32, message: fmt::Arguments<'_>) {
+        let file = file.rsplit_once("src").map_or(file, |(_, file)| file);
+        self.write(level, &format!("[{file}:{line}] {message}"));
+    }
+
+    /// Writes nothing any more, and lets go of the file.
+    pub fn close(&self) {
+        if let Sink::File(file) = &self.sink {
+            file.close();
+        }
+    }
+}
+
+impl fmt::Debug for InfoLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InfoLog({:?})", self.level)
+    }
+}
+
+/// Writes a line to an [`InfoLog`] if it takes such: `log_line!(log, Warn, "[{}] ...", family)`. Nothing is formatted otherwise.
+macro_rules! log_line {
+    ($log:expr, $level:ident, $($message:tt)+) => {{
+        let level = $crate::log::InfoLogLevel::$level;
+        if $log.takes(level) {
+            $log.write_from(level, file!(), line!(), format_args!($($message)+));
+        }
+    }};
+}
+pub(crate) use log_line;
