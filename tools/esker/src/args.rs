@@ -50,6 +50,10 @@ pub enum Command {
     ///
     /// Jobs, stalls and the block cache are as the process's LOG tells them. Keys: q quits, s sorts, f goes to the next family, a shows all.
     Top(TopArgs),
+    /// Tells who holds back memory and files of a database that is in use: iterators, snapshots, backups, with their age
+    ///
+    /// As the process's LOG last told, which it does every stats_dump_period_sec.
+    Pins(PinsArgs),
     /// Makes a second database of the same files, as the database is now
     ///
     /// Tables are linked where the file system can. The database must not be in use.
@@ -304,6 +308,17 @@ pub struct WalArgs {
     /// Keys and values in hexadecimal
     #[arg(long)]
     pub hex: bool,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct PinsArgs {
+    /// The directory of the database
+    #[arg(long, value_name = "DIR")]
+    pub db: PathBuf,
+    /// The directory of its LOG [default: that of the database]
+    #[arg(long, value_name = "DIR")]
+    pub db_log_dir: Option<PathBuf>,
 }
 
 #[derive(clap::Args, Debug)]

@@ -52,6 +52,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Top(args) => top::top(args, out),
+        Command::Pins(args) => top::pins(args, out),
         Command::Properties(args) => properties::properties(args, out),
         Command::Options(args) => options::options(args, out),
         Command::Salvage(args) => watched("salvage", &args.working, |progress| {

@@ -15,16 +15,39 @@ use std::io::Write;
 use std::sync::Arc;
 
 use base::env::{Clock, SystemClock};
+use base::{Error, ErrorKind};
 
-use crate::args::TopArgs;
+use crate::args::{PinsArgs, TopArgs};
 use crate::directory;
 use crate::output::{Failure, Out};
 pub use frame::Sort;
 use frame::View;
+use info_log::InfoLog;
 use observe::Observer;
 
 /// Characters of a line where nobody says.
 const DEFAULT_WIDTH: usize = 100;
+
+/// Prints who holds back memory and files of an open database, as its LOG last told.
+pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
+    directory::check_is_database(&args.db)?;
+    let path = info_log::path_of(&args.db, args.db_log_dir.as_deref());
+    let mut log = InfoLog::new(path.clone());
+    log.read_on(&directory::fs())?;
+    let told = log.told();
+    let Some(dumped) = told.dumped.as_ref().filter(|_| !told.pins.is_empty()) else {
+        let why = match told.exists {
+            true => "tells nothing of pins yet: an open database of Esker does every stats_dump_period_sec",
+            false => "is not there",
+        };
+        return Err(Error::new(ErrorKind::NotFound, why).in_file(&path).into());
+    };
+    writeln!(out, "as of {dumped}")?;
+    for line in &told.pins {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
 
 /// Shows frame after frame until told to stop; one with `--once`, or where nobody looks on.
 pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {

@@ -295,7 +295,7 @@ fn log(out: &mut String, now: &Observation) -> std::fmt::Result {
     }
     if let Some(dumped) = &now.log.dumped {
         writeln!(out, "\nstatistics of {dumped}")?;
-        for line in &now.log.cache {
+        for line in now.log.cache.iter().chain(&now.log.pins) {
             writeln!(out, "  {line}")?;
         }
     }

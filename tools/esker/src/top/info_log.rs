@@ -1,9 +1,9 @@
 //! What a LOG in RocksDB's form tells: running jobs, what they did, stalls, and the last dump of statistics.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use base::{ErrorKind, Result};
+use base::{ErrorKind, Result, filename};
 use vfs::{FileSystem, OpenOptions};
 
 /// Bytes from the end of a LOG that are read when it is first looked at.
@@ -50,8 +50,10 @@ pub struct Told {
     /// Families whose writes are stalled now, with the line that said so. RocksDB does not say when they go on, so of its databases this
     /// is empty.
     pub stalled: BTreeMap<String, String>,
-    /// Lines of the last dump of statistics: of memory and the block cache, and who holds what back.
+    /// Lines of the last dump of statistics: of memory and the block cache.
     pub cache: Vec<String>,
+    /// Lines of it: who holds what back.
+    pub pins: Vec<String>,
     /// When that was dumped.
     pub dumped: Option<String>,
     /// A dump is being read.
@@ -92,6 +94,15 @@ impl Told {
             }
         }
         levels
+    }
+}
+
+/// Where the LOG of the database in `dir` is: there, or in `log_dir` under a name made of `dir`.
+pub fn path_of(dir: &Path, log_dir: Option<&Path>) -> PathBuf {
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+    match log_dir {
+        None => filename::info_log(dir, None),
+        Some(_) => filename::info_log(&absolute, log_dir),
     }
 }
 
@@ -157,6 +168,7 @@ impl Told {
             self.take_event(json);
         } else if line.contains("------- DUMPING STATS -------") {
             self.cache.clear();
+            self.pins.clear();
             self.dumped = Some(line.split(' ').next().unwrap_or_default().to_owned());
             self.dumping = true;
         } else if line.contains("Stalling writes") || line.contains("Stopping writes") {
@@ -178,7 +190,9 @@ impl Told {
             job.map(|job: u64| self.running.remove(&job));
         } else if line == PINS {
             self.pins_follow = self.dumping;
-        } else if self.pins_follow || (self.dumping && OF_MEMORY.iter().any(|word| line.starts_with(word))) {
+        } else if self.pins_follow {
+            self.pins.push(line.to_owned());
+        } else if self.dumping && OF_MEMORY.iter().any(|word| line.starts_with(word)) {
             self.cache.push(line.to_owned());
         }
     }

@@ -14,7 +14,7 @@ use manifest::{ManifestState, Replay};
 use vfs::{FileSystem, OpenOptions};
 use wal::Reader;
 
-use super::info_log::{InfoLog, Told};
+use super::info_log::{self, InfoLog, Told};
 use super::process::{self, Process};
 
 /// Looks at one database again and again.
@@ -95,12 +95,7 @@ impl Observer {
         wal_dir: Option<&Path>,
         log_dir: Option<&Path>,
     ) -> Observer {
-        let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
-        let log = match log_dir {
-            None => filename::info_log(dir, None),
-            Some(_) => filename::info_log(&absolute, log_dir),
-        };
-        let log = InfoLog::new(log);
+        let log = InfoLog::new(info_log::path_of(dir, log_dir));
         Observer {
             fs,
             clock,

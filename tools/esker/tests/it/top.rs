@@ -128,5 +128,9 @@ fn it_tells_what_listeners_of_the_database_are_told() {
             .collect::<Vec<_>>(),
         ["1"]
     );
+
+    let pins = esker("pins", dir.path(), &[]).good();
+    assert!(pins.starts_with("as of 20"), "{pins}");
+    assert!(pins.contains("1 snapshots at sequence number 12, "), "{pins}");
     drop(snapshot);
 }
