@@ -79,6 +79,52 @@ fn one_backup() -> (MemFs, MemFs, Db) {
     (place, backups, db)
 }
 
+/// From each change on all fail, done or not done; then power is lost or not.
+#[test]
+fn a_backup_is_whole_or_absent_whatever_fails() {
+    let (_place, backups, db) = one_backup();
+    let first = rows_of(&engine(&backups), &backups, 1);
+    let second = rows(&db);
+    let check = |left: &MemFs, done: bool, what: &str| {
+        let engine = BackupEngine::open(over(left.clone())).unwrap();
+        let corrupt = engine.corrupted_backups();
+        assert!(corrupt.is_empty(), "{what}: {corrupt:?}");
+        assert_eq!(rows_of(&engine, left, 1), first, "{what}");
+        let there = engine.backups().len();
+        assert!(there == 2 || !done, "{what}");
+        if there == 2 {
+            assert_eq!(rows_of(&engine, left, 2), second, "{what}");
+        }
+    };
+    // Otherwise each attempt begins a WAL, and the next has more to copy.
+    let flushed = CreateBackupOptions {
+        flush_before_backup: true,
+        ..CreateBackupOptions::default()
+    };
+    for action in [Action::Fail(ErrorKind::Io), Action::FailAfter(ErrorKind::Io)] {
+        for step in 0.. {
+            let mem = backups.process_death_clone();
+            let fs = FaultFs::new(Arc::new(mem.clone()));
+            let mut engine = BackupEngine::open(over(fs.clone())).unwrap();
+            let rule = fs.add(Rule::new(action.clone()).on(CHANGES).skip(step));
+            let made = engine.create_new_backup(&db, &flushed);
+            drop(engine);
+            if fs.fired(rule) == 0 {
+                made.unwrap();
+                assert!(step > 20);
+                break;
+            }
+            let what = format!("{action:?} from {step} on, {made:?}");
+            check(&mem, made.is_ok(), &what);
+            let mut rng = Rng::with_seed(testkit::rng().seed() ^ step);
+            for policy in [UnsyncedPolicy::Lose, UnsyncedPolicy::Random] {
+                check(&mem.crash_clone(&mut rng, policy), made.is_ok(), &what);
+            }
+        }
+    }
+    db.close().unwrap();
+}
+
 #[test]
 fn a_backup_is_whole_or_absent_whenever_power_is_lost() {
     let (place, backups, db) = one_backup();
