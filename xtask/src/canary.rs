@@ -468,6 +468,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-backup", "crash"]),
     },
     Canary {
+        name: "a table in another's place is read",
+        file: "crates/engine/src/read/table_cache.rs",
+        right: "Some(recorded) if !properties.has_unique_id(recorded) => Err(",
+        wrong: "Some(recorded) if recorded == &[0; 16] => Err(",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "unique_ids::"]),
+    },
+    Canary {
         name: "flushes do not verify the checksums of a memtable's rows",
         file: "crates/memtable/src/cursor.rs",
         right: "self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr()))",

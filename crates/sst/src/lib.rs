@@ -23,6 +23,7 @@ pub mod index;
 pub mod lookup_key;
 pub mod properties;
 pub mod reader;
+mod unique_id;
 pub mod verify;
 pub mod writer;
 

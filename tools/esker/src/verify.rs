@@ -74,6 +74,8 @@ struct PromisedFile {
     family: u32,
     /// Of a table.
     largest_seqno: Option<SeqNo>,
+    /// Of a table, where the MANIFEST has it.
+    unique_id: Option<[u8; 16]>,
     /// Name of the function, and the checksum of the whole file by it.
     checksum: (String, Box<[u8]>),
 }
@@ -85,6 +87,7 @@ impl PromisedFile {
             size: file.size,
             family,
             largest_seqno: Some(file.largest_seqno),
+            unique_id: file.unique_id,
             checksum: checksum.map_or_else(Default::default, |checksum| {
                 (checksum.func_name.clone(), checksum.value.clone())
             }),
@@ -97,6 +100,7 @@ impl PromisedFile {
             size: blob.file_size(),
             family,
             largest_seqno: None,
+            unique_id: None,
             checksum: (addition.checksum_method.clone(), addition.checksum_value.clone()),
         }
     }
@@ -511,6 +515,12 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     let Some((table, open)) = check.take(opened, &file.path) else {
         return check;
     };
+    if let Some(id) = live.and_then(|live| live.unique_id)
+        && !table.properties().has_unique_id(&id)
+    {
+        let other = Error::corruption("Mismatch in unique ID: it is not the table the MANIFEST means");
+        check.take::<()>(Err(other), &file.path);
+    }
     let mut seen = Vec::new();
     let verified = table.verify(&mut |block| {
         check.pieces.0 += 1;

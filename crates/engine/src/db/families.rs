@@ -105,6 +105,7 @@ pub(crate) fn assemble(
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
+            verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,
         },
         shared.open_limit.clone(),
         shared.obsolete.clone(),

@@ -15,6 +15,7 @@ use super::{Db, DbInner};
 use crate::jobs::file_checksum::compare;
 use crate::jobs::verifier::VerifyProgress;
 use crate::options::FileChecksumGenFactory;
+use crate::read::table_cache::check_unique_id;
 
 impl Db {
     /// Reads every table and blob file in use from the disk and verifies the checksum of each block and each blob. The block
@@ -150,7 +151,10 @@ impl Live {
             largest_seqno: Some(metadata.largest_seqno),
             ..TableReadOptions::new(self.family.cmp.clone())
         };
-        Table::open(file, options)
+        let table = Table::open(file, options)?;
+        // Whatever the options say: whoever has files verified wants to know.
+        check_unique_id(metadata, &table)?;
+        Ok(table)
     }
 
     /// Verifies every block or blob of the file.

@@ -201,6 +201,7 @@ impl OutputSink for TableOutputs<'_> {
             oldest_ancestor_time: properties.creation_time,
             file_creation_time: properties.file_creation_time,
             file_checksum: open.sum.checksum(),
+            unique_id: properties.unique_id(),
             ..FileMetadata::default()
         };
         file.stats.get_or_init(|| stats);

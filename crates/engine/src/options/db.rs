@@ -86,6 +86,9 @@ option_table! {
         /// FileChecksumGenCrc32cFactory, or nullptr for none. Default: nullptr.
         file_checksum_gen_factory: FileChecksumGenFactory = FileChecksumGenFactory::None,
             domain["nullptr", "FileChecksumGenCrc32cFactory"];
+        /// Compares the unique id that the MANIFEST has of a table, made of the database, the session and the number it was written
+        /// as, with the table's properties whenever the table is opened: one put in another's place is not read. Default: true.
+        verify_sst_unique_id_in_manifest: bool = true, domain["true", "true", "false"];
         /// Looks through the tables and blob files in use in the background, the one not looked at for longest first, and verifies
         /// their checksums, reading so many bytes a second past the kernel's cache where it can. What is damaged is told by
         /// the event `CorruptionFound`. 0: never. Changed while the database is open by `Db::set_verify_rate`. Default: 0.

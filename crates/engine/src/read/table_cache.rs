@@ -25,6 +25,7 @@ pub(crate) struct TableCacheOptions {
     pub direct: bool,
     pub mmap: bool,
     pub block_protection_bytes_per_key: u8,
+    pub verify_unique_ids: bool,
 }
 
 /// Opens the tables of one column family and keeps them open.
@@ -123,6 +124,22 @@ fn compression_named(property: &[u8]) -> Option<CompressionType> {
 #[inline]
 fn slot_of(file: &FileMetadata) -> Option<&TableSlot> {
     file.handle.get()?.downcast_ref()
+}
+
+/// `Corruption` if the MANIFEST knows the unique id of a table, and the one opened in its place has another.
+pub(crate) fn check_unique_id(file: &FileMetadata, table: &Table) -> Result<()> {
+    let properties = table.properties();
+    match &file.unique_id {
+        Some(recorded) if !properties.has_unique_id(recorded) => Err(Error::corruption(format!(
+            "Mismatch in unique ID on table file {}: it was written as file {} of session {} of database {}",
+            file.number,
+            properties.orig_file_number,
+            String::from_utf8_lossy(&properties.db_session_id),
+            String::from_utf8_lossy(&properties.db_id),
+        ))
+        .in_file(table.path())),
+        _ => Ok(()),
+    }
 }
 
 impl TableCache {
@@ -311,7 +328,11 @@ impl TableCache {
             verify_checksums: true,
             block_protection_bytes_per_key: self.options.block_protection_bytes_per_key,
         };
-        Table::open(reader, options).map_err(|error| error.in_file(&path))
+        let table = Table::open(reader, options).map_err(|error| error.in_file(&path))?;
+        if self.options.verify_unique_ids {
+            check_unique_id(file, &table)?;
+        }
+        Ok(table)
     }
 
     /// The range tombstones of `table`, which is that of `file`, cut to the file's bounds.

@@ -86,6 +86,7 @@ impl Bench {
             direct: false,
             mmap: false,
             block_protection_bytes_per_key: 0,
+            verify_unique_ids: true,
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));
         let limit = Arc::new(OpenLimit::new(11));

@@ -6,3 +6,4 @@ mod direct_io;
 mod fixtures;
 mod recovery;
 mod repair;
+mod unique_ids;

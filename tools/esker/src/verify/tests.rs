@@ -75,3 +75,40 @@ fn a_flip_of_any_byte_is_found() {
 fn with_checksums_of_whole_files_a_flip_of_any_byte_of_a_table_is_found() {
     flip_every_byte(FileChecksumGenFactory::Crc32c);
 }
+
+#[test]
+fn a_table_in_anothers_place_is_found() {
+    let whole = SmallDatabase::make(FileChecksumGenFactory::None).unwrap();
+    let place = tempfile::TempDir::new().unwrap();
+    let dir = place.path();
+    for (name, bytes) in &whole.files {
+        fs::write(dir.join(name), bytes).unwrap();
+    }
+    let state = directory::manifest_state(&directory::current_manifest(dir).unwrap()).unwrap();
+    let mut promised = Promised::new(&state);
+    let mut compared = 0;
+    for file in directory::files(dir, None).unwrap() {
+        let FileKind::Table(number) = file.kind else {
+            continue;
+        };
+        let damage = |promised: &Promised| {
+            check_file(&file, dir, promised)
+                .expect("a table is checked")
+                .damage
+        };
+        assert!(damage(&promised).is_empty(), "{}", file.name);
+        // The MANIFEST means another.
+        let Some(live) = promised.tables.get_mut(&number) else {
+            continue;
+        };
+        live.unique_id = Some([7; 16]);
+        compared += 1;
+        let found = damage(&promised);
+        assert!(
+            found.iter().any(|error| error.to_string().contains("unique ID")),
+            "{}",
+            file.name
+        );
+    }
+    assert!(compared > 0);
+}

@@ -181,6 +181,7 @@ pub(super) fn scan(
         largest: walk.largest.into(),
         smallest_seqno,
         largest_seqno,
+        unique_id: properties.unique_id(),
         oldest_ancestor_time: properties.creation_time,
         file_creation_time: properties.file_creation_time,
         file_checksum: file_checksum::of_file(options.file_checksum_gen_factory, &**table.file())?,
