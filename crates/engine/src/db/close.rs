@@ -20,6 +20,7 @@ impl DbInner {
         if self.state.lock().closing {
             return Ok(());
         }
+        log_line!(self.log, Info, "Shutdown: canceling all background work");
         let unlogged = self.writer.lock().unlogged;
         let flushed = if unlogged && !self.read_only && !self.options.avoid_flush_during_shutdown {
             let state = self.state.lock();

@@ -19,6 +19,7 @@ use super::pins::Replaced;
 use super::state::{FamilyState, Memory};
 use super::{Db, DbInner};
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::log::log_line;
 use crate::options::file::StoredFamily;
 use crate::options::{ColumnFamilyOptions, Options};
 use crate::read::blob_cache::BlobCache;
@@ -267,6 +268,7 @@ impl DbInner {
         self.rotate_manifest(&mut state)?;
         drop(state);
         drop(writer);
+        self.log.write_family(name, id, options);
         Ok(family)
     }
 
@@ -301,6 +303,13 @@ impl DbInner {
         self.rotate_manifest(&mut state)?;
         drop(state);
         drop(writer);
+        log_line!(
+            self.log,
+            Info,
+            "Dropped column family [{}] with id {}",
+            family.name,
+            family.id
+        );
         self.write_options_file()
     }
 

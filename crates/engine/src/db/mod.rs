@@ -91,6 +91,8 @@ pub(crate) struct DbInner {
     pub log: Arc<InfoLog>,
     /// Who is told of events, the info log first.
     pub listeners: Listeners,
+    /// Held while listeners are told of stalls, so that they hear of them in their order.
+    pub telling: Mutex<()>,
     /// What statistics are compared with.
     pub samples: Mutex<Samples>,
     /// What the next job is called in events.
@@ -334,6 +336,13 @@ impl DbInner {
     /// Tells the listeners. Called with no lock held.
     pub(crate) fn notify(&self, event: &Event) {
         self.listeners.notify(event);
+    }
+
+    /// Tells of the stalls that nobody was told of yet. Called without the database mutex.
+    pub(crate) fn tell_stalls(&self) {
+        let _telling = self.telling.lock();
+        let events = std::mem::take(&mut self.state.lock().stall_events);
+        events.iter().for_each(|event| self.notify(event));
     }
 
     /// A number for a job that begins.

@@ -545,6 +545,7 @@ pub(crate) fn assemble_db(
         running_flushes: 0,
         running_compactions: 0,
         closing: false,
+        stall_events: Vec::new(),
     };
     let mut default_family: Option<Arc<Family>> = None;
     for (id, family) in recorded.families {
@@ -626,6 +627,7 @@ pub(crate) fn assemble_db(
         default_family,
         log,
         listeners,
+        telling: Mutex::default(),
         samples: Mutex::default(),
         next_job: AtomicU64::new(RECOVERY_JOB + 1),
         stats: Arc::new(Stats::new(options.statistics)),

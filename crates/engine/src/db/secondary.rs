@@ -41,7 +41,7 @@ use super::open::{Moment, assemble_db, check_options, newest_options, read_ident
 use super::snapshot::View;
 use super::state::{Immutable, LiveWal, Memory};
 use super::{Db, DbInner, Handle};
-use crate::log::InfoLog;
+use crate::log::{InfoLog, log_line};
 use crate::options::Options;
 
 /// How often a catch-up begins anew because the primary writes its MANIFEST meanwhile.
@@ -265,6 +265,10 @@ impl DbInner {
                 status.failures += 1;
                 status.last_error = Some(error.clone());
             }
+        }
+        drop((status, reading));
+        if let Err(error) = &result {
+            log_line!(self.log, Warn, "Catch-up failed: {error}");
         }
         result
     }

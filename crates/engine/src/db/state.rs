@@ -34,6 +34,8 @@ pub(crate) struct DbState {
     pub running_compactions: usize,
     /// True once the database is closing: no job begins.
     pub closing: bool,
+    /// Stalls begun and ended that nobody was told of yet, in their order.
+    pub stall_events: Vec<Event>,
 }
 
 /// What a MANIFEST says beside its files.

@@ -227,6 +227,7 @@ impl DbInner {
             level_files = own.level_files();
             score = own.compaction_score;
         }
+        state.stall_events.extend(stall);
         self.changed.notify_all();
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
@@ -256,7 +257,7 @@ impl DbInner {
             } else {
                 self.report_move(&family, job, &plan);
             }
-            stall.iter().for_each(|event| self.notify(event));
+            self.tell_stalls();
         });
         result.map(|()| outputs)
     }

@@ -110,12 +110,13 @@ impl DbInner {
         if installed.is_ok() {
             self.drop_unneeded_wals(state);
         }
+        state.stall_events.extend(stall);
         self.changed.notify_all();
         self.work.notify_all();
         let took = self.options.clock.now().saturating_sub(start);
         MutexGuard::unlocked(state, || {
             self.report_flush(&family, job, &installed, took, shape);
-            stall.iter().for_each(|event| self.notify(event));
+            self.tell_stalls();
         });
         installed.map(drop)
     }

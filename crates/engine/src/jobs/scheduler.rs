@@ -91,7 +91,7 @@ impl DbInner {
     }
 
     /// After the files of a family changed: whether writes may go on, and what is to be compacted.
-    /// Returns what listeners are to be told of it, once the mutex is released.
+    /// Returns what listeners are to be told of it, to be put with [`DbState::stall_events`].
     pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
         let before = family.stall_of_all();
         family.update_stall();

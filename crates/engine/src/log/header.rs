@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base::filename::{self, FileKind};
 
-use super::{InfoLog, InfoLogLevel};
+use super::{InfoLog, InfoLogLevel, log_line};
 use crate::db::column_family::DEFAULT_COLUMN_FAMILY;
 use crate::options::table::OptionTable;
 use crate::options::{ColumnFamilyOptions, Options};
@@ -29,14 +29,18 @@ impl InfoLog {
                 .map(|(name, family)| (&name[..], family))
                 .filter(|(name, _)| *name != DEFAULT_COLUMN_FAMILY),
         );
-        for (name, family) in families {
-            line(
-                &mut out,
-                format_args!("--------------- Options for column family [{name}]:"),
-            );
-            dump_family(&mut out, family);
-        }
+        families.for_each(|(name, family)| dump_family(&mut out, name, family));
         self.write(InfoLogLevel::Header, out.trim_end());
+    }
+
+    /// Writes that family `name` was created, and its options, which belong to the header from now on.
+    pub fn write_family(&self, name: &str, id: u32, options: &ColumnFamilyOptions) {
+        log_line!(self, Info, "Created column family [{name}] (ID {id})");
+        if self.takes(InfoLogLevel::Header) {
+            let mut out = String::new();
+            dump_family(&mut out, name, options);
+            self.write(InfoLogLevel::Header, out.trim_end());
+        }
     }
 }
 
@@ -97,7 +101,11 @@ fn dump<S: OptionTable>(out: &mut String, options: &S) {
     }
 }
 
-fn dump_family(out: &mut String, options: &ColumnFamilyOptions) {
+fn dump_family(out: &mut String, name: &str, options: &ColumnFamilyOptions) {
+    line(
+        out,
+        format_args!("--------------- Options for column family [{name}]:"),
+    );
     let component = |out: &mut String, name: &str, value: &str| {
         line(out, format_args!("{:>48}: {value}", format!("Options.{name}")));
     };

@@ -459,11 +459,13 @@ impl DbInner {
                 events.extend(family.stall_event(before, self.options.delayed_write_rate));
             }
         }
-        if !events.is_empty() {
+        let told = !events.is_empty();
+        if told {
+            state.stall_events.extend(events);
             self.work.notify_all();
-            MutexGuard::unlocked(state, || events.iter().for_each(|event| self.notify(event)));
+            MutexGuard::unlocked(state, || self.tell_stalls());
         }
-        !events.is_empty()
+        told
     }
 
     fn wait_for_room(
