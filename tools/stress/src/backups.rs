@@ -4,8 +4,6 @@
 //! are compared. All go into one directory beside the database's, by which each shares files with those before; and whoever comes
 //! after a crash finds there what that one has left.
 
-use std::path::PathBuf;
-
 use backup::{
     BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming,
 };
@@ -21,12 +19,6 @@ use crate::worker::{SCAN_WIDTH, Worker};
 const KEPT: usize = 3;
 
 impl Stress {
-    fn beside(&self, name: &str) -> PathBuf {
-        let mut path = self.path.as_os_str().to_owned();
-        path.push(format!(".{name}"));
-        PathBuf::from(path)
-    }
-
     /// The directory of backups, which must all be good.
     fn backup_engine(&self, rng: &mut Rng) -> Outcome<BackupEngine> {
         let namings = [
@@ -68,6 +60,10 @@ impl Worker<'_> {
             return Ok(());
         };
         let stress = self.stress;
+        let size: u64 = self.open.db.live_files().iter().map(|file| file.size).sum();
+        if stress.flags.backup_max_size > 0 && size > stress.flags.backup_max_size {
+            return Ok(());
+        }
         let mut engine = stress.backup_engine(&mut self.rng)?;
         let options = CreateBackupOptions {
             flush_before_backup: self.rng.bool(),

@@ -9,15 +9,9 @@ use parking_lot::RwLock;
 use crate::stress::{Failure, Open, Outcome, Stress};
 
 impl Stress {
-    fn checkpoint_path(&self, name: &str) -> PathBuf {
-        let mut path = self.path.as_os_str().to_owned();
-        path.push(format!(".{name}"));
-        PathBuf::from(path)
-    }
-
     /// Makes a checkpoint in a directory beside the database's.
     pub fn make_checkpoint(&self, db: &Db, name: &str, options: &CheckpointOptions) -> Result<PathBuf> {
-        let path = self.checkpoint_path(name);
+        let path = self.beside(name);
         // One that a process left that died.
         Db::destroy(&self.options, &path)?;
         db.create_checkpoint(&path, options)?;
@@ -38,7 +32,11 @@ impl Stress {
                     .map(RwLock::new),
             );
         }
-        Ok(Open { db, families })
+        Ok(Open {
+            db,
+            families,
+            secondary: None,
+        })
     }
 
     /// Closes and removes it.

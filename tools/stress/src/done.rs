@@ -32,6 +32,14 @@ counted! {
     VerifyFileChecksums = "file checksum verifications",
     Checkpoint = "checkpoints",
     Backup = "backups",
+    Sizes = "sizes",
+    MayExist = "questions whether a key may exist",
+    Metadata = "metadata of families",
+    LiveFiles = "lists of live files",
+    HoldFiles = "times without deletions of files",
+    Verify = "families verified",
+    Secondary = "catch-ups of a secondary",
+    ReadOnly = "opened for reading",
     Failed = "made to fail",
 }
 

@@ -102,6 +102,21 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             "backup_one_in",
             &["0", "0", "0", if disk { "10000" } else { "100" }],
         ),
+        one_of(rng, "key_may_exist_one_in", &["0", "10", "1000"]),
+        one_of(rng, "get_live_files_apis_one_in", rarely),
+        one_of(rng, "get_all_column_family_metadata_one_in", rarely),
+        one_of(rng, "disable_file_deletions_one_in", rarely),
+        one_of(
+            rng,
+            "verify_db_one_in",
+            &["0", if disk { "10000" } else { "200" }],
+        ),
+        one_of(rng, "verify_before_write", &["0", "0", "1"]),
+        one_of(rng, "long_running_snapshots", &["0", "1"]),
+        one_of(rng, "fill_cache", &["0", "1", "1"]),
+        one_of(rng, "readahead_size", &["0", "0", "16384"]),
+        one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
+        one_of(rng, "low_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "batch_one_in", &["0", "2", "10"]),
         one_of(rng, "batch_protection_bytes_per_key", &["0", "0", "8"]),
         one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
@@ -115,8 +130,25 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         args.push(one_of(rng, "sync", &["0", "0", "0", "1"]));
         args.push(one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]));
     }
+    let hides_unsynced = disk && rng.u32(..3) == 0;
+    if !hides_unsynced && rng.u32(..4) == 0 {
+        args.push("--test_secondary=true".to_owned());
+        args.push(one_of(rng, "secondary_catch_up_one_in", rarely));
+        args.push(one_of(
+            rng,
+            "continuous_verification_interval",
+            &["0", "10", "1000"],
+        ));
+    }
+    if !hides_unsynced {
+        args.push(one_of(
+            rng,
+            "open_read_only_one_in",
+            &["0", "0", if disk { "10000" } else { "100" }],
+        ));
+    }
     if disk {
-        args.push(one_of(rng, "sync_fault_injection", &["0", "0", "1"]));
+        args.push(format!("--sync_fault_injection={hides_unsynced}"));
         args.push(one_of(rng, "kill_random_test", &["0", "100", "1000", "10000"]));
     } else {
         args.push("--quiet=true".to_owned());

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -196,11 +196,14 @@ const FEW: u64 = 10_000;
 /// The run in as many parts as the database is to be opened.
 pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
     let flags = &stress.flags;
-    let phases = u64::from(flags.reopen) + 1;
+    let (phases, all) = match flags.verification_only {
+        true => (1, 0),
+        false => (u64::from(flags.reopen) + 1, flags.ops_per_thread),
+    };
     let mut seeds = fastrand::Rng::with_seed(flags.seed);
     let mut done = Done::default();
     for phase in 0..phases {
-        let operations = flags.ops_per_thread * (phase + 1) / phases - flags.ops_per_thread * phase / phases;
+        let operations = all * (phase + 1) / phases - all * phase / phases;
         let mut left = vec![operations; flags.threads as usize];
         let mut interruptions = 0;
         let open = loop {
@@ -268,6 +271,7 @@ fn verify(stress: &Stress, open: &Open) -> Outcome {
         return Ok(());
     }
     stress.verify(open)?;
+    stress.verify_secondary(open)?;
     stress.check_files(open)
 }
 
@@ -284,6 +288,7 @@ fn work(
     if let Some(faults) = faults {
         faults.begin_work();
     }
+    let working = &AtomicBool::new(true);
     thread::scope(|scope| {
         let mut running = Vec::new();
         for left in left {
@@ -297,8 +302,24 @@ fn work(
                 worker.done
             }));
         }
-        for thread in running {
-            match thread.join() {
+        let watches = open.secondary.is_some() && stress.flags.continuous_verification_interval > 0;
+        let watcher = watches.then(|| {
+            let mut worker = Worker::new(stress, open, seeds.u64(..));
+            scope.spawn(move || {
+                if let Err(failure) = worker.watch_secondary(working) {
+                    stress.fail(failure);
+                }
+                worker.done
+            })
+        });
+        let mut ended: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
+        working.store(false, Ordering::Release);
+        if let Some(watcher) = watcher {
+            watcher.thread().unpark();
+            ended.push(watcher.join());
+        }
+        for by_one in ended {
+            match by_one {
                 Ok(by_it) => done.add(&by_it),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

@@ -70,6 +70,42 @@ flags::flags! {
     clear_column_family_one_in: u64 = 1_000_000;
     /// The WAL is synced once in so many operations; 0: never.
     sync_wal_one_in: u64 = 0;
+    /// The bytes of a key range are asked for once in so many operations; 0: never.
+    approximate_size_one_in: u64 = 64;
+    /// Memory alone is asked for a key once in so many operations; 0: never.
+    key_may_exist_one_in: u64 = 0;
+    /// What files a database consists of is asked for, and looked for, once in so many operations; 0: never.
+    get_live_files_apis_one_in: u64 = 1_000_000;
+    /// The levels of all families are asked for once in so many operations; 0: never.
+    get_all_column_family_metadata_one_in: u64 = 1_000_000;
+    /// Deletions of files are disabled for a while once in so many operations; 0: never.
+    disable_file_deletions_one_in: u64 = 0;
+    /// Every key of a family is read in every way, while others change other families, once in so many operations; 0: never.
+    verify_db_one_in: u64 = 0;
+    /// A secondary, or a follower, has the database open, and shows what it should.
+    test_secondary: bool = false;
+    /// The directory of its own that it has. Empty: beside the database's.
+    secondaries_base: String = String::new();
+    /// With test_secondary: it catches up and is compared once in so many operations; 0: never.
+    secondary_catch_up_one_in: u64 = 0;
+    /// With test_secondary: it catches up and is compared every so many milliseconds; 0: never.
+    continuous_verification_interval: u64 = 1000;
+    /// The database is opened for reading only and compared once in so many operations; 0: never.
+    open_read_only_one_in: u64 = 0;
+    /// Some snapshots are held ten times as long.
+    long_running_snapshots: bool = false;
+    /// Reads each key before it is written.
+    verify_before_write: bool = false;
+    /// Half of all MultiGets are compared with Gets at the same snapshot.
+    check_multiget_consistency: bool = true;
+    /// Reads every key in every way, and checks every file, and ends.
+    verification_only: bool = false;
+    /// No backup is made of a database of more bytes of tables; 0: of any.
+    backup_max_size: u64 = 100 << 20;
+    /// Most reads keep blocks in the block cache; false: none does.
+    fill_cache: bool = true;
+    /// Bytes that iterators read ahead; 0: as they see fit.
+    readahead_size: u64 = 0;
     /// A backup is made, restored or opened, and compared once in so many operations; 0: never.
     backup_one_in: u64 = 0;
     /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.
@@ -132,6 +168,10 @@ flags::flags! {
     compaction_style: i32 = 0;
     /// The block cache is split into 2 to the power of so many shards.
     cache_numshardbits: i32 = 6;
+    /// Part of the block cache for blocks of high priority.
+    high_pri_pool_ratio: f64 = 0.5;
+    /// Part of the block cache for blocks of low priority.
+    low_pri_pool_ratio: f64 = 0.0;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
     /// Threads that may write one compaction.
@@ -190,6 +230,14 @@ impl Flags {
         if self.prefix_size > 8 || self.prefix_size < 0 && self.prefixpercent > 0 {
             return refuse("--prefix_size lies between 0 and 8; without prefixes --prefixpercent must be 0");
         }
+        if self.secondary_catch_up_one_in > 0 && !self.test_secondary {
+            return refuse("--secondary_catch_up_one_in needs --test_secondary");
+        }
+        if self.sync_fault_injection && (self.test_secondary || self.open_read_only_one_in > 0) {
+            return refuse(
+                "with --sync_fault_injection nobody else sees what is not synced: no --test_secondary, no --open_read_only_one_in",
+            );
+        }
         if self.log2_keys_per_lock > 32 {
             return refuse("--log2_keys_per_lock lies between 0 and 32");
         }
@@ -245,6 +293,8 @@ impl Flags {
             family.table.block_cache = Some(Cache::lru(CacheOptions {
                 capacity: self.cache_size as usize,
                 num_shard_bits: self.cache_numshardbits,
+                high_pri_pool_ratio: self.high_pri_pool_ratio,
+                low_pri_pool_ratio: self.low_pri_pool_ratio,
                 ..CacheOptions::default()
             }));
         } else {

@@ -3,6 +3,7 @@
 //! must be what was promised. See docs/stress.md.
 #![forbid(unsafe_code)]
 
+mod ask;
 mod backups;
 mod checkpoint;
 mod crashtest;
@@ -13,6 +14,7 @@ mod expected_state;
 mod expected_value;
 mod faults;
 mod flags;
+mod followers;
 mod keys;
 mod kill_fs;
 mod recover;

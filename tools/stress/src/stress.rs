@@ -12,6 +12,7 @@ use crate::expected_state::ExpectedState;
 use crate::expected_value::ExpectedValue;
 use crate::faults::{self, Faults};
 use crate::flags::Flags;
+use crate::followers::Secondary;
 use crate::keys;
 
 /// The database is wrong, or could not be used.
@@ -60,6 +61,8 @@ pub struct Open {
     pub db: Db,
     /// By index; a family that is cleared is replaced by another.
     pub families: Vec<RwLock<ColumnFamily>>,
+    /// Who follows it.
+    pub secondary: Option<Secondary>,
 }
 
 /// What all threads share.
@@ -144,7 +147,19 @@ impl Stress {
                 None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
             }));
         }
-        Ok(Open { db, families })
+        let secondary = self.open_secondary()?;
+        Ok(Open {
+            db,
+            families,
+            secondary,
+        })
+    }
+
+    /// A path beside the database's.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        let mut path = self.path.as_os_str().to_owned();
+        path.push(format!(".{name}"));
+        PathBuf::from(path)
     }
 
     fn lock_index(&self, family: usize, key: u64) -> usize {

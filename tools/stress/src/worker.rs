@@ -112,7 +112,7 @@ impl<'a> Worker<'a> {
     }
 
     /// What was made to fail is no failure; but where nobody can write any more, or knows what there is, all must stop.
-    fn excuse(&mut self, failure: Failure) -> Outcome {
+    pub(super) fn excuse(&mut self, failure: Failure) -> Outcome {
         if !self.stress.is_injected(&failure) {
             return Err(failure);
         }
@@ -123,7 +123,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn one_in(&mut self, times: u64) -> bool {
+    pub(super) fn one_in(&mut self, times: u64) -> bool {
         times > 0 && self.rng.u64(..times) == 0
     }
 
@@ -135,11 +135,12 @@ impl<'a> Worker<'a> {
         self.rng.u64(..self.stress.expected.keys())
     }
 
-    fn read_options(&mut self) -> ReadOptions {
+    pub(super) fn read_options(&mut self) -> ReadOptions {
         let flags = &self.stress.flags;
         ReadOptions {
             verify_checksums: flags.verify_checksum,
-            fill_cache: !self.rng.bool() || self.rng.bool(),
+            fill_cache: flags.fill_cache && (!self.rng.bool() || self.rng.bool()),
+            readahead_size: flags.readahead_size as usize,
             auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
             ..ReadOptions::default()
         }
@@ -162,14 +163,13 @@ impl<'a> Worker<'a> {
     /// What is done now and then, beside the operations.
     fn maintain(&mut self) -> Outcome {
         let flags = &self.stress.flags;
-        let (flush, range, files, clear, snapshot, sync, property, checksum, file_checksums, checkpoint) = (
+        let (flush, range, files, clear, snapshot, sync, checksum, file_checksums, checkpoint) = (
             flags.flush_one_in,
             flags.compact_range_one_in,
             flags.compact_files_one_in,
             flags.clear_column_family_one_in,
             flags.acquire_snapshot_one_in,
             flags.sync_wal_one_in,
-            flags.get_property_one_in,
             flags.verify_checksum_one_in,
             flags.verify_file_checksums_one_in,
             flags.checkpoint_one_in,
@@ -197,9 +197,7 @@ impl<'a> Worker<'a> {
             }
             self.done.count(What::SyncWal);
         }
-        if self.one_in(property) {
-            self.ask_property()?;
-        }
+        self.ask()?;
         if self.one_in(checksum) {
             self.open.db.verify_checksum()?;
             self.done.count(What::VerifyChecksum);
@@ -212,6 +210,12 @@ impl<'a> Worker<'a> {
         }
         if self.one_in(self.stress.flags.backup_one_in) {
             self.backup()?;
+        }
+        if self.one_in(self.stress.flags.secondary_catch_up_one_in) {
+            self.check_secondary()?;
+        }
+        if self.one_in(self.stress.flags.open_read_only_one_in) {
+            self.open_read_only()?;
         }
         if self.one_in(snapshot) {
             self.acquire()?;
@@ -259,7 +263,9 @@ impl<'a> Worker<'a> {
         let many = self.stress.flags.use_multiget && self.rng.bool();
         let family = self.family();
         let keys: Vec<u64> = (0..if many { BATCH } else { 1 }).map(|_| self.key()).collect();
-        let options = self.read_options();
+        let mut options = self.read_options();
+        // What is asked for at once and one by one is the same at one moment.
+        let twice = many && self.stress.flags.check_multiget_consistency && self.rng.bool();
         let expected = |key: &u64| self.stress.expected.get(family, *key);
         let before: Vec<ExpectedValue> = keys.iter().map(expected).collect();
         let found: Vec<Option<Vec<u8>>> = {
@@ -267,8 +273,19 @@ impl<'a> Worker<'a> {
             let (db, names) = (&self.open.db, keys.iter().map(|&key| keys::key(key)));
             if many {
                 let names: Vec<_> = names.collect();
+                options.snapshot = twice.then(|| db.snapshot());
                 let values = db.multi_get(&options, &handle, &names).into_iter();
-                values.collect::<base::Result<_>>()?
+                let found = values.collect::<base::Result<Vec<_>>>()?;
+                for (at, name) in names.iter().enumerate().filter(|_| twice) {
+                    if db.get_opt(&options, &handle, name)? != found[at] {
+                        return Err(Failure::Wrong(format!(
+                            "{}: a MultiGet finds {:02x?}, a Get at the same snapshot does not",
+                            self.stress.name(family, keys[at]),
+                            found[at]
+                        )));
+                    }
+                }
+                found
             } else if self.rng.bool() {
                 let values = names.map(|key| db.get_opt(&options, &handle, &key));
                 values.collect::<base::Result<_>>()?
@@ -318,7 +335,7 @@ impl<'a> Worker<'a> {
 
     /// What a key should be whose lock is held. An error if a change of it is under way all the same: one that failed, and
     /// nobody knows what became of it.
-    fn settled(&self, family: usize, key: u64) -> Outcome<ExpectedValue> {
+    pub(super) fn settled(&self, family: usize, key: u64) -> Outcome<ExpectedValue> {
         let expected = self.stress.expected.get(family, key);
         if expected.is_pending() {
             let message = format!("a change of {} failed", self.stress.name(family, key));
@@ -478,6 +495,14 @@ impl<'a> Worker<'a> {
         let expected = self.settled(family, key)?;
         if self.stress.is_single(key) && expected.exists() {
             return Ok(());
+        }
+        if self.stress.flags.verify_before_write {
+            let found = self
+                .open
+                .db
+                .get_opt(&self.read_options(), &handle, &keys::key(key))?;
+            self.stress
+                .check(family, key, expected, found.as_deref(), "a Get before a write")?;
         }
         self.stress.expected.set(family, key, expected.begin_write())?;
         let done = expected.begin_write().settle();
@@ -667,8 +692,14 @@ impl<'a> Worker<'a> {
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
         let take = |handle: &ColumnFamily| (self.open.db.snapshot(), handle.clone());
         let ((snapshot, handle), seen) = self.see(family, keys, take)?;
+        let flags = &self.stress.flags;
+        // They are released in the order they were taken.
+        let hold = match flags.long_running_snapshots && self.rng.u32(..8) == 0 {
+            true => flags.snapshot_hold_ops.saturating_mul(10),
+            false => flags.snapshot_hold_ops,
+        };
         self.snapshots.push_back(Held {
-            release_at: self.at + self.stress.flags.snapshot_hold_ops,
+            release_at: self.at.saturating_add(hold),
             snapshot,
             handle,
             seen,
@@ -753,7 +784,7 @@ impl<'a> Worker<'a> {
         self.stress.remove_checkpoint(checkpoint)
     }
 
-    fn compact_range(&mut self) -> Outcome {
+    pub(super) fn compact_range(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());
         let end = start.saturating_add(self.stress.flags.compact_range_width.max(1) as u64);
         let options = CompactRangeOptions {
@@ -855,23 +886,5 @@ impl<'a> Worker<'a> {
         self.finish_delete(family, 0, &all)?;
         self.done.count(What::ClearFamily);
         Ok(())
-    }
-
-    fn ask_property(&mut self) -> Outcome {
-        const NAMES: [&str; 6] = [
-            "rocksdb.stats",
-            "rocksdb.levelstats",
-            "rocksdb.sstables",
-            "rocksdb.estimate-num-keys",
-            "rocksdb.cur-size-all-mem-tables",
-            "rocksdb.num-files-at-level0",
-        ];
-        let (family, name) = (self.family(), NAMES[self.rng.usize(..NAMES.len())]);
-        let handle = self.open.families[family].read();
-        self.done.count(What::Property);
-        match self.open.db.property(&handle, name) {
-            Some(_) => Ok(()),
-            None => Err(Failure::Wrong(format!("there is no property {name}"))),
-        }
     }
 }

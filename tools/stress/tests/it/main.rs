@@ -109,6 +109,50 @@ fn what_is_made_to_fail_is_told_and_nothing_else_is_wrong() {
 }
 
 #[test]
+fn others_who_have_it_open_see_what_they_should() {
+    // A secondary and a follower.
+    for more in ["--seed=2", "--seed=3", "--disable_wal=true"] {
+        let output = stress(&[
+            "--threads=4",
+            "--ops_per_thread=4000",
+            "--max_key=200",
+            "--column_families=3",
+            "--reopen=1",
+            "--use_merge",
+            "--use_multiget",
+            "--test_secondary",
+            "--secondary_catch_up_one_in=50",
+            "--continuous_verification_interval=20",
+            "--open_read_only_one_in=500",
+            "--key_may_exist_one_in=20",
+            "--get_live_files_apis_one_in=500",
+            "--get_all_column_family_metadata_one_in=500",
+            "--disable_file_deletions_one_in=500",
+            "--verify_db_one_in=500",
+            "--verify_before_write",
+            "--long_running_snapshots",
+            "--acquire_snapshot_one_in=100",
+            "--snapshot_hold_ops=300",
+            "--clear_column_family_one_in=1000",
+            "--flush_one_in=500",
+            "--write_buffer_size=16384",
+            "--target_file_size_base=8192",
+            "--max_bytes_for_level_base=32768",
+            more,
+        ]);
+        assert_verified(&output);
+        let text = text(&output);
+        for done in [
+            "catch-ups of a secondary",
+            "opened for reading",
+            "families verified",
+        ] {
+            assert!(text.contains(done), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_killed_process_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
         .args(["--duration=8", "--interval=1", "--runs_per_db=5"])
@@ -220,6 +264,7 @@ fn what_cannot_be_is_refused() {
             "--use_txn=1 needs transactions, which Esker does not have yet",
         ),
         ("--max_key=0", "--max_key lies between"),
+        ("--secondary_catch_up_one_in=5", "needs --test_secondary"),
         ("--compression_type=brotli", "no compression of that name"),
         ("--destroy_db_initially=0", "give --expected_values_dir"),
     ] {

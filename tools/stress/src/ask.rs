@@ -1,0 +1,199 @@
+//! Questions whose answers can be checked, and that change nothing.
+
+use esker::{KeyMayExist, LiveFilesStorageInfoOptions};
+
+use crate::done::What;
+use crate::expected_value::Window;
+use crate::keys;
+use crate::stress::{Failure, Outcome};
+use crate::worker::Worker;
+
+impl Worker<'_> {
+    /// What is asked now and then.
+    pub(super) fn ask(&mut self) -> Outcome {
+        let flags = &self.stress.flags;
+        let (property, sizes, exists, metadata, files, held, verify) = (
+            flags.get_property_one_in,
+            flags.approximate_size_one_in,
+            flags.key_may_exist_one_in,
+            flags.get_all_column_family_metadata_one_in,
+            flags.get_live_files_apis_one_in,
+            flags.disable_file_deletions_one_in,
+            flags.verify_db_one_in,
+        );
+        if self.one_in(property) {
+            self.ask_property()?;
+        }
+        if self.one_in(sizes) {
+            self.ask_sizes()?;
+        }
+        if self.one_in(exists) {
+            self.ask_whether_it_may_exist()?;
+        }
+        if self.one_in(metadata) {
+            self.ask_metadata()?;
+        }
+        if self.one_in(files) {
+            self.ask_live_files()?;
+        }
+        if self.one_in(held) {
+            self.hold_files()?;
+        }
+        if self.one_in(verify) {
+            self.verify_family()?;
+        }
+        Ok(())
+    }
+
+    fn ask_property(&mut self) -> Outcome {
+        const NAMES: [&str; 6] = [
+            "rocksdb.stats",
+            "rocksdb.levelstats",
+            "rocksdb.sstables",
+            "rocksdb.estimate-num-keys",
+            "rocksdb.cur-size-all-mem-tables",
+            "rocksdb.num-files-at-level0",
+        ];
+        let (family, name) = (self.family(), NAMES[self.rng.usize(..NAMES.len())]);
+        let handle = self.open.families[family].read();
+        self.done.count(What::Property);
+        match self.open.db.property(&handle, name) {
+            Some(_) => Ok(()),
+            None => Err(Failure::Wrong(format!("there is no property {name}"))),
+        }
+    }
+
+    /// No range has more bytes than all keys have, as far as the files did not change in between.
+    fn ask_sizes(&mut self) -> Outcome {
+        let family = self.family();
+        let mut bounds = [self.key(), self.key()];
+        bounds.sort_unstable();
+        let [begin, end] = bounds.map(keys::key);
+        let (first, last) = (keys::key(0), keys::key(u64::MAX));
+        let handle = self.open.families[family].read();
+        let sizes = self
+            .open
+            .db
+            .approximate_sizes(&handle, &[(&begin, &end), (&first, &last)])?;
+        self.done.count(What::Sizes);
+        if sizes[0] <= sizes[1] {
+            return Ok(());
+        }
+        Err(Failure::Wrong(format!(
+            "column family {family}: keys {bounds:?} are said to have {} bytes, of {} in all",
+            sizes[0], sizes[1]
+        )))
+    }
+
+    /// "No" is as certain as what a Get finds, and so is a value.
+    fn ask_whether_it_may_exist(&mut self) -> Outcome {
+        let (family, key) = (self.family(), self.key());
+        let options = self.read_options();
+        let before = self.stress.expected.get(family, key);
+        let answer = {
+            let handle = self.open.families[family].read();
+            self.open.db.key_may_exist(&options, &handle, &keys::key(key))?
+        };
+        let after = self.stress.expected.get(family, key);
+        let window = Window { before, after };
+        self.done.count(What::MayExist);
+        let is_so = match &answer {
+            KeyMayExist::Maybe => true,
+            KeyMayExist::No => window.may_be_absent(),
+            KeyMayExist::Yes(value) => window.may_hold(self.stress.write_of(family, key, value)?),
+        };
+        if is_so {
+            return Ok(());
+        }
+        Err(Failure::Wrong(format!(
+            "{}: memory tells {answer:?}, which was so at no moment of {window:?}",
+            self.stress.name(family, key)
+        )))
+    }
+
+    /// A family has the levels it was given.
+    fn ask_metadata(&mut self) -> Outcome {
+        for family in &self.open.families {
+            let handle = family.read();
+            let levels = self.open.db.levels(&handle);
+            let wanted = handle.options().num_levels as usize;
+            if levels.len() != wanted || levels.iter().any(|level| (level.files == 0) != (level.size == 0)) {
+                return Err(Failure::Wrong(format!(
+                    "column family {} of {wanted} levels has {levels:?}",
+                    handle.name()
+                )));
+            }
+        }
+        self.done.count(What::Metadata);
+        Ok(())
+    }
+
+    /// What a database consists of is there, and as long as it is said to be, while nothing may be deleted.
+    fn ask_live_files(&mut self) -> Outcome {
+        let (db, fs) = (&self.open.db, &self.stress.options.fs);
+        let options = LiveFilesStorageInfoOptions {
+            wal_size_for_flush: [0, u64::MAX][self.rng.usize(..2)],
+        };
+        db.disable_file_deletions();
+        let looked = db
+            .live_files_storage_info(&options)
+            .map_err(Failure::from)
+            .and_then(|info| {
+                for file in info
+                    .files
+                    .iter()
+                    .filter(|file| file.replacement_contents.is_none())
+                {
+                    let size = fs.size(&file.path())?;
+                    if size < file.size {
+                        let path = file.path();
+                        return Err(Failure::Wrong(format!(
+                            "{}: {size} bytes, of {} that belong to the database",
+                            path.display(),
+                            file.size
+                        )));
+                    }
+                }
+                Ok(())
+            });
+        db.enable_file_deletions()?;
+        looked?;
+        self.done.count(What::LiveFiles);
+        Ok(())
+    }
+
+    /// While file deletions are disabled, what is live stays, whatever becomes of it.
+    fn hold_files(&mut self) -> Outcome {
+        self.open.db.disable_file_deletions();
+        let live = self.open.db.live_files();
+        let looked = self.compact_range().and_then(|()| {
+            for file in &live {
+                if !self.stress.options.fs.exists(&file.path)? {
+                    let path = file.path.display();
+                    return Err(Failure::Wrong(format!(
+                        "{path} went while nothing may be deleted"
+                    )));
+                }
+            }
+            Ok(())
+        });
+        self.open.db.enable_file_deletions()?;
+        looked?;
+        self.done.count(What::HoldFiles);
+        Ok(())
+    }
+
+    /// Reads a family in every way while nobody changes it.
+    fn verify_family(&mut self) -> Outcome {
+        let family = self.family();
+        let keys = 0..self.stress.expected.keys();
+        let handle = self.open.families[family].read();
+        let _held = self.stress.hold_range(family, keys.start, keys.end);
+        for key in keys {
+            self.settled(family, key)?;
+        }
+        self.stress.verify_family(&self.open.db, family, &handle)?;
+        self.done.count(What::Verify);
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Others who have the database open while it is written to: a secondary, or a follower, and whoever opens it for reading only.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use esker::{ColumnFamily, Db, DbIterator, Options};
+
+use crate::done::What;
+use crate::stress::{Failure, Open, Outcome, Stress};
+use crate::worker::{SCAN_WIDTH, Worker};
+
+/// A secondary or follower of the database under stress.
+pub struct Secondary {
+    pub db: Db,
+    /// The highest sequence number it was seen to read up to.
+    reached: AtomicU64,
+}
+
+impl Stress {
+    /// What is seen of the database by others is what its expected state says: there is a WAL.
+    fn others_see_everything(&self) -> bool {
+        !self.flags.disable_wal
+    }
+
+    fn secondary_path(&self) -> PathBuf {
+        match self.flags.secondaries_base.is_empty() {
+            true => self.beside("secondary"),
+            false => PathBuf::from(&self.flags.secondaries_base),
+        }
+    }
+
+    /// Files stay open, so that they can be read whatever becomes of them.
+    fn options_of_others(&self) -> Options {
+        Options {
+            max_open_files: -1,
+            create_if_missing: false,
+            follower_refresh_catchup_period_ms: 10,
+            listeners: Vec::new(),
+            ..self.options.clone()
+        }
+    }
+
+    /// A secondary, of every second seed a follower, if one is asked for.
+    pub fn open_secondary(&self) -> Outcome<Option<Secondary>> {
+        if !self.flags.test_secondary {
+            return Ok(None);
+        }
+        let (options, own) = (self.options_of_others(), self.secondary_path());
+        let db = match self.flags.seed % 2 {
+            0 => Db::open_as_secondary(&options, &self.path, own)?,
+            _ => Db::open_as_follower(&options, own, &self.path)?,
+        };
+        Ok(Some(Secondary {
+            reached: AtomicU64::new(db.latest_sequence_number()),
+            db,
+        }))
+    }
+
+    /// While nobody writes, a secondary that has caught up shows every key.
+    pub fn verify_secondary(&self, open: &Open) -> Outcome {
+        let Some(secondary) = open.secondary.as_ref().filter(|_| self.others_see_everything()) else {
+            return Ok(());
+        };
+        secondary.catch_up()?;
+        for (family, handle) in open.families.iter().enumerate() {
+            let seen = family_of(&secondary.db, &handle.read(), "a secondary")?;
+            let verified = self.verify_family(&secondary.db, family, &seen);
+            verified.map_err(|failure| match failure {
+                Failure::Wrong(what) => Failure::Wrong(format!("in a secondary: {what}")),
+                error => error,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Secondary {
+    /// Reads what there is. It never goes back; what it reads may be ahead of what its primary has made visible.
+    fn catch_up(&self) -> Outcome {
+        let before = self.reached.load(Ordering::Acquire);
+        self.db.try_catch_up_with_primary()?;
+        let reached = self.db.latest_sequence_number();
+        self.reached.fetch_max(reached, Ordering::AcqRel);
+        if reached < before {
+            return Err(Failure::Wrong(format!(
+                "a secondary reads up to {reached}, and read up to {before} before"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn family_of(db: &Db, family: &ColumnFamily, whose: &str) -> Outcome<ColumnFamily> {
+    db.column_family(family.name())
+        .ok_or_else(|| Failure::Wrong(format!("{whose} has no family {}", family.name())))
+}
+
+impl Worker<'_> {
+    /// A secondary catches up while some keys stand still, and must show them.
+    pub(super) fn check_secondary(&mut self) -> Outcome {
+        let open = self.open;
+        let Some(secondary) = &open.secondary else {
+            return Ok(());
+        };
+        self.check_other("a scan of a secondary", |_| {
+            secondary.catch_up()?;
+            Ok(secondary.db.clone())
+        })?;
+        self.done.count(What::Secondary);
+        Ok(())
+    }
+
+    /// The database is opened for reading while some keys stand still, and must show them; then what it reads is written anew.
+    pub(super) fn open_read_only(&mut self) -> Outcome {
+        let (stress, options) = (self.stress, self.stress.options_of_others());
+        self.check_other("a scan of a database opened for reading", |db| {
+            let opened = Db::open_read_only(&options, &stress.path)?;
+            db.flush(&Default::default())?;
+            Ok(opened)
+        })?;
+        self.done.count(What::ReadOnly);
+        Ok(())
+    }
+
+    fn check_other(&mut self, how: &str, other: impl FnOnce(&Db) -> Outcome<Db>) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
+        let options = self.bounded(&keys);
+        let primary = &self.open.db;
+        let look = |handle: &ColumnFamily| -> Outcome<(Db, Option<DbIterator>)> {
+            let db = other(primary)?;
+            // Rows without WAL, and their families, come when they are flushed.
+            let sees = self.stress.others_see_everything();
+            let seen = sees.then(|| family_of(&db, handle, how)).transpose()?;
+            let iter = seen.map(|handle| db.iter_cf(&options, &handle));
+            Ok((db, iter))
+        };
+        let (looked, seen) = self.see(family, keys, look)?;
+        let (db, iter) = looked?;
+        let compared = iter.map_or(Ok(()), |iter| self.compare(iter, &seen, how));
+        drop(db);
+        compared
+    }
+
+    /// Has the secondary checked now and then while the others are `working`.
+    pub fn watch_secondary(&mut self, working: &AtomicBool) -> Outcome {
+        let interval = Duration::from_millis(self.stress.flags.continuous_verification_interval);
+        while working.load(Ordering::Acquire) && !self.stress.failed() && !self.stress.is_interrupted() {
+            self.check_secondary().or_else(|failure| self.excuse(failure))?;
+            thread::park_timeout(interval);
+        }
+        Ok(())
+    }
+}
