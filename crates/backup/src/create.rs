@@ -111,7 +111,10 @@ impl BackupEngine {
     ) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &*self.options.backup_dir;
-        // What one that was cut off has left. Its shared files may be of use.
+        // What one that was cut off, or failed, has left. Its shared files may be of use.
+        if fs.exists(&names::meta(dir, id))? {
+            self.remove_meta_of(id)?;
+        }
         self.remove_private_of(id)?;
         self.remove_temporary()?;
         let private = names::private_dir(dir, id);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use base::ErrorKind;
 use base::env::Rng;
-use esker::{Db, FlushOptions};
+use esker::{Db, ErrorKind, FlushOptions};
 use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
@@ -77,6 +77,72 @@ fn one_backup() -> (MemFs, MemFs, Db) {
     db.flush(&FlushOptions::default()).unwrap();
     fill(&db, 2);
     (place, backups, db)
+}
+
+/// Every operation that changes something.
+const CHANGES: [Op; 10] = [
+    Op::Create,
+    Op::Rename,
+    Op::Remove,
+    Op::CreateDir,
+    Op::RemoveDir,
+    Op::SyncDir,
+    Op::Append,
+    Op::Flush,
+    Op::Sync,
+    Op::Close,
+];
+
+/// Each change fails in turn, done or not, alone or with all that follow; then power is lost or not.
+#[test]
+fn a_backup_is_whole_or_absent_whatever_fails() {
+    let (_place, backups, db) = one_backup();
+    let first = rows_of(&engine(&backups), &backups, 1);
+    let second = rows(&db);
+    let check = |left: &MemFs, done: bool, what: &str| {
+        let engine = BackupEngine::open(over(left.clone())).unwrap();
+        let corrupt = engine.corrupted_backups();
+        assert!(corrupt.is_empty(), "{what}: {corrupt:?}");
+        assert_eq!(rows_of(&engine, left, 1), first, "{what}");
+        let there = engine.backups().len();
+        assert!(there == 2 || !done, "{what}");
+        if there == 2 {
+            assert_eq!(rows_of(&engine, left, 2), second, "{what}");
+        }
+    };
+    // Otherwise each attempt begins a WAL, and the next has more to copy.
+    let flushed = CreateBackupOptions {
+        flush_before_backup: true,
+        ..CreateBackupOptions::default()
+    };
+    let error = ErrorKind::Io;
+    for (action, times) in [
+        (Action::Fail(error), 1),
+        (Action::Fail(error), u64::MAX),
+        (Action::FailAfter(error), 1),
+        (Action::FailAfter(error), u64::MAX),
+    ] {
+        for step in 0.. {
+            let mem = backups.process_death_clone();
+            let fs = FaultFs::new(Arc::new(mem.clone()));
+            let mut engine = BackupEngine::open(over(fs.clone())).unwrap();
+            let rule = fs.add(Rule::new(action.clone()).on(CHANGES).skip(step).times(times));
+            let made = engine.create_new_backup(&db, &flushed);
+            drop(engine);
+            if fs.fired(rule) == 0 {
+                made.unwrap();
+                assert!(step > 20);
+                break;
+            }
+            let what = format!("{action:?} at {step}, {times} times, {made:?}");
+            check(&mem, made.is_ok(), &what);
+            let mut rng = Rng::with_seed(testkit::rng().seed() ^ step);
+            for policy in [UnsyncedPolicy::Lose, UnsyncedPolicy::Random] {
+                check(&mem.crash_clone(&mut rng, policy), made.is_ok(), &what);
+            }
+        }
+    }
+    db.close().unwrap();
 }
 
 #[test]
