@@ -190,12 +190,53 @@ impl Generator {
         let mut held: Vec<String> = Vec::new();
         let mut iterators: Vec<String> = Vec::new();
         let writer = self.rng.u32(20..90);
+        // A family of this thread's own, while it has one.
+        let mut own: Option<String> = None;
+        let comes_and_goes = self.one_in(3);
         for _ in 0..self.rng.usize(3..40) {
-            let what = self.what(thread, writer, &mut held, &mut iterators);
+            let mut what = match own.take() {
+                None if comes_and_goes && self.one_in(6) => {
+                    let name = format!("f{}", self.next);
+                    own = Some(name.clone());
+                    What::Create(name)
+                }
+                Some(name) if self.one_in(10) => What::Drop(name),
+                name => {
+                    own = name;
+                    self.what(thread, writer, &mut held, &mut iterators)
+                }
+            };
+            if let Some(own) = &own
+                && self.rng.bool()
+            {
+                self.turn_to(&mut what, own);
+            }
             steps.push(Step { id: self.next, what });
             self.next += 1;
         }
         steps
+    }
+
+    /// Has an operation concern `family`, where it can.
+    fn turn_to(&mut self, what: &mut What, own: &str) {
+        match what {
+            What::Write {
+                no_wal: false,
+                changes,
+                ..
+            } => {
+                let at = self.rng.usize(..changes.len());
+                own.clone_into(&mut changes[at].family);
+            }
+            What::Get { family, .. }
+            | What::MultiGet { family, .. }
+            | What::Scan { family, .. }
+            | What::Iter { family, .. }
+            | What::Compact(family)
+            | What::CompactFiles(family) => own.clone_into(family),
+            What::Flush(families) => families.push(own.to_owned()),
+            _ => {}
+        }
     }
 
     fn what(
@@ -259,9 +300,13 @@ impl Generator {
             } else {
                 vec![family]
             }),
-            80..85 => What::Compact(family),
+            80..83 => What::Compact(family),
+            83..85 => What::CompactFiles(family),
             85..91 => What::SyncWal,
-            91..95 => What::Wait,
+            91..93 => What::Wait,
+            93..95 => What::Checkpoint {
+                logged: self.rng.bool(),
+            },
             _ => What::Pause(self.rng.u64(1..5000)),
         }
     }

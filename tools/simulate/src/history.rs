@@ -36,6 +36,9 @@
 //! | `iter NAME FAMILY [@SNAPSHOT]`, `refresh NAME` | an iterator, of a snapshot one that refreshes itself; has it read what there is now |
 //! | `move NAME first\|last\|KEY COUNT` | places it and takes so many steps, backwards if negative |
 //! | `flush FAMILY ...`, `compact FAMILY`, `sync_wal`, `wait`, `pause MICROS` | |
+//! | `compact_files FAMILY` | a few neighbouring files of it, chosen by the operation's number, one level down |
+//! | `create FAMILY`, `drop FAMILY` | of a name that is used once and by one thread |
+//! | `checkpoint [logged]` | made, opened and compared; with `logged` its newest rows lie in WALs |
 
 use std::fmt;
 use std::str::FromStr;
@@ -123,6 +126,12 @@ pub enum What {
     },
     Flush(Vec<String>),
     Compact(String),
+    CompactFiles(String),
+    Create(String),
+    Drop(String),
+    Checkpoint {
+        logged: bool,
+    },
     SyncWal,
     Wait,
     Pause(u64),
@@ -316,6 +325,11 @@ impl fmt::Display for What {
             What::Move { name, to, count } => write!(f, "move {name} {to} {count}"),
             What::Flush(families) => write!(f, "flush {}", families.join(" ")),
             What::Compact(family) => write!(f, "compact {family}"),
+            What::CompactFiles(family) => write!(f, "compact_files {family}"),
+            What::Create(family) => write!(f, "create {family}"),
+            What::Drop(family) => write!(f, "drop {family}"),
+            What::Checkpoint { logged: false } => f.write_str("checkpoint"),
+            What::Checkpoint { logged: true } => f.write_str("checkpoint logged"),
             What::SyncWal => f.write_str("sync_wal"),
             What::Wait => f.write_str("wait"),
             What::Pause(micros) => write!(f, "pause {micros}"),
@@ -491,6 +505,11 @@ fn parse_what(words: &[&str]) -> Option<What> {
         },
         ["flush", families @ ..] => What::Flush(owned(families)),
         ["compact", family] => What::Compact(own(family)),
+        ["compact_files", family] => What::CompactFiles(own(family)),
+        ["create", family] => What::Create(own(family)),
+        ["drop", family] => What::Drop(own(family)),
+        ["checkpoint"] => What::Checkpoint { logged: false },
+        ["checkpoint", "logged"] => What::Checkpoint { logged: true },
         ["sync_wal"] => What::SyncWal,
         ["wait"] => What::Wait,
         ["pause", micros] => What::Pause(micros.parse().ok()?),

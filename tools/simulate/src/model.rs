@@ -56,10 +56,22 @@ pub const UNLOGGED: u8 = b'u';
 /// The values a key has had: from which version on, and what.
 type Values = Vec<(usize, Option<Vec<u8>>)>;
 
+/// Whether a family is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is, whatever happens.
+    There,
+    /// It was about to come or to go, and nobody said that it has.
+    Perhaps,
+    /// It is not, and never comes back.
+    Gone,
+}
+
 /// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     names: Vec<String>,
+    presence: Vec<Presence>,
     /// Logged rows before the first of `writes`.
     base: Vec<Rows>,
     /// Logged writes that a loss may still take, in order.
@@ -143,6 +155,7 @@ impl Model {
         let empty = vec![Rows::new(); names.len()];
         let mut model = Model {
             base: empty.clone(),
+            presence: vec![Presence::There; names.len()],
             names,
             ..Model::default()
         };
@@ -153,6 +166,41 @@ impl Model {
     /// The number of a family.
     pub fn family(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|other| other == name)
+    }
+
+    /// Which families there are, by their numbers.
+    pub fn presence(&self) -> &[Presence] {
+        &self.presence
+    }
+
+    /// True of a family that may have gone, or not have come.
+    pub fn may_be_gone(&self, family: usize) -> bool {
+        self.presence[family] != Presence::There
+    }
+
+    /// A family is about to be created, under a name that no other had. Gives its number.
+    pub fn begin_create(&mut self, name: &str) -> usize {
+        self.names.push(name.to_owned());
+        self.presence.push(Presence::Perhaps);
+        self.base.push(Rows::new());
+        self.rows.push(Rows::new());
+        self.values.push(BTreeMap::new());
+        self.names.len() - 1
+    }
+
+    /// It was.
+    pub fn created(&mut self, family: usize) {
+        self.presence[family] = Presence::There;
+    }
+
+    /// A family is about to be dropped.
+    pub fn begin_drop(&mut self, family: usize) {
+        self.presence[family] = Presence::Perhaps;
+    }
+
+    /// It was.
+    pub fn dropped(&mut self, family: usize) {
+        self.presence[family] = Presence::Gone;
     }
 
     fn begin_life(&mut self, rows: Vec<Rows>) {
@@ -373,11 +421,75 @@ impl Model {
         ))
     }
 
+    /// The versions of `seen` in which the families found have these rows, of those a WAL holds. When what was found began, the
+    /// families were there as `before` says.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn check_all(
+        &self,
+        found: &BTreeMap<String, Rows>,
+        seen: &[usize],
+        before: &[Presence],
+    ) -> Result<Versions, String> {
+        let mut left = seen.to_vec();
+        for (family, name) in self.names.iter().enumerate() {
+            // One that comes or goes meanwhile is in it or not.
+            let before = before.get(family).copied().unwrap_or(Presence::Perhaps);
+            let stays = before == Presence::There && self.presence[family] == Presence::There;
+            let Some(rows) = found.get(name) else {
+                if stays {
+                    return Err(format!("families: {name} is not there"));
+                }
+                continue;
+            };
+            if before == Presence::Gone {
+                return Err(format!("families: {name} was dropped and is there"));
+            }
+            let rows = logged(rows);
+            let has_these = |&version: &usize| {
+                let mut there = self.rows_at(family, version, &Walk::default());
+                there.retain(|(key, _)| is_logged(key));
+                there.into_iter().eq(rows.clone())
+            };
+            let fits: Versions = left.iter().copied().filter(has_these).collect();
+            if fits.is_empty() {
+                let last = left.last().copied().unwrap_or(self.version);
+                let there = self.rows_at(family, last, &Walk::default());
+                let differs = difference(name, &logged(&there.into_iter().collect()), &rows);
+                return Err(format!(
+                    "read: {name} is as in none of {}; of the last differ {}",
+                    Model::span(&left),
+                    differs.join(", ")
+                ));
+            }
+            left = fits;
+        }
+        Ok(left)
+    }
+
+    /// Which families are there, as far as nobody knew.
+    fn find_families(&mut self, found: &BTreeMap<String, Rows>) -> Result<(), String> {
+        if let Some(stranger) = found.keys().find(|name| !self.names.contains(name)) {
+            return Err(format!("families: nobody created {stranger}"));
+        }
+        for (name, presence) in self.names.iter().zip(&mut self.presence) {
+            *presence = match (*presence, found.contains_key(name)) {
+                (Presence::There, false) => return Err(format!("families: {name} is not there")),
+                (Presence::Gone, true) => return Err(format!("families: {name} was dropped and is there")),
+                (_, true) => Presence::There,
+                (_, false) => Presence::Gone,
+            };
+        }
+        Ok(())
+    }
+
     /// What was found after a loss, if it keeps the promises; the model goes on from there.
     ///
     /// # Errors
     /// If it breaks one.
     pub fn survive(&mut self, loss: Loss, found: &BTreeMap<String, Rows>) -> Result<(), String> {
+        self.find_families(found)?;
         let empty = Rows::new();
         let all: Vec<&Rows> = self
             .names
@@ -385,16 +497,14 @@ impl Model {
             .map(|name| found.get(name).unwrap_or(&empty))
             .collect();
         self.check_unlogged(&all)?;
-        let is_logged = |key: &Vec<u8>| key.first() != Some(&UNLOGGED);
-        let logged: Vec<Rows> = all
+        let logged: Vec<Rows> = all.iter().map(|rows| logged(rows)).collect();
+        // What a family had that is gone is of no account.
+        let gone: Vec<bool> = self
+            .presence
             .iter()
-            .map(|rows| {
-                rows.iter()
-                    .filter(|(key, _)| is_logged(key))
-                    .map(|(k, v)| (k.clone(), v.clone()))
-                    .collect()
-            })
+            .map(|presence| *presence == Presence::Gone)
             .collect();
+        let same = |state: &[Rows]| (0..state.len()).all(|at| gone[at] || state[at] == logged[at]);
         let floor = match loss {
             Loss::Process => self.acknowledged,
             Loss::Power => self.durable,
@@ -406,10 +516,11 @@ impl Model {
             if let Some(write) = count.checked_sub(1).map(|last| &self.writes[last]) {
                 apply(&mut state, write, |_, _, _| {});
             }
-            if state == logged {
+            if same(&state) {
                 kept = Some(count);
             } else if count >= floor {
                 let differs: Vec<String> = (0..state.len())
+                    .filter(|family| !gone[*family])
                     .flat_map(|family| difference(&self.names[family], &state[family], &logged[family]))
                     .collect();
                 if nearest
@@ -425,7 +536,7 @@ impl Model {
             for unseen in self.unseen.values() {
                 let mut with = state.clone();
                 apply(&mut with, unseen, |_, _, _| {});
-                if with == logged {
+                if same(&with) {
                     kept = Some(self.writes.len());
                     tail = Some(unseen.clone());
                 }
@@ -467,7 +578,8 @@ impl Model {
     }
 
     fn check_unlogged(&self, found: &[&Rows]) -> Result<(), String> {
-        for ((family, key), row) in &self.unlogged {
+        let kept = |family: &usize| self.presence[*family] == Presence::There;
+        for ((family, key), row) in self.unlogged.iter().filter(|((family, _), _)| kept(family)) {
             let value = found[*family].get(key);
             let number = number_of(value);
             if !number.is_some_and(|number| number >= row.flushed && number <= row.written) {
@@ -483,6 +595,16 @@ impl Model {
         }
         Ok(())
     }
+}
+
+fn is_logged(key: &[u8]) -> bool {
+    key.first() != Some(&UNLOGGED)
+}
+
+/// Those rows that a WAL holds.
+fn logged(rows: &Rows) -> Rows {
+    let rows = rows.iter().filter(|(key, _)| is_logged(key));
+    rows.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// The number a value written without WAL is; 0 if there is none.

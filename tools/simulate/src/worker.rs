@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dbtest::crash::dump;
 use esker::{
-    ColumnFamily, CompactRangeOptions, Db, DbIterator, Error, ErrorKind, FlushOptions, ReadOptions, Snapshot,
-    WriteBatch, WriteOptions,
+    CheckpointOptions, ColumnFamily, CompactFilesOptions, CompactRangeOptions, Db, DbIterator, Error,
+    ErrorKind, FlushOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 
 use crate::history::{Change, ChangeKind, Step, What};
@@ -95,6 +96,8 @@ pub(crate) struct Worker<'a> {
 enum Fault {
     Error(Error),
     Broken(String),
+    /// There is no such family, and need not be.
+    NoFamily,
 }
 
 impl From<Error> for Fault {
@@ -131,6 +134,10 @@ impl<'a> Worker<'a> {
                     .shared
                     .log
                     .line(|| format!("{} {}: {told}", step.id, step.what)),
+                Err(Fault::NoFamily) => self
+                    .shared
+                    .log
+                    .line(|| format!("{} {}: no such family", step.id, step.what)),
                 Err(Fault::Error(error)) => {
                     errors += 1;
                     self.shared
@@ -152,11 +159,12 @@ impl<'a> Worker<'a> {
     }
 
     fn family(&self, name: &str) -> Result<(usize, ColumnFamily), Fault> {
-        let number = self.shared.model().family(name);
-        let family = self.db.column_family(name);
-        match (number, family) {
-            (Some(number), Some(family)) => Ok((number, family)),
-            _ => Err(Fault::Broken(format!("families: {name} is not there"))),
+        // The step that created it may have been shrunk away.
+        let number = self.shared.model().family(name).ok_or(Fault::NoFamily)?;
+        match self.db.column_family(name) {
+            Some(family) => Ok((number, family)),
+            None if self.shared.model().may_be_gone(number) => Err(Fault::NoFamily),
+            None => Err(Fault::Broken(format!("families: {name} is not there"))),
         }
     }
 
@@ -220,6 +228,25 @@ impl<'a> Worker<'a> {
                 self.shared.model().flushed(number, &promised);
                 Ok(String::new())
             }
+            What::CompactFiles(name) => self.compact_files(step.id, name),
+            What::Create(name) => {
+                if self.shared.model().family(name).is_some() {
+                    return Ok("there was one of that name".to_owned());
+                }
+                let number = self.shared.model().begin_create(name);
+                let options = self.db.options().column_family.clone();
+                self.db.create_column_family(name, &options)?;
+                self.shared.model().created(number);
+                Ok(String::new())
+            }
+            What::Drop(name) => {
+                let (number, family) = self.family(name)?;
+                self.shared.model().begin_drop(number);
+                self.db.drop_column_family(&family)?;
+                self.shared.model().dropped(number);
+                Ok(String::new())
+            }
+            What::Checkpoint { logged } => self.checkpoint(step.id, *logged),
             What::SyncWal => {
                 let promised = self.shared.model().promised();
                 self.db.sync_wal()?;
@@ -235,6 +262,50 @@ impl<'a> Worker<'a> {
                 Ok(String::new())
             }
         }
+    }
+
+    fn compact_files(&self, step: u64, name: &str) -> Done {
+        let (_, family) = self.family(name)?;
+        let mut files = self.db.live_files();
+        files.retain(|file| file.column_family == name);
+        if files.is_empty() {
+            return Ok("no files".to_owned());
+        }
+        let from = step as usize % files.len();
+        let chosen = &files[from..(from + 3).min(files.len())];
+        let numbers: Vec<u64> = chosen.iter().map(|file| file.number).collect();
+        let lowest = chosen.iter().map(|file| file.level).max().unwrap_or(0);
+        let levels = family.options().num_levels as usize;
+        let output = (lowest + 1).min(levels - 1);
+        let options = CompactFilesOptions::default();
+        match self.db.compact_files(&family, &options, &numbers, output) {
+            // Others compact as well.
+            Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument) => {
+                Ok(error.to_string())
+            }
+            result => Ok(result.map(|_| format!("{numbers:?} to level {output}"))?),
+        }
+    }
+
+    /// A checkpoint shows all families as they were at one moment while it was made.
+    fn checkpoint(&self, step: u64, logged: bool) -> Done {
+        let dir = format!("/checkpoint-{step}");
+        let options = CheckpointOptions {
+            log_size_for_flush: if logged { u64::MAX } else { 0 },
+        };
+        let (from, before) = {
+            let model = self.shared.model();
+            (model.version(), model.presence().to_vec())
+        };
+        self.db.create_checkpoint(&dir, &options)?;
+        let seen: Versions = (from..=self.shared.model().version()).collect();
+        let checkpoint = Db::open_read_only(self.db.options(), &dir)?;
+        let found = dump(&checkpoint)?;
+        drop(checkpoint);
+        let left = self.shared.model().check_all(&found, &seen, &before);
+        let left = left.map_err(|why| Fault::Broken(format!("{why} (in a checkpoint)")))?;
+        Db::destroy(self.db.options(), &dir)?;
+        Ok(format!("versions {left:?}"))
     }
 
     fn write(&mut self, step: u64, sync: bool, no_wal: bool, changes: &[Change]) -> Done {
