@@ -85,6 +85,22 @@ const MANY_FAMILIES: &[&str] = &[
     "--progress_reports=false",
 ];
 
+/// Reads that fail, of which none may be taken for a row that is not there.
+const FAILED_READS: &[&str] = &[
+    "--threads=2",
+    "--ops_per_thread=10000",
+    "--max_key=300",
+    "--column_families=2",
+    "--reopen=1",
+    "--cache_size=0",
+    "--read_fault_one_in=100",
+    "--clear_column_family_one_in=0",
+    "--write_buffer_size=16384",
+    "--target_file_size_base=4096",
+    "--max_bytes_for_level_base=32768",
+    "--progress_reports=false",
+];
+
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub const CANARIES: &[Canary] = &[
     Canary {
@@ -408,6 +424,27 @@ pub const CANARIES: &[Canary] = &[
         right: "self.event(\"compaction_finished\", *job, |json| {",
         wrong: "self.event(\"compaction_started\", *job, |json| {",
         caught_by: Tests(&["-p", "esker-dbtest", "info_log"]),
+    },
+    Canary {
+        name: "a block that cannot be read has no row for a Get",
+        file: "crates/engine/src/db/get.rs",
+        right: "        )?;\n        damaged.map_or(Ok(()), Err)",
+        wrong: "        )\n        .unwrap_or_default();\n        damaged.map_or(Ok(()), Err)",
+        caught_by: Stress(3, FAILED_READS),
+    },
+    Canary {
+        name: "an iterator takes a block that cannot be read for the end",
+        file: "crates/engine/src/read/merging_cursor.rs",
+        right: "            && let Err(error) = self.sources[lane].status()\n",
+        wrong: "            && self.sources.is_empty()\n            && let Err(error) = self.sources[lane].status()\n",
+        caught_by: Stress(3, FAILED_READS),
+    },
+    Canary {
+        name: "a backup that failed leaves its meta file to stand without its tables",
+        file: "crates/backup/src/create.rs",
+        right: "if self.remove_meta_of(id).is_ok() {",
+        wrong: "if id > 0 {",
+        caught_by: Tests(&["-p", "esker-backup", "crash"]),
     },
     Canary {
         name: "a backup is announced before the names of its tables are on the disk",

@@ -188,7 +188,7 @@ impl Counted {
 }
 
 /// A part of the run that failures have cut short so often goes on without them.
-const INTERRUPTIONS: usize = 50;
+const INTERRUPTIONS: usize = 20;
 
 /// Rows, of all families together, that are read again after each failure.
 const FEW: u64 = 10_000;

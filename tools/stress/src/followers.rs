@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use esker::{ColumnFamily, Db, DbIterator, Options};
+use esker::{ColumnFamily, Db, DbIterator, Error, ErrorKind, Options};
 
 use crate::done::What;
 use crate::stress::{Failure, Open, Outcome, Stress};
@@ -93,8 +93,10 @@ impl Secondary {
 }
 
 fn family_of(db: &Db, family: &ColumnFamily, whose: &str) -> Outcome<ColumnFamily> {
-    db.column_family(family.name())
-        .ok_or_else(|| Failure::Wrong(format!("{whose} has no family {}", family.name())))
+    db.column_family(family.name()).ok_or_else(|| {
+        let message = format!("{whose} has no family {}", family.name());
+        Error::new(ErrorKind::ColumnFamilyDropped, message).into()
+    })
 }
 
 impl Worker<'_> {
