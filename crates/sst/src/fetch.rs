@@ -307,7 +307,12 @@ impl BlockFetcher {
         let len = len.min(self.limit.saturating_sub(offset)) as usize;
         span.offset = offset;
         span.bytes.resize(len, 0);
-        self.file.read_exact_at(offset, &mut span.bytes)
+        let read = self.file.read_exact_at(offset, &mut span.bytes);
+        if read.is_err() {
+            // Whoever tries again must not take for the file's what was there before.
+            span.bytes.clear();
+        }
+        read
     }
 
     /// Verifies the checksum of a block and looks no further.

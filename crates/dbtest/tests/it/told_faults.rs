@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::{CheckpointOptions, Db, ErrorKind, Options};
+use esker::{CheckpointOptions, Db, DbIterator, ErrorKind, Options, ReadOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DB: &str = "/db";
@@ -57,6 +57,59 @@ fn opened_with_each_failing(open: impl Fn(&Options) -> esker::Result<Db>) {
 fn a_read_that_fails_is_not_taken_for_a_database_that_changes() {
     opened_with_each_failing(|options| Db::open_read_only(options, DB));
     opened_with_each_failing(|options| Db::open_as_secondary(options, DB, "/secondary"));
+}
+
+#[test]
+fn an_iterator_whose_read_failed_reads_on_rightly() {
+    let mem = MemFs::new();
+    let mut small = options(Arc::new(mem.clone()));
+    small.column_family.table.block_size = 512;
+    small.column_family.table.no_block_cache = true;
+    let db = Db::open(&small, DB).unwrap();
+    let rows: Vec<(Vec<u8>, Vec<u8>)> = (0..2000u32)
+        .map(|at| (at.to_be_bytes().to_vec(), vec![at as u8; 50]))
+        .collect();
+    for (key, value) in &rows {
+        db.put(key, value).unwrap();
+    }
+    db.flush(&Default::default()).unwrap();
+    db.close().unwrap();
+    let fs = FaultFs::new(Arc::new(mem));
+    small.fs = Arc::new(fs.clone());
+    let db = Db::open(&small, DB).unwrap();
+    let scan = |iter: &mut DbIterator| {
+        iter.seek_to_first();
+        let mut found = Vec::new();
+        while iter.valid() {
+            found.push((iter.key().to_vec(), iter.value().to_vec()));
+            iter.next();
+        }
+        iter.status().map(|()| found)
+    };
+    for (verify_checksums, readahead_size) in [(false, 0), (false, 4096), (true, 0), (true, 4096)] {
+        let reading = ReadOptions {
+            verify_checksums,
+            readahead_size,
+            ..ReadOptions::default()
+        };
+        for step in 0.. {
+            let mut iter = db.iter(&reading);
+            let rule = fs.add(Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Read]).nth(step));
+            let first = scan(&mut iter);
+            let failed = fs.fired(rule) > 0;
+            fs.clear_rules();
+            match first {
+                Ok(found) => assert_eq!(found, rows),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "{error}"),
+            }
+            assert_eq!(scan(&mut iter).unwrap(), rows, "at {step}, {reading:?}");
+            if !failed {
+                assert!(step > 2);
+                break;
+            }
+        }
+    }
+    db.close().unwrap();
 }
 
 #[test]
