@@ -440,6 +440,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Stress(3, FAILED_READS),
     },
     Canary {
+        name: "what could not be read ahead is taken for the file's bytes",
+        file: "crates/sst/src/fetch.rs",
+        right: "            span.bytes.clear();\n",
+        wrong: "            span.bytes.truncate(len);\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "told_faults::"]),
+    },
+    Canary {
         name: "a backup that failed leaves its meta file to stand without its tables",
         file: "crates/backup/src/create.rs",
         right: "if self.remove_meta_of(id).is_ok() {",

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use base::ErrorKind;
 use base::env::Rng;
-use esker::{Db, ErrorKind, FlushOptions};
+use esker::{Db, FlushOptions};
 use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
