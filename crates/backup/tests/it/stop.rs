@@ -28,6 +28,12 @@ fn a_database(fs: &MemFs) -> Db {
     db
 }
 
+/// Tables that were written, by a log of the calls.
+fn copied(calls: &str) -> usize {
+    let is_table = |line: &&str| line.starts_with("create ") && line.contains(".sst");
+    calls.lines().filter(is_table).count()
+}
+
 #[test]
 fn a_backup_that_is_stopped_is_taken_up_where_it_was() {
     for step in 1.. {
@@ -43,10 +49,6 @@ fn a_backup_that_is_stopped_is_taken_up_where_it_was() {
         let creating = CreateBackupOptions {
             progress: Some(progress.clone()),
             ..CreateBackupOptions::default()
-        };
-        let copied = |calls: &str| {
-            let created = |line: &&str| line.starts_with("create shared_checksum");
-            calls.lines().filter(created).count()
         };
         log.take();
         let error = match engine.create_new_backup(&db, &creating) {
@@ -138,11 +140,7 @@ fn a_restoration_that_is_stopped_is_taken_up_where_it_was() {
             .restore_db_from_backup(id, &restoring(None), RESTORED, RESTORED)
             .unwrap();
         let calls = log.take();
-        let copied = calls
-            .lines()
-            .filter(|line| line.starts_with("create ") && line.contains(".sst"))
-            .count();
-        assert_eq!(copied, 6 - whole, "at step {step}\n{calls}");
+        assert_eq!(copied(&calls), 6 - whole, "at step {step}\n{calls}");
         let restored = Db::open(&options(Arc::new(target.clone())), RESTORED).unwrap();
         assert_eq!(rows(&restored), expected);
         restored.close().unwrap();

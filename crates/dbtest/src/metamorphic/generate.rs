@@ -7,7 +7,7 @@ use testkit::TestRng;
 use testkit::model::Op;
 
 use super::{FamilyPlan, Operation, Plan, Step, View};
-use crate::settings;
+use crate::{draws, settings};
 
 /// What kind of plan is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -179,16 +179,8 @@ impl Generator<'_> {
         (!self.snapshots.is_empty() && self.rng.bool()).then(|| *self.rng.pick(&self.snapshots))
     }
 
-    /// Most are short, some are long, one is empty.
     fn key(&mut self) -> Vec<u8> {
-        let number = self.rng.usize(..self.keys);
-        match number {
-            3 => Vec::new(),
-            7 => vec![0xff; 9],
-            _ if number.is_multiple_of(31) => format!("k{number:05}{}", "long".repeat(50)).into_bytes(),
-            _ if number.is_multiple_of(5) => format!("k{number:05}tail").into_bytes(),
-            _ => format!("k{number:05}").into_bytes(),
-        }
+        draws::key(self.rng, self.keys)
     }
 
     fn single_key(&mut self) -> Vec<u8> {
@@ -204,11 +196,7 @@ impl Generator<'_> {
     }
 
     fn value(&mut self) -> Vec<u8> {
-        let len = self.rng.usize(..=self.max_value);
-        let mut value = vec![self.rng.u8(b'a'..=b'z'); len];
-        let random = self.rng.usize(..=len.min(12));
-        self.rng.fill(&mut value[..random]);
-        value
+        draws::value(self.rng, self.max_value)
     }
 
     fn write(&mut self) -> Operation {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base::{SeqNo, UserComparator};
-use dbtest::{files, settings};
+use dbtest::{draws, files, settings};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, Db, DbIterator, ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions,
@@ -398,23 +398,11 @@ impl History {
 
     /// A key of the common ones: most are short, some are long, one is empty.
     fn key(&mut self) -> Vec<u8> {
-        let number = self.rng.usize(..self.keys);
-        match number {
-            3 => Vec::new(),
-            7 => vec![0xff; 9],
-            _ if number.is_multiple_of(31) => format!("k{number:05}{}", "long".repeat(50)).into_bytes(),
-            _ if number.is_multiple_of(5) => format!("k{number:05}tail").into_bytes(),
-            _ => format!("k{number:05}").into_bytes(),
-        }
+        draws::key(&mut self.rng, self.keys)
     }
 
     fn value(&mut self) -> Vec<u8> {
-        let len = self.rng.usize(..=self.max_value);
-        let byte = self.rng.u8(b'a'..=b'z');
-        let mut value = vec![byte; len];
-        let random = self.rng.usize(..=len.min(12));
-        self.rng.fill(&mut value[..random]);
-        value
+        draws::value(&mut self.rng, self.max_value)
     }
 
     /// One operation that may follow the history so far.
