@@ -447,6 +447,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "told_faults::"]),
     },
     Canary {
+        name: "a flush that the drop of its family called off succeeds",
+        file: "crates/engine/src/db/maintain.rs",
+        right: "durable.\n        families.iter().try_for_each(|family| family.check_writable())\n",
+        wrong: "durable.\n        Ok(())\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "flush_and_drop"]),
+    },
+    Canary {
         name: "a backup that failed leaves its meta file to stand without its tables",
         file: "crates/backup/src/create.rs",
         right: "if self.remove_meta_of(id).is_ok() {",
