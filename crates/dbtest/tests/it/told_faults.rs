@@ -128,3 +128,16 @@ fn a_link_that_was_made_although_it_failed_is_not_left_in_a_checkpoint() {
     assert!(!mem.exists(Path::new("/checkpoint")).unwrap());
     db.close().unwrap();
 }
+
+/// A WAL that was there when the directory was listed and is not when it is opened.
+#[test]
+fn an_open_for_reading_begins_anew_when_a_wal_is_deleted_meanwhile() {
+    let mem = MemFs::new();
+    a_database(&mem);
+    let fs = FaultFs::new(Arc::new(mem));
+    let gone = Rule::new(Action::Fail(ErrorKind::NotFound)).on([Op::Open]);
+    let rule = fs.add(gone.path_ends_with(".log").nth(0));
+    let db = Db::open_read_only(&options(Arc::new(fs.clone())), DB).unwrap();
+    assert_eq!(fs.fired(rule), 1);
+    assert_eq!(db.get(b"b").unwrap().as_deref(), Some(&b"2"[..]));
+}

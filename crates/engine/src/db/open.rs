@@ -66,7 +66,9 @@ impl Db {
             let before = Moment::of(options, path)?;
             match open(options, path, true) {
                 // Files that a writer replaced meanwhile are missing to whoever knew of them before.
-                Err(error) if before != Moment::of(options, path)? => changed = Some(error),
+                Err(error) if error.kind() == ErrorKind::TryAgain || before != Moment::of(options, path)? => {
+                    changed = Some(error);
+                }
                 result => return result,
             }
         }

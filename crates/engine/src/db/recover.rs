@@ -112,7 +112,13 @@ impl DbInner {
 
     /// Recovers into memory alone. `moment` is that of before the MANIFEST was read: `TryAgain` if it was written to since.
     pub(crate) fn recover_read_only(&self, moment: &Moment) -> Result<()> {
-        let wals = self.open_wals(&self.wals_to_replay()?)?;
+        let wals = self.open_wals(&self.wals_to_replay()?).map_err(|error| {
+            // A writer deletes a WAL without an edit where the families that have not moved past it have no rows in it.
+            match error.kind() {
+                ErrorKind::NotFound => error.with_kind(ErrorKind::TryAgain),
+                _ => error,
+            }
+        })?;
         self.hold_tables()?;
         // All that the MANIFEST needs is open now and can be read whatever becomes of its names.
         if *moment != Moment::of(&self.options, &self.dir)? {
