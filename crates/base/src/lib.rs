@@ -9,6 +9,7 @@
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
 //! * [`mod@env`]: the only source of time and chance
+//! * [`date`]: days and times of day, of the seconds it gives
 //! * [`sync`]: locks and threads
 //! * [`filename`]: how the files of a database are named
 //! * [`protection`]: hashes that follow a row through memory
@@ -18,6 +19,7 @@
 pub mod coding;
 pub mod comparator;
 pub mod cursor;
+pub mod date;
 pub mod entity;
 pub mod env;
 pub mod error;

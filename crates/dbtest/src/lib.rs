@@ -4,6 +4,7 @@
 //! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
 //! * [`crash`]: what a crash may take, and what it must leave
 //! * [`draws`]: keys and values of random histories
+//! * [`events`]: what a database has told its listener
 //! * [`files`]: what must be true of a database's tables at any moment
 //! * [`small`]: a database with a piece of everything
 //! * [`metamorphic`]: the same operations over databases that must answer alike
@@ -12,6 +13,7 @@
 pub mod commands;
 pub mod crash;
 pub mod draws;
+pub mod events;
 pub mod files;
 pub mod metamorphic;
 pub mod settings;

@@ -136,25 +136,10 @@ fn describe(info: &BackupInfo, hex: bool) -> String {
 
 /// Seconds since 1970 as a date, in UTC.
 fn show_date(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March, in eras of 400 years: the leap day is the last one.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
+    let utc = base::date::Utc::from_unix(seconds);
     format!(
-        "{:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
-        era * 400 + year + later,
-        of_day / 3_600,
-        of_day / 60 % 60,
-        of_day % 60
+        "{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
+        utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second
     )
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::filename::{self, FileKind};
+use dbtest::events::Events;
 use esker::{
-    CompactRangeOptions, Db, Event, EventListener, FlushOptions, InfoLogLevel, Logger, NullLogger, Options,
-    StallCondition,
+    CompactRangeOptions, Db, Event, FlushOptions, InfoLogLevel, Logger, NullLogger, Options, StallCondition,
 };
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
@@ -17,18 +17,6 @@ const DIR: &str = "/db";
 
 /// Longer than anything takes.
 const LONG: Duration = Duration::from_secs(120);
-
-#[derive(Default)]
-struct Events(Mutex<Vec<Event>>);
-
-impl EventListener for Events {
-    fn on_event(&self, event: &Event) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(event.clone());
-    }
-}
 
 fn options(fs: &MemFs) -> Options {
     Options {
@@ -109,7 +97,7 @@ fn it_tells_what_listeners_are_told() {
     let tables: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
     db.close().unwrap();
     let log = log_of(&fs);
-    let heard = events.0.lock().unwrap().clone();
+    let heard = events.all();
     let lines = event_lines(&log);
 
     let heard_jobs = jobs_heard(&heard);

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::date::Utc;
 use base::env::Clock;
 use base::sync::Mutex;
 use base::{Result, filename};
@@ -163,29 +164,19 @@ struct Stamp(u64);
 impl std::fmt::Display for Stamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (seconds, micros) = (self.0 / 1_000_000, self.0 % 1_000_000);
-        let (year, month, day) = date(seconds / 86_400);
-        let of_day = seconds % 86_400;
+        let Utc {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+        } = Utc::from_unix(seconds);
         write!(
             f,
-            "{year:04}/{month:02}/{day:02}-{:02}:{:02}:{:02}.{micros:06}",
-            of_day / 3600,
-            of_day / 60 % 60,
-            of_day % 60
+            "{year:04}/{month:02}/{day:02}-{hour:02}:{minute:02}:{second:02}.{micros:06}"
         )
     }
-}
-
-/// Year, month and day of a day counted from the first of 1970.
-fn date(days: u64) -> (u64, u64, u64) {
-    // In eras of 400 years that begin with a March: leap days come last in their year.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (400 * era + year_of_era + u64::from(month <= 2), month, day)
 }
 
 /// The number the system knows the calling thread by. While the engine is simulated all have one, so that runs repeat exactly.

@@ -361,24 +361,10 @@ fn overview(series: &[Series], groups: &[Group<'_>]) -> String {
 
 /// Year, month, day and time of day, in UTC.
 fn date(unix_seconds: u64) -> String {
-    let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Counted in years that begin on the first of March, of eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, year) = if month < 10 {
-        (month + 3, year)
-    } else {
-        (month - 9, year + 1)
-    };
+    let utc = base::date::Utc::from_unix(unix_seconds);
     format!(
-        "{:04}-{month:02}-{day:02} {:02}:{:02} UTC",
-        era * 400 + year,
-        seconds / 3_600,
-        seconds / 60 % 60
+        "{:04}-{:02}-{:02} {:02}:{:02} UTC",
+        utc.year, utc.month, utc.day, utc.hour, utc.minute
     )
 }
 

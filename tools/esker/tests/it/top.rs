@@ -1,34 +1,16 @@
 //! `esker top --once` over a database of ours that this process has open.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbtest::events::Events;
 use dbtest::settings;
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, Db, Event, EventListener, FlushOptions, Options,
-    StallCondition, WriteOptions,
+    ColumnFamilyOptions, CompactRangeOptions, Db, Event, FlushOptions, Options, StallCondition, WriteOptions,
 };
 use tempfile::TempDir;
 
 use crate::common::*;
-
-#[derive(Default)]
-struct Events(Mutex<Vec<Event>>);
-
-impl Events {
-    fn all(&self) -> Vec<Event> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl EventListener for Events {
-    fn on_event(&self, event: &Event) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(event.clone());
-    }
-}
 
 /// What a frame says of a job that has ended.
 fn line_of(event: &Event) -> Option<String> {

@@ -1,0 +1,58 @@
+//! Days and times of day, in UTC.
+
+/// A moment, as people write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Utc {
+    /// With all its digits.
+    pub year: u64,
+    /// From 1.
+    pub month: u64,
+    /// Of the month, from 1.
+    pub day: u64,
+    /// From 0 to 23.
+    pub hour: u64,
+    /// From 0 to 59.
+    pub minute: u64,
+    /// From 0 to 59.
+    pub second: u64,
+}
+
+impl Utc {
+    /// The moment so many seconds after the beginning of 1970, leap seconds not counted.
+    pub fn from_unix(seconds: u64) -> Utc {
+        let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+        // In eras of 400 years that begin with a March: leap days come last in their year.
+        let days = days + 719_468;
+        let (era, of_era) = (days / 146_097, days % 146_097);
+        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        Utc {
+            year: 400 * era + year_of_era + u64::from(month <= 2),
+            month,
+            day,
+            hour: of_day / 3600,
+            minute: of_day / 60 % 60,
+            second: of_day % 60,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leap_days_and_ends_of_years() {
+        let parts = |seconds| {
+            let utc = Utc::from_unix(seconds);
+            [utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second]
+        };
+        assert_eq!(parts(0), [1970, 1, 1, 0, 0, 0]);
+        assert_eq!(parts(951_782_400), [2000, 2, 29, 0, 0, 0]);
+        assert_eq!(parts(1_767_225_599), [2025, 12, 31, 23, 59, 59]);
+        assert_eq!(parts(4_107_542_400), [2100, 3, 1, 0, 0, 0]);
+    }
+}
