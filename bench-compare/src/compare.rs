@@ -1,12 +1,12 @@
 //! The rounds: every workload over every engine, in turns, and what is said of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use paired::{Comparison, MARGIN, Verdict, median};
 
 use crate::engine::Kind;
-use crate::worker::{self, Common, LOAD, Sample, Task};
-use crate::workload::is_read;
+use crate::worker::{self, Common, Sample, Task};
+use crate::workload::Workload;
 
 /// An engine that takes part, perhaps the same as another.
 #[derive(Clone, Debug)]
@@ -60,13 +60,13 @@ impl Arena<'_> {
         for (at, entrant) in self.entrants.iter().enumerate() {
             let dir = self.dir.join(format!("{at}-read"));
             remove(&dir)?;
-            worker::spawn(&self.task(entrant, LOAD, dir, 0))?;
+            worker::spawn(&self.task(entrant, Workload::Load, dir, 0))?;
         }
         Ok(())
     }
 
     /// Runs all rounds of a workload. Fails if the entrants found different numbers of entries.
-    pub fn run(&self, benchmark: &str) -> Result<Samples, String> {
+    pub fn run(&self, benchmark: Workload) -> Result<Samples, String> {
         let count = self.entrants.len();
         let mut samples = vec![Vec::with_capacity(self.rounds); count];
         for round in 0..self.rounds {
@@ -75,12 +75,15 @@ impl Arena<'_> {
                 // A B, B A, A B; with more than two each is first, second ... in turn.
                 let at = (round + turn) % count;
                 let entrant = &self.entrants[at];
-                let sample = if is_read(benchmark) {
-                    let dir = self.dir.join(format!("{at}-read"));
-                    worker::spawn(&self.task(entrant, benchmark, dir, round))?
+                let loaded = self.dir.join(format!("{at}-read"));
+                let sample = if benchmark.is_read() && !benchmark.changes_what_it_reads() {
+                    worker::spawn(&self.task(entrant, benchmark, loaded, round))?
                 } else {
                     let dir = self.dir.join(format!("{at}-fill"));
                     remove(&dir)?;
+                    if benchmark.is_read() {
+                        copy(&loaded, &dir)?;
+                    }
                     let sample = worker::spawn(&self.task(entrant, benchmark, dir.clone(), round))?;
                     remove(&dir)?;
                     sample
@@ -99,10 +102,10 @@ impl Arena<'_> {
         Ok(samples)
     }
 
-    fn task(&self, entrant: &Entrant, benchmark: &str, dir: PathBuf, round: usize) -> Task {
+    fn task(&self, entrant: &Entrant, benchmark: Workload, dir: PathBuf, round: usize) -> Task {
         Task {
             engine: entrant.engine,
-            benchmark: benchmark.to_owned(),
+            benchmark,
             dir,
             seed: 1_000 + round as u64,
             slow_down: entrant.slow_down,
@@ -111,13 +114,29 @@ impl Arena<'_> {
     }
 }
 
-fn remove(dir: &std::path::Path) -> Result<(), String> {
+fn remove(dir: &Path) -> Result<(), String> {
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(format!("{}: {error}", dir.display()))
         }
         _ => Ok(()),
     }
+}
+
+/// Copies a directory and those in it.
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", from.display());
+    std::fs::create_dir_all(to).map_err(told)?;
+    for entry in std::fs::read_dir(from).map_err(told)? {
+        let entry = entry.map_err(told)?;
+        let to = to.join(entry.file_name());
+        if entry.file_type().map_err(told)?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), &to).map_err(told)?;
+        }
+    }
+    Ok(())
 }
 
 /// The first entrant against another: how many times faster it is.
@@ -136,9 +155,10 @@ pub fn verdict(samples: &Samples) -> Option<Verdict> {
 }
 
 /// The table of a workload: a row an entrant, the ratio of each to the first.
-pub fn report(benchmark: &str, entrants: &[Entrant], samples: &Samples) -> String {
+pub fn report(benchmark: Workload, entrants: &[Entrant], samples: &Samples) -> String {
+    let name = benchmark.to_string();
     let mut text = format!(
-        "{benchmark:<20} {:>10} {:>10} {:>8} {:>9} {:>7}   {}\n",
+        "{name:<20} {:>10} {:>10} {:>8} {:>9} {:>7}   {}\n",
         "ns/op", "CPU ns/op", "RSS MiB", "disk/put", "W-amp", "ratio to the first (95% interval)"
     );
     for (entrant, own) in entrants.iter().zip(samples) {
@@ -193,12 +213,12 @@ mod tests {
             };
             vec![sample; 8]
         };
-        let text = report("readrandom", &list, &vec![row(100.0), row(250.0)]);
+        let text = report(Workload::ReadRandom, &list, &vec![row(100.0), row(250.0)]);
         assert!(
             text.contains("2.50 (2.50..2.50)  esker is better by 150%"),
             "{text}"
         );
-        let text = report("readrandom", &list, &vec![row(100.0), row(100.0)]);
+        let text = report(Workload::ReadRandom, &list, &vec![row(100.0), row(100.0)]);
         assert!(text.contains("no difference"), "{text}");
     }
 }

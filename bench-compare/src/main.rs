@@ -14,7 +14,9 @@
 //! `self-check` measures Esker against itself, then against itself with a tenth of slow-down planted, and fails unless
 //! the verdicts are "no difference" and "10%". `published` re-runs the tables of the documents Esker started from.
 
+mod burden;
 mod compare;
+mod data;
 mod engine;
 mod published;
 mod worker;
@@ -27,6 +29,7 @@ use clap::{Parser, Subcommand};
 use compare::Arena;
 use paired::Verdict;
 use worker::{Common, Task};
+use workload::Workload;
 
 /// Compares engines.
 #[derive(Parser)]
@@ -77,7 +80,7 @@ struct CompareArgs {
 struct CheckArgs {
     /// Workload.
     #[arg(long, default_value = "readrandom")]
-    benchmark: String,
+    benchmark: Workload,
     /// Rounds.
     #[arg(long, default_value_t = 16)]
     rounds: usize,
@@ -132,14 +135,8 @@ fn place(asked: Option<&PathBuf>) -> Result<(PathBuf, Option<tempfile::TempDir>)
 
 fn compare(args: &CompareArgs) -> Result<(), String> {
     let entrants = compare::entrants(&args.engines, args.slow_down)?;
-    let benchmarks: Vec<&str> = args
-        .benchmarks
-        .split(',')
-        .filter(|name| !name.is_empty())
-        .collect();
-    for benchmark in &benchmarks {
-        workload::check(benchmark)?;
-    }
+    let names = args.benchmarks.split(',').filter(|name| !name.is_empty());
+    let benchmarks: Vec<Workload> = names.map(str::parse).collect::<Result<_, _>>()?;
     let (dir, _own) = place(args.dir.as_ref())?;
     let arena = Arena {
         entrants: &entrants,
@@ -161,7 +158,7 @@ fn compare(args: &CompareArgs) -> Result<(), String> {
         },
         args.rounds
     );
-    if benchmarks.iter().any(|benchmark| workload::is_read(benchmark)) {
+    if benchmarks.iter().any(|benchmark| benchmark.is_read()) {
         arena.load()?;
     }
     for benchmark in benchmarks {
@@ -172,7 +169,6 @@ fn compare(args: &CompareArgs) -> Result<(), String> {
 }
 
 fn self_check(args: &CheckArgs) -> Result<(), String> {
-    workload::check(&args.benchmark)?;
     let (dir, _own) = place(args.dir.as_ref())?;
     let mut wrong = Vec::new();
     for slow_down in [0.0, args.slow_down] {
@@ -183,11 +179,11 @@ fn self_check(args: &CheckArgs) -> Result<(), String> {
             rounds: args.rounds,
             dir: dir.clone(),
         };
-        if workload::is_read(&args.benchmark) && slow_down == 0.0 {
+        if args.benchmark.is_read() && slow_down == 0.0 {
             arena.load()?;
         }
-        let samples = arena.run(&args.benchmark)?;
-        print!("{}", compare::report(&args.benchmark, &entrants, &samples));
+        let samples = arena.run(args.benchmark)?;
+        print!("{}", compare::report(args.benchmark, &entrants, &samples));
         match (slow_down > 0.0, compare::verdict(&samples)) {
             (false, Some(Verdict::NoDifference(_))) | (true, Some(Verdict::Greater)) => {}
             (false, verdict) => wrong.push(format!("the same twice: {verdict:?}, and not no difference")),

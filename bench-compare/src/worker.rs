@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::data::Data;
 use crate::engine::{Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Settings};
-use crate::workload::{self, Data};
+use crate::workload::{self, Pace, Shape, Workload};
 
 /// A run that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(3_600);
-
-/// The workload that brings the database of the reading ones into being.
-pub const LOAD: &str = "load";
 
 /// Size of the data and settings of the engines.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +38,18 @@ pub struct Common {
     /// Sync every write.
     #[arg(long)]
     pub sync: bool,
+    /// Read past the page cache.
+    #[arg(long)]
+    pub direct: bool,
+    /// Threads that read.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub threads: u64,
+    /// Writes a second beside the reads of `...whilewriting` and `readwhiledeleting`.
+    #[arg(long, default_value_t = 20_000)]
+    pub writes_per_second: u64,
+    /// What the database that is read looks like.
+    #[arg(long, value_enum, default_value_t = Shape::Compacted)]
+    pub shape: Shape,
 }
 
 impl Common {
@@ -53,6 +63,10 @@ impl Common {
             write_buffer_size: 64 << 20,
             no_compression: false,
             sync: false,
+            direct: false,
+            threads: 1,
+            writes_per_second: 20_000,
+            shape: Shape::Compacted,
         }
     }
 
@@ -63,6 +77,7 @@ impl Common {
             lz4: !self.no_compression,
             bloom_bits: 10.0,
             sync: self.sync,
+            direct: self.direct,
         }
     }
 
@@ -73,8 +88,21 @@ impl Common {
             format!("--value-size={}", self.value_size),
             format!("--cache-size={}", self.cache_size),
             format!("--write-buffer-size={}", self.write_buffer_size),
+            format!("--threads={}", self.threads),
+            format!("--writes-per-second={}", self.writes_per_second),
+            format!(
+                "--shape={}",
+                match self.shape {
+                    Shape::Compacted => "compacted",
+                    Shape::Overwritten => "overwritten",
+                }
+            ),
         ];
-        let switches = [(self.no_compression, "--no-compression"), (self.sync, "--sync")];
+        let switches = [
+            (self.no_compression, "--no-compression"),
+            (self.sync, "--sync"),
+            (self.direct, "--direct"),
+        ];
         arguments.extend(
             switches
                 .iter()
@@ -93,7 +121,7 @@ pub struct Task {
     pub engine: Kind,
     /// Workload.
     #[arg(long)]
-    pub benchmark: String,
+    pub benchmark: Workload,
     /// Directory of the database.
     #[arg(long)]
     pub dir: PathBuf,
@@ -194,11 +222,14 @@ pub fn work(task: &Task) -> Result<(), String> {
 fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
     let db = E::open(dir, &task.common.settings());
     let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
-    if task.benchmark == LOAD {
-        workload::load(&db, &data);
-        return Sample::default();
-    }
-    let done = workload::run(&db, &task.benchmark, &data, task.seed, task.slow_down);
+    let pace = Pace {
+        seed: task.seed,
+        shape: task.common.shape,
+        threads: task.common.threads,
+        writes_per_second: task.common.writes_per_second,
+        slow_down: task.slow_down,
+    };
+    let done = workload::run(&db, task.benchmark, &data, &pace);
     let operations = done.operations.max(1) as f64;
     let put = (done.written * data.entry_size()) as f64;
     Sample {

@@ -428,9 +428,16 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "a block that cannot be read has no row for a Get",
         file: "crates/engine/src/db/get.rs",
-        right: "        )?;\n        damaged.map_or(Ok(()), Err)",
-        wrong: "        )\n        .unwrap_or_default();\n        damaged.map_or(Ok(()), Err)",
+        right: "        table.get(lookup, read, &mut context.visitor(&mut damaged))?;\n",
+        wrong: "        table\n            .get(lookup, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();\n",
         caught_by: Stress(3, FAILED_READS),
+    },
+    Canary {
+        name: "a block that cannot be read has no row for a MultiGet",
+        file: "crates/engine/src/db/multi_get.rs",
+        right: "            self.failed = Some(error);\n",
+        wrong: "            drop(error);\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "multi_get::"]),
     },
     Canary {
         name: "an iterator takes a block that cannot be read for the end",

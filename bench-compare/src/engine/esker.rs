@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use super::{Engine, Scan, Settings};
+use crate::data::KEY_SIZE;
 
 /// Esker with its defaults, the common settings aside.
 pub struct Esker {
@@ -35,6 +36,7 @@ impl Engine for Esker {
         };
         let options = esker::Options {
             create_if_missing: true,
+            use_direct_reads: settings.direct,
             column_family,
             ..Default::default()
         };
@@ -61,19 +63,36 @@ impl Engine for Esker {
         value.map(|value| value.len())
     }
 
+    fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
+        let options = esker::ReadOptions::default();
+        let values = self.db.multi_get_pinned(&options, &self.family, keys);
+        let found = values.iter().filter(|value| {
+            let value = value.as_ref().expect("multi_get");
+            black_box(value.as_ref().map(|value| value.len())).is_some()
+        });
+        found.count() as u64
+    }
+
+    fn delete_range(&self, from: &[u8], to: &[u8]) {
+        self.db
+            .delete_range(&self.write, &self.family, from, to)
+            .expect("delete range");
+    }
+
     fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
         let mut iterator = self.db.iter(&esker::ReadOptions::default());
         match scan {
             Scan::Forward => iterator.seek_to_first(),
             Scan::Backward => iterator.seek_to_last(),
             Scan::From(key) => iterator.seek(key),
+            Scan::BackFrom(key) => iterator.seek_for_prev(key),
         }
         let mut count = 0;
         while count < most && iterator.valid() {
             black_box((iterator.key().len(), iterator.value().len()));
             count += 1;
             match scan {
-                Scan::Backward => iterator.prev(),
+                Scan::Backward | Scan::BackFrom(_) => iterator.prev(),
                 _ => iterator.next(),
             }
         }

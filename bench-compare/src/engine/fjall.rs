@@ -8,6 +8,7 @@ use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, Fi
 use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::{Engine, Scan, Settings};
+use crate::data::KEY_SIZE;
 
 /// With its defaults, the common settings aside. Its cache holds blocks, and pins indexes and filters of the upper levels.
 pub struct Fjall {
@@ -54,6 +55,21 @@ impl Engine for Fjall {
         self.keys.get(key).expect("get").map(|value| value.len())
     }
 
+    /// One after the other: it has no call for many.
+    fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
+        keys.iter()
+            .filter(|key| black_box(self.get(&key[..])).is_some())
+            .count() as u64
+    }
+
+    /// It has no range tombstones: each key is removed.
+    fn delete_range(&self, from: &[u8], to: &[u8]) {
+        let doomed = self.keys.range(from..to).map(|guard| guard.key().expect("scan"));
+        for key in doomed.collect::<Vec<_>>() {
+            self.keys.remove(key).expect("delete");
+        }
+    }
+
     fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let look = |guard: Guard| {
@@ -64,6 +80,7 @@ impl Engine for Fjall {
             Scan::Forward => self.keys.iter().take(most).map(look).count(),
             Scan::Backward => self.keys.iter().rev().take(most).map(look).count(),
             Scan::From(key) => self.keys.range(key..).take(most).map(look).count(),
+            Scan::BackFrom(key) => self.keys.range(..=key).rev().take(most).map(look).count(),
         };
         count as u64
     }

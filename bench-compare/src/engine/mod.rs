@@ -12,6 +12,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::data::KEY_SIZE;
+
 pub use self::esker::Esker;
 pub use self::fjall::Fjall;
 pub use self::rocksdb::{RocksDbDefault, RocksDbTuned};
@@ -29,6 +31,8 @@ pub struct Settings {
     pub bloom_bits: f64,
     /// Sync every write.
     pub sync: bool,
+    /// Read past the page cache.
+    pub direct: bool,
 }
 
 /// Where a scan begins and which way it goes.
@@ -40,6 +44,8 @@ pub enum Scan<'a> {
     Backward,
     /// From the first key at or behind this one.
     From(&'a [u8]),
+    /// From the last key at or before this one, back.
+    BackFrom(&'a [u8]),
 }
 
 /// An engine, opened.
@@ -49,6 +55,10 @@ pub trait Engine: Sized + Sync {
     fn put(&self, key: &[u8], value: &[u8]);
     /// Length of the value, looked at without a copy where the engine can.
     fn get(&self, key: &[u8]) -> Option<usize>;
+    /// How many of the keys have a value; the values looked at as by [`get`](Engine::get).
+    fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64;
+    /// Deletes the keys from `from` on before `to`.
+    fn delete_range(&self, from: &[u8], to: &[u8]);
     /// Walks up to `most` entries with an iterator of its own, looks at key and value of each, and counts them.
     fn scan(&self, scan: Scan<'_>, most: u64) -> u64;
     fn flush(&self);

@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use super::{Engine, Scan, Settings};
+use crate::data::KEY_SIZE;
 
 /// With RocksDB's defaults, but for the size of cache and memtable: no filters, LRU cache.
 pub struct RocksDbDefault(RocksDb);
@@ -20,11 +21,13 @@ struct RocksDb {
 impl RocksDb {
     fn open(dir: &Path, settings: &Settings, mut options: rocksdb::Options) -> RocksDb {
         options.create_if_missing(true);
+        options.set_use_direct_reads(settings.direct);
         options.set_write_buffer_size(settings.write_buffer_size);
+        let family = rocksdb::ColumnFamilyDescriptor::new("default", options.clone());
         let mut write = rocksdb::WriteOptions::default();
         write.set_sync(settings.sync);
         RocksDb {
-            db: rocksdb::DB::open(&options, dir).expect("open rocksdb"),
+            db: rocksdb::DB::open_cf_descriptors(&options, dir, [family]).expect("open rocksdb"),
             write,
         }
     }
@@ -37,12 +40,32 @@ impl RocksDb {
         self.db.get_pinned(key).expect("get").map(|value| value.len())
     }
 
+    fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
+        let values = self.db.batched_multi_get_cf(self.family(), keys, false);
+        let found = values.iter().filter(|value| {
+            let value = value.as_ref().expect("multi_get");
+            black_box(value.as_ref().map(|value| value.len())).is_some()
+        });
+        found.count() as u64
+    }
+
+    fn delete_range(&self, from: &[u8], to: &[u8]) {
+        self.db
+            .delete_range_cf(self.family(), from, to)
+            .expect("delete range");
+    }
+
+    fn family(&self) -> &rocksdb::ColumnFamily {
+        self.db.cf_handle("default").expect("the default family")
+    }
+
     fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
         let mut iterator = self.db.raw_iterator();
         match scan {
             Scan::Forward => iterator.seek_to_first(),
             Scan::Backward => iterator.seek_to_last(),
             Scan::From(key) => iterator.seek(key),
+            Scan::BackFrom(key) => iterator.seek_for_prev(key),
         }
         let mut count = 0;
         while count < most
@@ -51,7 +74,7 @@ impl RocksDb {
             black_box((key.len(), value.len()));
             count += 1;
             match scan {
-                Scan::Backward => iterator.prev(),
+                Scan::Backward | Scan::BackFrom(_) => iterator.prev(),
                 _ => iterator.next(),
             }
         }
@@ -123,6 +146,12 @@ macro_rules! engine {
             }
             fn get(&self, key: &[u8]) -> Option<usize> {
                 self.0.get(key)
+            }
+            fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
+                self.0.multi_get(keys)
+            }
+            fn delete_range(&self, from: &[u8], to: &[u8]) {
+                self.0.delete_range(from, to);
             }
             fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
                 self.0.scan(scan, most)

@@ -13,6 +13,8 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::workload::Workload;
+
 /// How the tables are run.
 #[derive(Args, Clone, Debug)]
 pub struct PublishedArgs {
@@ -117,7 +119,7 @@ pub enum Run {
     },
     /// A workload of this program over Esker and tuned RocksDB.
     Engines {
-        benchmark: String,
+        benchmark: Workload,
         num: u64,
         write_buffer_size: usize,
     },

@@ -212,7 +212,7 @@ mod tests {
                 published: "12".to_owned(),
                 metric: Metric::OpsPerSecond,
                 run: Run::Engines {
-                    benchmark: "fillseq".to_owned(),
+                    benchmark: crate::workload::Workload::FillSeq,
                     num: 1,
                     write_buffer_size: 1,
                 },
@@ -265,7 +265,7 @@ mod tests {
                         }
                         assert!(flags.contains(workload), "{workload} in {flags}");
                     }
-                    Run::Engines { benchmark, .. } => crate::workload::check(benchmark).unwrap(),
+                    Run::Engines { .. } => {}
                 }
             }
         }

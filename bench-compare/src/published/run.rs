@@ -10,6 +10,7 @@ use paired::{Comparison, Finished, Line, MARGIN, median};
 use super::{Better, Metric, Row, Run, Setup};
 use crate::compare::{Arena, entrants};
 use crate::worker::Common;
+use crate::workload::Workload;
 
 /// A command that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(1_800);
@@ -79,7 +80,7 @@ impl Runner {
                 benchmark,
                 num,
                 write_buffer_size,
-            } => match self.engines(benchmark, *num, *write_buffer_size) {
+            } => match self.engines(*benchmark, *num, *write_buffer_size) {
                 Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
                 Err(message) => [Err(message.clone()), Err(message)],
             },
@@ -168,7 +169,7 @@ impl Runner {
 
     fn engines(
         &mut self,
-        benchmark: &str,
+        benchmark: Workload,
         num: u64,
         write_buffer_size: usize,
     ) -> Result<[Vec<f64>; 2], String> {
@@ -183,7 +184,7 @@ impl Runner {
 
     fn run_engines(
         &self,
-        benchmark: &str,
+        benchmark: Workload,
         num: u64,
         write_buffer_size: usize,
     ) -> Result<[Vec<f64>; 2], String> {

@@ -4,6 +4,7 @@
 //! a document gives no command it is made up from what the text says of the settings, and the table's note says so.
 
 use super::{Better, Metric, Row, Run, Setup, Sizes, Table};
+use crate::workload::Workload;
 
 /// Published figures and cells without one.
 const PICTURE: &str = "picture";
@@ -507,15 +508,15 @@ fn streams(sizes: &Sizes) -> Table {
         (64, "6.7"),
     ];
     let keys = sizes.keys(100_000_000, 0.005);
-    let engines = |benchmark: &str| Run::Engines {
-        benchmark: benchmark.to_owned(),
+    let engines = |benchmark| Run::Engines {
+        benchmark,
         num: keys,
         write_buffer_size: 1 << 20,
     };
     let metric = Metric::WriteAmplification;
     let mut rows = vec![
-        row("1 ascending", "1", metric, engines("fillseq")),
-        row("1 descending", "1", metric, engines("fillseqdesc")),
+        row("1 ascending", "1", metric, engines(Workload::FillSeq)),
+        row("1 descending", "1", metric, engines(Workload::FillSeqDesc)),
     ];
     for (count, figure) in PUBLISHED {
         let flags = format!(
@@ -534,13 +535,13 @@ fn streams(sizes: &Sizes) -> Table {
         "2 ascending, one after the other",
         "1",
         metric,
-        engines("fillstreamsinturn2"),
+        engines(Workload::FillStreamsInTurn(2)),
     ));
     rows.push(row(
         "3 ascending, one after the other",
         "1",
         metric,
-        engines("fillstreamsinturn3"),
+        engines(Workload::FillStreamsInTurn(3)),
     ));
     Table {
         source: "S3",

@@ -145,6 +145,17 @@ impl<V> Cache<V> {
         }
     }
 
+    /// Asks for the memory that [`get`](Cache::get) of `slot` reads first.
+    #[inline]
+    pub fn prefetch(&self, slot: &Slot) {
+        let number = slot.0.load(Ordering::Relaxed) as u32;
+        if let Some(shard) = self.shards.get(self.shard_of(number))
+            && let Some(frame) = shard.frame(number >> self.shard_bits)
+        {
+            frame.prefetch();
+        }
+    }
+
     /// The value of `key`, if it is here. Takes the shard's lock; counts as a hit or miss, and as the most recent use.
     pub fn lookup(self: &Arc<Self>, key: CacheKey) -> Option<Handle<V>> {
         let hash = key.hash();

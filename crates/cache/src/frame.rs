@@ -122,6 +122,17 @@ impl<V> Frame<V> {
         }
     }
 
+    /// Asks the processor for the frame's memory.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch is a hint, and reads nothing the program can see.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(ptr::from_ref(self).cast());
+        }
+    }
+
     /// The value.
     ///
     /// # Safety

@@ -19,6 +19,7 @@ mod interop;
 mod iterators;
 mod metamorphic;
 mod model;
+mod multi_get;
 mod protection;
 mod read_flips;
 mod secondary;

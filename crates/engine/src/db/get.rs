@@ -11,7 +11,7 @@ use base::internal_key::ParsedInternalKey;
 use base::{Error, ErrorKind, Kind, Result, SeqNo, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
-use sst::{BlockReadOptions, LookupKey, Value};
+use sst::{BlockReadOptions, Located, LookupKey, Table, Value};
 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
@@ -75,28 +75,6 @@ impl Db {
             Err(error) => Err(error),
         }
     }
-
-    /// The values of `keys`, in their order, all read from the same state of the database.
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        options: &ReadOptions,
-        family: &ColumnFamily,
-        keys: &[K],
-    ) -> Vec<Result<Option<Vec<u8>>>> {
-        let inner = self.inner();
-        if let Err(error) = inner.check_owns(&family.0) {
-            return keys.iter().map(|_| Err(error.clone())).collect();
-        }
-        let super_version = family.0.super_version_of(options.snapshot.as_ref());
-        sync::point("super version");
-        let seqno = inner.read_seqno(&super_version, options);
-        sync::point("read");
-        let read = |key: &K| {
-            let value = inner.get_from(&super_version, seqno, options, &family.0, key.as_ref())?;
-            Ok(value.map(PinnedValue::into_vec))
-        };
-        keys.iter().map(read).collect()
-    }
 }
 
 /// What memory tells of a key: see [`Db::key_may_exist`].
@@ -143,7 +121,19 @@ impl Found<'_> {
     }
 }
 
-impl GetContext<'_> {
+impl<'a> GetContext<'a> {
+    /// Nothing found yet.
+    #[inline]
+    pub fn new(family: &'a Family, user_key: &'a [u8]) -> GetContext<'a> {
+        GetContext {
+            family,
+            user_key,
+            covering: 0,
+            operands: Vec::new(),
+            outcome: None,
+        }
+    }
+
     /// Takes the next older version of the key. Breaks once the answer is known.
     #[inline]
     fn visit(&mut self, seqno: SeqNo, kind: Kind, value: Found<'_>) -> ControlFlow<()> {
@@ -197,8 +187,25 @@ impl GetContext<'_> {
         self.outcome = Some(outcome);
     }
 
-    fn done(&self) -> bool {
+    /// True once nothing older matters.
+    #[inline]
+    pub fn done(&self) -> bool {
         self.outcome.is_some()
+    }
+
+    /// Visits what a table shows; a key that is none goes to `damaged`.
+    #[inline(always)]
+    fn visitor<'c>(
+        &'c mut self,
+        damaged: &'c mut Option<Error>,
+    ) -> impl FnMut(&[u8], Value<'_>) -> ControlFlow<()> + use<'a, 'c> {
+        |key, value| match ParsedInternalKey::parse(key) {
+            Ok(entry) => self.visit(entry.seqno, entry.kind, Found::Table(value)),
+            Err(error) => {
+                *damaged = Some(error);
+                ControlFlow::Break(())
+            }
+        }
     }
 }
 
@@ -226,7 +233,7 @@ impl DbInner {
         self.get_from(&super_version, seqno, options, family, key)
     }
 
-    fn get_from(
+    pub(super) fn get_from(
         &self,
         super_version: &Arc<SuperVersion>,
         seqno: SeqNo,
@@ -234,8 +241,8 @@ impl DbInner {
         family: &Arc<Family>,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
-        self.stats.count(Ticker::KeysRead, 1);
         if family.cmp.user().timestamp_size() > 0 {
+            self.stats.count(Ticker::KeysRead, 1);
             return self.get_at_timestamp(super_version, seqno, options, family, key);
         }
         if options.timestamp.is_some() {
@@ -243,31 +250,54 @@ impl DbInner {
                 "the column family has no timestamps, but the read names one",
             ));
         }
-        let mut context = GetContext {
-            family,
-            user_key: key,
-            covering: 0,
-            operands: Vec::new(),
-            outcome: None,
-        };
-        search_memtables(super_version, seqno, &mut context)?;
-        if context.done() {
-            self.stats.count(Ticker::MemtableHit, 1);
-        } else {
-            self.stats.count(Ticker::MemtableMiss, 1);
+        let mut context = GetContext::new(family, key);
+        self.search_memory(super_version, seqno, &mut context)?;
+        if !context.done() {
             self.search_tables(super_version, seqno, options, &mut context)?;
         }
-        let found = match context.outcome.take() {
-            Some(outcome) => outcome?,
-            None => {
-                context.finish(Base::Nothing);
-                context.outcome.take().unwrap_or(Ok(None))?
-            }
+        self.conclude(context)
+    }
+
+    /// The first of the two places a key can be in.
+    #[inline]
+    pub(super) fn search_memory(
+        &self,
+        super_version: &SuperVersion,
+        seqno: SeqNo,
+        context: &mut GetContext<'_>,
+    ) -> Result<()> {
+        self.stats.count(Ticker::KeysRead, 1);
+        search_memtables(super_version, seqno, context)?;
+        let ticker = match context.done() {
+            true => Ticker::MemtableHit,
+            false => Ticker::MemtableMiss,
         };
+        self.stats.count(ticker, 1);
+        Ok(())
+    }
+
+    /// The answer, once all places were searched or it was found.
+    #[inline]
+    pub(super) fn conclude(&self, mut context: GetContext<'_>) -> Result<Option<PinnedValue>> {
+        if !context.done() {
+            context.finish(Base::Nothing);
+        }
+        let found = context.outcome.unwrap_or(Ok(None))?;
         if let Some(value) = &found {
             self.stats.count(Ticker::BytesRead, value.len() as u64);
         }
         Ok(found)
+    }
+
+    /// Counts a key found in a table of that level.
+    #[inline]
+    pub(super) fn count_hit(&self, level: usize) {
+        let ticker = match level {
+            0 => Ticker::GetHitL0,
+            1 => Ticker::GetHitL1,
+            _ => Ticker::GetHitL2AndUp,
+        };
+        self.stats.count(ticker, 1);
     }
 
     fn search_tables(
@@ -277,23 +307,16 @@ impl DbInner {
         options: &ReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
-        if options.read_tier == ReadTier::Memtable {
-            return Err(Error::new(ErrorKind::Incomplete, "the memtables do not know"));
-        }
+        may_search_tables(options)?;
         let version = &super_version.version;
         let user = context.family.cmp.user();
         let lookup = LookupKey::new(context.user_key, seqno, user);
-        let read = BlockReadOptions {
-            verify_checksums: options.verify_checksums,
-            fill_cache: options.fill_cache,
-            cache_only: options.read_tier == ReadTier::BlockCache,
-            ..Default::default()
-        };
+        let read = block_read_options(options);
         for file in version.files(0) {
             if file.overlaps(user, Some(context.user_key), Some(context.user_key)) {
                 search_table(file, &lookup, &read, context)?;
                 if context.done() {
-                    self.stats.count(Ticker::GetHitL0, 1);
+                    self.count_hit(0);
                     return Ok(());
                 }
             }
@@ -307,14 +330,7 @@ impl DbInner {
                 }
                 search_table(file, &lookup, &read, context)?;
                 if context.done() {
-                    self.stats.count(
-                        if level == 1 {
-                            Ticker::GetHitL1
-                        } else {
-                            Ticker::GetHitL2AndUp
-                        },
-                        1,
-                    );
+                    self.count_hit(level);
                     return Ok(());
                 }
             }
@@ -371,16 +387,35 @@ fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut Ge
     Ok(())
 }
 
+/// `Incomplete` if the read is to look at memtables alone.
 #[inline]
-fn search_table(
+pub(super) fn may_search_tables(options: &ReadOptions) -> Result<()> {
+    match options.read_tier {
+        ReadTier::Memtable => Err(Error::new(ErrorKind::Incomplete, "the memtables do not know")),
+        _ => Ok(()),
+    }
+}
+
+/// How a Get reads blocks.
+#[inline]
+pub(super) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
+    BlockReadOptions {
+        verify_checksums: options.verify_checksums,
+        fill_cache: options.fill_cache,
+        cache_only: options.read_tier == ReadTier::BlockCache,
+        ..Default::default()
+    }
+}
+
+/// Searches one file for the key, unless nothing in it can matter.
+#[inline]
+pub(super) fn search_table(
     file: &Arc<FileMetadata>,
     lookup: &LookupKey,
     read: &BlockReadOptions,
     context: &mut GetContext<'_>,
 ) -> Result<()> {
-    // Nothing in the file can be newer than its largest sequence number: under a newer tombstone it need not be read.
-    if context.covering > file.largest_seqno {
-        context.finish(Base::Nothing);
+    if pass_over(file, context) {
         return Ok(());
     }
     let family = context.family;
@@ -388,23 +423,50 @@ fn search_table(
         family.tables.check_in_memory(file)?;
     }
     family.tables.with_table(file, |table| {
-        if !table.range_tombstones().is_empty() {
-            let tombstones = family.tables.tombstones_within_bounds(file, table);
-            let covering = tombstones.covering_seqno(family.cmp.user(), context.user_key, lookup.seqno());
-            context.covering = context.covering.max(covering);
-        }
+        cover(file, table, lookup, context);
         let mut damaged = None;
-        table.get(
-            lookup,
-            read,
-            &mut |key, value| match ParsedInternalKey::parse(key) {
-                Ok(entry) => context.visit(entry.seqno, entry.kind, Found::Table(value)),
-                Err(error) => {
-                    damaged = Some(error);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
+        table.get(lookup, read, &mut context.visitor(&mut damaged))?;
         damaged.map_or(Ok(()), Err)
     })
+}
+
+/// Nothing in the file can be newer than its largest sequence number: under a newer tombstone it need not be read, nor what is
+/// older. True if that is so; then the answer is known.
+#[inline]
+pub(super) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bool {
+    if context.covering <= file.largest_seqno {
+        return false;
+    }
+    context.finish(Base::Nothing);
+    true
+}
+
+/// Takes the range tombstones of the file over the key into account.
+#[inline]
+pub(super) fn cover(
+    file: &Arc<FileMetadata>,
+    table: &Table,
+    lookup: &LookupKey,
+    context: &mut GetContext<'_>,
+) {
+    if !table.range_tombstones().is_empty() {
+        let family = context.family;
+        let tombstones = family.tables.tombstones_within_bounds(file, table);
+        let covering = tombstones.covering_seqno(family.cmp.user(), context.user_key, lookup.seqno());
+        context.covering = context.covering.max(covering);
+    }
+}
+
+/// Looks into the table's block that may hold the key.
+#[inline]
+pub(super) fn read_located(
+    table: &Table,
+    lookup: &LookupKey,
+    located: Located,
+    read: &BlockReadOptions,
+    context: &mut GetContext<'_>,
+) -> Result<()> {
+    let mut damaged = None;
+    table.get_located(lookup, located, read, &mut context.visitor(&mut damaged))?;
+    damaged.map_or(Ok(()), Err)
 }

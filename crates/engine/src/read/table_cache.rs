@@ -1,11 +1,12 @@
 //! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwapOption, Guard};
 use base::prefix::PrefixExtractor;
 use base::sync::Mutex;
 use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
@@ -118,6 +119,18 @@ fn compression_named(property: &[u8]) -> Option<CompressionType> {
             Some(hex) if hex != ";;" => CompressionType::from_byte(u8::from_str_radix(hex, 16).ok()?),
             _ => Some(CompressionType::None),
         },
+    }
+}
+
+/// A table that stays open while this exists.
+pub(crate) struct OpenTable(Guard<Option<Arc<Table>>>);
+
+impl Deref for OpenTable {
+    type Target = Table;
+
+    #[inline]
+    fn deref(&self) -> &Table {
+        self.0.as_deref().expect("made of an open table alone")
     }
 }
 
@@ -234,17 +247,21 @@ impl TableCache {
         file: &Arc<FileMetadata>,
         read: impl FnOnce(&Table) -> Result<T>,
     ) -> Result<T> {
+        read(&*self.open_table_of(file)?)
+    }
+
+    /// The table of `file`, opened if it is not; held as cheaply as [`with_table`](TableCache::with_table) holds it.
+    #[inline]
+    pub fn open_table_of(&self, file: &Arc<FileMetadata>) -> Result<OpenTable> {
         let slot = self.slot(file);
         let guard = slot.table.load();
-        match &*guard {
-            Some(table) => {
-                if self.limit.limit.is_some() {
-                    slot.touched.store(true, Ordering::Relaxed);
-                }
-                read(table)
+        if guard.is_some() {
+            if self.limit.limit.is_some() {
+                slot.touched.store(true, Ordering::Relaxed);
             }
-            None => read(&*self.open(file)?),
+            return Ok(OpenTable(guard));
         }
+        Ok(OpenTable(Guard::from_inner(Some(self.open(file)?))))
     }
 
     /// The table of `file`, opened if it is not.

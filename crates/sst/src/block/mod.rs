@@ -65,6 +65,9 @@ const HASH_INDEX: u32 = 1 << 31;
 /// waited a few times, and in each page anew.
 const WALK_PREFETCH: usize = 4096;
 
+/// How much of the entry it will end at a lookup asks for: its key, and the beginning of its value.
+const ENTRY_PREFETCH: usize = 128;
+
 /// Bytes of a restart offset, and of the packed word.
 const WORD: usize = 4;
 
@@ -379,6 +382,20 @@ impl Block {
             self.index_counts.store(counts, Ordering::Relaxed);
             Some(bytes)
         })
+    }
+
+    /// Asks for the entry that a search for `user_key` will end at, if there is an entry index. Keys must be in bytewise order.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, user_key: &[u8]) {
+        let Some(index) = self.index.get().and_then(|bytes| self.view_entry_index(bytes)) else {
+            return;
+        };
+        let (i, _) = index.search(user_key);
+        if i < index.len()
+            && let Some(rest) = self.entries().get(index.offset(i)..)
+        {
+            prefetch(rest.as_ptr().addr(), ENTRY_PREFETCH.min(rest.len()));
+        }
     }
 
     /// Asks for the memory that a walk from the front will read.

@@ -98,6 +98,29 @@ impl Table {
         Ok(Some(Located { block }))
     }
 
+    /// Between the halves of [`Table::get`], where many keys are looked up at once: asks for the block's frame in the cache.
+    #[inline]
+    pub fn prefetch_block_of(&self, located: Located) {
+        if let (Some(cache), Some(index)) = (&self.cache, self.index.value.get()) {
+            cache.prefetch(&index.place(located.block).slot);
+        }
+    }
+
+    /// After [`Table::prefetch_block_of`]: asks for the entry that the second half will look at. Does nothing where the block
+    /// is not in the cache, or has no entry index.
+    #[inline]
+    pub fn prefetch_entry_of(&self, key: &LookupKey, located: Located) {
+        let (Some(cache), Some(index)) = (&self.cache, self.index.value.get()) else {
+            return;
+        };
+        if !self.stored_order.is_bytewise() || self.form.timestamp_size() != 0 {
+            return;
+        }
+        if let Some(block) = cache.get(&index.place(located.block).slot) {
+            block.prefetch_entry(self.target(key.internal_key()).user_key);
+        }
+    }
+
     /// The second half of [`Table::get`], with what [`Table::locate`] of this table and key gave.
     #[inline]
     pub fn get_located(

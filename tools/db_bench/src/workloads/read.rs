@@ -79,7 +79,7 @@ fn multi_get(params: &Params<'_>, keys: &[Vec<u8>], families: &[u64]) -> Result<
             .filter(|(_, of)| **of == id as u64)
             .map(|(key, _)| key.as_slice())
             .collect();
-        for value in params.db.multi_get(&params.read, family, &of_family) {
+        for value in params.db.multi_get_pinned(&params.read, family, &of_family) {
             lengths.extend(value?.map(|value| value.len()));
         }
     }

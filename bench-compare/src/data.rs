@@ -1,0 +1,78 @@
+//! The data: the same keys and values for every engine.
+
+/// Bytes of a key: a big-endian number, then `0`s, as db_bench makes them.
+pub const KEY_SIZE: usize = 16;
+
+/// Keys and values.
+pub struct Data {
+    /// Distinct keys.
+    pub num: u64,
+    /// Point reads; scans do fewer.
+    pub reads: u64,
+    /// Pool that values are slices of; compresses to about half.
+    pool: Vec<u8>,
+    value_size: usize,
+}
+
+impl Data {
+    pub fn new(num: u64, reads: u64, value_size: usize) -> Data {
+        let mut rng = fastrand::Rng::with_seed(301);
+        let mut pool = Vec::with_capacity(1 << 20);
+        while pool.len() < (1 << 20) + value_size {
+            let piece: Vec<u8> = (0..50).map(|_| rng.u8(b' '..b'~')).collect();
+            pool.extend_from_slice(&piece);
+            pool.extend_from_slice(&piece);
+        }
+        Data {
+            num,
+            reads,
+            pool,
+            value_size,
+        }
+    }
+
+    /// The value of entry `at`.
+    pub fn value(&self, at: u64) -> &[u8] {
+        let start = (at as usize * self.value_size) % (self.pool.len() - self.value_size);
+        &self.pool[start..start + self.value_size]
+    }
+
+    /// Bytes of a key and a value.
+    pub fn entry_size(&self) -> u64 {
+        (KEY_SIZE + self.value_size) as u64
+    }
+}
+
+/// Key number `number`.
+pub fn key(number: u64) -> [u8; KEY_SIZE] {
+    let mut key = [b'0'; KEY_SIZE];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// A key that nothing writes, between those of `number` and the next.
+pub fn missing_key(number: u64) -> [u8; KEY_SIZE] {
+    let mut key = key(number);
+    key[KEY_SIZE - 1] = b'1';
+    key
+}
+
+/// Key number `number` of stream `stream`.
+pub fn stream_key(stream: u64, number: u64) -> [u8; KEY_SIZE] {
+    let mut key = [0; KEY_SIZE];
+    key[..8].copy_from_slice(&stream.to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_stay_apart() {
+        assert!(stream_key(0, u64::MAX) < stream_key(1, 0));
+        assert!(stream_key(1, 1) < stream_key(1, 256));
+        assert!(key(255) < missing_key(255) && missing_key(255) < key(256));
+    }
+}

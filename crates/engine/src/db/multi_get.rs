@@ -1,0 +1,294 @@
+//! MultiGet: many keys of one family at one moment, looked up side by side.
+//!
+//! A Get waits for memory three or four times, each time for what the load before told it: the filter's line, the block's
+//! frame, the entry index, the entry. Keys do not depend on each other, so a batch does each step for all of its keys,
+//! asks for the memory of the next one meanwhile, and waits about as long as one Get does.
+//!
+//! Keys are taken in their order, so that those of one file are neighbours: a file's table is found once for them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::{Result, SeqNo, sync};
+use manifest::FileMetadata;
+use sst::{BlockReadOptions, Located, LookupKey};
+
+use super::column_family::{ColumnFamily, Family};
+use super::get::{self, GetContext};
+use super::{Db, DbInner};
+use crate::options::ReadOptions;
+use crate::read::super_version::SuperVersion;
+use crate::read::table_cache::OpenTable;
+use crate::read::value::PinnedValue;
+
+/// Keys under way at once: as many as keep the memory busy, and few enough that what they carry stays close.
+const ABREAST: usize = 32;
+
+/// What a read of a key gives.
+type Found = Result<Option<PinnedValue>>;
+
+impl Db {
+    /// The values of many keys of one family, all as of one moment, in the order of `keys`.
+    ///
+    /// Cheaper than as many Gets: 32 keys at a time wait for memory together.
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Result<Option<Vec<u8>>>> {
+        let found = self.multi_get_pinned(options, family, keys);
+        let copied = |value: Found| Ok(value?.map(PinnedValue::into_vec));
+        found.into_iter().map(copied).collect()
+    }
+
+    /// As [`multi_get`](Db::multi_get), without copies: the values stay where they lie, as those of
+    /// [`get_pinned`](Db::get_pinned).
+    pub fn multi_get_pinned<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Found> {
+        let inner = self.inner();
+        if let Err(error) = inner.check_owns(&family.0) {
+            return keys.iter().map(|_| Err(error.clone())).collect();
+        }
+        let family = &family.0;
+        let super_version = family.super_version_of(options.snapshot.as_ref());
+        sync::point("super version");
+        let seqno = inner.read_seqno(&super_version, options);
+        sync::point("read");
+        let mut found: Vec<Found> = Vec::new();
+        if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
+            let get = |key: &K| inner.get_from(&super_version, seqno, options, family, key.as_ref());
+            found.extend(keys.iter().map(get));
+            return found;
+        }
+        found.resize_with(keys.len(), || Ok(None));
+        let user = family.cmp.user();
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        if !keys.is_sorted_by(|a, b| user.compare(a.as_ref(), b.as_ref()).is_le()) {
+            order.sort_unstable_by(|&a, &b| user.compare(keys[a].as_ref(), keys[b].as_ref()));
+        }
+        let mut batch = Vec::with_capacity(ABREAST.min(keys.len()));
+        for places in order.chunks(ABREAST) {
+            batch.clear();
+            batch.extend(places.iter().map(|&place| {
+                let key = keys[place].as_ref();
+                Underway {
+                    place,
+                    context: GetContext::new(family, key),
+                    lookup: LookupKey::new(key, seqno, user),
+                    located: None,
+                    failed: None,
+                }
+            }));
+            inner.get_abreast(&super_version, seqno, options, family, &mut batch);
+            for key in batch.drain(..) {
+                found[key.place] = match key.failed {
+                    Some(error) => Err(error),
+                    None => inner.conclude(key.context),
+                };
+            }
+        }
+        found
+    }
+}
+
+/// A key on its way down.
+struct Underway<'a> {
+    /// Its place among the keys asked for.
+    place: usize,
+    context: GetContext<'a>,
+    lookup: LookupKey,
+    /// Where in the table at hand it must be.
+    located: Option<Located>,
+    failed: Option<base::Error>,
+}
+
+impl Underway<'_> {
+    fn done(&self) -> bool {
+        self.failed.is_some() || self.context.done()
+    }
+
+    /// Takes one step, unless the answer is known; an error is the answer.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) {
+        if !self.done()
+            && let Err(error) = step(self)
+        {
+            self.failed = Some(error);
+        }
+    }
+}
+
+/// Neighbours among the keys that one file may hold.
+struct Group<'a> {
+    file: &'a Arc<FileMetadata>,
+    table: OpenTable,
+    keys: Range<usize>,
+    /// The files behind it in its level. Versions of one key may go on there, though files we write never part them.
+    rest: &'a [Arc<FileMetadata>],
+}
+
+impl DbInner {
+    /// Finds the keys, which are in their order, as far as they can be found.
+    fn get_abreast(
+        &self,
+        super_version: &SuperVersion,
+        seqno: SeqNo,
+        options: &ReadOptions,
+        family: &Arc<Family>,
+        batch: &mut [Underway<'_>],
+    ) {
+        for key in &mut *batch {
+            key.step(|key| self.search_memory(super_version, seqno, &mut key.context));
+            key.step(|_| get::may_search_tables(options));
+        }
+        let read = get::block_read_options(options);
+        let version = &super_version.version;
+        let user = family.cmp.user();
+        let mut groups = Vec::new();
+        for file in version.files(0) {
+            let holds = |key: &Underway<'_>| {
+                let user_key = Some(key.lookup.user_key());
+                !key.done() && file.overlaps(user, user_key, user_key)
+            };
+            // The keys a file may hold are neighbours; those in between that are done take no more steps.
+            if let Some(first) = batch.iter().position(holds) {
+                let last = batch.iter().rposition(holds).unwrap_or(first);
+                group(
+                    family,
+                    file,
+                    &[],
+                    read.cache_only,
+                    first..last + 1,
+                    batch,
+                    &mut groups,
+                );
+                self.search_groups(family, &read, batch, &mut groups, 0);
+            }
+        }
+        for level in 1..version.num_non_empty_levels() {
+            let files = version.files(level);
+            let mut at = 0;
+            while at < batch.len() {
+                let first = at;
+                at += 1;
+                if batch[first].done() {
+                    continue;
+                }
+                let i = version.find_file(level, batch[first].lookup.internal_key());
+                let Some(file) = files.get(i) else { break };
+                if file.is_after(user, batch[first].lookup.user_key()) {
+                    continue;
+                }
+                let holds = |key: &Underway<'_>| {
+                    let target = key.lookup.internal_key();
+                    family.cmp.compare(target, &file.largest).is_le()
+                };
+                while at < batch.len() && holds(&batch[at]) {
+                    at += 1;
+                }
+                group(
+                    family,
+                    file,
+                    &files[i + 1..],
+                    read.cache_only,
+                    first..at,
+                    batch,
+                    &mut groups,
+                );
+            }
+            self.search_groups(family, &read, batch, &mut groups, level);
+        }
+    }
+
+    /// Searches each group's table for its keys, step by step, and forgets the groups.
+    fn search_groups(
+        &self,
+        family: &Family,
+        read: &BlockReadOptions,
+        batch: &mut [Underway<'_>],
+        groups: &mut Vec<Group<'_>>,
+        level: usize,
+    ) {
+        let mut each = |step: &mut dyn FnMut(&Group<'_>, &mut Underway<'_>) -> Result<()>| {
+            for group in &*groups {
+                for key in &mut batch[group.keys.clone()] {
+                    key.step(|key| step(group, key));
+                }
+            }
+        };
+        each(&mut |group, key| {
+            key.located = None;
+            if !get::pass_over(group.file, &mut key.context) {
+                get::cover(group.file, &group.table, &key.lookup, &mut key.context);
+                group.table.prefetch_filter(&key.lookup);
+            }
+            Ok(())
+        });
+        each(&mut |group, key| {
+            key.located = group.table.locate(&key.lookup)?;
+            Ok(())
+        });
+        each(&mut |group, key| {
+            if let Some(located) = key.located {
+                group.table.prefetch_block_of(located);
+            }
+            Ok(())
+        });
+        each(&mut |group, key| {
+            if let Some(located) = key.located {
+                group.table.prefetch_entry_of(&key.lookup, located);
+            }
+            Ok(())
+        });
+        each(&mut |group, key| {
+            if let Some(located) = key.located {
+                get::read_located(&group.table, &key.lookup, located, read, &mut key.context)?;
+            }
+            for file in group.rest {
+                if key.context.done() || file.is_after(family.cmp.user(), key.lookup.user_key()) {
+                    break;
+                }
+                get::search_table(file, &key.lookup, read, &mut key.context)?;
+            }
+            if key.context.done() {
+                self.count_hit(level);
+            }
+            Ok(())
+        });
+        groups.clear();
+    }
+}
+
+/// Opens the table of `file` for these keys. What goes wrong is their answer.
+fn group<'a>(
+    family: &Family,
+    file: &'a Arc<FileMetadata>,
+    rest: &'a [Arc<FileMetadata>],
+    cache_only: bool,
+    keys: Range<usize>,
+    batch: &mut [Underway<'_>],
+    groups: &mut Vec<Group<'a>>,
+) {
+    let tables = &family.tables;
+    let in_memory = match cache_only {
+        true => tables.check_in_memory(file),
+        false => Ok(()),
+    };
+    match in_memory.and_then(|()| tables.open_table_of(file)) {
+        Ok(table) => groups.push(Group {
+            file,
+            table,
+            keys,
+            rest,
+        }),
+        Err(error) => {
+            for key in &mut batch[keys] {
+                key.step(|_| Err(error.clone()));
+            }
+        }
+    }
+}
