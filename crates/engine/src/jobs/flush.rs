@@ -188,7 +188,7 @@ impl DbInner {
             merge_operator: family.values.operator(),
             ..CompactionRules::new(user.clone())
         };
-        let mut cursor = CompactionCursor::new(MergingCursor::new(family.cmp.clone(), sources), rules);
+        let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
         let compression = family.options.compression_for(0, 1, false);
         let mut outputs = TableOutputs::new(self, family, compression, 0, job);
         cursor.seek_to_first();

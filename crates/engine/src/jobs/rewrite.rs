@@ -218,7 +218,7 @@ impl<'a> Rewrite<'a> {
         let plan = self.plan;
         let rules = self.rules(range.end);
         let sources = self.sources()?;
-        let mut cursor = CompactionCursor::new(MergingCursor::new(self.family.cmp.clone(), sources), rules);
+        let mut cursor = CompactionCursor::new(MergingCursor::over(self.family.cmp.clone(), sources), rules);
         let mut outputs = TableOutputs::new(
             self.db,
             self.family,

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::internal_key::{self, ParsedInternalKey};
+use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
 use base::{Cursor, Error, ErrorKind, Kind, Result, SeqNo, UserComparator};
 use sst::BlockReadOptions;
 
@@ -906,9 +906,11 @@ impl DbIterator {
 /// Makes `target` what sorts at or before the newest entry of `key` that is visible at `seqno` and `read_ts`, and behind all that
 /// are newer.
 fn newest_visible(target: &mut Vec<u8>, key: &[u8], read_ts: Option<&[u8]>, seqno: SeqNo) {
+    let read_ts = read_ts.unwrap_or_default();
     target.clear();
+    target.reserve(key.len() + read_ts.len() + TRAILER_LEN);
     target.extend_from_slice(key);
-    target.extend_from_slice(read_ts.unwrap_or_default());
+    target.extend_from_slice(read_ts);
     let trailer = internal_key::pack_trailer(seqno, internal_key::KIND_FOR_SEEK);
     target.extend_from_slice(&trailer.to_le_bytes());
 }

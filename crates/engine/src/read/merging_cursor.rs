@@ -117,14 +117,16 @@ struct Item {
 pub(crate) struct MergingCursor {
     cmp: InternalComparator,
     sources: Vec<Source>,
-    /// The tombstones of each lane, in force where the lane stands. Empty vector: tombstones are somebody else's business.
-    tombstones: Vec<TombstoneCursor>,
+    /// The tombstones of each lane in force where it stands; none, also for lanes beyond its end, where there never were any.
+    tombstones: Vec<Option<Box<TombstoneCursor>>>,
     /// Lanes whose tombstones are not empty.
     active: usize,
     heap: Vec<Item>,
     direction: Direction,
-    /// Tombstones newer than this are not seen.
+    /// Tombstones newer than this are not seen ...
     snapshot: SeqNo,
+    /// ... nor, where keys have timestamps, those newer than this.
+    read_ts: Option<Box<[u8]>>,
     error: Option<Error>,
     /// A key that outlives the step that moves the cursor it came from.
     scratch: Vec<u8>,
@@ -132,47 +134,71 @@ pub(crate) struct MergingCursor {
 
 impl MergingCursor {
     /// Over sources from newest to oldest, every entry of them: what compactions read.
-    pub fn new(cmp: InternalComparator, sources: Vec<Source>) -> MergingCursor {
+    pub fn over(cmp: InternalComparator, sources: Vec<Source>) -> MergingCursor {
+        let mut cursor = MergingCursor::new(cmp, sources.len(), MAX_SEQNO, None);
+        for source in sources {
+            cursor.add(source, None);
+        }
+        cursor
+    }
+
+    /// Over sources to be [added](MergingCursor::add), `most` of them or more, without what tombstones cover that a reader at
+    /// `snapshot` and `read_ts` sees.
+    pub fn new(
+        cmp: InternalComparator,
+        most: usize,
+        snapshot: SeqNo,
+        read_ts: Option<&[u8]>,
+    ) -> MergingCursor {
         MergingCursor {
             cmp,
-            heap: Vec::with_capacity(sources.len()),
-            sources,
+            sources: Vec::with_capacity(most),
             tombstones: Vec::new(),
             active: 0,
+            heap: Vec::with_capacity(most),
             direction: Direction::Forward,
-            snapshot: MAX_SEQNO,
+            snapshot,
+            read_ts: read_ts.map(Into::into),
             error: None,
             scratch: Vec::new(),
         }
     }
 
-    /// Over sources and their range tombstones from newest to oldest, without what tombstones at or below `snapshot` cover.
-    /// Levels bring their own tombstones, file by file; their entry here is an empty cursor.
-    pub fn with_tombstones(
-        cmp: InternalComparator,
-        lanes: Vec<(Source, TombstoneCursor)>,
-        snapshot: SeqNo,
-    ) -> MergingCursor {
-        let (sources, tombstones): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
-        let active = tombstones
-            .iter()
-            .filter(|tombstones| !tombstones.is_empty())
-            .count();
-        MergingCursor {
-            tombstones,
-            active,
-            snapshot,
-            ..MergingCursor::new(cmp, sources)
+    /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.
+    pub fn add(&mut self, source: Source, tombstones: Option<TombstoneSource>) {
+        self.sources.push(source);
+        self.set_tombstones(self.sources.len() - 1, tombstones);
+    }
+
+    /// Those of `lane` are `tombstones` from now on.
+    fn set_tombstones(&mut self, lane: usize, tombstones: Option<TombstoneSource>) {
+        let tombstones = tombstones.filter(|tombstones| !tombstones.is_empty());
+        if tombstones.is_some() && lane >= self.tombstones.len() {
+            self.tombstones.resize_with(self.sources.len(), || None);
         }
+        let Some(slot) = self.tombstones.get_mut(lane) else {
+            return;
+        };
+        let is_active = |slot: &Option<Box<TombstoneCursor>>| {
+            usize::from(slot.as_ref().is_some_and(|cursor| !cursor.is_empty()))
+        };
+        self.active -= is_active(slot);
+        match (&mut *slot, tombstones) {
+            (Some(cursor), tombstones) => cursor.set_sources(tombstones),
+            (None, Some(tombstones)) => {
+                let cursor = TombstoneCursor::new(self.cmp.user().clone(), [tombstones]);
+                *slot = Some(Box::new(cursor.with_read_timestamp(self.read_ts.as_deref())));
+            }
+            (None, None) => {}
+        }
+        self.active += is_active(slot);
     }
 
     /// Leaves out what tombstones at or below `snapshot` cover, from the next placing on; those of the newest lane are now `newest`.
     pub fn move_snapshot(&mut self, snapshot: SeqNo, newest: TombstoneSource) {
         self.snapshot = snapshot;
-        if let Some(tombstones) = self.tombstones.first_mut() {
-            self.active -= usize::from(!tombstones.is_empty());
-            tombstones.set_sources([newest]);
-            self.active += usize::from(!tombstones.is_empty());
+        if !self.sources.is_empty() {
+            self.set_tombstones(0, Some(newest));
         }
     }
 
@@ -256,11 +282,8 @@ impl MergingCursor {
     fn note_moved(&mut self, lane: usize) {
         if let Source::Level(level) = &mut self.sources[lane]
             && let Some(changed) = level.take_changed_tombstones()
-            && let Some(tombstones) = self.tombstones.get_mut(lane)
         {
-            self.active -= usize::from(!tombstones.is_empty());
-            tombstones.set_sources(changed);
-            self.active += usize::from(!tombstones.is_empty());
+            self.set_tombstones(lane, changed.map(Into::into));
         }
         if !self.sources[lane].valid()
             && let Err(error) = self.sources[lane].status()
@@ -307,9 +330,11 @@ impl MergingCursor {
         let user_key = internal_key::user_key(key);
         let seqno = internal_key::seqno(key);
         let snapshot = self.snapshot;
-        self.tombstones
-            .iter_mut()
-            .position(|tombstones| !tombstones.is_empty() && tombstones.covering(user_key, snapshot) > seqno)
+        let covers = |cursor: &mut Option<Box<TombstoneCursor>>| {
+            let cursor = cursor.as_mut().filter(|cursor| !cursor.is_empty());
+            cursor.is_some_and(|cursor| cursor.covering(user_key, snapshot) > seqno)
+        };
+        self.tombstones.iter_mut().position(covers)
     }
 
     /// Moves on until the top is an entry nobody covers.
@@ -341,7 +366,8 @@ impl MergingCursor {
 
     /// Moves the lanes below `lane` past the span of its tombstone. False if the span is not known.
     fn seek_lanes_past(&mut self, lane: usize) -> bool {
-        let Some((start, end)) = self.tombstones[lane].span() else {
+        let span = self.tombstones[lane].as_ref().and_then(|cursor| cursor.span());
+        let Some((start, end)) = span else {
             return false;
         };
         let edge = match self.direction {
@@ -350,8 +376,7 @@ impl MergingCursor {
         };
         let mut target = std::mem::take(&mut self.scratch);
         before_key(&mut target, self.cmp.user(), edge);
-        for below in lane + 1..self.sources.len() {
-            let source = &mut self.sources[below];
+        for source in &mut self.sources[lane + 1..] {
             if !source.valid() {
                 continue;
             }

@@ -1,7 +1,6 @@
 //! What an iterator merges: the memtables and the files of one super version, newest first.
 
 use base::{Error, SeqNo};
-use rangedel::{FragmentedTombstones, TombstoneCursor, TombstoneSource};
 use sst::BlockReadOptions;
 
 use super::level_cursor::LevelCursor;
@@ -21,23 +20,20 @@ pub(crate) fn merged(
     read: BlockReadOptions,
 ) -> (MergingCursor, Option<Error>) {
     let mut error = None;
-    let tombstones = |source: TombstoneSource| {
-        let cursor = TombstoneCursor::new(family.cmp.user().clone(), [source]);
-        cursor.with_read_timestamp(timestamp)
-    };
-    let nothing = || tombstones(FragmentedTombstones::empty().into());
     let version = &super_version.version;
-    let mut lanes =
-        Vec::with_capacity(2 + super_version.immutable.len() + version.files(0).len() + version.num_levels());
+    let levels = 1..match tier {
+        ReadTier::Memtable => 1,
+        _ => version.num_non_empty_levels().max(1),
+    };
+    let most = 1 + super_version.immutable.len() + version.files(0).len() + levels.len();
+    let mut cursor = MergingCursor::new(family.cmp.clone(), most, seqno, timestamp);
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         // The memtable written to is looked into even when empty: it may not be when the iterator seeks.
-        lanes.push((
-            Source::Memtable(mem.cursor()),
-            tombstones(mem.range_tombstones().source()),
-        ));
+        let tombstones = mem.range_tombstones();
+        let covered = (!tombstones.is_empty()).then(|| tombstones.source());
+        cursor.add(Source::Memtable(mem.cursor()), covered);
     }
     if tier == ReadTier::Memtable {
-        let cursor = MergingCursor::with_tombstones(family.cmp.clone(), lanes, seqno);
         return (cursor, None);
     }
     let open = |file| {
@@ -49,23 +45,23 @@ pub(crate) fn merged(
     for file in version.files(0) {
         match open(file) {
             Ok(table) => {
-                let covered = if table.range_tombstones().is_empty() {
-                    nothing()
-                } else {
-                    let within = family.tables.tombstones_within_bounds(file, &table);
-                    tombstones(within.clone().into())
-                };
-                lanes.push((Source::Table(Box::new(table.cursor(read))), covered));
+                let covered = (!table.range_tombstones().is_empty()).then(|| {
+                    family
+                        .tables
+                        .tombstones_within_bounds(file, &table)
+                        .clone()
+                        .into()
+                });
+                cursor.add(Source::Table(Box::new(table.cursor(read))), covered);
             }
             Err(failed) => error = error.or(Some(failed)),
         }
     }
-    for level in 1..version.num_non_empty_levels() {
+    for level in levels {
         if !version.files(level).is_empty() {
-            let cursor = LevelCursor::new(family.tables.clone(), version.clone(), level, read, true);
-            lanes.push((Source::Level(Box::new(cursor)), nothing()));
+            let level = LevelCursor::new(family.tables.clone(), version.clone(), level, read, true);
+            cursor.add(Source::Level(Box::new(level)), None);
         }
     }
-    let cursor = MergingCursor::with_tombstones(family.cmp.clone(), lanes, seqno);
     (cursor, error)
 }

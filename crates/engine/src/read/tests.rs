@@ -7,7 +7,6 @@ use std::sync::Arc;
 use base::{InternalComparator, Kind, MAX_SEQNO, SeqNo, UserComparator, filename};
 use manifest::{FileMetadata, Version, VersionBuilder, VersionEdit};
 use memtable::{Memtable, MemtableOptions};
-use rangedel::{FragmentedTombstones, TombstoneCursor, TombstoneSource};
 use sst::BlockReadOptions;
 use sst::writer::{TableWriter, TableWriterOptions};
 use testkit::conformance::check_cursor;
@@ -250,29 +249,23 @@ fn a_merge_leaves_out_what_tombstones_cover() {
         let memtables = [memtable(&cmp, &runs[5]), memtable(&cmp, &runs[4])];
         let snapshot = *rng.pick(&[MAX_SEQNO, 250, 520]);
         let options = BlockReadOptions::default();
-        let nothing = || TombstoneCursor::new(cmp.user().clone(), [FragmentedTombstones::empty()]);
-        let of = |source: TombstoneSource| TombstoneCursor::new(cmp.user().clone(), [source]);
         let make = || {
-            let mut lanes: Vec<(Source, TombstoneCursor)> = Vec::new();
+            let mut merged = MergingCursor::new(cmp.clone(), 6, snapshot, None);
             for mem in &memtables {
-                lanes.push((
-                    Source::Memtable(mem.cursor()),
-                    of(mem.range_tombstones().source()),
-                ));
+                let tombstones = mem.range_tombstones().source();
+                merged.add(Source::Memtable(mem.cursor()), Some(tombstones));
             }
             for file in version.files(0) {
                 let table = bench.tables.table(file).unwrap();
                 let tombstones = bench.tables.tombstones_within_bounds(file, &table).clone();
-                lanes.push((
-                    Source::Table(Box::new(table.cursor(options))),
-                    of(tombstones.into()),
-                ));
+                let cursor = Box::new(table.cursor(options));
+                merged.add(Source::Table(cursor), Some(tombstones.into()));
             }
             for level in 1..3 {
                 let cursor = LevelCursor::new(bench.tables.clone(), version.clone(), level, options, true);
-                lanes.push((Source::Level(Box::new(cursor)), nothing()));
+                merged.add(Source::Level(Box::new(cursor)), None);
             }
-            MergingCursor::with_tombstones(cmp.clone(), lanes, snapshot)
+            merged
         };
         check_cursor(make, &uncovered(&cmp, &runs, snapshot), &cmp, rng.seed());
     }

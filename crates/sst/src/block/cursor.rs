@@ -8,6 +8,7 @@ use base::{Error, UserComparator};
 
 use super::entries::bad_entry;
 use super::pin::HeldEntries;
+use super::prefetch::prefetch;
 use super::search::{compare, restart_before_target};
 use super::{Block, BlockPin, Entry, EntryIndex, KeyForm, PinnedBytes, Target};
 
@@ -65,6 +66,17 @@ struct Remembered {
     entry: Entry,
     key: Range<usize>,
 }
+
+/// Bytes that hold most internal keys: room for them is made at once.
+const USUAL_KEY: usize = 64;
+
+/// What a seek asks for around the entry it ends at: nearly always a walk follows, one way or the other, and the processor would
+/// see which way only after it has waited a few times.
+const SEEK_PREFETCH_BEFORE: usize = 128;
+/// See [`SEEK_PREFETCH_BEFORE`]. A walk forwards stays as far ahead.
+const SEEK_PREFETCH_BEHIND: usize = 512;
+/// Bytes a step forwards asks for: two lines hold a usual entry.
+const STEP_PREFETCH: usize = 128;
 
 const NO_ENTRY: Entry = Entry {
     shared: 0,
@@ -184,6 +196,8 @@ impl BlockCursor {
     /// To the entry after. Requires `valid`.
     #[inline(always)]
     pub fn next(&mut self) {
+        let ahead = self.held.get().as_ptr().addr() + self.entry.end + SEEK_PREFETCH_BEHIND;
+        prefetch(ahead, STEP_PREFETCH);
         self.step(self.entry.end);
     }
 
@@ -213,6 +227,7 @@ impl BlockCursor {
             if self.place == KeyPlace::Block {
                 let before = self.entry.suffix(entries);
                 self.buffer.clear();
+                self.buffer.reserve(USUAL_KEY);
                 self.buffer.extend_from_slice(before);
                 self.place = KeyPlace::Buffer;
             }
@@ -402,6 +417,8 @@ impl BlockCursor {
             },
         );
         let entries = self.held.get();
+        let near = at.saturating_sub(SEEK_PREFETCH_BEFORE)..entries.len().min(at + SEEK_PREFETCH_BEHIND);
+        prefetch(entries.as_ptr().addr() + near.start, near.len());
         let Some(entry) = Entry::decode(entries, at) else {
             return self.fail(at);
         };
@@ -463,6 +480,7 @@ fn set_key(
     }
     // Whatever key of this block the buffer holds, it begins as all of them do.
     if buffer.is_empty() {
+        buffer.reserve(USUAL_KEY);
         buffer.extend_from_slice(index.common());
     }
     index.set_shared(i, entry, buffer);
