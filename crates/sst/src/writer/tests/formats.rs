@@ -196,6 +196,59 @@ fn a_filter_in_partitions_keeps_out_what_is_not_there() {
     }
 }
 
+/// A key sought between two partitions lands in the one before, where the first key of its prefix is not.
+#[test]
+fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
+    let entries: Entries = (0..400)
+        .map(|i| {
+            (
+                internal_key::encode(format!("p{i:03}/5").as_bytes(), 5, Kind::Value),
+                vec![7; 30],
+            )
+        })
+        .collect();
+    for (decouple_partitioned_filters, whole_key_filtering) in
+        [(false, false), (false, true), (true, false), (true, true)]
+    {
+        let prefixes = base::prefix::builtin("fixed:4");
+        let scratch = Scratch::new();
+        let written = TableWriterOptions {
+            index_type: IndexType::TwoLevel,
+            partition_filters: true,
+            decouple_partitioned_filters,
+            whole_key_filtering,
+            metadata_block_size: 150,
+            filter: Some(BloomPolicy { bits_per_key: 30.0 }),
+            prefix_extractor: prefixes.clone(),
+            ..options(bytewise())
+        };
+        scratch.write(written, &entries);
+        let table = open(
+            &scratch.path(),
+            TableReadOptions {
+                prefix_extractor: prefixes,
+                ..TableReadOptions::new(bytewise())
+            },
+        );
+        assert!(dump::filter(&table).unwrap().unwrap().partitions > 8);
+        let mut kept_out = 0;
+        for i in 0..400 {
+            let may_contain = |rest: &str| {
+                let target = internal_key::encode(format!("p{i:03}{rest}").as_bytes(), 9, Kind::Value);
+                table.may_contain_prefix_of(&target).unwrap()
+            };
+            // Backwards, from behind the last key of the prefix, too.
+            assert!(
+                may_contain("") && may_contain("/3") && may_contain("/5") && may_contain("/7"),
+                "{i}"
+            );
+            let target = internal_key::encode(format!("q{i:03}").as_bytes(), 9, Kind::Value);
+            kept_out += usize::from(!table.may_contain_prefix_of(&target).unwrap());
+        }
+        assert!(kept_out > 390, "{kept_out} of 400");
+    }
+}
+
 #[test]
 fn partitions_of_the_filter_need_those_of_the_index() {
     let scratch = Scratch::new();
