@@ -509,6 +509,20 @@ pub const CANARIES: &[Canary] = &[
         wrong: "let _ = protection;",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
     },
+    Canary {
+        name: "a partition of an index leaves out its last block",
+        file: "crates/sst/src/writer/partitions.rs",
+        right: "        let ends = self.starts.iter().copied().chain([blocks]);",
+        wrong: "        let ends = self.starts.iter().map(|start| start - 1).chain([blocks]);",
+        caught_by: Tests(&["-p", "esker-sst"]),
+    },
+    Canary {
+        name: "a partition of a filter does not know the prefix of the key behind it",
+        file: "crates/sst/src/filter/builder.rs",
+        right: "        if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)) {",
+        wrong: "        if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)).filter(|_| false) {",
+        caught_by: Tests(&["-p", "esker-sst"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

@@ -171,6 +171,18 @@ impl UserComparator {
             start.truncate(at + 1);
         }
     }
+
+    /// Shortens `key` to a key at or after it, to be an index entry behind the last block. Leaves it as it is where that is not
+    /// possible or the order is not bytewise.
+    pub fn shorten_successor(&self, key: &mut Vec<u8>) {
+        if !self.is_bytewise() {
+            return;
+        }
+        if let Some(at) = key.iter().position(|&byte| byte != 0xff) {
+            key[at] += 1;
+            key.truncate(at + 1);
+        }
+    }
 }
 
 impl fmt::Debug for UserComparator {
@@ -221,6 +233,23 @@ mod tests {
         assert_eq!(separator(b"abcAAA", b"abcB"), b"abcAB");
         assert_eq!(separator(b"a\xff\xff", b"b"), b"a\xff\xff");
         assert_eq!(separator(b"b", b"a"), b"b");
+    }
+
+    #[test]
+    fn successors_are_rocksdbs() {
+        for (key, successor) in [
+            (&b"abc"[..], &b"b"[..]),
+            (b"\xff\xffa", b"\xff\xffb"),
+            (b"\xff\xff", b"\xff\xff"),
+            (b"", b""),
+        ] {
+            let mut out = key.to_vec();
+            UserComparator::Bytewise.shorten_successor(&mut out);
+            assert_eq!(out, successor);
+            let mut out = key.to_vec();
+            UserComparator::ReverseBytewise.shorten_successor(&mut out);
+            assert_eq!(out, key);
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub use compact::stall::{StallCause, StallCondition};
 pub use compact::{
     CompactionFilter, CompactionFilterFactory, CompactionReason, Decision, FilterContext, ValueType,
 };
+pub use sst::format::{IndexShortening, IndexType};
 pub use sst::{BlockCache, TableProperties};
 pub use wal::RecoveryMode;
 

@@ -150,6 +150,18 @@ impl IndexType {
     }
 }
 
+/// Which separators of an index are made shorter than the keys they come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexShortening {
+    /// None: a separator is the last key of its block.
+    None,
+    /// Those between two blocks.
+    #[default]
+    Separators,
+    /// Those, and the one behind the last block.
+    SeparatorsAndSuccessor,
+}
+
 /// The trailer of a block whose contents as stored are `contents`, standing at `offset` of its file.
 /// `base_context` is the footer's, 0 below format version 6.
 pub fn block_trailer(

@@ -211,6 +211,14 @@ flags::flags! {
     cache_low_pri_pool_ratio: f64 = 0.0;
     /// Bits a key in Bloom filters; negative: no filters.
     bloom_bits: f64 = -1.0;
+    /// Writes the index in partitions.
+    partition_index: bool = false;
+    /// Writes index and filter in partitions.
+    partition_index_and_filters: bool = false;
+    /// Writes the first key of each data block into the index.
+    index_with_first_key: bool = false;
+    /// Separators of the index that are shortened: 0 none, 1 those between blocks, 2 the one behind the last block too.
+    index_shortening_mode: i32 = 2;
     /// Checksum of blocks: 0 none, 1 CRC-32C, 2 xxHash, 3 xxHash64, 4 XXH3.
     checksum_type: i32 = 4;
     /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.

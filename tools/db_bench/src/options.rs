@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    Cache, CacheOptions, ChecksumType, CompressionType, FileChecksumGenFactory, FilterPolicy, Options,
+    Cache, CacheOptions, ChecksumType, CompressionType, FileChecksumGenFactory, FilterPolicy,
+    IndexShortening, IndexType, Options,
 };
 
 use crate::flags::Flags;
@@ -60,6 +61,30 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     if flags.bloom_bits >= 0.0 {
         table.filter_policy = FilterPolicy::Bloom(flags.bloom_bits);
     }
+    table.partition_filters = flags.partition_index_and_filters;
+    table.index_type = match (
+        flags.partition_index || flags.partition_index_and_filters,
+        flags.index_with_first_key,
+    ) {
+        (false, false) => IndexType::BinarySearch,
+        (true, false) => IndexType::TwoLevel,
+        (false, true) => IndexType::BinarySearchWithFirstKey,
+        (true, true) => {
+            return Err(Error::invalid_argument(
+                "--index_with_first_key is not compatible with partition index",
+            ));
+        }
+    };
+    table.index_shortening = match flags.index_shortening_mode {
+        0 => IndexShortening::None,
+        1 => IndexShortening::Separators,
+        2 => IndexShortening::SeparatorsAndSuccessor,
+        _ => {
+            return Err(Error::invalid_argument(
+                "--index_shortening_mode lies between 0 and 2",
+            ));
+        }
+    };
     if flags.cache_type != "lru_cache" {
         return Err(Error::invalid_argument(format!(
             "--cache_type={} needs a block cache of that kind, which Esker does not have yet; lru_cache is what there is",
@@ -116,6 +141,7 @@ mod tests {
     fn flags_become_options() {
         let options = options(
             "--write_buffer_size=1m --compression_type=zstd --compression_level=3 --bloom_bits=10 --checksum_type=1 \
+             --partition_index_and_filters --index_shortening_mode=0 --metadata_block_size=100 \
              --open_files=16 --nolevel_compaction_dynamic_level_bytes --format_version=4 --min_level_to_compress=2",
         )
         .unwrap();
@@ -130,6 +156,15 @@ mod tests {
             (ChecksumType::Crc32c, 4)
         );
         assert_eq!(family.table.filter_policy, FilterPolicy::Bloom(10.0));
+        assert_eq!(
+            (
+                family.table.index_type,
+                family.table.partition_filters,
+                family.table.metadata_block_size
+            ),
+            (IndexType::TwoLevel, true, 100)
+        );
+        assert_eq!(family.table.index_shortening, IndexShortening::None);
         assert_eq!(
             family.compression_per_level[..3],
             [
@@ -149,6 +184,8 @@ mod tests {
             "--merge_operator=divide",
             "--num_levels=1000",
             "--cache_type=hyper_clock_cache",
+            "--partition_index --index_with_first_key",
+            "--index_shortening_mode=3",
             "--write_buffer_size=abc",
         ] {
             assert!(options(line).is_err(), "{line}");

@@ -37,6 +37,12 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("block_size", &["128", "512", "4096"]),
     ("format_version", &["2", "5", "6", "7"]),
     ("filter_policy", &["nullptr", "bloomfilter:10:false"]),
+    (
+        "index_type",
+        &["kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"],
+    ),
+    ("partition_filters", &["true", "false"]),
+    ("metadata_block_size", &["64", "512"]),
     ("block_cache", &["4096", "65536"]),
     ("paranoid_file_checks", &["true", "false"]),
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),

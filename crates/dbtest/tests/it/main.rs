@@ -14,6 +14,7 @@ mod crash_kill;
 mod file_checksums;
 mod fixtures;
 mod flush_and_drop;
+mod formats;
 mod info_log;
 mod interop;
 mod iterators;

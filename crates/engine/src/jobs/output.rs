@@ -95,6 +95,13 @@ impl<'a> TableOutputs<'a> {
             block_restart_interval: table.block_restart_interval as usize,
             index_block_restart_interval: table.index_block_restart_interval as usize,
             block_align: table.block_align,
+            block_size_deviation: table.block_size_deviation as u32,
+            enable_index_compression: table.enable_index_compression,
+            index_type: table.index_type,
+            index_shortening: table.index_shortening,
+            metadata_block_size: table.metadata_block_size as usize,
+            partition_filters: table.partition_filters,
+            decouple_partitioned_filters: table.decouple_partitioned_filters,
             filter: match table.filter_policy {
                 FilterPolicy::None => None,
                 FilterPolicy::Bloom(bits_per_key) => Some(BloomPolicy { bits_per_key }),

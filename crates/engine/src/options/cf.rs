@@ -9,6 +9,7 @@ use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
 use compact::LeveledOptions;
 use sst::BlockCache;
+use sst::format::{IndexShortening, IndexType};
 
 use crate::options::table::{OptionValue, enum_option, option_table};
 
@@ -111,6 +112,18 @@ option_table! {
     }
 }
 
+enum_option!(IndexType, "index type",
+    "kBinarySearch" => IndexType::BinarySearch,
+    "kTwoLevelIndexSearch" => IndexType::TwoLevel,
+    "kBinarySearchWithFirstKey" => IndexType::BinarySearchWithFirstKey,
+);
+
+enum_option!(IndexShortening, "index shortening mode",
+    "kNoShortening" => IndexShortening::None,
+    "kShortenSeparators" => IndexShortening::Separators,
+    "kShortenSeparatorsAndSuccessor" => IndexShortening::SeparatorsAndSuccessor,
+);
+
 /// What filter a table carries: `bloomfilter:BITS:false`, or none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FilterPolicy {
@@ -153,6 +166,29 @@ option_table! {
         format_version: u32 = 5, range(2, 7), domain["2", "3", "4", "5", "6", "7"];
         /// Checksum of blocks. Default: kXXH3.
         checksum: ChecksumType = ChecksumType::Xxh3, domain["kCRC32c", "kxxHash", "kxxHash64", "kXXH3"];
+        /// How the index of new tables is built: kBinarySearch, one block; kTwoLevelIndexSearch, partitions under an index of their
+        /// own; kBinarySearchWithFirstKey, one block that holds the first key of each data block too. All are read whatever is set
+        /// here, and all are kept in memory in one form: partitions matter to RocksDB, which loads them one by one.
+        /// Default: kBinarySearch.
+        index_type: IndexType = IndexType::BinarySearch,
+            domain["kBinarySearch", "kTwoLevelIndexSearch", "kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"];
+        /// Which separators of the index are made shorter than the keys they come from: kNoShortening, none;
+        /// kShortenSeparators, those between two blocks; kShortenSeparatorsAndSuccessor, the one behind the last block too, at
+        /// which a seek behind the last key reads that block for nothing. Default: kShortenSeparators.
+        index_shortening: IndexShortening = IndexShortening::Separators,
+            domain["kNoShortening", "kShortenSeparators", "kShortenSeparatorsAndSuccessor"];
+        /// Compresses the index as data blocks are. Default: true.
+        enable_index_compression: bool = true, domain["true", "false"];
+        /// Bytes of a partition of the index and of the filter, where they are in partitions. Default: 4096.
+        metadata_block_size: u64 = 4096, range(1, 1 << 30), domain["64", "512", "4096"];
+        /// Writes the filter in partitions, if the index is; else it does nothing. Default: false.
+        partition_filters: bool = false, domain["true", "false"];
+        /// Ends the partitions of a filter where they are full, and not where partitions of the index end, which RocksDB before
+        /// 9.6 did. Default: true.
+        decouple_partitioned_filters: bool = true, domain["true", "false"];
+        /// Percent of `block_size`, and of `metadata_block_size`, by which a block is closed early where the next entry would not fit.
+        /// Default: 10.
+        block_size_deviation: i32 = 10, range(0, 100), domain["0", "10", "100"];
         /// Filter of new tables. Default: none.
         filter_policy: FilterPolicy = FilterPolicy::None, domain["nullptr", "bloomfilter:10:false"];
         /// Puts whole keys into the filter. Default: true.

@@ -32,6 +32,7 @@ const NOT_ROCKSDBS: &[&str] = &[
 /// are not at their defaults, into a file that says to be of a release that knows them: then older ones may pass over them.
 const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("block_protection_bytes_per_key", "8.3.0"),
+    ("decouple_partitioned_filters", "9.6.0"),
     ("follower_refresh_catchup_period_ms", "9.4.0"),
     ("follower_catchup_retry_count", "9.4.0"),
     ("follower_catchup_retry_wait_ms", "9.4.0"),

@@ -62,6 +62,17 @@ impl BlockBuilder {
         self.size() + key_len + value_len + restart + 4 + lengths
     }
 
+    /// As [`size_after`](BlockBuilder::size_after) an entry of [`add_delta`](BlockBuilder::add_delta), whose whole value has
+    /// `value_len` bytes: RocksDB takes a delta for half of that.
+    pub fn size_after_delta(&self, key_len: usize, value_len: usize) -> usize {
+        let value = if self.counter >= self.restart_interval {
+            value_len + 4 + base::coding::varint_len(value_len as u64)
+        } else {
+            value_len / 2
+        };
+        self.size() + key_len + value + 4 + base::coding::varint_len(key_len as u64)
+    }
+
     /// The key added last, even if that was to the block before.
     #[inline]
     pub fn last_key(&self) -> &[u8] {

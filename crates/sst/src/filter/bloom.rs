@@ -129,6 +129,12 @@ pub fn size(keys: usize, millibits_per_key: u32) -> usize {
     len.next_multiple_of(LINE_LEN) + METADATA_LEN
 }
 
+/// Keys of which a filter takes at most `bytes`, about.
+pub fn capacity(bytes: usize, millibits_per_key: u32) -> usize {
+    let len = (bytes.saturating_sub(METADATA_LEN) as u64).min(MAX_LEN) / LINE_LEN as u64 * LINE_LEN as u64;
+    (len * 8000 / u64::from(millibits_per_key)) as usize
+}
+
 /// The filter of `hashes`, its trailer included.
 pub fn build(hashes: &[u64], millibits_per_key: u32) -> Vec<u8> {
     let len = size(hashes.len(), millibits_per_key) - METADATA_LEN;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::internal_key::TRAILER_LEN;
 use base::prefix::PrefixExtractor;
 use codec::hash::{hash32, xxph3_64};
 
@@ -42,7 +43,8 @@ enum Hashes {
     Hash32(Vec<u32>),
 }
 
-/// Collects hashes while a table is written: 8 bytes for each, and a filter at the end.
+/// Collects hashes while a table is written: 8 bytes for each, and a filter at the end; or one after the other, each over
+/// a range of keys.
 pub struct FilterBuilder {
     policy: BloomPolicy,
     whole_key_filtering: bool,
@@ -51,6 +53,31 @@ pub struct FilterBuilder {
     /// Hash of the prefix added last. Whole keys and prefixes come interleaved, so that the last hash alone would not
     /// tell that a prefix is known already.
     last_prefix: Option<u64>,
+    partitions: Option<Partitions>,
+}
+
+/// The partitions of a filter.
+struct Partitions {
+    /// Hashes after which a partition is full.
+    keys: usize,
+    /// Partitions end where they are full; else the writer of the table says where.
+    decoupled: bool,
+    /// Bytes of zeros that stand for the timestamp in the key of a partition.
+    timestamp_size: usize,
+    /// The key added last.
+    last_key: Vec<u8>,
+    done: Vec<FilterPartition>,
+    /// Hashes and bytes of those.
+    num_done: usize,
+    bytes_done: usize,
+}
+
+/// A filter over the keys up to and including one.
+pub struct FilterPartition {
+    /// An internal key at or after all that the filter knows, before those of the partition after.
+    pub last_key: Vec<u8>,
+    /// The filter.
+    pub contents: Vec<u8>,
 }
 
 impl FilterBuilder {
@@ -73,58 +100,199 @@ impl FilterBuilder {
                     Hashes::Hash32(Vec::new())
                 },
                 last_prefix: None,
+                partitions: None,
             }
         })
+    }
+
+    /// The same in partitions of `partition_size` bytes. They end where they are full if `decoupled`, and otherwise where
+    /// [`cut`](FilterBuilder::cut) is called. Keys have had timestamps of `timestamp_size` bytes.
+    pub fn partitioned(self, partition_size: usize, decoupled: bool, timestamp_size: usize) -> FilterBuilder {
+        let keys = self.keys_per_partition(partition_size);
+        FilterBuilder {
+            partitions: Some(Partitions {
+                keys,
+                decoupled,
+                timestamp_size,
+                last_key: Vec::new(),
+                done: Vec::new(),
+                num_done: 0,
+                bytes_done: 0,
+            }),
+            ..self
+        }
+    }
+
+    /// Hashes of which a filter takes about that many bytes.
+    fn capacity(&self, bytes: usize) -> usize {
+        match &self.hashes {
+            Hashes::Xxph3(_) => bloom::capacity(bytes, self.policy.millibits_per_key()),
+            Hashes::Hash32(_) => legacy_bloom::capacity(bytes, self.policy.whole_bits_per_key()),
+        }
+    }
+
+    /// As RocksDB counts them.
+    fn keys_per_partition(&self, partition_size: usize) -> usize {
+        let mut keys = self.capacity(partition_size);
+        // The size asked for may be less than that of the smallest filter.
+        let mut larger = (partition_size + 4).max(16);
+        while keys == 0 {
+            keys = self.capacity(larger);
+            larger += larger / 4;
+        }
+        // The prefix of the next partition's first key will be added.
+        match keys > 1 && self.prefix_extractor.is_some() {
+            true => keys - 1,
+            false => keys,
+        }
     }
 
     /// Adds a user key without its timestamp. Keys come in order, each once: a caller with several versions of a key adds
     /// it with the first.
     #[inline]
     pub fn add(&mut self, key: &[u8]) {
-        if self.whole_key_filtering {
-            self.hashes.push(self.hashes.hash(key));
+        if self.partitions.is_some() {
+            self.before_add(key);
         }
         if self.prefix_extractor.is_some() {
-            self.add_prefix(key);
+            return self.add_with_prefix(key);
+        }
+        self.hashes.push(self.hashes.hash(key));
+    }
+
+    #[inline(never)]
+    fn before_add(&mut self, key: &[u8]) {
+        let wants_cut = self.wants_cut();
+        let Some(partitions) = &mut self.partitions else {
+            return;
+        };
+        if wants_cut && partitions.decoupled {
+            let mut last_key = partitions.last_key.clone();
+            // At or after every version of it: the minimum timestamp, sequence number 0, the lowest kind.
+            last_key.resize(last_key.len() + partitions.timestamp_size + TRAILER_LEN, 0);
+            self.cut(last_key, Some(key));
+        }
+        if let Some(partitions) = &mut self.partitions {
+            partitions.last_key.clear();
+            partitions.last_key.extend_from_slice(key);
         }
     }
 
-    fn add_prefix(&mut self, key: &[u8]) {
-        if let Some(prefix) = self
-            .prefix_extractor
-            .as_ref()
-            .and_then(|extractor| extractor.prefix(key))
-        {
-            let hash = self.hashes.hash(prefix);
-            if self.last_prefix.replace(hash) != Some(hash) {
-                self.hashes.push(hash);
+    /// True if the partition is full.
+    pub fn wants_cut(&self) -> bool {
+        let full = |partitions: &Partitions| self.hashes.len() >= partitions.keys;
+        self.partitions.as_ref().is_some_and(full)
+    }
+
+    /// Ends the partition, which may be empty. `last_key` is an internal key at or after all keys added, `next` the user key
+    /// without timestamp that will be added next, if there is one.
+    ///
+    /// A prefix may be asked of any key that begins with it, and so of the partition before the first key that does and of
+    /// that after the last: both know it.
+    pub fn cut(&mut self, last_key: Vec<u8>, next: Option<&[u8]>) {
+        if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)) {
+            match self.whole_key_filtering {
+                true => self.push_with_prefix(prefix, prefix),
+                false => self.hashes.push(prefix),
             }
+        }
+        let contents = self.build();
+        let last_prefix = match &mut self.partitions {
+            None => None,
+            Some(partitions) => {
+                partitions.num_done += self.hashes.len();
+                partitions.bytes_done += contents.len();
+                partitions.done.push(FilterPartition { last_key, contents });
+                let known = next.and(Some(&partitions.last_key));
+                known.and_then(|key| prefix_hash(self.prefix_extractor.as_ref(), &self.hashes, key))
+            }
+        };
+        self.hashes.clear();
+        self.last_prefix = None;
+        if let Some(prefix) = last_prefix {
+            self.hashes.push(prefix);
+        }
+    }
+
+    fn prefix_hash(&self, key: &[u8]) -> Option<u64> {
+        prefix_hash(self.prefix_extractor.as_ref(), &self.hashes, key)
+    }
+
+    #[inline(never)]
+    fn add_with_prefix(&mut self, key: &[u8]) {
+        match (self.prefix_hash(key), self.whole_key_filtering) {
+            (Some(prefix), true) => self.push_with_prefix(self.hashes.hash(key), prefix),
+            (Some(prefix), false) => self.hashes.push(prefix),
+            (None, true) => self.hashes.push(self.hashes.hash(key)),
+            (None, false) => {}
+        }
+    }
+
+    /// Adds what is not there yet of a key and its prefix, the prefix first.
+    fn push_with_prefix(&mut self, key: u64, prefix: u64) {
+        let last = self.hashes.last();
+        let last_prefix = self.last_prefix.replace(prefix);
+        if last_prefix != Some(prefix) && prefix != key && last != Some(prefix) {
+            self.hashes.push(prefix);
+        }
+        if last != Some(key) && last_prefix != Some(key) {
+            self.hashes.push(key);
         }
     }
 
     /// Hashes added so far: what `rocksdb.num.filter_entries` counts.
     pub fn num_added(&self) -> usize {
-        match &self.hashes {
-            Hashes::Xxph3(hashes) => hashes.len(),
-            Hashes::Hash32(hashes) => hashes.len(),
-        }
+        self.hashes.len()
+            + self
+                .partitions
+                .as_ref()
+                .map_or(0, |partitions| partitions.num_done)
     }
 
     /// Bytes the filter of what was added so far would take.
     pub fn estimated_size(&self) -> usize {
-        match &self.hashes {
+        let done = self
+            .partitions
+            .as_ref()
+            .map_or(0, |partitions| partitions.bytes_done);
+        done + match &self.hashes {
             Hashes::Xxph3(hashes) => bloom::size(hashes.len(), self.policy.millibits_per_key()),
             Hashes::Hash32(hashes) => legacy_bloom::size(hashes.len(), self.policy.whole_bits_per_key()),
         }
     }
 
-    /// The contents of the filter block; `None` if nothing was added, for then a table has no filter.
-    pub fn finish(&self) -> Option<Vec<u8>> {
-        (self.num_added() > 0).then(|| match &self.hashes {
+    /// The filter of the hashes there are; nothing matches that of none.
+    fn build(&self) -> Vec<u8> {
+        match &self.hashes {
+            _ if self.hashes.len() == 0 => Vec::new(),
             Hashes::Xxph3(hashes) => bloom::build(hashes, self.policy.millibits_per_key()),
             Hashes::Hash32(hashes) => legacy_bloom::build(hashes, self.policy.whole_bits_per_key()),
-        })
+        }
     }
+
+    /// The contents of the filter block; `None` if nothing was added, for then a table has no filter.
+    pub fn finish(&self) -> Option<Vec<u8>> {
+        (self.num_added() > 0).then(|| self.build())
+    }
+
+    /// The partitions, the last one made now: `last_key` is an internal key at or after all keys. Empty if nothing was added,
+    /// for then a table has no filter; `None` for a filter in one block.
+    pub fn finish_partitions(&mut self, last_key: &[u8]) -> Option<Vec<FilterPartition>> {
+        self.partitions.as_ref()?;
+        if self.hashes.len() > 0 {
+            self.cut(last_key.to_vec(), None);
+        }
+        let partitions = self.partitions.as_mut()?;
+        match partitions.num_done {
+            0 => Some(Vec::new()),
+            _ => Some(std::mem::take(&mut partitions.done)),
+        }
+    }
+}
+
+fn prefix_hash(extractor: Option<&Arc<dyn PrefixExtractor>>, hashes: &Hashes, key: &[u8]) -> Option<u64> {
+    let prefix = extractor?.prefix(key)?;
+    Some(hashes.hash(prefix))
 }
 
 impl Hashes {
@@ -136,7 +304,28 @@ impl Hashes {
         }
     }
 
-    /// Adds a hash unless it is the last one again, as it is when a whole key is its own prefix.
+    fn last(&self) -> Option<u64> {
+        match self {
+            Hashes::Xxph3(hashes) => hashes.last().copied(),
+            Hashes::Hash32(hashes) => hashes.last().map(|&hash| hash.into()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Hashes::Xxph3(hashes) => hashes.len(),
+            Hashes::Hash32(hashes) => hashes.len(),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Hashes::Xxph3(hashes) => hashes.clear(),
+            Hashes::Hash32(hashes) => hashes.clear(),
+        }
+    }
+
+    /// Adds a hash unless it is the last one again.
     #[inline]
     fn push(&mut self, hash: u64) {
         match self {

@@ -69,6 +69,16 @@ pub fn size(keys: usize, bits_per_key: u32) -> usize {
     (bits.div_ceil(LINE_LEN * 8) | 1) * LINE_LEN + METADATA_LEN
 }
 
+/// The most keys of which a filter takes at most `bytes`.
+pub fn capacity(bytes: usize, bits_per_key: u32) -> usize {
+    let most = bytes.saturating_mul(8).min(MAX_BITS) / bits_per_key as usize + 1;
+    // Sizes go in steps of two lines.
+    (1..=most)
+        .rev()
+        .find(|&keys| size(keys, bits_per_key) <= bytes)
+        .unwrap_or(0)
+}
+
 /// The filter of `hashes`, its trailer included.
 pub fn build(hashes: &[u32], bits_per_key: u32) -> Vec<u8> {
     let len = size(hashes.len(), bits_per_key) - METADATA_LEN;

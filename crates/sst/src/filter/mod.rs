@@ -22,7 +22,7 @@ pub mod legacy_bloom;
 pub mod partitioned;
 pub mod ribbon;
 
-pub use builder::{BloomPolicy, FilterBuilder};
+pub use builder::{BloomPolicy, FilterBuilder, FilterPartition};
 pub use partitioned::PartitionedFilter;
 
 use base::{Error, Result};

@@ -71,11 +71,7 @@ impl DataSection {
         };
         Ok(DataSection {
             sink,
-            index: IndexBuilder::new(
-                options.format_version,
-                options.index_block_restart_interval,
-                !options.block_align,
-            ),
+            index: IndexBuilder::new(options),
             compression,
             compression_opts: opts.clone(),
             compressor,
@@ -95,16 +91,18 @@ impl DataSection {
         self.sink.offset() + (held + self.index.estimated_size()) as u64
     }
 
-    /// Takes over a block, which is in `contents` and lent to be worked in. `last` is its last key and `next` the first key
-    /// of the block after it, if there is one.
+    /// Takes over a block, which is in `contents` and lent to be worked in. `first` is the first key of the table, `last` the
+    /// last of the block and `next` the first of the block after it, if there is one. True if the block begins a partition
+    /// of the index.
     pub fn add_block(
         &mut self,
         cmp: &InternalComparator,
         contents: &mut Vec<u8>,
+        first: &[u8],
         last: &[u8],
         next: Option<&[u8]>,
-    ) -> Result<()> {
-        self.index.add_separator(cmp, last, next);
+    ) -> Result<bool> {
+        self.index.add_separator(cmp, first, last, next);
         let Some(held) = &mut self.held else {
             return self.write_block(contents);
         };
@@ -113,22 +111,27 @@ impl DataSection {
         if held.bytes >= held.limit {
             self.release()?;
         }
-        Ok(())
+        Ok(false)
     }
 
-    fn write_block(&mut self, contents: &mut Vec<u8>) -> Result<()> {
+    /// True if the table may have a dictionary.
+    pub fn has_dictionary(&self) -> bool {
+        self.held.is_some() || !self.dictionary.is_empty()
+    }
+
+    fn write_block(&mut self, contents: &mut Vec<u8>) -> Result<bool> {
         let (handle, stored) = self.sink.write(contents, self.compressor.as_mut())?;
         if let Some(alignment) = self.alignment {
             self.sink.pad(alignment)?;
         }
-        self.index.add_handle(handle);
+        let begins_partition = self.index.add_handle(handle);
         self.num_blocks += 1;
         match stored {
             Stored::Compressed => {}
             Stored::Rejected => self.num_rejected += 1,
             Stored::Raw => self.num_bypassed += 1,
         }
-        Ok(())
+        Ok(begins_partition)
     }
 
     /// Makes the dictionary of the blocks held, if there are any, and writes them.
@@ -153,14 +156,15 @@ impl DataSection {
         self.release()
     }
 
-    /// The compressor of index blocks, which never use the dictionary. `None` where nothing is compressed.
-    pub fn into_sink_and_index_compressor(self) -> Result<(BlockSink, Option<Compressor>)> {
+    /// The file, the index, and the compressor of index blocks, which never use the dictionary: `None` where nothing is
+    /// compressed.
+    pub fn into_parts(self) -> Result<(BlockSink, IndexBuilder, Option<Compressor>)> {
         let compressor = if self.dictionary.is_empty() {
             self.compressor
         } else {
             Some(Compressor::new(self.compression, &self.compression_opts, None)?)
         };
-        Ok((self.sink, compressor))
+        Ok((self.sink, self.index, compressor))
     }
 }
 

@@ -1,17 +1,21 @@
-//! Builds the index of a table: one block with an entry for each data block.
+//! Builds the index of a table: an entry for each data block, in one block or in partitions.
 //!
 //! An entry is a separator, a key at or after every key of its block and before those of the next, and the block's
 //! handle. Whether separators are user keys or whole internal keys is one choice for the table: user keys, unless two
 //! neighbouring blocks meet within the versions of one user key, or the format version is too old to know them. That is
-//! known only when the last block is written; until then separators are kept as internal keys, and the block is built at
+//! known only when the last block is written; until then separators are kept as internal keys, and the blocks are built at
 //! the end, once.
 
 use base::internal_key::{TRAILER_LEN, pack_trailer, trailer, user_key};
-use base::{InternalComparator, MAX_SEQNO};
+use base::{InternalComparator, MAX_SEQNO, Result};
 use std::cmp::Ordering;
 
+use super::options::TableWriterOptions;
+use super::partitions::Partitions;
 use crate::block::builder::BlockBuilder;
-use crate::format::{BlockHandle, FV_DELTA_INDEX, FV_USER_KEY_INDEX, MAX_HANDLE_LEN};
+use crate::format::{
+    BlockHandle, FV_DELTA_INDEX, FV_USER_KEY_INDEX, IndexShortening, IndexType, MAX_HANDLE_LEN,
+};
 
 /// Kind byte of shortened separators: RocksDB's highest until 8.10, so that every release knows it. With the highest
 /// sequence number any kind sorts before every entry of its user key.
@@ -20,195 +24,271 @@ const SEPARATOR_KIND: u8 = 0x16;
 /// About what an entry takes beside its key: lengths, handle, restart point.
 const ENTRY_OVERHEAD: usize = 12;
 
-pub(super) struct IndexBuilder {
-    /// Separators as internal keys, back to back.
-    separators: Vec<u8>,
-    /// Where each separator ends.
+/// Keys, back to back.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    /// Where each ends.
     ends: Vec<usize>,
+}
+
+impl Keys {
+    fn get(&self, i: usize) -> &[u8] {
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[i]]
+    }
+
+    fn end(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+pub(super) struct IndexBuilder {
+    /// Separators as internal keys.
+    separators: Keys,
+    /// The first internal key of each block, where the index holds them.
+    first_keys: Option<Keys>,
+    /// The first key of the block that comes next.
+    next_first_key: Vec<u8>,
     /// The handles of the blocks written so far; the block of the last separators may not be.
     handles: Vec<BlockHandle>,
-    /// A user key alone does not tell two neighbouring blocks apart.
-    needs_internal_keys: bool,
-    delta_coded: bool,
-    restart_interval: usize,
+    /// Where partitions end, where there are any.
+    partitions: Option<Partitions>,
+    shortening: IndexShortening,
+    coding: BlockCoding,
     /// The user key of a separator while it is being shortened.
     scratch: Vec<u8>,
 }
 
-/// A finished index block and what its reader must be told.
+/// How the entries of the blocks of an index are coded, those of its top level included, and of a partitioned filter's.
+#[derive(Clone, Copy)]
+pub(super) struct BlockCoding {
+    /// A user key alone does not tell two neighbouring blocks apart.
+    pub internal_keys: bool,
+    pub delta: bool,
+    pub restart_interval: usize,
+}
+
+/// A finished index and what its reader must be told.
 pub(super) struct Index {
-    pub contents: Vec<u8>,
-    pub key_is_user_key: bool,
-    pub value_is_delta_encoded: bool,
+    /// The block the footer or the metaindex leads to.
+    pub handle: BlockHandle,
+    /// Bytes of all its blocks, uncompressed and without trailers.
+    pub size: usize,
+    /// Partitions, and the bytes of the index over them.
+    pub partitions: Option<(usize, usize)>,
+}
+
+/// An index block under construction.
+pub(super) struct IndexBlock {
+    block: BlockBuilder,
+    coding: BlockCoding,
+    last_size: u64,
+    full: Vec<u8>,
+    delta: Vec<u8>,
+}
+
+impl IndexBlock {
+    pub fn new(coding: BlockCoding) -> IndexBlock {
+        IndexBlock {
+            block: BlockBuilder::new(coding.restart_interval),
+            coding,
+            last_size: 0,
+            full: Vec::with_capacity(MAX_HANDLE_LEN),
+            delta: Vec::with_capacity(MAX_HANDLE_LEN),
+        }
+    }
+
+    /// Adds an entry of the internal key `separator`, with what stands behind its handle.
+    pub fn add(&mut self, separator: &[u8], handle: BlockHandle, first_key: Option<&[u8]>) {
+        let key = match self.coding.internal_keys {
+            true => separator,
+            false => user_key(separator),
+        };
+        self.full.clear();
+        handle.encode(&mut self.full);
+        if let Some(first_key) = first_key {
+            base::coding::put_length_prefixed(&mut self.full, first_key);
+        }
+        if self.coding.delta {
+            self.delta.clear();
+            let delta = handle.size.wrapping_sub(self.last_size) as i64;
+            base::coding::put_zigzag64(&mut self.delta, delta);
+            if let Some(first_key) = first_key {
+                base::coding::put_length_prefixed(&mut self.delta, first_key);
+            }
+            self.block.add_delta(key, &self.full, &self.delta);
+        } else {
+            self.block.add(key, &self.full);
+        }
+        self.last_size = handle.size;
+    }
+
+    /// The block so far.
+    pub fn builder(&self) -> &BlockBuilder {
+        &self.block
+    }
+
+    /// Its contents.
+    pub fn finish(mut self) -> Vec<u8> {
+        std::mem::take(self.block.finish().0)
+    }
 }
 
 impl IndexBuilder {
-    /// `contiguous`: every block follows the one before without a gap.
-    pub fn new(format_version: u32, restart_interval: usize, contiguous: bool) -> IndexBuilder {
+    pub fn new(options: &TableWriterOptions) -> IndexBuilder {
+        let first_keys = options.index_type == IndexType::BinarySearchWithFirstKey;
+        let coding = BlockCoding {
+            internal_keys: options.format_version < FV_USER_KEY_INDEX,
+            // Deltas need every block to follow the one before without a gap.
+            delta: options.format_version >= FV_DELTA_INDEX && !options.block_align,
+            restart_interval: options.index_block_restart_interval,
+        };
         IndexBuilder {
-            separators: Vec::new(),
-            ends: Vec::new(),
+            separators: Keys::default(),
+            first_keys: first_keys.then(Keys::default),
+            next_first_key: Vec::new(),
             handles: Vec::new(),
-            needs_internal_keys: format_version < FV_USER_KEY_INDEX,
-            delta_coded: format_version >= FV_DELTA_INDEX && contiguous,
-            restart_interval,
+            partitions: (options.index_type == IndexType::TwoLevel).then(|| Partitions::new(options, coding)),
+            shortening: options.index_shortening,
+            coding,
             scratch: Vec::new(),
         }
     }
 
+    /// How the blocks will be coded, as far as is known.
+    pub fn coding(&self) -> BlockCoding {
+        self.coding
+    }
+
     /// Adds the separator between `last`, the last key of a block, and `next`, the first key of the block after; without
-    /// a block after it is `last` itself. Both are internal keys.
-    pub fn add_separator(&mut self, cmp: &InternalComparator, last: &[u8], next: Option<&[u8]>) {
+    /// a block after it is `last` itself, or its successor. All are internal keys; `first` is the first of the table.
+    pub fn add_separator(
+        &mut self,
+        cmp: &InternalComparator,
+        first: &[u8],
+        last: &[u8],
+        next: Option<&[u8]>,
+    ) {
         let last_user_key = user_key(last);
         self.scratch.clear();
         self.scratch.extend_from_slice(last_user_key);
-        if let Some(next) = next {
-            if cmp.user().compare(last_user_key, user_key(next)) == Ordering::Equal {
-                self.needs_internal_keys = true;
-            } else {
+        match next {
+            Some(next) if cmp.user().compare(last_user_key, user_key(next)) == Ordering::Equal => {
+                self.coding.internal_keys = true;
+            }
+            Some(next) if self.shortening != IndexShortening::None => {
                 cmp.user().shorten_separator(&mut self.scratch, user_key(next));
             }
+            None if self.shortening == IndexShortening::SeparatorsAndSuccessor => {
+                cmp.user().shorten_successor(&mut self.scratch);
+            }
+            _ => {}
         }
         let trailer = if self.scratch == last_user_key {
             trailer(last)
         } else {
             pack_trailer(MAX_SEQNO, SEPARATOR_KIND)
         };
-        self.separators.extend_from_slice(&self.scratch);
-        self.separators.extend_from_slice(&trailer.to_le_bytes());
-        self.ends.push(self.separators.len());
+        self.separators.bytes.extend_from_slice(&self.scratch);
+        self.separators.bytes.extend_from_slice(&trailer.to_le_bytes());
+        self.separators.end();
+        if let Some(first_keys) = &mut self.first_keys {
+            let first = match first_keys.len() {
+                0 => first,
+                _ => &self.next_first_key,
+            };
+            first_keys.bytes.extend_from_slice(first);
+            first_keys.end();
+            self.next_first_key.clear();
+            self.next_first_key.extend_from_slice(next.unwrap_or(&[]));
+        }
+        if let Some(partitions) = &mut self.partitions {
+            partitions.note_separator(last.len(), next.is_some());
+        }
     }
 
-    /// Adds the handle of the next block.
+    /// Adds the handle of the next block. True if the block is the first of a partition, though not of the first.
     #[inline]
-    pub fn add_handle(&mut self, handle: BlockHandle) {
+    pub fn add_handle(&mut self, handle: BlockHandle) -> bool {
         self.handles.push(handle);
+        match &mut self.partitions {
+            None => false,
+            Some(partitions) => {
+                let separators = |i: usize| self.separators.get(i);
+                partitions.add(self.coding, &separators, &self.handles)
+            }
+        }
     }
 
-    /// About what the block would take if it were finished now.
+    /// Asks for a partition to begin with the next block.
+    pub fn request_cut(&mut self) {
+        if let Some(partitions) = &mut self.partitions {
+            partitions.request_cut();
+        }
+    }
+
+    /// The separator of the block whose handle was added last.
+    pub fn last_separator(&self) -> &[u8] {
+        self.separators.get(self.handles.len() - 1)
+    }
+
+    /// About what the blocks would take if they were finished now.
     #[inline]
     pub fn estimated_size(&self) -> usize {
-        let trailers = if self.needs_internal_keys {
+        let entries = self.separators.len();
+        let trailers = if self.coding.internal_keys {
             0
         } else {
-            self.ends.len() * TRAILER_LEN
+            entries * TRAILER_LEN
         };
-        self.separators.len() - trailers + self.ends.len() * ENTRY_OVERHEAD + 4
+        let first_keys = self.first_keys.as_ref().map_or(0, |keys| keys.bytes.len());
+        self.separators.bytes.len() - trailers + first_keys + entries * ENTRY_OVERHEAD + 4
     }
 
-    /// The block. There are as many handles as separators.
-    pub fn finish(&self) -> Index {
-        let mut block = BlockBuilder::new(self.restart_interval);
-        let (mut full, mut delta) = (
-            Vec::with_capacity(MAX_HANDLE_LEN),
-            Vec::with_capacity(MAX_HANDLE_LEN),
-        );
-        let (mut start, mut last_size) = (0, 0);
-        for (&end, &handle) in self.ends.iter().zip(&self.handles) {
-            let separator = &self.separators[start..end];
-            let key = if self.needs_internal_keys {
-                separator
-            } else {
-                user_key(separator)
-            };
-            full.clear();
-            handle.encode(&mut full);
-            if self.delta_coded {
-                delta.clear();
-                base::coding::put_zigzag64(&mut delta, handle.size.wrapping_sub(last_size) as i64);
-                block.add_delta(key, &full, &delta);
-            } else {
-                block.add(key, &full);
-            }
-            (start, last_size) = (end, handle.size);
+    fn block(&self, blocks: std::ops::Range<usize>) -> Vec<u8> {
+        let mut block = IndexBlock::new(self.coding);
+        for i in blocks {
+            let first_key = self.first_keys.as_ref().map(|keys| keys.get(i));
+            block.add(self.separators.get(i), self.handles[i], first_key);
         }
-        Index {
-            contents: std::mem::take(block.finish().0),
-            key_is_user_key: !self.needs_internal_keys,
-            value_is_delta_encoded: self.delta_coded,
+        block.finish()
+    }
+
+    /// Builds the blocks and has each written by `write`, the one that leads to the others last. There are as many
+    /// handles as separators.
+    pub fn finish(&self, mut write: impl FnMut(&mut Vec<u8>) -> Result<BlockHandle>) -> Result<Index> {
+        let Some(partitions) = &self.partitions else {
+            let mut contents = self.block(0..self.handles.len());
+            let size = contents.len();
+            return Ok(Index {
+                handle: write(&mut contents)?,
+                size,
+                partitions: None,
+            });
+        };
+        let mut top_level = IndexBlock::new(self.coding);
+        let (mut size, mut count) = (0, 0);
+        for blocks in partitions.ranges(self.handles.len()) {
+            let last = self.separators.get(blocks.end - 1);
+            let mut contents = self.block(blocks);
+            size += contents.len();
+            count += 1;
+            top_level.add(last, write(&mut contents)?, None);
         }
+        let mut contents = top_level.finish();
+        let top_level_size = contents.len();
+        Ok(Index {
+            handle: write(&mut contents)?,
+            size: size + top_level_size,
+            partitions: Some((count, top_level_size)),
+        })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use base::{Kind, UserComparator, internal_key};
-
-    use super::*;
-    use crate::vectors::{unhex, vectors};
-
-    fn bytewise() -> InternalComparator {
-        InternalComparator::new(UserComparator::Bytewise)
-    }
-
-    #[test]
-    fn an_index_block_is_rocksdbs_to_the_byte() {
-        let mut rebuilt = 0;
-        for vector in vectors("index_block") {
-            if vector["index_type"] != 0 {
-                continue;
-            }
-            let desc = vector["desc"].as_str().unwrap();
-            let restart_interval = if desc.contains("interval 4") { 4 } else { 1 };
-            let format_version = vector["format_version"].as_u64().unwrap() as u32;
-            let mut builder = IndexBuilder::new(format_version, restart_interval, true);
-            for entry in vector["entries"].as_array().unwrap() {
-                let mut key = unhex(&entry["key_hex"]);
-                if vector["key_is_user_key"] == true {
-                    key.extend_from_slice(&[0; TRAILER_LEN]);
-                }
-                builder.add_separator(&bytewise(), &key, None);
-                builder.add_handle(BlockHandle::new(
-                    entry["offset"].as_u64().unwrap(),
-                    entry["size"].as_u64().unwrap(),
-                ));
-            }
-            let index = builder.finish();
-            assert_eq!(index.contents, unhex(&vector["block_hex"]), "{desc}");
-            assert_eq!(vector["key_is_user_key"], index.key_is_user_key);
-            assert_eq!(vector["value_delta_encoded"], index.value_is_delta_encoded);
-            assert!(
-                builder.estimated_size() + 8 > index.contents.len(),
-                "{desc}: not estimated too low"
-            );
-            rebuilt += 1;
-        }
-        assert_eq!(rebuilt, 4);
-    }
-
-    /// Separators of a table whose blocks end and begin with the keys of `neighbours`, and whether they are user keys.
-    fn separators(format_version: u32, neighbours: &[(&[u8], &[u8])]) -> (Vec<Vec<u8>>, bool) {
-        let mut builder = IndexBuilder::new(format_version, 1, true);
-        for (last, next) in neighbours {
-            builder.add_separator(&bytewise(), last, Some(next));
-        }
-        let mut start = 0;
-        let separators = builder.ends.iter().map(|&end| {
-            let separator = builder.separators[start..end].to_vec();
-            start = end;
-            separator
-        });
-        (separators.collect(), !builder.needs_internal_keys)
-    }
-
-    #[test]
-    fn separators_are_shortened_and_carry_the_highest_seqno() {
-        let last = internal_key::encode(b"the quick brown fox", 7, Kind::Value);
-        let next = internal_key::encode(b"the who", 3, Kind::Value);
-        let (keys, user_keys) = separators(5, &[(&last, &next)]);
-        assert_eq!(keys[0], [b"the r\x16".as_slice(), &[0xff; 7]].concat());
-        assert!(user_keys);
-        assert!(bytewise().compare(&last, &keys[0]).is_lt() && bytewise().compare(&keys[0], &next).is_lt());
-        assert!(!separators(2, &[(&last, &next)]).1);
-    }
-
-    #[test]
-    fn blocks_that_meet_within_a_user_key_need_internal_keys() {
-        let version = |seqno| internal_key::encode(b"key", seqno, Kind::Value);
-        let other = internal_key::encode(b"other", 1, Kind::Value);
-        let (keys, user_keys) = separators(5, &[(&version(9), &version(8)), (&version(1), &other)]);
-        assert_eq!(keys[0], version(9));
-        assert_eq!(internal_key::user_key(&keys[1]), b"l");
-        assert!(!user_keys);
-    }
-}
+mod tests;

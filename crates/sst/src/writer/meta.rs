@@ -8,12 +8,14 @@ use codec::hash::xxh3_64;
 use codec::{CompressionOptions, CompressionType};
 use rangedel::{FragmentedTombstones, RangeTombstone};
 
+use super::index::{IndexBlock, IndexBuilder};
 use super::options::{TableSummary, TableWriterOptions};
 use super::sink::BlockSink;
 use super::{SeqNo, TableWriter};
 use crate::block::builder::BlockBuilder;
+use crate::filter::{FilterBuilder, FilterPartition};
 use crate::format::{
-    BLOCK_TRAILER_LEN, BlockHandle, FV_COMPRESSION_MANAGER, FV_CONTEXT_CHECKSUMS, Footer, IndexType, meta,
+    BLOCK_TRAILER_LEN, BlockHandle, FV_COMPRESSION_MANAGER, FV_CONTEXT_CHECKSUMS, Footer, meta,
 };
 use crate::properties::{NONE, TableProperties};
 
@@ -73,7 +75,8 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         options,
         data,
         block,
-        filter,
+        mut filter,
+        coupled_filter,
         range_tombstones,
         mut properties,
         first_key,
@@ -90,30 +93,33 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         smallest_seqno,
         largest_seqno,
     };
-    let index = data.index.finish();
     let dictionary = data.dictionary.clone();
     properties.num_data_blocks = data.num_blocks;
     properties.num_data_blocks_compression_rejected = Some(data.num_rejected);
     properties.num_data_blocks_compression_bypassed = Some(data.num_bypassed);
-    let (mut sink, mut index_compressor) = data.into_sink_and_index_compressor()?;
+    let (mut sink, index, mut index_compressor) = data.into_parts()?;
     let mut metaindex = Vec::new();
 
-    if let Some(filter) = filter
-        && let Some(mut contents) = filter.finish()
+    if let Some(filter) = &mut filter
+        && let Some(entry) = write_filter(&mut sink, filter, &index, block.last_key(), &mut properties)?
     {
-        properties.num_filter_entries = filter.num_added() as u64;
-        properties.filter_size = contents.len() as u64;
-        metaindex.push((meta::FULL_FILTER, sink.write(&mut contents, None)?.0));
+        metaindex.push(entry);
     }
 
-    let mut contents = index.contents;
-    properties.index_size = (contents.len() + BLOCK_TRAILER_LEN) as u64;
-    let compressor = index_compressor
-        .as_mut()
-        .filter(|_| options.enable_index_compression);
-    let (index_handle, _) = sink.write(&mut contents, compressor)?;
+    let coding = index.coding();
+    let index = index.finish(|contents| {
+        let compressor = index_compressor
+            .as_mut()
+            .filter(|_| options.enable_index_compression);
+        Ok(sink.write(contents, compressor)?.0)
+    })?;
+    properties.index_size = (index.size + BLOCK_TRAILER_LEN) as u64;
+    if let Some((partitions, top_level_size)) = index.partitions {
+        properties.index_partitions = Some(partitions as u64);
+        properties.top_level_index_size = Some(top_level_size as u64);
+    }
     if options.format_version >= FV_CONTEXT_CHECKSUMS {
-        metaindex.push((meta::INDEX, index_handle));
+        metaindex.push((meta::INDEX, index.handle));
     }
 
     if !dictionary.is_empty() {
@@ -139,9 +145,11 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
 
     properties.data_size = data_size;
     properties.tail_start_offset = Some(data_size);
-    properties.index_type = IndexType::BinarySearch;
-    properties.index_key_is_user_key = index.key_is_user_key;
-    properties.index_value_is_delta_encoded = index.value_is_delta_encoded;
+    properties.index_type = options.index_type;
+    properties.index_key_is_user_key = !coding.internal_keys;
+    properties.index_value_is_delta_encoded = coding.delta;
+    properties.decoupled_partitioned_filters =
+        (options.partitions_filter() && filter.is_some()).then_some(!coupled_filter);
     properties.key_smallest_seqno = Some(bounds.smallest_seqno);
     properties.key_largest_seqno = Some(bounds.largest_seqno);
     if let Some((min, max)) = timestamps {
@@ -158,7 +166,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         checksum: options.checksum,
         base_context_checksum: base_context_checksum(&options),
         metaindex,
-        index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index_handle),
+        index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index.handle),
     };
     let footer = footer.encode(sink.offset());
     let file_size = sink.finish(&footer)?;
@@ -170,6 +178,38 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         smallest_seqno: bounds.smallest_seqno,
         largest_seqno: bounds.largest_seqno,
     })
+}
+
+/// Writes the filter, where there is anything in it. Gives its entry in the metaindex.
+fn write_filter(
+    sink: &mut BlockSink,
+    filter: &mut FilterBuilder,
+    index: &IndexBuilder,
+    last_key: &[u8],
+    properties: &mut TableProperties,
+) -> Result<Option<(&'static str, BlockHandle)>> {
+    let (name, mut contents) = match filter.finish_partitions(last_key) {
+        None => match filter.finish() {
+            None => return Ok(None),
+            Some(contents) => (meta::FULL_FILTER, contents),
+        },
+        Some(partitions) if partitions.is_empty() => return Ok(None),
+        Some(partitions) => {
+            let mut top_level = IndexBlock::new(index.coding());
+            for FilterPartition {
+                last_key,
+                mut contents,
+            } in partitions
+            {
+                properties.filter_size += contents.len() as u64;
+                top_level.add(&last_key, sink.write(&mut contents, None)?.0, None);
+            }
+            (meta::PARTITIONED_FILTER, top_level.finish())
+        }
+    };
+    properties.num_filter_entries = filter.num_added() as u64;
+    properties.filter_size += contents.len() as u64;
+    Ok(Some((name, sink.write(&mut contents, None)?.0)))
 }
 
 /// The properties that come from the options.

@@ -16,6 +16,7 @@ mod data;
 mod index;
 mod meta;
 mod options;
+mod partitions;
 mod sink;
 
 pub use options::{TableSummary, TableWriterOptions};
@@ -46,6 +47,8 @@ pub struct TableWriter {
     /// While the block is no larger it cannot be full.
     never_full_up_to: usize,
     filter: Option<FilterBuilder>,
+    /// Partitions of the filter end with those of the index.
+    coupled_filter: bool,
     timestamp_size: usize,
     range_tombstones: Vec<RangeTombstone>,
     /// Counts as they stand.
@@ -76,21 +79,31 @@ impl TableWriter {
         let never_full_up_to = if options.block_align {
             block.size()
         } else {
-            options.early_end().max(block.size())
+            options.early_end(options.block_size).max(block.size())
+        };
+        let data = DataSection::new(sink, &options)?;
+        let filter = options.filter.and_then(|policy| {
+            FilterBuilder::new(
+                policy,
+                options.format_version,
+                options.whole_key_filtering,
+                options.prefix_extractor.clone(),
+            )
+        });
+        let timestamp_size = options.cmp.user().timestamp_size();
+        // Blocks that wait for a dictionary have no handles, by which partitions of the index would end.
+        let decoupled = options.decouple_partitioned_filters || data.has_dictionary();
+        let partitioned = |filter: FilterBuilder| match options.partitions_filter() {
+            true => filter.partitioned(options.filter_partition_size(), decoupled, timestamp_size),
+            false => filter,
         };
         Ok(TableWriter {
-            data: DataSection::new(sink, &options)?,
+            coupled_filter: options.partitions_filter() && !decoupled && filter.is_some(),
+            filter: filter.map(partitioned),
+            data,
             never_full_up_to,
             block,
-            filter: options.filter.and_then(|policy| {
-                FilterBuilder::new(
-                    policy,
-                    options.format_version,
-                    options.whole_key_filtering,
-                    options.prefix_extractor.clone(),
-                )
-            }),
-            timestamp_size: options.cmp.user().timestamp_size(),
+            timestamp_size,
             range_tombstones: Vec::new(),
             properties: TableProperties::default(),
             first_key: Vec::new(),
@@ -223,11 +236,27 @@ impl TableWriter {
     /// Hands the block over. `next` is the key that comes after it.
     #[inline(never)]
     fn close_block(&mut self, next: Option<&[u8]>) -> Result<()> {
+        if self.coupled_filter && self.filter.as_ref().is_some_and(FilterBuilder::wants_cut) {
+            self.data.index.request_cut();
+        }
         let (contents, last) = self.block.finish();
-        let written = self.data.add_block(&self.options.cmp, contents, last, next);
+        let written = self
+            .data
+            .add_block(&self.options.cmp, contents, &self.first_key, last, next);
         self.block.reset();
         self.failed |= written.is_err();
-        written
+        if written? && self.coupled_filter {
+            self.cut_filter(next);
+        }
+        Ok(())
+    }
+
+    /// Ends the partition of the filter with the block written last.
+    fn cut_filter(&mut self, next: Option<&[u8]>) {
+        if let Some(filter) = &mut self.filter {
+            let next = next.map(|next| self.options.cmp.user().strip_timestamp(user_key(next)));
+            filter.cut(self.data.index.last_separator().to_vec(), next);
+        }
     }
 
     #[inline(never)]

@@ -8,7 +8,7 @@ use base::{Error, InternalComparator, Result, SeqNo};
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
 use crate::filter::BloomPolicy;
-use crate::format::{MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
+use crate::format::{IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
 
 /// How to write a table. Names, units and defaults are RocksDB's, where not said otherwise.
@@ -40,6 +40,17 @@ pub struct TableWriterOptions {
     /// Start every data block at a multiple of `block_size` or of 4096, whichever is less. Only without compression, and
     /// with a block size that is a power of two. Default false.
     pub block_align: bool,
+    /// How the index is built. Default one block, searched by halving.
+    pub index_type: IndexType,
+    /// Which separators of the index are shortened. Default those between blocks.
+    pub index_shortening: IndexShortening,
+    /// Bytes of a partition of the index, and of the filter. Default 4096.
+    pub metadata_block_size: usize,
+    /// The filter in partitions as well as the index, which must be in partitions; else it has no effect. Default false.
+    pub partition_filters: bool,
+    /// Partitions of the filter end where they are full, not with those of the index. So they do also where the table has a
+    /// compression dictionary. Default true.
+    pub decouple_partitioned_filters: bool,
     /// The filter. Default none.
     pub filter: Option<BloomPolicy>,
     /// Add whole keys to the filter. Default true.
@@ -89,6 +100,11 @@ impl TableWriterOptions {
             block_restart_interval: 16,
             index_block_restart_interval: 1,
             block_align: false,
+            index_type: IndexType::BinarySearch,
+            index_shortening: IndexShortening::Separators,
+            metadata_block_size: 4096,
+            partition_filters: false,
+            decouple_partitioned_filters: true,
             filter: None,
             whole_key_filtering: true,
             prefix_extractor: None,
@@ -108,13 +124,24 @@ impl TableWriterOptions {
         }
     }
 
-    /// Blocks up to this size are never closed, whatever comes next.
-    pub(super) fn early_end(&self) -> usize {
+    /// Of blocks of `block_size` those up to this size are never closed, whatever comes next.
+    pub(super) fn early_end(&self, block_size: usize) -> usize {
         // RocksDB takes a deviation of the whole block for none.
         let percent = 100 - self.block_size_deviation as usize % 100;
-        (self.block_size * percent)
+        (block_size * percent)
             .div_ceil(100)
-            .min(self.block_size.saturating_sub(1))
+            .min(block_size.saturating_sub(1))
+    }
+
+    /// True if the filter is made in partitions.
+    pub(super) fn partitions_filter(&self) -> bool {
+        self.partition_filters && self.index_type == IndexType::TwoLevel
+    }
+
+    /// Bytes of a filter partition.
+    pub(super) fn filter_partition_size(&self) -> usize {
+        let percent = 100 - self.block_size_deviation as usize;
+        (self.metadata_block_size * percent).div_ceil(100).max(1)
     }
 
     /// `InvalidArgument` for what cannot be written.
@@ -126,8 +153,8 @@ impl TableWriterOptions {
                 self.format_version
             )));
         }
-        if self.block_size > u32::MAX as usize / 2 {
-            return invalid("block_size of 2 GiB or more");
+        if self.block_size.max(self.metadata_block_size) > u32::MAX as usize / 2 {
+            return invalid("block_size or metadata_block_size of 2 GiB or more");
         }
         if self.block_size_deviation > 100 {
             return invalid("block_size_deviation above 100 percent");

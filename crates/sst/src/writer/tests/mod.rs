@@ -1,3 +1,4 @@
+mod formats;
 mod oracle;
 mod rewrite;
 mod shapes;

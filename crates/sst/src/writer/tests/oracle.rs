@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 
 /// The output of `sst_dump` over a whole directory of tables.
-fn sst_dump(mut tool: Command, dir: &Path, arguments: &[&str]) -> String {
+pub(super) fn sst_dump(mut tool: Command, dir: &Path, arguments: &[&str]) -> String {
     let file = format!("--file={}", dir.display());
     let output = tool.arg(file).args(arguments).output().unwrap();
     let text =
@@ -16,7 +16,7 @@ fn sst_dump(mut tool: Command, dir: &Path, arguments: &[&str]) -> String {
 }
 
 /// Lines of output by the table they are about.
-fn by_table(output: &str) -> BTreeMap<&str, Vec<&str>> {
+pub(super) fn by_table(output: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut lines = None;
     for line in output.lines() {

@@ -1,0 +1,314 @@
+//! Indexes and filters of every kind: what we write RocksDB finds row by row, and what RocksDB asked for in its OPTIONS we write.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use dbtest::files;
+use esker::option_table::OptionTable;
+use esker::{
+    BlockBasedOptions, ColumnFamilyOptions, CompressionType, Db, FlushOptions, IndexType, Options,
+    OptionsFile, ReadOptions, WriteBatch, WriteOptions,
+};
+use tempfile::TempDir;
+use testkit::{TestRng, oracle};
+use vfs::PosixFs;
+
+use crate::fixtures::{hex, unhex};
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A key of letters whose prefixes repeat.
+fn random_key(rng: &mut TestRng) -> Vec<u8> {
+    format!(
+        "p{:03}/{:04}{}",
+        rng.u32(..40),
+        rng.u32(..600),
+        "y".repeat(rng.usize(..3))
+    )
+    .into_bytes()
+}
+
+/// Options of tables and of what is written into them, drawn; small, so that a few hundred rows make many blocks.
+fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> Options {
+    let mut family = ColumnFamilyOptions {
+        compression: *rng.pick(&[CompressionType::None, CompressionType::Lz4, CompressionType::Zstd]),
+        target_file_size_base: 8 << 10,
+        max_bytes_for_level_base: 32 << 10,
+        ..ColumnFamilyOptions::default()
+    };
+    dbtest::settings::draw(rng, &mut family.table);
+    family.table.format_version = rng.u32(format_versions);
+    family.table.block_size = *rng.pick(&[100, 512]);
+    if rng.bool() {
+        family.compression_opts.max_dict_bytes = 400;
+    }
+    if !rng.one_in(4) {
+        let policy: &&str = rng.pick(FILTERS);
+        family.table.set("filter_policy", policy).unwrap();
+    }
+    if !rng.one_in(4) {
+        family.prefix_extractor = base::prefix::builtin("fixed:4");
+        family.table.whole_key_filtering = rng.bool();
+    }
+    Options {
+        create_if_missing: true,
+        column_family: family,
+        ..Options::default()
+    }
+}
+
+const FILTERS: &[&str] = &["bloomfilter:10:false", "bloomfilter:3.5:false"];
+
+/// Fills a database: two levels, and L0.
+fn fill(rng: &mut TestRng, db: &Db) -> Rows {
+    let mut rows = Rows::new();
+    for round in 0..3 {
+        for _ in 0..150 {
+            let mut batch = WriteBatch::new();
+            let (key, value) = (random_key(rng), rng.bytes(20));
+            match rng.one_in(6) {
+                true => {
+                    batch.delete(&key);
+                    rows.remove(&key);
+                }
+                false => {
+                    batch.put(&key, &value);
+                    rows.insert(key, value);
+                }
+            }
+            db.write(&WriteOptions::default(), batch).unwrap();
+        }
+        let family = db.default_column_family();
+        db.flush(&FlushOptions::default()).unwrap();
+        if round == 0 {
+            db.compact_range(&family, &Default::default(), None, None)
+                .unwrap();
+        }
+    }
+    rows
+}
+
+/// Where an iterator that sought `target` stands, in order and in its prefix alone.
+fn seek(db: &Db, target: &[u8], backwards: bool, within_prefix: bool) -> Option<Vec<u8>> {
+    let options = ReadOptions {
+        prefix_same_as_start: within_prefix,
+        ..ReadOptions::default()
+    };
+    let mut iter = db.iter(&options);
+    match backwards {
+        true => iter.seek_for_prev(target),
+        false => iter.seek(target),
+    }
+    iter.status().unwrap();
+    iter.valid().then(|| iter.key().to_vec())
+}
+
+fn check_ours(rng: &mut TestRng, db: &Db, rows: &Rows, has_prefixes: bool, said: &str) {
+    for (key, value) in rows {
+        let got = db.get(key).unwrap();
+        assert_eq!(got.as_deref(), Some(&value[..]), "{said}: {}", key.escape_ascii());
+    }
+    for _ in 0..200 {
+        let target = random_key(rng);
+        let got = db.get(&target).unwrap();
+        assert_eq!(
+            got.as_deref(),
+            rows.get(&target).map(|value| &value[..]),
+            "{said}"
+        );
+        let next = rows.range(target.clone()..).next().map(|row| row.0.clone());
+        let before = rows.range(..=target.clone()).next_back().map(|row| row.0.clone());
+        assert_eq!(seek(db, &target, false, false), next, "{said}");
+        assert_eq!(seek(db, &target, true, false), before, "{said}");
+        if has_prefixes {
+            let within = |key: Option<Vec<u8>>| key.filter(|key| key[..4] == target[..4]);
+            let found = within(seek(db, &target, false, true));
+            assert_eq!(found, within(next), "{said}: {}", target.escape_ascii());
+            let found = within(seek(db, &target, true, true));
+            assert_eq!(
+                found,
+                within(before),
+                "{said}: back from {}",
+                target.escape_ascii()
+            );
+        }
+    }
+}
+
+/// Reads `DIR PREFIXES KEY...` a line: gets every key, and seeks it within its prefix. Prints the directory and what it finds.
+const READER: &str = r#"
+import sys
+from rocksdict import Rdict, Options, AccessType, BlockBasedOptions, SliceTransform, ReadOptions
+for line in sys.stdin:
+    path, prefixes, *keys = line.split()
+    options = Options(raw_mode=True)
+    table = BlockBasedOptions()
+    table.set_bloom_filter(10, False)
+    options.set_block_based_table_factory(table)
+    if prefixes == "true":
+        options.set_prefix_extractor(SliceTransform.create_fixed_prefix(4))
+    db = Rdict(path, options, access_type=AccessType.read_only())
+    read = ReadOptions()
+    if prefixes == "true":
+        read.set_prefix_same_as_start(True)
+    print("=" + path)
+    print("rows", sum(1 for _ in db.items()))
+    for key in keys:
+        key = bytes.fromhex(key)
+        value = db.get(key)
+        seek = db.iter(read)
+        seek.seek(key[:-1])
+        found = seek.key().hex().upper() if seek.valid() else "none"
+        print(key.hex().upper(), "none" if value is None else value.hex().upper(), found)
+    db.close()
+"#;
+
+#[test]
+fn every_row_is_found_by_us_and_by_rocksdb() {
+    let mut rng = testkit::rng();
+    let mut written = Vec::new();
+    for round in 0..24 {
+        let dir = TempDir::new().unwrap();
+        let options = drawn(&mut rng, 2..=6);
+        let table = &options.column_family.table;
+        let said = format!(
+            "round {round}, prefixes {}: {}",
+            options.column_family.prefix_extractor.is_some(),
+            dbtest::settings::differing(table)
+        );
+        let has_prefixes = options.column_family.prefix_extractor.is_some();
+        let db = Db::open(&options, dir.path()).unwrap();
+        let rows = fill(&mut rng, &db);
+        check_ours(&mut rng, &db, &rows, has_prefixes, &said);
+        assert_eq!(files::check(&db).unwrap(), "", "{said}");
+        drop(db);
+        // Other options read what these wrote, without the extractor or with another one.
+        let mut others = drawn(&mut rng, 2..=7);
+        others.column_family.prefix_extractor = rng.bool().then(|| base::prefix::builtin("fixed:2").unwrap());
+        let db = Db::open(&others, dir.path()).unwrap();
+        check_ours(&mut rng, &db, &rows, false, &format!("{said}, read otherwise"));
+        drop(db);
+        written.push((dir, rows, has_prefixes, said));
+    }
+    let Some(mut python) = oracle::rocksdict() else {
+        return;
+    };
+    let mut child = python
+        .args(["-c", READER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines: Vec<String> = written
+        .iter()
+        .map(|(dir, rows, has_prefixes, _)| {
+            let keys: Vec<String> = rows.keys().map(|key| hex(key)).collect();
+            format!("{} {has_prefixes} {}", dir.path().display(), keys.join(" "))
+        })
+        .collect();
+    let feeder = std::thread::spawn(move || lines.iter().try_for_each(|line| writeln!(input, "{line}")));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap().unwrap();
+    assert!(output.status.success());
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut databases = printed.split('=').skip(1);
+    for (dir, rows, has_prefixes, said) in &written {
+        let mut lines = databases.next().unwrap().lines();
+        assert_eq!(Path::new(lines.next().unwrap()), dir.path());
+        assert_eq!(lines.next().unwrap(), format!("rows {}", rows.len()), "{said}");
+        for (line, (key, value)) in lines.zip(rows) {
+            let mut fields = line.split(' ');
+            assert_eq!(unhex(fields.next().unwrap()), *key, "{said}");
+            assert_eq!(
+                fields.next().unwrap(),
+                hex(value),
+                "{said}: {}",
+                key.escape_ascii()
+            );
+            let target = &key[..key.len() - 1];
+            let next = rows.range(target.to_vec()..).next().map(|row| row.0);
+            if *has_prefixes {
+                assert_eq!(
+                    fields.next().unwrap(),
+                    hex(next.unwrap()),
+                    "{said}: from {}",
+                    target.escape_ascii()
+                );
+            }
+        }
+    }
+}
+
+/// Makes a database with partitions and prefixes, and leaves a row in it.
+const MAKER: &str = r#"
+import sys
+from rocksdict import Rdict, Options, BlockBasedOptions, BlockBasedIndexType, SliceTransform
+options = Options(raw_mode=True)
+options.create_if_missing(True)
+table = BlockBasedOptions()
+table.set_bloom_filter(10, False)
+table.set_index_type(BlockBasedIndexType.two_level_index_search())
+table.set_partition_filters(True)
+table.set_metadata_block_size(200)
+table.set_block_size(256)
+table.set_format_version(5)
+options.set_block_based_table_factory(table)
+options.set_prefix_extractor(SliceTransform.create_fixed_prefix(4))
+db = Rdict(sys.argv[1], options)
+db[b"p001/a row"] = b"of RocksDB"
+db.close()
+"#;
+
+#[test]
+fn what_rocksdb_left_in_its_options_is_written() {
+    let Some(mut python) = oracle::rocksdict() else {
+        return;
+    };
+    let dir = TempDir::new().unwrap();
+    let status = python.args(["-c", MAKER]).arg(dir.path()).status().unwrap();
+    assert!(status.success());
+    let (_, file) = OptionsFile::newest(&PosixFs::new(), dir.path()).unwrap().unwrap();
+    let (mut options, _) = file.options();
+    let table = &mut options.column_family.table;
+    assert_eq!(table.index_type, IndexType::TwoLevel);
+    assert!(table.partition_filters);
+    assert_eq!(table.metadata_block_size, 200);
+    // Made through RocksDB's C interface, a policy goes by its name alone.
+    table.set("filter_policy", FILTERS[0]).unwrap();
+    let mut rng = testkit::rng();
+    let db = Db::open(&options, dir.path()).unwrap();
+    let mut rows = fill(&mut rng, &db);
+    rows.insert(b"p001/a row".to_vec(), b"of RocksDB".to_vec());
+    check_ours(&mut rng, &db, &rows, true, "after RocksDB");
+    db.compact_range(&db.default_column_family(), &Default::default(), None, None)
+        .unwrap();
+    drop(db);
+    let mut tables = 0;
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "sst") {
+            let file = vfs::FileSystem::open_random(&PosixFs::new(), &path, &Default::default()).unwrap();
+            let properties = sst::Table::read_properties(file).unwrap();
+            assert_eq!(properties.index_type, IndexType::TwoLevel);
+            assert!(
+                properties.index_partitions > Some(1),
+                "{:?}",
+                properties.index_partitions
+            );
+            assert!(properties.num_filter_entries > properties.num_entries);
+            assert_eq!(properties.prefix_extractor_name, b"rocksdb.FixedPrefix.4");
+            tables += 1;
+        }
+    }
+    assert_eq!(tables, 1);
+    // And it is still RocksDB's.
+    let (_, file) = OptionsFile::newest(&PosixFs::new(), dir.path()).unwrap().unwrap();
+    assert_eq!(
+        file.options().0.column_family.table.index_type,
+        IndexType::TwoLevel
+    );
+    assert!(BlockBasedOptions::default().index_type != IndexType::TwoLevel);
+}
