@@ -509,6 +509,13 @@ pub const CANARIES: &[Canary] = &[
         wrong: "let _ = protection;",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
     },
+    Canary {
+        name: "what is read ahead does not end at the bounds of a scan",
+        file: "crates/sst/src/readahead.rs",
+        right: "lower..upper.map_or(index.len(), |last| (last + 1).min(index.len()))",
+        wrong: "lower..upper.map_or(index.len(), |_| index.len())",
+        caught_by: Tests(&["-p", "esker-sst", "--test", "it", "readahead::"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.
