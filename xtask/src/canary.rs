@@ -523,6 +523,13 @@ pub const CANARIES: &[Canary] = &[
         wrong: "        if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)).filter(|_| false) {",
         caught_by: Tests(&["-p", "esker-sst"]),
     },
+    Canary {
+        name: "what is read ahead does not end at the bounds of a scan",
+        file: "crates/sst/src/readahead.rs",
+        right: "lower..upper.map_or(index.len(), |last| (last + 1).min(index.len()))",
+        wrong: "lower..upper.map_or(index.len(), |_| index.len())",
+        caught_by: Tests(&["-p", "esker-sst", "--test", "it", "readahead::"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

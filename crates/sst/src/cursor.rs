@@ -7,17 +7,8 @@ use std::sync::Arc;
 use base::{Cursor, Error, Result};
 
 use crate::block::{Block, BlockCursor, PinnedBytes};
-use crate::fetch::Span;
-use crate::format::BLOCK_TRAILER_LEN;
-use crate::index::Index;
+use crate::readahead::{Readahead, ScanBounds};
 use crate::reader::{BlockReadOptions, Table};
-
-/// First automatic readahead, in bytes.
-const MIN_READAHEAD: u64 = 8 << 10;
-/// Largest automatic readahead, in bytes.
-const MAX_READAHEAD: u64 = 256 << 10;
-/// Blocks read from the file one after the other before more than they are read.
-const READS_BEFORE_READAHEAD: u32 = 2;
 
 /// Where an iterator over a table stands. Holds the table and at most one block.
 ///
@@ -32,53 +23,6 @@ pub struct TableCursor {
     error: Option<Error>,
 }
 
-/// Reads more than was asked for, once reading is sequential: fewer calls of the system, and the disk works ahead.
-#[derive(Default)]
-struct Readahead {
-    /// The block that a sequential reader would read next.
-    expected: usize,
-    sequential: u32,
-    /// How much to read next.
-    size: u64,
-    /// What was read.
-    span: Span,
-}
-
-impl Readahead {
-    /// Block `number` is about to be read from the file. `fixed` is the size asked for, 0 for automatic.
-    fn before_read(&mut self, table: &Table, index: &Index, number: usize, fixed: u64) -> Result<()> {
-        if number != self.expected {
-            self.sequential = 0;
-            self.size = 0;
-        }
-        self.expected = number + 1;
-        self.sequential += 1;
-        let fetcher = &table.fetcher;
-        if (fixed == 0 && self.sequential <= READS_BEFORE_READAHEAD) || fetcher.file().mapped().is_some() {
-            return Ok(());
-        }
-        let handle = index.handle(number);
-        let len = handle.size + BLOCK_TRAILER_LEN as u64;
-        if self.span.get(handle.offset, len as usize).is_some() {
-            return Ok(());
-        }
-        self.size = match fixed {
-            0 => (self.size * 2).clamp(MIN_READAHEAD, MAX_READAHEAD),
-            fixed => fixed,
-        };
-        let end_of_data = index.handle(index.len() - 1).end().unwrap_or(u64::MAX);
-        let rest = end_of_data.saturating_sub(handle.offset);
-        let size = self.size.max(len).min(rest.max(len));
-        fetcher.fill(&mut self.span, handle.offset, size)?;
-        if rest > size {
-            fetcher
-                .file()
-                .prefetch(handle.offset + size, self.size.min(rest - size));
-        }
-        Ok(())
-    }
-}
-
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>, options: BlockReadOptions) -> TableCursor {
         TableCursor {
@@ -89,6 +33,18 @@ impl TableCursor {
             readahead: Readahead::default(),
             error: None,
         }
+    }
+
+    /// Says between which keys somebody scans, so that nothing outside is read ahead. The cursor goes on to walk over all entries.
+    pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
+        self.readahead.set_bounds(bounds);
+    }
+
+    /// Takes over from a cursor that has come to the end of the table before in the same scan: its memory for what is read ahead,
+    /// and with [`adaptive_readahead`](BlockReadOptions::adaptive_readahead) how much that is.
+    pub fn follow(&mut self, before: TableCursor) {
+        self.readahead
+            .follow(before.readahead, self.options.adaptive_readahead);
     }
 
     /// The table.
@@ -258,17 +214,9 @@ impl TableCursor {
         }
         let pin = match self.table.cached_block(index, number) {
             Some(pin) => Ok(pin),
-            None => {
-                let fixed = self.options.readahead_size as u64;
-                let ahead = match self.options.cache_only {
-                    true => Ok(()),
-                    false => self.readahead.before_read(&self.table, index, number, fixed),
-                };
-                ahead.and_then(|()| {
-                    let near = &self.readahead.span;
-                    self.table.load_block(index, number, &self.options, near)
-                })
-            }
+            None => self
+                .table
+                .load_block(index, number, &self.options, Some(&mut self.readahead)),
         };
         match pin {
             Ok(pin) => {

@@ -317,8 +317,13 @@ impl BlockFetcher {
 
     /// Verifies the checksum of a block and looks no further.
     pub fn verify(&self, handle: BlockHandle) -> Result<()> {
+        self.verify_near(handle, &self.tail)
+    }
+
+    /// As [`verify`](BlockFetcher::verify), from `near` if the block is there.
+    pub fn verify_near(&self, handle: BlockHandle, near: &Span) -> Result<()> {
         let len = self.stored_len(handle)?;
-        if let Some(stored) = self.in_memory(handle, len, &self.tail) {
+        if let Some(stored) = self.in_memory(handle, len, near) {
             return self.check(handle, stored, true).map(|_| ());
         }
         STORED.with_borrow_mut(|stored| {

@@ -27,6 +27,7 @@ use crate::fetch::BlockFetcher;
 use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType};
 use crate::index::{self, Index, IndexBuilder, IndexCoding};
 use crate::properties::TableProperties;
+use crate::readahead::AutoReadahead;
 
 use filter::{FilterHandle, TableFilter};
 pub use get::{Located, Value};
@@ -55,6 +56,8 @@ pub struct TableReadOptions {
     /// Bytes of a checksum for each entry of a data block in memory, made when the block is read and compared whenever the entry
     /// is: 0, 1, 2, 4 or 8. Default 0: none.
     pub block_protection_bytes_per_key: u8,
+    /// How cursors read ahead that are not told how much to.
+    pub auto_readahead: AutoReadahead,
 }
 
 impl TableReadOptions {
@@ -68,6 +71,7 @@ impl TableReadOptions {
             prefix_extractor: None,
             verify_checksums: true,
             block_protection_bytes_per_key: 0,
+            auto_readahead: AutoReadahead::default(),
         }
     }
 }
@@ -81,9 +85,14 @@ pub struct BlockReadOptions {
     pub fill_cache: bool,
     /// Read nothing from the file: what is neither in the cache nor mapped is the error `Incomplete`. Default false.
     pub cache_only: bool,
-    /// Bytes a cursor reads at a time, into memory of its own, and as many that it asks the file to have ready. 0, the
-    /// default: block by block, and once those follow each other 8 KiB, and twice that each time up to 256 KiB.
+    /// Bytes a cursor reads beyond a block, into memory of its own, and as many that it asks the file to have ready. 0, the
+    /// default: as the table's [`AutoReadahead`] says.
     pub readahead_size: usize,
+    /// What is read ahead automatically goes on as before in the next table of a level, and through blocks that are in the cache,
+    /// for each of which it becomes 8 KiB less. Default false: it begins anew.
+    pub adaptive_readahead: bool,
+    /// Nothing is read ahead beyond the bounds of the scan, nor at the end of a window what is in the cache. Default true.
+    pub auto_readahead_size: bool,
 }
 
 impl Default for BlockReadOptions {
@@ -93,6 +102,8 @@ impl Default for BlockReadOptions {
             fill_cache: true,
             cache_only: false,
             readahead_size: 0,
+            adaptive_readahead: false,
+            auto_readahead_size: true,
         }
     }
 }
@@ -154,6 +165,7 @@ pub struct Table {
     file_number: u64,
     verify_checksums: bool,
     block_protection: u8,
+    pub(crate) auto_readahead: AutoReadahead,
 }
 
 impl fmt::Debug for Table {

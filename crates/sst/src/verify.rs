@@ -3,7 +3,10 @@
 use base::internal_key::user_key;
 use base::{Error, Result};
 
-use crate::format::{BlockHandle, FOOTER_LEN, IndexType, meta};
+use crate::fetch::Span;
+use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, FOOTER_LEN, IndexType, meta};
+use crate::index::Index;
+use crate::readahead::bytes_of;
 use crate::reader::Table;
 
 /// What one block turned out to be.
@@ -22,11 +25,12 @@ pub struct BlockCheck<'a> {
 impl Table {
     /// Reads every block from the file and verifies its checksum: the meta blocks in the metaindex, the partitions of
     /// index and filter, and all data blocks. `on_block` sees each with the result, and may count or print; the cache is
-    /// neither asked nor filled. The footer, which has no checksum below format version 6, must be what a writer makes of it;
+    /// neither asked nor filled. Data blocks are read `readahead_size` bytes at a time, or if that is 0 as many as the table's
+    /// cursors read ahead at most. The footer, which has no checksum below format version 6, must be what a writer makes of it;
     /// `on_block` sees it if it is not.
     ///
     /// Errors: the first one met. Blocks that can still be found are verified after it.
-    pub fn verify(&self, on_block: &mut dyn FnMut(BlockCheck<'_>)) -> Result<()> {
+    pub fn verify(&self, readahead_size: usize, on_block: &mut dyn FnMut(BlockCheck<'_>)) -> Result<()> {
         let mut first_error = None;
         if let Err(error) = self.verify_footer() {
             on_block(BlockCheck {
@@ -37,11 +41,12 @@ impl Table {
             });
             first_error = Some(error);
         }
-        let mut check = |handle: BlockHandle, what: &str| {
+        let nowhere = Span::default();
+        let mut check = |handle: BlockHandle, what: &str, near: &Span| {
             // Old-style ingestion changed the properties and not their checksum; opening the table saw to that.
             let result = match what {
                 meta::PROPERTIES => self.verify_properties(handle),
-                _ => self.fetcher.verify(handle),
+                _ => self.fetcher.verify_near(handle, near),
             };
             if let Err(error) = &result {
                 first_error.get_or_insert_with(|| error.clone());
@@ -55,32 +60,58 @@ impl Table {
             });
             good
         };
-        check(self.footer.metaindex, "metaindex");
+        check(self.footer.metaindex, "metaindex", &nowhere);
         for (name, handle) in &self.metaindex {
-            let good = check(*handle, &String::from_utf8_lossy(name));
+            let good = check(*handle, &String::from_utf8_lossy(name), &nowhere);
             if good && name.starts_with(meta::PARTITIONED_FILTER_PREFIX.as_bytes()) {
                 for partition in self.partitions(*handle)? {
-                    check(partition, "filter partition");
+                    check(partition, "filter partition", &nowhere);
                 }
             }
         }
         if self.footer.index.is_some() {
-            check(self.index_handle, meta::INDEX);
+            check(self.index_handle, meta::INDEX, &nowhere);
         }
         if self.properties().index_type == IndexType::TwoLevel {
             for partition in self.partitions(self.index_handle)? {
-                check(partition, "index partition");
+                check(partition, "index partition", &nowhere);
             }
         }
         match self.index() {
             Ok(index) => {
+                let mut window = Span::default();
                 for i in 0..index.len() {
-                    check(index.handle(i), "data block");
+                    self.fill_to_verify(index, i, readahead_size as u64, &mut window);
+                    check(index.handle(i), "data block", &window);
                 }
             }
             Err(error) => return Err(first_error.unwrap_or(error)),
         }
         first_error.map_or(Ok(()), Err)
+    }
+
+    /// Makes `window` hold data block `i` and what follows it, if it does not hold it yet and they can be read: where they
+    /// cannot, each is read by itself, and tells.
+    fn fill_to_verify(&self, index: &Index, i: usize, readahead_size: u64, window: &mut Span) {
+        let handle = index.handle(i);
+        let len = handle.size as usize + BLOCK_TRAILER_LEN;
+        if self.fetcher.file().mapped().is_some() || window.get(handle.offset, len).is_some() {
+            return;
+        }
+        let most = match readahead_size {
+            0 => self.auto_readahead.max,
+            size => size,
+        };
+        let most = handle.offset.saturating_add(most);
+        let following = (i + 1..index.len())
+            .take_while(|&next| index.handle(next).end().is_some_and(|end| end <= most))
+            .count();
+        let bytes = bytes_of(index, &(i..i + 1 + following));
+        if following > 0 {
+            let _ = self
+                .fetcher
+                .fill(window, bytes.start, bytes.end.saturating_sub(bytes.start));
+        }
     }
 
     /// Between which user keys the entries of the data block at `offset` lie: behind the first, `None` for the first block, and

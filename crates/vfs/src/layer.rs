@@ -78,6 +78,11 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
         self.around(call, || file.read_at(offset, buf))
     }
 
+    /// Around a hint, which goes on below by default.
+    fn prefetch(&self, _call: &Call<'_>, file: &dyn RandomAccessFile, offset: u64, len: u64) {
+        file.prefetch(offset, len);
+    }
+
     /// Around an append.
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
         self.around(call, || file.append(data))
@@ -214,7 +219,9 @@ impl<L: Layer> RandomAccessFile for Reader<L> {
     }
 
     fn prefetch(&self, offset: u64, len: u64) {
-        self.file.prefetch(offset, len);
+        let details = Details::Range(offset, usize::try_from(len).unwrap_or(usize::MAX));
+        let call = Call::new(Op::Prefetch, self.file.path()).with(details);
+        self.layer.prefetch(&call, &*self.file, offset, len);
     }
 
     fn path(&self) -> &Path {

@@ -40,6 +40,8 @@ pub enum Op {
     FreeSpace,
     /// Read from an open file.
     Read,
+    /// Have a range of an open file ready for reads to come; a hint, that cannot fail.
+    Prefetch,
     /// Append to a file being written.
     Append,
     /// Flush a file being written.
@@ -73,6 +75,7 @@ impl Op {
             Op::Lock => "lock",
             Op::FreeSpace => "free_space",
             Op::Read => "read",
+            Op::Prefetch => "prefetch",
             Op::Append => "append",
             Op::Flush => "flush",
             Op::Sync => "sync",
@@ -105,7 +108,8 @@ impl Op {
             | Op::Modified
             | Op::Lock
             | Op::FreeSpace
-            | Op::Read => false,
+            | Op::Read
+            | Op::Prefetch => false,
         }
     }
 }

@@ -7,7 +7,7 @@ use base::Result;
 use parking_lot::Mutex;
 
 use crate::layer::{Call, Details, Layer};
-use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions};
+use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions, RandomAccessFile};
 
 /// Wraps any file system and records a line per call, when the call is over. Clones are handles to the same one.
 ///
@@ -151,5 +151,13 @@ impl Layer for LogFs {
             self.log.lines.lock().push_str(&line);
         }
         result
+    }
+
+    fn prefetch(&self, call: &Call<'_>, file: &dyn RandomAccessFile, offset: u64, len: u64) {
+        let hinted: Result<()> = self.around(call, || {
+            file.prefetch(offset, len);
+            Ok(())
+        });
+        debug_assert!(hinted.is_ok());
     }
 }

@@ -87,6 +87,8 @@ pub struct Reader {
     /// Some whole blocks of the file; the last may be short where the file ends.
     chunk: Vec<u8>,
     chunk_offset: u64,
+    /// Blocks read at a time, where the file has as many.
+    chunk_blocks: usize,
     /// In `chunk`: the next physical record, and the end of its block.
     position: usize,
     block_end: usize,
@@ -179,6 +181,7 @@ impl Reader {
             log_number: options.log_number.map(|number| number as u32),
             chunk: Vec::new(),
             chunk_offset: 0,
+            chunk_blocks: CHUNK_BLOCKS,
             position: 0,
             block_end: 0,
             found_at: 0,
@@ -196,6 +199,15 @@ impl Reader {
             end: None,
             skip: 0,
         }
+    }
+
+    /// Reads `readahead_size` bytes at a time, rounded up to blocks; 0 leaves it at 256 KiB. The memory is taken once, and no more than
+    /// the file needs.
+    pub fn with_readahead(mut self, readahead_size: usize) -> Reader {
+        if readahead_size > 0 {
+            self.chunk_blocks = readahead_size.div_ceil(BLOCK_SIZE);
+        }
+        self
     }
 
     /// Reads a MANIFEST: a record cut off at the end is dropped, all other damage is an error.
@@ -702,7 +714,7 @@ impl Reader {
         if self.block_end == self.chunk.len() {
             self.chunk_offset += self.chunk.len() as u64;
             let known = self.file.len().saturating_sub(self.chunk_offset);
-            let blocks = (known as usize).div_ceil(BLOCK_SIZE).clamp(1, CHUNK_BLOCKS);
+            let blocks = (known as usize).div_ceil(BLOCK_SIZE).clamp(1, self.chunk_blocks);
             self.chunk.resize(blocks * BLOCK_SIZE, 0);
             self.position = 0;
             self.block_end = 0;

@@ -246,7 +246,9 @@ fn change_block(bytes: &mut [u8], at: usize, place: usize, with: u8) {
     };
     let footer = sst::dump::footer(&table);
     let mut blocks = Vec::new();
-    let _ = table.verify(&mut |block| blocks.push((block.offset as usize, block.size as usize)));
+    let _ = table.verify(0, &mut |block| {
+        blocks.push((block.offset as usize, block.size as usize))
+    });
     blocks.sort_unstable();
     let found = blocks.iter().find(|block| block.0 >= at).or(blocks.first());
     let Some(&(offset, size)) =

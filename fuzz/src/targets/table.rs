@@ -43,7 +43,7 @@ pub fn table(data: &[u8]) {
 }
 
 fn look_into(table: &Arc<Table>, verify_checksums: bool) {
-    let _ = table.verify(&mut |_| {});
+    let _ = table.verify(0, &mut |_| {});
     let read = BlockReadOptions {
         verify_checksums,
         ..BlockReadOptions::default()

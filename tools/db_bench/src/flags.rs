@@ -175,6 +175,10 @@ flags::flags! {
     verify_checksum: bool = true;
     /// Bytes an iterator reads ahead; 0: as it sees fit.
     readahead_size: i32 = 0;
+    /// What an iterator reads ahead by itself stays as much from file to file, and becomes less where blocks are in the cache.
+    adaptive_readahead: bool = false;
+    /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
+    auto_readahead_size: bool = false;
     /// Streams of keys that fillseq and fillbatch write, each under a prefix of its own; 0: keys as RocksDB makes them.
     streams: i64 = 0;
     /// Streams descend: the last key of each comes first.

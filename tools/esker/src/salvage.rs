@@ -297,7 +297,7 @@ impl Salvage<'_> {
             Err(error) => return Look::Bad(error),
         };
         let external = table.properties().external_sst_file_version.is_some();
-        if self.bad_blobs.is_empty() && !external && table.verify(&mut |_| {}).is_ok() {
+        if self.bad_blobs.is_empty() && !external && table.verify(0, &mut |_| {}).is_ok() {
             return Look::Good;
         }
         Look::Rewrite(table)

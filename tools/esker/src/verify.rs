@@ -522,7 +522,7 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
         check.take::<()>(Err(other), &file.path);
     }
     let mut seen = Vec::new();
-    let verified = table.verify(&mut |block| {
+    let verified = table.verify(0, &mut |block| {
         check.pieces.0 += 1;
         if let Err(error) = block.result {
             seen.push(error.context(block.what).at(block.offset).in_file(&file.path));

@@ -115,6 +115,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "long_running_snapshots", &["0", "1"]),
         one_of(rng, "fill_cache", &["0", "1", "1"]),
         one_of(rng, "readahead_size", &["0", "0", "16384"]),
+        one_of(rng, "adaptive_readahead", &["0", "1"]),
+        one_of(rng, "auto_readahead_size", &["0", "1"]),
         one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "low_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "batch_one_in", &["0", "2", "10"]),

@@ -106,6 +106,10 @@ flags::flags! {
     fill_cache: bool = true;
     /// Bytes that iterators read ahead; 0: as they see fit.
     readahead_size: u64 = 0;
+    /// What iterators read ahead by themselves stays as much from file to file.
+    adaptive_readahead: bool = false;
+    /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
+    auto_readahead_size: bool = false;
     /// A backup is made, restored or opened, and compared once in so many operations; 0: never.
     backup_one_in: u64 = 0;
     /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.

@@ -141,6 +141,8 @@ impl<'a> Worker<'a> {
             verify_checksums: flags.verify_checksum,
             fill_cache: flags.fill_cache && (!self.rng.bool() || self.rng.bool()),
             readahead_size: flags.readahead_size as usize,
+            adaptive_readahead: flags.adaptive_readahead,
+            auto_readahead_size: flags.auto_readahead_size,
             auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
             ..ReadOptions::default()
         }
@@ -199,7 +201,8 @@ impl<'a> Worker<'a> {
         }
         self.ask()?;
         if self.one_in(checksum) {
-            self.open.db.verify_checksum()?;
+            let options = self.read_options();
+            self.open.db.verify_checksum_opt(&options)?;
             self.done.count(What::VerifyChecksum);
         }
         if self.one_in(file_checksums) {

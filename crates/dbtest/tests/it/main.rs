@@ -11,6 +11,7 @@ mod crash;
 mod crash_faults;
 mod crash_group;
 mod crash_kill;
+mod disk_reads;
 mod file_checksums;
 mod fixtures;
 mod flush_and_drop;

@@ -105,6 +105,8 @@ pub(crate) fn assemble(
             block_cache,
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
+            advise_random: shared.options.advise_random_on_open,
+            auto_readahead: options.table.auto_readahead(),
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
             verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,
         },
@@ -126,7 +128,12 @@ pub(crate) fn assemble(
         prefix_extractor,
         values: ValueResolver {
             merger,
-            blobs: Arc::new(BlobCache::new(fs.clone(), shared.dir.to_path_buf(), id)),
+            blobs: Arc::new(BlobCache::new(
+                fs.clone(),
+                shared.dir.to_path_buf(),
+                id,
+                shared.options.advise_random_on_open,
+            )),
         },
         tables: Arc::new(tables),
         super_version: ArcSwap::from_pointee(super_version),

@@ -257,7 +257,8 @@ impl DbInner {
                 log_number: Some(number),
                 mode,
             },
-        );
+        )
+        .with_readahead(self.options.log_readahead_size);
         let mut state = self.state.lock();
         let mut checked_timestamps = 0;
         let mut record = Vec::new();

@@ -14,7 +14,7 @@ use super::column_family::Family;
 use super::{Db, DbInner};
 use crate::jobs::file_checksum::compare;
 use crate::jobs::verifier::VerifyProgress;
-use crate::options::FileChecksumGenFactory;
+use crate::options::{FileChecksumGenFactory, ReadOptions};
 use crate::read::table_cache::check_unique_id;
 
 impl Db {
@@ -24,11 +24,21 @@ impl Db {
     /// # Errors
     /// `Corruption` with file and offset for the first damage; files are in no particular order. Reads all of the database.
     pub fn verify_checksum(&self) -> Result<()> {
+        self.verify_checksum_opt(&ReadOptions::default())
+    }
+
+    /// As [`verify_checksum`](Db::verify_checksum), reading
+    /// [`readahead_size`](ReadOptions::readahead_size) bytes of a table at a time: 0 reads
+    /// [`max_auto_readahead_size`](crate::BlockBasedOptions::max_auto_readahead_size). Other read options have no say.
+    ///
+    /// # Errors
+    /// As [`verify_checksum`](Db::verify_checksum).
+    pub fn verify_checksum_opt(&self, options: &ReadOptions) -> Result<()> {
         let inner = self.inner();
         inner.live().iter().try_for_each(|live| {
             let file = inner.open_to_verify(live)?;
             live.check_size(&*file)?;
-            live.verify_pieces(file)
+            live.verify_pieces(file, options.readahead_size)
         })
     }
 
@@ -149,6 +159,7 @@ impl Live {
         let options = TableReadOptions {
             file_number: metadata.number,
             largest_seqno: Some(metadata.largest_seqno),
+            auto_readahead: self.family.options.table.auto_readahead(),
             ..TableReadOptions::new(self.family.cmp.clone())
         };
         let table = Table::open(file, options)?;
@@ -158,9 +169,11 @@ impl Live {
     }
 
     /// Verifies every block or blob of the file.
-    pub fn verify_pieces(&self, file: Arc<dyn RandomAccessFile>) -> Result<()> {
+    pub fn verify_pieces(&self, file: Arc<dyn RandomAccessFile>, readahead_size: usize) -> Result<()> {
         match &self.what {
-            What::Table(metadata) => self.open_table(metadata, file)?.verify(&mut |_| {}),
+            What::Table(metadata) => self
+                .open_table(metadata, file)?
+                .verify(readahead_size, &mut |_| {}),
             What::Blob(_) => {
                 let blobs = BlobFile::open(file)?;
                 blobs.check_of_family(self.family.id)?;

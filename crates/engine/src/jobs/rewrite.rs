@@ -23,9 +23,6 @@ use crate::level_stats::thread_cpu;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
 
-/// Bytes a compaction reads ahead of itself in each input.
-const COMPACTION_READAHEAD: usize = 2 << 20;
-
 /// Keys of an input file among which the borders of subcompactions are chosen, as in RocksDB.
 const ANCHORS: usize = 128;
 
@@ -251,7 +248,7 @@ impl<'a> Rewrite<'a> {
         let read = BlockReadOptions {
             verify_checksums: self.db.options.verify_checksums_in_compaction,
             fill_cache: false,
-            readahead_size: COMPACTION_READAHEAD,
+            readahead_size: self.db.options.compaction_readahead_size,
             ..BlockReadOptions::default()
         };
         let tables = &self.family.tables;

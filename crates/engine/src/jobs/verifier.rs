@@ -348,7 +348,7 @@ fn fault_of_file(live: &Live, error: Error) -> Fault {
 /// Verifies block by block, or blob by blob.
 fn verify_pieces(live: &Live, file: Arc<dyn RandomAccessFile>) -> Result<Vec<Fault>> {
     let What::Table(metadata) = &live.what else {
-        return match live.verify_pieces(file) {
+        return match live.verify_pieces(file, 0) {
             Err(error) if error.kind() == ErrorKind::Aborted => Err(error),
             Err(error) => Ok(vec![fault_of_file(live, error)]),
             Ok(()) => Ok(Vec::new()),
@@ -356,7 +356,7 @@ fn verify_pieces(live: &Live, file: Arc<dyn RandomAccessFile>) -> Result<Vec<Fau
     };
     let table = live.open_table(metadata, file)?;
     let mut bad = Vec::new();
-    let verified = table.verify(&mut |block| {
+    let verified = table.verify(0, &mut |block| {
         if let Err(error) = block.result {
             bad.push((block.what == "data block", block.offset, error));
         }

@@ -8,8 +8,8 @@ use base::prefix::PrefixExtractor;
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
 use compact::LeveledOptions;
-use sst::BlockCache;
 use sst::format::{IndexShortening, IndexType};
+use sst::{AutoReadahead, BlockCache};
 
 use crate::options::table::{OptionValue, enum_option, option_table};
 
@@ -195,12 +195,30 @@ option_table! {
         whole_key_filtering: bool = true;
         /// Pads data blocks to whole pages; only without compression. Default: false.
         block_align: bool = false;
+        /// Bytes that an iterator which is not told how much to read ahead reads beyond a block at first, once it reads blocks one
+        /// after the other, in either direction; twice as many each time. 0: it never reads ahead. Default: 8 KiB.
+        initial_auto_readahead_size: u64 = 8 << 10, domain["0", "4096", "8192"];
+        /// The most that it comes to. 0: it never reads ahead. Default: 256 KiB.
+        max_auto_readahead_size: u64 = 256 << 10, domain["0", "16384", "262144"];
+        /// Blocks of a table that it reads one after the other before it reads ahead. Default: 2.
+        num_file_reads_for_auto_readahead: u64 = 2, domain["0", "2"];
         /// Reads without a block cache. Default: false.
         no_block_cache: bool = false;
     }
     components {
         /// Cache of blocks, shared by whoever is given it. Default: one of 32 MiB for all families of the database.
         block_cache: Option<Arc<BlockCache>> = None;
+    }
+}
+
+impl BlockBasedOptions {
+    /// How iterators read ahead by themselves.
+    pub(crate) fn auto_readahead(&self) -> AutoReadahead {
+        AutoReadahead {
+            initial: self.initial_auto_readahead_size,
+            max: self.max_auto_readahead_size,
+            after: self.num_file_reads_for_auto_readahead,
+        }
     }
 }
 

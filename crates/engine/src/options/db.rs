@@ -79,6 +79,16 @@ option_table! {
         use_direct_io_for_flush_and_compaction: bool = false, domain["true", "false"];
         /// Reads table files through a memory map. Default: false.
         allow_mmap_reads: bool = false, domain["true", "false"];
+        /// Tells the kernel that table and blob files opened for reads of users are read here and there, so that a Get fetches what
+        /// it needs and no more; what is read ahead is read ahead by iterators. Without it the kernel guesses, and fetches up to
+        /// its own readahead around each block. Compactions and verifications read through descriptors of their own, sequentially.
+        /// Default: true.
+        advise_random_on_open: bool = true, domain["true", "false"];
+        /// Bytes that compactions read of each input at a time, and as many that the kernel is asked to have ready. Costs that much
+        /// memory for each file of L0 and each level in a compaction; 0 reads ahead as iterators do. Default: 2 MiB.
+        compaction_readahead_size: usize = 2 << 20, domain["0", "16384", "2097152"];
+        /// Bytes that recovery, secondaries and followers read of a WAL at a time; 0: 256 KiB. Default: 0.
+        log_readahead_size: usize = 0, domain["0", "32768", "1048576"];
         /// Checks the checksum of blocks that compactions read. Default: true.
         verify_checksums_in_compaction: bool = true;
         /// The checksum over each whole table file that is made while it is written and recorded in the MANIFEST, for

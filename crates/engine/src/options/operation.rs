@@ -46,8 +46,15 @@ pub struct ReadOptions {
     pub max_skippable_internal_keys: u64,
     /// In families with timestamps: reads as of this timestamp. Required there.
     pub timestamp: Option<Vec<u8>>,
-    /// Bytes an iterator reads ahead; 0 reads ahead by itself once it sees sequential access. Default: 0.
+    /// Bytes an iterator, or [`verify_checksum_opt`](crate::Db::verify_checksum_opt), reads beyond each block it must read; 0 reads ahead by
+    /// itself once it sees sequential access
+    /// ([`initial_auto_readahead_size`](crate::BlockBasedOptions::initial_auto_readahead_size)). Default: 0.
     pub readahead_size: usize,
+    /// What an iterator reads ahead by itself stays as much from one file of a level to the next, and where blocks in between are in
+    /// the cache becomes 8 KiB less for each. Without it, it begins anew. Default: false.
+    pub adaptive_readahead: bool,
+    /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache already. Default: true.
+    pub auto_readahead_size: bool,
     /// Iterators with a [`snapshot`](Self::snapshot) let go, as they move, of memtables and files that flushes and compactions
     /// have replaced, and read on in what replaced them: they hold back neither memory nor disk space for longer than it takes
     /// to move a step, and see the same rows all the while. Costs one load a step, and a seek where something was replaced.
@@ -70,6 +77,8 @@ impl Default for ReadOptions {
             max_skippable_internal_keys: 0,
             timestamp: None,
             readahead_size: 0,
+            adaptive_readahead: false,
+            auto_readahead_size: true,
             auto_refresh_iterator_with_snapshot: false,
         }
     }

@@ -10,6 +10,7 @@ use blob::{BlobFile, BlobIndex};
 use manifest::BlobFileMetadata;
 use vfs::{Access, FileSystem, OpenOptions};
 
+use super::table_cache::access;
 use crate::jobs::obsolete_files::ObsoleteFiles;
 
 /// Opens blob files when first asked and keeps them open until they are dropped from the family.
@@ -17,16 +18,18 @@ pub(crate) struct BlobCache {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     family: u32,
+    access: Access,
     open: RwLock<HashMap<u64, Arc<BlobFile>>>,
 }
 
 impl BlobCache {
     /// Of the blob files in `dir` that tables of family `family` point into.
-    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, family: u32) -> BlobCache {
+    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, family: u32, advise_random: bool) -> BlobCache {
         BlobCache {
             fs,
             dir,
             family,
+            access: access(advise_random),
             open: RwLock::default(),
         }
     }
@@ -50,7 +53,7 @@ impl BlobCache {
         let reader = self.fs.open_random(
             &path,
             &OpenOptions {
-                access: Access::Random,
+                access: self.access,
                 ..Default::default()
             },
         )?;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
-use base::{Cursor, Error, ErrorKind, Kind, Result, SeqNo, UserComparator};
-use sst::BlockReadOptions;
+use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
+use sst::{BlockReadOptions, ScanBounds};
 
 use super::merging_cursor::{MergingCursor, after_key, before_key};
 use super::sources;
@@ -134,13 +134,15 @@ impl DbIterator {
             fill_cache: options.fill_cache,
             cache_only: options.read_tier == ReadTier::BlockCache,
             readahead_size: options.readahead_size,
+            adaptive_readahead: options.adaptive_readahead,
+            auto_readahead_size: options.auto_readahead_size,
         };
         let timestamp = options.timestamp.as_deref();
         let tier = options.read_tier;
         let (cursor, missing) = sources::merged(&family, &super_version, seqno, timestamp, tier, read);
         let refused = usable.err();
         let broken = refused.clone().or(missing);
-        DbIterator {
+        let mut iterator = DbIterator {
             cursor,
             max_skip: family.options.max_sequential_skip_in_iterations,
             family,
@@ -173,7 +175,26 @@ impl DbIterator {
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
             super_version,
+        };
+        iterator.bound_readahead();
+        iterator
+    }
+
+    /// Tells those who read ahead where there is no more to read.
+    fn bound_readahead(&mut self) {
+        if self.lower.is_none() && self.upper.is_none() || !self.read.auto_readahead_size {
+            return;
         }
+        let internal = |bound: &Option<Vec<u8>>| {
+            let mut key = Vec::new();
+            internal_key::set_seek_target(&mut key, bound.as_deref()?, MAX_SEQNO);
+            Some(key)
+        };
+        let bounds = ScanBounds {
+            lower: internal(&self.lower),
+            upper: internal(&self.upper),
+        };
+        self.cursor.set_bounds(Some(&Arc::new(bounds)));
     }
 
     /// Reads from now on as of `snapshot`, or without one as the database is now, and lets go of the memtables and files that
@@ -267,6 +288,7 @@ impl DbIterator {
             return Err(error);
         }
         (self.cursor, self.seqno) = (cursor, seqno);
+        self.bound_readahead();
         // A snapshot of a secondary is read where it was taken, whatever is newer.
         self.number = self.number.max(super_version.number);
         self.super_version = super_version;
@@ -354,6 +376,10 @@ impl DbIterator {
         };
         stamp(&mut self.lower, lower);
         stamp(&mut self.upper, upper);
+        if lower.is_none() && upper.is_none() {
+            self.cursor.set_bounds(None);
+        }
+        self.bound_readahead();
         self.place = Place::Nowhere;
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Cursor, Error, Result};
 use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
-use sst::{BlockReadOptions, PinnedBytes, TableCursor};
+use sst::{BlockReadOptions, PinnedBytes, ScanBounds, TableCursor};
 
 use super::table_cache::TableCache;
 
@@ -36,6 +36,7 @@ pub(crate) struct LevelCursor {
     tables: Arc<TableCache>,
     files: Files,
     options: BlockReadOptions,
+    bounds: Option<Arc<ScanBounds>>,
     /// False: range tombstones are somebody else's business, and there are no boundaries.
     with_tombstones: bool,
     /// Index of the current file.
@@ -80,6 +81,7 @@ impl LevelCursor {
             tables,
             files,
             options,
+            bounds: None,
             with_tombstones,
             file: 0,
             cursor: None,
@@ -88,6 +90,14 @@ impl LevelCursor {
             place: Place::Nowhere,
             error: None,
         }
+    }
+
+    /// Says between which keys somebody scans: nothing outside is read ahead.
+    pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.set_bounds(bounds.clone());
+        }
+        self.bounds = bounds;
     }
 
     /// The current entry's value, kept alive by itself. Requires an entry, not a bound.
@@ -164,7 +174,12 @@ impl LevelCursor {
         } else {
             None
         };
-        self.cursor = Some(table.cursor(self.options));
+        let mut cursor = table.cursor(self.options);
+        if let Some(before) = self.cursor.take().filter(|_| file == self.file + 1) {
+            cursor.follow(before);
+        }
+        cursor.set_bounds(self.bounds.clone());
+        self.cursor = Some(cursor);
         self.file = file;
         self.set_tombstones(tombstones);
         Ok(())

@@ -17,12 +17,13 @@
 //!    so that the file's tombstones stay in force exactly as long as they can matter.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
 use rangedel::{TombstoneCursor, TombstoneSource};
-use sst::TableCursor;
+use sst::{ScanBounds, TableCursor};
 
 use super::level_cursor::LevelCursor;
 use super::value::PinnedValue;
@@ -199,6 +200,17 @@ impl MergingCursor {
         self.snapshot = snapshot;
         if !self.sources.is_empty() {
             self.set_tombstones(0, Some(newest));
+        }
+    }
+
+    /// Says between which internal keys somebody scans: nothing outside is read ahead.
+    pub fn set_bounds(&mut self, bounds: Option<&Arc<ScanBounds>>) {
+        for source in &mut self.sources {
+            match source {
+                Source::Memtable(_) => {}
+                Source::Table(cursor) => cursor.set_bounds(bounds.cloned()),
+                Source::Level(cursor) => cursor.set_bounds(bounds.cloned()),
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key}
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
-use sst::{BlockCache, Table, TableReadOptions};
+use sst::{AutoReadahead, BlockCache, Table, TableReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -25,6 +25,8 @@ pub(crate) struct TableCacheOptions {
     pub block_cache: Option<Arc<BlockCache>>,
     pub direct: bool,
     pub mmap: bool,
+    pub advise_random: bool,
+    pub auto_readahead: AutoReadahead,
     pub block_protection_bytes_per_key: u8,
     pub verify_unique_ids: bool,
 }
@@ -131,6 +133,14 @@ impl Deref for OpenTable {
     #[inline]
     fn deref(&self) -> &Table {
         self.0.as_deref().expect("made of an open table alone")
+    }
+}
+
+/// How files are opened that users read, by [`advise_random_on_open`](crate::Options::advise_random_on_open).
+pub(crate) fn access(advise_random: bool) -> Access {
+    match advise_random {
+        true => Access::Random,
+        false => Access::Normal,
     }
 }
 
@@ -313,7 +323,7 @@ impl TableCache {
         OpenOptions {
             direct: self.options.direct,
             mmap: self.options.mmap,
-            access: Access::Random,
+            access: access(self.options.advise_random),
         }
     }
 
@@ -344,6 +354,7 @@ impl TableCache {
             prefix_extractor: self.options.prefix_extractor.clone(),
             verify_checksums: true,
             block_protection_bytes_per_key: self.options.block_protection_bytes_per_key,
+            auto_readahead: self.options.auto_readahead,
         };
         let table = Table::open(reader, options).map_err(|error| error.in_file(&path))?;
         if self.options.verify_unique_ids {

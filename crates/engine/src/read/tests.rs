@@ -84,6 +84,8 @@ impl Bench {
             block_cache: None,
             direct: false,
             mmap: false,
+            advise_random: true,
+            auto_readahead: Default::default(),
             block_protection_bytes_per_key: 0,
             verify_unique_ids: true,
         };

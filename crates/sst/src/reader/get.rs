@@ -13,6 +13,7 @@ use crate::block::{Block, BlockPin, PinRef, PinnedBytes};
 use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
+use crate::readahead::Readahead;
 
 /// Where in a table a key must be, if it is in the table. See [`Table::locate`].
 #[derive(Clone, Copy, Debug)]
@@ -179,19 +180,9 @@ impl Table {
                     index.place(i).note(&block);
                     result
                 }
-                None => read(PinRef::Pin(&self.load_block(
-                    index,
-                    i,
-                    options,
-                    &Span::default(),
-                )?)),
+                None => read(PinRef::Pin(&self.load_block(index, i, options, None)?)),
             },
-            None => read(PinRef::Pin(&self.load_block(
-                index,
-                i,
-                options,
-                &Span::default(),
-            )?)),
+            None => read(PinRef::Pin(&self.load_block(index, i, options, None)?)),
         };
         result.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
@@ -235,7 +226,13 @@ impl Table {
         }
     }
 
-    /// Data block `i`, whose slot leads nowhere: from the cache, from `near`, or from the file.
+    /// True if data block `i` is in the cache and its slot leads there.
+    pub(crate) fn is_cached(&self, index: &Index, i: usize) -> bool {
+        let cache = self.cache.as_ref();
+        cache.is_some_and(|cache| cache.get(&index.place(i).slot).is_some())
+    }
+
+    /// Data block `i`, whose slot leads nowhere: from the cache, from what was read ahead, or from the file.
     #[cold]
     #[inline(never)]
     pub(crate) fn load_block(
@@ -243,7 +240,7 @@ impl Table {
         index: &Index,
         i: usize,
         options: &BlockReadOptions,
-        near: &Span,
+        ahead: Option<&mut Readahead>,
     ) -> Result<BlockPin> {
         let handle = index.handle(i);
         let read = || {
@@ -252,7 +249,18 @@ impl Table {
                     .at(handle.offset)
                     .in_file(self.path()));
             }
-            let block = self.fetcher.data_block(handle, options.verify_checksums, near)?;
+            let block = match ahead {
+                None => self
+                    .fetcher
+                    .data_block(handle, options.verify_checksums, &Span::default())?,
+                Some(ahead) => {
+                    if !options.cache_only {
+                        ahead.before_read(self, index, i, options)?;
+                    }
+                    self.fetcher
+                        .data_block(handle, options.verify_checksums, ahead.span())?
+                }
+            };
             let protected = block.protect(self.block_protection);
             protected.map_err(|error| self.fetcher.in_block(error, handle))
         };

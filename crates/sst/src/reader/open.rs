@@ -124,6 +124,7 @@ impl Table {
             file_number: options.file_number,
             verify_checksums: verify,
             block_protection: options.block_protection_bytes_per_key,
+            auto_readahead: options.auto_readahead,
         })
     }
 }

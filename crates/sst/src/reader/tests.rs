@@ -52,7 +52,7 @@ fn whole_files() {
         }
         assert_eq!(bytes.len() as u64, vector["size"].as_u64().unwrap());
         let table = open(name, bytes).unwrap_or_else(|error| panic!("{desc}: {error}"));
-        table.verify(&mut |check| check.result.unwrap()).unwrap();
+        table.verify(0, &mut |check| check.result.unwrap()).unwrap();
         let mut cursor = table.cursor(BlockReadOptions::default());
         let mut found = Vec::new();
         cursor.seek_to_first();
@@ -107,7 +107,7 @@ fn a_patched_sequence_number_is_the_only_change_the_properties_checksum_forgives
             match result {
                 Ok(table) => {
                     assert!((at..at + 8).contains(&i), "byte {i}");
-                    table.verify(&mut |check| check.result.unwrap()).unwrap();
+                    table.verify(0, &mut |check| check.result.unwrap()).unwrap();
                 }
                 Err(error) => assert!(error.is_corruption() || !(at..at + 8).contains(&i)),
             }

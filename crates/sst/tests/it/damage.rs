@@ -58,7 +58,7 @@ fn read_all(fixture: &Fixture, bytes: Vec<u8>, options: BlockReadOptions) -> bas
             ControlFlow::Continue(())
         }));
     }
-    let verified = table.verify(&mut |_| {});
+    let verified = table.verify(0, &mut |_| {});
     if options.verify_checksums {
         result = result.and(verified);
     }

@@ -16,6 +16,8 @@ const UNCACHED: BlockReadOptions = BlockReadOptions {
     verify_checksums: true,
     fill_cache: false,
     readahead_size: 0,
+    adaptive_readahead: false,
+    auto_readahead_size: true,
 };
 
 /// What the properties count must be what is there.
@@ -180,7 +182,7 @@ fn every_checksum_verifies_and_blocks_fill_the_file() {
         let table = fixture.open(None);
         let mut bytes = 0;
         table
-            .verify(&mut |check| {
+            .verify(0, &mut |check| {
                 check.result.unwrap();
                 bytes += check.size + 5;
             })

@@ -167,7 +167,7 @@ fn range_deletions_alone_make_a_table() {
             .approximate_offset_of(&internal_key::encode(b"c", 1, Kind::Value))
             .is_ok()
     );
-    table.verify(&mut |check| check.result.unwrap()).unwrap();
+    table.verify(0, &mut |check| check.result.unwrap()).unwrap();
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn verify_names_the_block_and_goes_on() {
     let mut bad = Vec::new();
     let mut good = 0;
     let error = table
-        .verify(&mut |check| match check.result {
+        .verify(0, &mut |check| match check.result {
             Ok(()) => good += 1,
             Err(error) => {
                 assert_eq!((check.what, error.offset()), ("data block", Some(check.offset)));

@@ -113,7 +113,7 @@ fn blocks(file: Arc<dyn RandomAccessFile>) -> Vec<Range<u64>> {
     let mut covered = Vec::new();
     // Old-style ingestion changes the properties and not their checksum.
     let patched = table.properties().external_sst_file_global_seqno.is_some();
-    let verified = table.verify(&mut |block| {
+    let verified = table.verify(0, &mut |block| {
         if !(patched && block.what == "rocksdb.properties") {
             covered.push(block.offset..block.offset + block.size + TRAILER);
         }

@@ -134,7 +134,7 @@ pub(super) fn scan(
     largest_seqno: Option<SeqNo>,
 ) -> Result<ScannedTable> {
     let table = open_in_its_order(options, path, number, largest_seqno)?;
-    table.verify(&mut |_| {})?;
+    table.verify(0, &mut |_| {})?;
     let properties = table.properties();
     let (family, family_name) = match properties.column_family_id {
         UNKNOWN_COLUMN_FAMILY => (0, DEFAULT_COLUMN_FAMILY.to_owned()),

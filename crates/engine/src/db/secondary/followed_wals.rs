@@ -122,7 +122,7 @@ impl FollowedWals {
             };
             self.wals.push(Wal {
                 number,
-                reader: Reader::new(file, options),
+                reader: Reader::new(file, options).with_readahead(db.options.log_readahead_size),
                 consumed: 0,
                 begun: false,
             });

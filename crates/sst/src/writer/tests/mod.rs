@@ -97,7 +97,7 @@ fn scan(table: &Arc<Table>) -> Entries {
 /// Panics unless every checksum of the table is right.
 fn verify(table: &Table) {
     table
-        .verify(&mut |check| {
+        .verify(0, &mut |check| {
             if let Err(error) = &check.result {
                 panic!("{} at {}: {error}", check.what, check.offset);
             }
