@@ -86,6 +86,8 @@ impl Bench {
             direct: false,
             mmap: false,
             block_protection_bytes_per_key: 0,
+            metadata_caching: [None; 2],
+            largest_flushed: 0,
             verify_unique_ids: true,
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));

@@ -5,4 +5,5 @@ extern crate esker_sst as sst;
 mod common;
 mod damage;
 mod fixtures;
+mod parts;
 mod tables;
