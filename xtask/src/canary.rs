@@ -378,10 +378,24 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the cache gives a block of another table",
-        file: "crates/sst/src/reader/open.rs",
-        right: "map_or(0, |cache| cache.new_id())",
-        wrong: "map_or(0, |cache| cache.new_id() % 16)",
+        file: "crates/engine/src/read/table_cache.rs",
+        right: "map_or(0, |cache| cache.new_id_of(self.cache_owner))",
+        wrong: "map_or(0, |cache| cache.new_id_of(self.cache_owner) % 16)",
         caught_by: Stress(5, EVERYTHING),
+    },
+    Canary {
+        name: "an index goes into the cache without its checksum being verified",
+        file: "crates/sst/src/reader/parts.rs",
+        right: "let block = self.fetcher.meta_block(handle, self.verify_checksums)?;",
+        wrong: "let block = self.fetcher.meta_block(handle, false)?;",
+        caught_by: Tests(&["-p", "esker-sst", "--test", "it", "parts"]),
+    },
+    Canary {
+        name: "a cursor skips the index partition behind the one it stands in",
+        file: "crates/sst/src/cursor.rs",
+        right: "self.open_part(self.partition + 1)",
+        wrong: "self.open_part(self.partition + 2)",
+        caught_by: Tests(&["-p", "esker-sst", "--test", "it", "parts"]),
     },
     Canary {
         name: "operands are merged without the value that lies below",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::frame::Frame;
 use crate::lru::Lru;
-use crate::options::{CacheKey, CacheOptions, MetadataChargePolicy, Priority};
+use crate::options::{CacheKey, CacheOptions, EntryRole, MetadataChargePolicy, Priority};
 use crate::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -23,6 +23,7 @@ pub struct Cache<V> {
     /// What each entry costs beside the charge it is inserted with.
     metadata_charge: usize,
     last_id: AtomicU64,
+    last_owner: AtomicU64,
 }
 
 // SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between them by
@@ -75,10 +76,23 @@ pub struct EntryInfo {
     pub charge: usize,
     /// The priority it was inserted with.
     pub priority: Priority,
+    /// What it is to whoever inserted it.
+    pub role: EntryRole,
     /// Guards and handles that pin it.
     pub pins: u64,
     /// True if it is no longer in the table, and goes with its last pin.
     pub erased: bool,
+}
+
+/// What the entries of one role come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoleUsage {
+    /// What they are.
+    pub role: EntryRole,
+    /// Their number, erased ones that are still pinned among them.
+    pub entries: usize,
+    /// The sum of their charges, in bytes.
+    pub usage: usize,
 }
 
 impl<V> Cache<V> {
@@ -104,6 +118,7 @@ impl<V> Cache<V> {
                 MetadataChargePolicy::DontChargeCacheMetadata => 0,
             },
             last_id: AtomicU64::new(0),
+            last_owner: AtomicU64::new(0),
         })
     }
 
@@ -115,7 +130,18 @@ impl<V> Cache<V> {
 
     /// An identity no one else has in this cache, for [`CacheKey::id`]. Never 0.
     pub fn new_id(&self) -> u64 {
-        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+        self.new_id_of(0)
+    }
+
+    /// As [`new_id`](Self::new_id), of somebody whose entries can be told from others': see [`usage_by_role`](Self::usage_by_role).
+    pub fn new_id_of(&self, owner: u32) -> u64 {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        (u64::from(owner) << CacheKey::OWNER_SHIFT) | id
+    }
+
+    /// An owner of entries nobody else in this cache is. Never 0.
+    pub fn new_owner(&self) -> u32 {
+        self.last_owner.fetch_add(1, Ordering::Relaxed) as u32 + 1
     }
 
     /// The value `slot` remembers, if it is still here. Takes no lock and allocates nothing: one `fetch_add`, and
@@ -164,6 +190,20 @@ impl<V> Cache<V> {
         Some(self.handle(shard, index, frame))
     }
 
+    /// As [`insert_as`](Self::insert_as) in the role of [`Misc`](EntryRole::Misc).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert(
+        self: &Arc<Self>,
+        key: CacheKey,
+        value: V,
+        charge: usize,
+        priority: Priority,
+    ) -> Result<Handle<V>, V> {
+        self.insert_as(key, value, charge, priority, EntryRole::Misc)
+    }
+
     /// Adds `value` in the place of any other of the same key. `charge` is the memory it stands for, in bytes,
     /// without what [`METADATA_CHARGE`](Self::METADATA_CHARGE) counts.
     ///
@@ -172,17 +212,18 @@ impl<V> Cache<V> {
     /// # Errors
     /// The value comes back if it does not fit beside what is pinned and `strict_capacity_limit` is set, or if the
     /// shard cannot name more frames and all are pinned.
-    pub fn insert(
+    pub fn insert_as(
         self: &Arc<Self>,
         key: CacheKey,
         value: V,
         charge: usize,
         priority: Priority,
+        role: EntryRole,
     ) -> Result<Handle<V>, V> {
         let hash = key.hash();
         let shard = self.shard_of_hash(hash);
         let charge = charge.saturating_add(self.metadata_charge);
-        let (index, frame) = self.shards[shard].insert(key, hash, value, charge, priority)?;
+        let (index, frame) = self.shards[shard].insert(key, hash, value, charge, priority, role)?;
         Ok(self.handle(shard, index, frame))
     }
 
@@ -234,6 +275,11 @@ impl<V> Cache<V> {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
+    /// RocksDB's name of its kind.
+    pub fn name(&self) -> &'static str {
+        "LRUCache"
+    }
+
     /// Number of shards, each with a lock of its own.
     pub fn shards(&self) -> usize {
         self.shards.len()
@@ -251,10 +297,32 @@ impl<V> Cache<V> {
     /// Every entry, for reports and debugging. Looks at every frame, under each shard's lock in turn.
     pub fn entries(&self) -> Vec<EntryInfo> {
         let mut out = Vec::new();
-        for shard in &self.shards {
-            shard.describe(&mut out);
-        }
+        self.for_each_entry(|entry| out.push(entry));
         out
+    }
+
+    /// Shows every entry to `see`, which must not use the cache. Looks at every frame, under each shard's lock in turn.
+    pub fn for_each_entry(&self, mut see: impl FnMut(EntryInfo)) {
+        for shard in &self.shards {
+            shard.describe(&mut see);
+        }
+    }
+
+    /// What the entries of each role come to, in the order of [`EntryRole::ALL`]; of one owner's alone, or of all. The sum over
+    /// all is [`usage`](Self::usage), while nobody changes it. Costs what [`for_each_entry`](Self::for_each_entry) does.
+    pub fn usage_by_role(&self, owner: Option<u32>) -> [RoleUsage; EntryRole::ALL.len()] {
+        let mut roles = EntryRole::ALL.map(|role| RoleUsage {
+            role,
+            ..RoleUsage::default()
+        });
+        self.for_each_entry(|entry| {
+            if owner.is_none_or(|owner| entry.key.owner() == owner) {
+                let sum = &mut roles[entry.role as usize];
+                sum.entries += 1;
+                sum.usage += entry.charge;
+            }
+        });
+        roles
     }
 
     fn shard_of_hash(&self, hash: u64) -> usize {

@@ -50,8 +50,8 @@ mod options;
 mod shard;
 mod sync;
 
-pub use cache::{Cache, EntryInfo, Guard, Handle, Slot, Stats};
-pub use options::{CacheKey, CacheOptions, MetadataChargePolicy, Priority};
+pub use cache::{Cache, EntryInfo, Guard, Handle, RoleUsage, Slot, Stats};
+pub use options::{CacheKey, CacheOptions, EntryRole, MetadataChargePolicy, Priority};
 
 #[cfg(all(loom, test))]
 mod loom_tests;

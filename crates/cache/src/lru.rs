@@ -3,7 +3,7 @@
 //! All of it is indices into one vector of entries, parallel to the frames, so that walking a chain or a list
 //! touches no frame.
 
-use crate::options::{CacheKey, Priority};
+use crate::options::{CacheKey, EntryRole, Priority};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -28,12 +28,13 @@ pub(crate) struct Entry {
     older: u32,
     pool: u8,
     pub(crate) priority: Priority,
+    pub(crate) role: EntryRole,
     /// Looked up, or touched, since insertion.
     hit: bool,
 }
 
 impl Entry {
-    pub(crate) fn new(key: CacheKey, charge: usize, priority: Priority) -> Entry {
+    pub(crate) fn new(key: CacheKey, charge: usize, priority: Priority, role: EntryRole) -> Entry {
         Entry {
             key,
             charge,
@@ -42,6 +43,7 @@ impl Entry {
             older: NONE,
             pool: UNLISTED,
             priority,
+            role,
             hit: false,
         }
     }

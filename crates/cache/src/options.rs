@@ -11,6 +11,14 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
+    /// The bits of [`id`](CacheKey::id) from here on are its owner.
+    pub(crate) const OWNER_SHIFT: u32 = 40;
+
+    /// Whose entry it names: 0, or one of [`Cache::new_owner`](crate::Cache::new_owner).
+    pub fn owner(self) -> u32 {
+        (self.id >> CacheKey::OWNER_SHIFT) as u32
+    }
+
     /// Folds a 128-bit product: every bit of the key reaches the high bits (which choose the shard) and the low
     /// (the bucket).
     #[inline]
@@ -61,6 +69,49 @@ pub struct CacheOptions {
     pub low_pri_pool_ratio: f64,
     /// Whether the cache's own memory is charged. Default: in full.
     pub metadata_charge_policy: MetadataChargePolicy,
+}
+
+/// What a cached value is to the engine: RocksDB's `CacheEntryRole`. The cache makes no difference between them; it tells
+/// them apart in its reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EntryRole {
+    /// A data block.
+    DataBlock,
+    /// A filter, or a partition of one.
+    FilterBlock,
+    /// The top-level index over the partitions of a filter.
+    FilterMetaBlock,
+    /// An index, a partition of one, or the top-level index over those.
+    IndexBlock,
+    /// A compression dictionary.
+    CompressionDictionary,
+    /// Anything else.
+    #[default]
+    Misc,
+}
+
+impl EntryRole {
+    /// Every role, in the order of reports.
+    pub const ALL: [EntryRole; 6] = [
+        EntryRole::DataBlock,
+        EntryRole::FilterBlock,
+        EntryRole::FilterMetaBlock,
+        EntryRole::IndexBlock,
+        EntryRole::CompressionDictionary,
+        EntryRole::Misc,
+    ];
+
+    /// RocksDB's name of it in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            EntryRole::DataBlock => "DataBlock",
+            EntryRole::FilterBlock => "FilterBlock",
+            EntryRole::FilterMetaBlock => "FilterMetaBlock",
+            EntryRole::IndexBlock => "IndexBlock",
+            EntryRole::CompressionDictionary => "CompressionDictionary",
+            EntryRole::Misc => "Misc",
+        }
+    }
 }
 
 impl Default for CacheOptions {

@@ -3,7 +3,7 @@
 use crate::cache::EntryInfo;
 use crate::frame::{Frame, Slab};
 use crate::lru::{Entry, Lru};
-use crate::options::{CacheKey, Priority};
+use crate::options::{CacheKey, EntryRole, Priority};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Second chances one insertion hands out. When everything is touched, the bits say nothing any more, and walking
@@ -79,6 +79,7 @@ impl<V> Shard<V> {
         value: V,
         charge: usize,
         priority: Priority,
+        role: EntryRole,
     ) -> Result<(u32, &Frame<V>), V> {
         let mut evicted = Evicted::new();
         let mut lru = self.lock();
@@ -98,7 +99,7 @@ impl<V> Shard<V> {
         if let Some(old) = lru.find(key, hash) {
             self.erase_entry(&mut lru, old, &mut evicted);
         }
-        lru.fill(index, Entry::new(key, charge, priority));
+        lru.fill(index, Entry::new(key, charge, priority, role));
         lru.add_to_table(index);
         lru.stats.inserts += 1;
         let parked = lru.usage > lru.capacity;
@@ -199,16 +200,17 @@ impl<V> Shard<V> {
             .sum()
     }
 
-    pub(crate) fn describe(&self, out: &mut Vec<EntryInfo>) {
+    pub(crate) fn describe(&self, out: &mut impl FnMut(EntryInfo)) {
         let lru = self.lock();
         for index in 0..lru.frames() {
             let state = self.known_frame(index).state();
             if state.is_filled() {
                 let entry = lru.entry(index);
-                out.push(EntryInfo {
+                out(EntryInfo {
                     key: entry.key,
                     charge: entry.charge,
                     priority: entry.priority,
+                    role: entry.role,
                     pins: state.pins(),
                     erased: !state.is_visible(),
                 });

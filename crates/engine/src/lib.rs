@@ -37,7 +37,7 @@ pub use base::env::{Clock, ManualClock, SystemClock};
 pub use base::merge::MergeOperator;
 pub use base::prefix::PrefixExtractor;
 pub use base::{Error, ErrorKind, Progress, Result, SeqNo};
-pub use cache::{Cache, CacheOptions};
+pub use cache::{Cache, CacheOptions, EntryRole, MetadataChargePolicy, RoleUsage};
 pub use codec::checksum::ChecksumType;
 pub use codec::compression::{CompressionOptions, CompressionType};
 pub use compact::stall::{StallCause, StallCondition};
@@ -64,8 +64,8 @@ pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, CompactionStyle, FileChecksumGenFactory, FilterPolicy, FlushOptions, Options,
-    ReadOptions, ReadTier, WriteOptions, table as option_table,
+    CompactRangeOptions, CompactionStyle, FileChecksumGenFactory, FilterPolicy, FlushOptions,
+    MetadataCacheOptions, Options, PinningTier, ReadOptions, ReadTier, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use base::{Cursor, Error, Result};
 
-use crate::block::{Block, BlockCursor, PinnedBytes};
+use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
+use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
-use crate::reader::{BlockReadOptions, Table};
+use crate::reader::{BlockReadOptions, Table, index_of};
 
 /// Where an iterator over a table stands. Holds the table and at most one block.
 ///
@@ -16,6 +17,10 @@ use crate::reader::{BlockReadOptions, Table};
 pub struct TableCursor {
     table: Arc<Table>,
     options: BlockReadOptions,
+    /// Where the table keeps its index in the cache: the part of it that leads to the block.
+    part: Option<BlockPin>,
+    /// The number of that part.
+    partition: usize,
     block: BlockCursor,
     /// The block's number; meaningful while the block cursor has a block.
     number: usize,
@@ -29,6 +34,8 @@ impl TableCursor {
             block: BlockCursor::new(table.form),
             table,
             options,
+            part: None,
+            partition: 0,
             number: 0,
             readahead: Readahead::default(),
             error: None,
@@ -97,7 +104,7 @@ impl TableCursor {
     /// To the first entry.
     pub fn seek_to_first(&mut self) {
         self.error = None;
-        if self.enter(0) {
+        if self.open_part(0) && self.enter(0) {
             self.block.seek_to_first();
             if !self.block.valid() {
                 self.next_block();
@@ -108,20 +115,21 @@ impl TableCursor {
     /// To the last entry.
     pub fn seek_to_last(&mut self) {
         self.error = None;
-        let last = match self.table.index() {
-            Ok(index) => index.len().checked_sub(1),
-            Err(error) => return self.fail(error),
+        let partitions = match self.table.caches_parts() {
+            true => self.table.index_partitions(&self.options),
+            false => Ok(1),
         };
-        match last {
-            Some(last) => {
-                if self.enter(last) {
+        match partitions {
+            Ok(partitions) => {
+                // As if it stood before an entry behind the last.
+                if self.enter_last_of(partitions) {
                     self.block.seek_to_last();
                     if !self.block.valid() {
                         self.prev_block();
                     }
                 }
             }
-            None => self.block.clear(),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -129,12 +137,14 @@ impl TableCursor {
     pub fn seek(&mut self, target: &[u8]) {
         self.error = None;
         let table = &*self.table;
-        let index = match table.index() {
-            Ok(index) => index,
-            Err(error) => return self.fail(error),
-        };
         let place = table.target(target);
-        let number = table.seek_index(index, &place);
+        let number = match table.loaded_index() {
+            Some(index) => table.seek_index(index, &place),
+            None => match self.seek_part(&place) {
+                Ok(number) => number,
+                Err(error) => return self.fail(error),
+            },
+        };
         if !self.enter(number) {
             return;
         }
@@ -149,7 +159,11 @@ impl TableCursor {
     /// reads nothing and stands nowhere.
     pub fn seek_within_prefix(&mut self, target: &[u8]) {
         // A filter that cannot be read keeps nobody from the rows.
-        if self.table.may_contain_prefix_of(target).unwrap_or(true) {
+        if self
+            .table
+            .may_contain_prefix_of(target, &self.options)
+            .unwrap_or(true)
+        {
             return self.seek(target);
         }
         self.error = None;
@@ -185,9 +199,9 @@ impl TableCursor {
         match self.block.take_error() {
             None => false,
             Some(error) => {
-                let error = match self.table.index() {
-                    Ok(index) => self.table.fetcher.in_block(error, index.handle(self.number)),
-                    Err(error) => error,
+                let error = match self.index() {
+                    Some(index) => self.table.fetcher.in_block(error, index.handle(self.number)),
+                    None => error,
                 };
                 self.fail(error);
                 true
@@ -195,23 +209,121 @@ impl TableCursor {
         }
     }
 
-    /// Loads block `number`, unless it stands in it. False if there is none, or it cannot be had.
+    /// The index, or the part of it that it stands in. `None` before it was placed.
     #[inline]
-    fn enter(&mut self, number: usize) -> bool {
-        let index = match self.table.index() {
-            Ok(index) => index,
+    fn index(&self) -> Option<&Index> {
+        match self.table.loaded_index() {
+            Some(index) => Some(index),
+            None => index_of(self.part.as_deref()?).ok(),
+        }
+    }
+
+    /// Sees to it that there is an index to go by: the table's, or partition `partition` of it, which it holds then. False if
+    /// there is none, or it cannot be had.
+    #[inline]
+    fn open_part(&mut self, partition: usize) -> bool {
+        match self.table.loaded_index() {
+            Some(_) => partition == 0,
+            None => self.load_part(partition),
+        }
+    }
+
+    #[inline(never)]
+    fn load_part(&mut self, partition: usize) -> bool {
+        if !self.table.caches_parts() {
+            return match self.table.owned_index() {
+                Ok(_) => partition == 0,
+                Err(error) => {
+                    self.fail(error);
+                    false
+                }
+            };
+        }
+        if self.part.is_some() && self.partition == partition {
+            return true;
+        }
+        match self.table.pin_index_part(partition, &self.options) {
+            Ok(Some(part)) => {
+                self.hold_part(part, partition);
+                true
+            }
+            Ok(None) => {
+                self.block.clear();
+                false
+            }
             Err(error) => {
                 self.fail(error);
+                false
+            }
+        }
+    }
+
+    fn hold_part(&mut self, part: BlockPin, partition: usize) {
+        if self.partition != partition {
+            // Its block's number is one of another part.
+            self.block.clear();
+            self.partition = partition;
+        }
+        self.part = Some(part);
+    }
+
+    /// The number of the entry for `target` in the index, whose part it holds then.
+    #[inline(never)]
+    fn seek_part(&mut self, target: &Target<'_>) -> Result<usize> {
+        if !self.table.caches_parts() {
+            let index = self.table.owned_index()?;
+            return Ok(self.table.seek_index(index, target));
+        }
+        let Some((part, partition, number)) = self.table.pin_sought_part(target, &self.options)? else {
+            return Ok(usize::MAX);
+        };
+        self.hold_part(part, partition);
+        Ok(number)
+    }
+
+    /// To the first block of the part behind, if there is one.
+    #[cold]
+    fn enter_part_behind(&mut self) -> bool {
+        self.table.caches_parts() && self.open_part(self.partition + 1) && self.enter(0)
+    }
+
+    /// To the last block of the last part before part `partition` that has blocks.
+    fn enter_last_of(&mut self, partition: usize) -> bool {
+        let mut partition = partition;
+        while let Some(before) = partition.checked_sub(1) {
+            if !self.open_part(before) {
                 return false;
             }
-        };
-        if number >= index.len() {
+            if let Some(last) = self.index().and_then(|index| index.len().checked_sub(1)) {
+                return self.enter(last);
+            }
+            partition = before;
+        }
+        self.block.clear();
+        false
+    }
+
+    /// Loads block `number` of the part of the index it stands in, unless it stands in it; where the part ends before, the first
+    /// of the next part. False if there is none, or it cannot be had.
+    #[inline]
+    fn enter(&mut self, number: usize) -> bool {
+        let len = self.index().map_or(0, Index::len);
+        if number >= len {
+            if number == len && self.enter_part_behind() {
+                return true;
+            }
             self.block.clear();
             return false;
         }
         if self.number == number && self.block.block().is_some() {
             return true;
         }
+        let Some(index) = (match self.table.loaded_index() {
+            Some(index) => Some(index),
+            None => self.part.as_deref().and_then(|part| index_of(part).ok()),
+        }) else {
+            return false;
+        };
         let pin = match self.table.cached_block(index, number) {
             Some(pin) => Ok(pin),
             None => self
@@ -234,7 +346,7 @@ impl TableCursor {
     /// After a search: the next one in this block may ask for its memory early.
     #[inline]
     fn note_place(&self) {
-        if let (Ok(index), Some(block)) = (self.table.index(), self.block.block()) {
+        if let (Some(index), Some(block)) = (self.index(), self.block.block()) {
             index.place(self.number).note(block);
         }
     }
@@ -245,7 +357,7 @@ impl TableCursor {
         while !self.block_failed() && self.enter(self.number + 1) {
             self.block.seek_to_first();
             if self.block.valid() {
-                if let Ok(index) = self.table.index() {
+                if let Some(index) = self.index() {
                     self.table
                         .prefetch_block(index, self.number + 1, Block::prefetch_front);
                 }
@@ -265,9 +377,18 @@ impl TableCursor {
                     }
                     self.block.seek_to_last();
                     if self.block.valid() {
-                        if let (Ok(index), Some(before)) = (self.table.index(), number.checked_sub(1)) {
+                        if let (Some(index), Some(before)) = (self.index(), number.checked_sub(1)) {
                             self.table.prefetch_block(index, before, Block::prefetch_back);
                         }
+                        return;
+                    }
+                }
+                None if self.table.caches_parts() => {
+                    if !self.enter_last_of(self.partition) {
+                        return;
+                    }
+                    self.block.seek_to_last();
+                    if self.block.valid() {
                         return;
                     }
                 }

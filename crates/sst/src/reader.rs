@@ -2,15 +2,18 @@
 //!
 //! Opening reads the footer, the metaindex, the properties, the dictionary and the range deletions. The index and the
 //! filter are read and decoded by the first who needs them, and stay: the table owns them, not the cache, and
-//! [`Table::memory_usage`] counts them.
+//! [`Table::memory_usage`] counts them. With [`TableReadOptions::metadata_caching`] they lie in the cache instead
+//! (`parts`), which bounds what open tables take.
 
 mod filter;
 mod get;
 mod open;
+mod parts;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -32,8 +35,11 @@ use crate::readahead::AutoReadahead;
 use filter::{FilterHandle, TableFilter};
 pub use get::{Located, Value};
 pub(crate) use open::read_properties;
+use parts::CachedParts;
+pub use parts::MetadataCaching;
+pub(crate) use parts::index_of;
 
-/// The cache of data blocks, shared by all tables of a process or a database.
+/// The cache of blocks, and of indexes and filters where they lie there, shared by all tables of a process or a database.
 pub type BlockCache = Cache<Block>;
 
 /// How to open a table.
@@ -48,6 +54,12 @@ pub struct TableReadOptions {
     pub largest_seqno: Option<SeqNo>,
     /// Where data blocks are kept. `None`: every access reads the file.
     pub cache: Option<Arc<BlockCache>>,
+    /// The table's identity in the cache, one of [`Cache::new_id`] of that cache: given again for the same file, what it left
+    /// in the cache is found there. Default: a new one.
+    pub cache_id: Option<u64>,
+    /// Index and filter lie in the cache too, and are read again when they were evicted; without a cache, whenever they are
+    /// needed. Default: the table owns them.
+    pub metadata_caching: Option<MetadataCaching>,
     /// The column family's prefix extractor. Prefixes are looked up in the filter only if the table was written with one
     /// of the same name.
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
@@ -68,6 +80,8 @@ impl TableReadOptions {
             file_number: 0,
             largest_seqno: None,
             cache: None,
+            cache_id: None,
+            metadata_caching: None,
             prefix_extractor: None,
             verify_checksums: true,
             block_protection_bytes_per_key: 0,
@@ -142,6 +156,26 @@ impl<T> Lazy<T> {
     }
 }
 
+/// The whole index of a table: the table's own, or read for who asked.
+#[derive(Debug)]
+pub enum IndexRef<'a> {
+    /// The table owns it.
+    Own(&'a Index),
+    /// Made for who asked, of a table that keeps its index in the cache.
+    Read(Box<Index>),
+}
+
+impl Deref for IndexRef<'_> {
+    type Target = Index;
+
+    fn deref(&self) -> &Index {
+        match self {
+            IndexRef::Own(index) => index,
+            IndexRef::Read(index) => index,
+        }
+    }
+}
+
 /// A table open for reading. Shared by all who read it; everything in it is immutable but the cache slots.
 pub struct Table {
     pub(crate) fetcher: BlockFetcher,
@@ -156,6 +190,8 @@ pub struct Table {
     range_tombstones: Arc<FragmentedTombstones>,
     index: Lazy<Index>,
     filter: Lazy<Option<TableFilter>>,
+    /// Set if index and filter lie in the cache: then the two above stay empty.
+    parts: Option<Box<CachedParts>>,
     filter_handle: FilterHandle,
     /// Set if the filter holds prefixes of this extractor and no whole keys can be asked for.
     filter_prefixes: Option<Arc<dyn PrefixExtractor>>,
@@ -231,20 +267,39 @@ impl Table {
             + self.range_tombstones.memory_usage()
     }
 
-    /// The index, decoded. Reads the file the first time.
+    /// The whole index, decoded. Reads the file the first time; each time if the index lies in the cache, which is neither
+    /// asked nor filled.
+    pub fn index(&self) -> Result<IndexRef<'_>> {
+        match self.parts {
+            None => self.owned_index().map(IndexRef::Own),
+            Some(_) => self.load_index().map(Box::new).map(IndexRef::Read),
+        }
+    }
+
+    /// The index of a table that owns it. Reads the file the first time.
     #[inline]
-    pub fn index(&self) -> Result<&Index> {
+    pub(crate) fn owned_index(&self) -> Result<&Index> {
         self.index.get_or_try(|| self.load_index())
     }
 
-    /// True once index and filter are loaded: from then on lookups read nothing from the file but data blocks.
-    pub fn is_loaded(&self) -> bool {
-        self.index.value.get().is_some() && self.filter.value.get().is_some()
+    /// The index, if the table owns it and it was read.
+    #[inline]
+    pub(crate) fn loaded_index(&self) -> Option<&Index> {
+        self.index.value.get()
     }
 
-    /// Loads index and filter now, so that no later lookup has to.
+    /// True once index and filter are loaded: from then on lookups read nothing from the file but data blocks. Always true
+    /// where they lie in the cache: then each lookup finds out.
+    pub fn is_loaded(&self) -> bool {
+        self.caches_parts() || (self.index.value.get().is_some() && self.filter.value.get().is_some())
+    }
+
+    /// Loads index and filter now, so that no later lookup has to, unless they are evicted meanwhile.
     pub fn load(&self) -> Result<()> {
-        self.index()?;
+        if self.caches_parts() {
+            return self.load_parts();
+        }
+        self.owned_index()?;
         self.filter()?;
         Ok(())
     }
@@ -334,8 +389,20 @@ impl Table {
     ///
     /// Errors: those of reading the index, the first time.
     pub fn approximate_offset_of(&self, internal_key: &[u8]) -> Result<u64> {
-        let index = self.index()?;
-        let i = self.seek_index(index, &self.target(internal_key));
+        let target = self.target(internal_key);
+        if self.caches_parts() {
+            let place = self.seek_parts(&target, &BlockReadOptions::default())?;
+            let handle = match &place {
+                Some(place) if place.number < place.part.index()?.len() => {
+                    Some(place.part.index()?.handle(place.number))
+                }
+                _ => None,
+            };
+            let end_of_data = self.properties.data_size.min(self.file_size());
+            return Ok(handle.map_or(end_of_data, |handle| handle.offset));
+        }
+        let index = self.owned_index()?;
+        let i = self.seek_index(index, &target);
         if i < index.len() {
             return Ok(index.handle(i).offset);
         }

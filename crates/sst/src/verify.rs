@@ -81,7 +81,7 @@ impl Table {
             Ok(index) => {
                 let mut window = Span::default();
                 for i in 0..index.len() {
-                    self.fill_to_verify(index, i, readahead_size as u64, &mut window);
+                    self.fill_to_verify(&index, i, readahead_size as u64, &mut window);
                     check(index.handle(i), "data block", &window);
                 }
             }

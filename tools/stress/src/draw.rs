@@ -119,6 +119,9 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "auto_readahead_size", &["0", "1"]),
         one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "low_pri_pool_ratio", &["0", "0.5"]),
+        one_of(rng, "top_level_index_pinning", &["0", "1", "2", "3"]),
+        one_of(rng, "partition_pinning", &["0", "1", "2", "3"]),
+        one_of(rng, "unpartitioned_pinning", &["0", "1", "2", "3"]),
         one_of(rng, "batch_one_in", &["0", "2", "10"]),
         one_of(rng, "batch_protection_bytes_per_key", &["0", "0", "8"]),
         one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
@@ -200,6 +203,10 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         .chain(domains::<BlockBasedOptions>());
     for (name, domain) in rows {
         let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
+        if name == "cache_index_and_filter_blocks" && args.iter().any(|arg| arg == "--cache_size=0") {
+            // Refused: there is no cache they could lie in.
+            continue;
+        }
         if !given && !KEPT.contains(&name) && rng.bool() {
             args.push(one_of(rng, name, domain));
         }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use base::{Error, Result};
-use esker::{Cache, CacheOptions, ChecksumType, FileChecksumGenFactory, FilterPolicy, Options};
+use esker::{
+    Cache, CacheOptions, ChecksumType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options,
+    PinningTier,
+};
 
 flags::flags! {
     /// The values of all flags.
@@ -176,6 +179,13 @@ flags::flags! {
     high_pri_pool_ratio: f64 = 0.5;
     /// Part of the block cache for blocks of low priority.
     low_pri_pool_ratio: f64 = 0.0;
+    /// What of tables stays in the block cache, by the number of the tier: 0 kFallback, 1 kNone, 2 kFlushedAndSimilar, 3 kAll: top
+    /// levels of partitioned indexes and filters.
+    top_level_index_pinning: u32 = 0;
+    /// The same, of partitions.
+    partition_pinning: u32 = 0;
+    /// The same, of indexes and filters in one block.
+    unpartitioned_pinning: u32 = 0;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
     /// Threads that may write one compaction.
@@ -200,6 +210,19 @@ const STRESS_DEFAULTS: &[(&str, &str)] = &[
     ("max_manifest_file_size", "16384"),
     ("paranoid_file_checks", "true"),
 ];
+
+/// A tier by the number RocksDB's db_stress has for it.
+fn tier(flag: &str, number: u32) -> Result<PinningTier> {
+    match number {
+        0 => Ok(PinningTier::Fallback),
+        1 => Ok(PinningTier::None),
+        2 => Ok(PinningTier::FlushedAndSimilar),
+        3 => Ok(PinningTier::All),
+        _ => Err(Error::invalid_argument(format!(
+            "--{flag}={number}: tiers are 0 to 3"
+        ))),
+    }
+}
 
 impl Flags {
     /// True if a write that returned may be gone after the process has died.
@@ -304,6 +327,11 @@ impl Flags {
         } else {
             family.table.no_block_cache = true;
         }
+        family.table.metadata_cache_options = MetadataCacheOptions {
+            top_level_index_pinning: tier("top_level_index_pinning", self.top_level_index_pinning)?,
+            partition_pinning: tier("partition_pinning", self.partition_pinning)?,
+            unpartitioned_pinning: tier("unpartitioned_pinning", self.unpartitioned_pinning)?,
+        };
         for (name, value) in &self.rest.engine {
             flags::engine::set(&mut options, name, value)?;
         }

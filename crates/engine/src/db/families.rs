@@ -109,6 +109,9 @@ pub(crate) fn assemble(
             auto_readahead: options.table.auto_readahead(),
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
             verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,
+            metadata_caching: [false, true].map(|flushed| options.table.metadata_caching(flushed)),
+            // RocksDB's bound of what is like a flushed file.
+            largest_flushed: options.write_buffer_size / 2 * 3,
         },
         shared.open_limit.clone(),
         shared.obsolete.clone(),
@@ -120,6 +123,7 @@ pub(crate) fn assemble(
         number: 0,
         visible: MAX_SEQNO,
     };
+    version.files(0).iter().for_each(|file| tables.note_level_0(file));
     Arc::new(Family {
         id,
         name: name.to_owned(),

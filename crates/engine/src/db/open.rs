@@ -128,6 +128,11 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
         options.table.check()?;
         protection::check_width("Memtable", options.memtable_protection_bytes_per_key)?;
         protection::check_width("Block", options.block_protection_bytes_per_key)?;
+        if options.table.cache_index_and_filter_blocks && options.table.no_block_cache {
+            return Err(Error::invalid_argument(
+                "Enable cache_index_and_filter_blocks, but block cache is disabled",
+            ));
+        }
         if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
             return Err(Error::not_supported("merges in families with timestamps"));
         }

@@ -12,6 +12,7 @@ use manifest::{FileMetadata, Version};
 use super::column_family::{ColumnFamily, Family};
 use super::state::FamilyState;
 use super::{Db, DbInner};
+use crate::log::dump_stats::cache_stats;
 
 /// A table file in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,9 @@ impl Db {
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
-    /// `esker.pins` (see [`Db::pins`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`, and the numbers that
+    /// `esker.pins` (see [`Db::pins`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`,
+    /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
+    /// several share it), and the numbers that
     /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
     /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since what it reads was up to date.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
@@ -101,6 +104,7 @@ impl Db {
             "rocksdb.dbstats" => Some(inner.db_stats()),
             "esker.pins" => Some(inner.pins().to_string()),
             "esker.verify" => Some(inner.verify_progress().to_string()),
+            "rocksdb.block-cache-entry-stats" => family.0.tables.block_cache().map(cache_stats),
             "rocksdb.options-statistics" => Some(inner.stats.text()),
             _ => None,
         }
@@ -233,6 +237,10 @@ impl DbInner {
                 "age-micros" => Some(status.age(self.options.clock.now()).as_micros() as u64),
                 _ => None,
             };
+        }
+        if name == "esker.block-cache-usage-of-family" {
+            let roles = family.tables.usage_by_role()?;
+            return Some(roles.iter().map(|of_role| of_role.usage as u64).sum());
         }
         let name = name.strip_prefix("rocksdb.")?;
         let state = self.state.lock();

@@ -191,6 +191,7 @@ impl DbInner {
         let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
         let compression = family.options.compression_for(0, 1, false);
         let mut outputs = TableOutputs::new(self, family, compression, 0, job);
+        outputs.flushed = true;
         cursor.seek_to_first();
         let written = write_outputs(
             &mut cursor,

@@ -32,6 +32,8 @@ pub(crate) struct TableOutputs<'a> {
     oldest_ancestor_time: u64,
     /// The job that writes them.
     job: u64,
+    /// A flush writes them.
+    pub flushed: bool,
     open: Option<OpenTable>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
@@ -61,6 +63,7 @@ impl<'a> TableOutputs<'a> {
             compression,
             oldest_ancestor_time,
             job,
+            flushed: false,
             open: None,
             files: Vec::new(),
             paths: Vec::new(),
@@ -212,6 +215,9 @@ impl OutputSink for TableOutputs<'_> {
             ..FileMetadata::default()
         };
         file.stats.get_or_init(|| stats);
+        if self.flushed {
+            self.family.tables.note_level_0(&file);
+        }
         // Its inputs are still there: now is when to know that it can be read.
         self.family
             .tables

@@ -230,21 +230,30 @@ fn stall_counts(stats: &Stats) -> String {
     counts.join(", ")
 }
 
-/// What lies in a block cache, by what it is for. Only blocks of data do: indexes and filters stay with their tables.
-fn cache_stats(cache: &Arc<BlockCache>) -> String {
+/// What lies in a block cache, by what it is for: `rocksdb.block-cache-entry-stats`.
+pub(crate) fn cache_stats(cache: &Arc<BlockCache>) -> String {
     let (usage, capacity) = (cache.usage() as u64, cache.capacity() as u64);
-    let occupancy = cache.occupancy();
     let mut out = format!(
-        "Block cache LRUCache@{:p} capacity: {} usage: {} occupancy: {occupancy} pinned: {}\n",
+        "Block cache {}@{:p} capacity: {} usage: {} occupancy: {} pinned: {}\n",
+        cache.name(),
         Arc::as_ptr(cache),
         size(capacity),
         size(usage),
+        cache.occupancy(),
         size(cache.pinned_usage() as u64)
     );
     out.push_str("Block cache entry stats(count,size,portion):");
-    if occupancy > 0 {
-        let portion = 100.0 * usage as f64 / capacity.max(1) as f64;
-        let _ = write!(out, " DataBlock({occupancy},{},{portion:.3}%)", size(usage));
+    for of_role in cache.usage_by_role(None) {
+        if of_role.entries > 0 {
+            let portion = 100.0 * of_role.usage as f64 / capacity.max(1) as f64;
+            let _ = write!(
+                out,
+                " {}({},{},{portion:.3}%)",
+                of_role.role.name(),
+                of_role.entries,
+                size(of_role.usage as u64)
+            );
+        }
     }
     out.push('\n');
     out

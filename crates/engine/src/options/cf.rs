@@ -11,6 +11,8 @@ use compact::LeveledOptions;
 use sst::format::{IndexShortening, IndexType};
 use sst::{AutoReadahead, BlockCache};
 
+use super::metadata_cache::MetadataCacheOptions;
+
 use crate::options::table::{OptionValue, enum_option, option_table};
 
 /// How a family's files are merged.
@@ -204,9 +206,29 @@ option_table! {
         num_file_reads_for_auto_readahead: u64 = 2, domain["0", "2"];
         /// Reads without a block cache. Default: false.
         no_block_cache: bool = false;
+        /// Index and filter of each table, and the partitions of both, lie in the block cache, are charged there with their decoded
+        /// size, and are read again once they were evicted: the cache bounds what open tables take. Every lookup asks the cache for
+        /// them first, and in a cache too small for them each read costs several. Refused without a block cache. Default: false,
+        /// tables keep them for themselves, outside of the cache.
+        cache_index_and_filter_blocks: bool = false, domain["true", "false"];
+        /// With cache_index_and_filter_blocks: they have high priority in the cache. Default: true.
+        cache_index_and_filter_blocks_with_high_priority: bool = true, domain["true", "false"];
+        /// With cache_index_and_filter_blocks: index and filter, or their partitions, of tables that flushes wrote stay in the cache
+        /// once they were read, as if metadata_cache_options said kFlushedAndSimilar. Default: false.
+        pin_l0_filter_and_index_blocks_in_cache: bool = false, domain["true", "false"];
+        /// With cache_index_and_filter_blocks: the top level of a partitioned index or filter stays in the cache once it was read.
+        /// Default: true.
+        pin_top_level_index_and_filter: bool = true, domain["true", "false"];
+        /// With cache_index_and_filter_blocks: which parts of tables stay in the cache once they were read, for as long as the table
+        /// is open, as `{top_level_index_pinning=TIER;partition_pinning=TIER;unpartitioned_pinning=TIER;}`. A TIER is kNone, kAll,
+        /// kFlushedAndSimilar (tables in level 0 of at most one and a half times write_buffer_size) or kFallback (as the two options
+        /// before say). What stays takes room in the cache beyond its capacity, if need be. Default: kFallback, all three.
+        metadata_cache_options: MetadataCacheOptions = MetadataCacheOptions::default(),
+            domain["{}", "{unpartitioned_pinning=kAll;}", "{top_level_index_pinning=kAll;partition_pinning=kFlushedAndSimilar;unpartitioned_pinning=kFlushedAndSimilar;}", "{top_level_index_pinning=kNone;partition_pinning=kAll;unpartitioned_pinning=kNone;}"];
     }
     components {
-        /// Cache of blocks, shared by whoever is given it. Default: one of 32 MiB for all families of the database.
+        /// Cache of blocks, shared by whoever is given it: databases that are given the same one share its room, and never see each
+        /// other's blocks. Default: one of 32 MiB for all families of the database.
         block_cache: Option<Arc<BlockCache>> = None;
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod cf;
 pub(crate) mod db;
 pub(crate) mod file;
+pub(crate) mod metadata_cache;
 pub(crate) mod operation;
 pub mod table;
 
@@ -10,4 +11,5 @@ pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPoli
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{FileChecksumGenFactory, Options};
+pub use metadata_cache::{MetadataCacheOptions, PinningTier};
 pub use operation::{FlushOptions, ReadOptions, ReadTier, WriteOptions};

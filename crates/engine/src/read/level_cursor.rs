@@ -280,7 +280,7 @@ impl LevelCursor {
     /// True if `file` has nothing to say about keys with the prefix of `target` at or behind it. Range tombstones say something.
     fn lacks_prefix(&self, file: &Arc<FileMetadata>, target: &[u8]) -> bool {
         let lacks = self.tables.with_table(file, |table| {
-            Ok(table.range_tombstones().is_empty() && !table.may_contain_prefix_of(target)?)
+            Ok(table.range_tombstones().is_empty() && !table.may_contain_prefix_of(target, &self.options)?)
         });
         // Whoever seeks is told.
         lacks.unwrap_or(false)

@@ -10,10 +10,11 @@ use arc_swap::{ArcSwapOption, Guard};
 use base::prefix::PrefixExtractor;
 use base::sync::Mutex;
 use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
+use cache::{EntryRole, RoleUsage};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
-use sst::{AutoReadahead, BlockCache, Table, TableReadOptions};
+use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -29,6 +30,10 @@ pub(crate) struct TableCacheOptions {
     pub auto_readahead: AutoReadahead,
     pub block_protection_bytes_per_key: u8,
     pub verify_unique_ids: bool,
+    /// How index and filter lie in the block cache, if they do: of most tables, and of flushed and similar ones.
+    pub metadata_caching: [Option<MetadataCaching>; 2],
+    /// Bytes of a file beyond which it is none that a flush might have written.
+    pub largest_flushed: u64,
 }
 
 /// Opens the tables of one column family and keeps them open.
@@ -36,6 +41,8 @@ pub(crate) struct TableCache {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     options: TableCacheOptions,
+    /// Who its tables are to the block cache; 0 without one.
+    cache_owner: u32,
     limit: Arc<OpenLimit>,
     obsolete: Arc<ObsoleteFiles>,
 }
@@ -46,6 +53,10 @@ struct TableSlot {
     /// Bytes of the file.
     size: u64,
     table: ArcSwapOption<Table>,
+    /// The table's identity in the block cache, however often it is opened; 0 without one.
+    cache_id: u64,
+    /// A flush wrote the file, or it was in level 0 when the database was opened.
+    level_0: AtomicBool,
     /// The table's range tombstones within the file's bounds, once somebody asked.
     tombstones: OnceLock<Arc<FragmentedTombstones>>,
     /// Read since the limit last looked for a table to close.
@@ -174,10 +185,12 @@ impl TableCache {
         limit: Arc<OpenLimit>,
         obsolete: Arc<ObsoleteFiles>,
     ) -> TableCache {
+        let cache_owner = options.block_cache.as_ref().map_or(0, |cache| cache.new_owner());
         TableCache {
             fs,
             dir,
             options,
+            cache_owner,
             limit,
             obsolete,
         }
@@ -207,6 +220,12 @@ impl TableCache {
     /// The cache its tables keep blocks in.
     pub fn block_cache(&self) -> Option<&Arc<BlockCache>> {
         self.options.block_cache.as_ref()
+    }
+
+    /// What its tables' entries in the block cache come to, by role; `None` without a cache.
+    pub fn usage_by_role(&self) -> Option<[RoleUsage; EntryRole::ALL.len()]> {
+        let cache = self.options.block_cache.as_ref()?;
+        Some(cache.usage_by_role(Some(self.cache_owner)))
     }
 
     /// The compression of the blocks of `file`, if its table is open.
@@ -239,6 +258,12 @@ impl TableCache {
                 number: file.number,
                 size: file.size,
                 table: ArcSwapOption::empty(),
+                cache_id: self
+                    .options
+                    .block_cache
+                    .as_ref()
+                    .map_or(0, |cache| cache.new_id_of(self.cache_owner)),
+                level_0: AtomicBool::new(false),
                 tombstones: OnceLock::new(),
                 touched: AtomicBool::new(false),
                 obsolete: AtomicBool::new(false),
@@ -346,7 +371,11 @@ impl TableCache {
             ))
             .in_file(&path));
         }
+        let slot = self.slot(file);
+        let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;
         let options = TableReadOptions {
+            cache_id: Some(slot.cache_id),
+            metadata_caching: self.options.metadata_caching[usize::from(flushed)],
             cmp: self.options.cmp.clone(),
             file_number: file.number,
             largest_seqno: Some(file.largest_seqno),
@@ -361,6 +390,13 @@ impl TableCache {
             check_unique_id(file, &table)?;
         }
         Ok(table)
+    }
+
+    /// Says that `file` is in level 0, before its table is opened.
+    pub fn note_level_0(&self, file: &FileMetadata) {
+        if self.options.metadata_caching[0].is_some() {
+            self.slot(file).level_0.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The range tombstones of `table`, which is that of `file`, cut to the file's bounds.

@@ -87,6 +87,8 @@ impl Bench {
             advise_random: true,
             auto_readahead: Default::default(),
             block_protection_bytes_per_key: 0,
+            metadata_caching: [None; 2],
+            largest_flushed: 0,
             verify_unique_ids: true,
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));

@@ -42,6 +42,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use base::coding;
 use base::{Error, Result};
 
+use crate::part::Part;
 use protection::BlockProtection;
 
 pub(crate) use cursor::BlockCursor;
@@ -109,6 +110,8 @@ enum Bytes {
         offset: usize,
         len: usize,
     },
+    /// No block at all: what else of a table lies in the cache.
+    Part(Part),
 }
 
 impl Bytes {
@@ -120,6 +123,7 @@ impl Bytes {
                 let mapped = file.mapped().expect("a mapped file stays mapped");
                 &mapped[*offset..*offset + *len]
             }
+            Bytes::Part(_) => &[],
         }
     }
 }
@@ -248,6 +252,31 @@ impl Block {
             index: OnceLock::new(),
             index_counts: AtomicU32::new(0),
             searched: AtomicBool::new(false),
+        }
+    }
+
+    /// Carries a part of a table where the cache takes blocks. It has no entries.
+    pub(crate) fn of_part(part: Part) -> Block {
+        let apart = Apart {
+            bytes: Bytes::Part(part),
+            protection: None,
+        };
+        let shape = Shape {
+            entries_end: 0,
+            num_restarts: 0,
+            values: None,
+        };
+        Block::new(Data::Apart(Box::new(apart)), &shape)
+    }
+
+    /// The part of a table it carries, if it is no block.
+    pub(crate) fn part(&self) -> Option<&Part> {
+        match &self.data {
+            Data::Apart(apart) => match &apart.bytes {
+                Bytes::Part(part) => Some(part),
+                _ => None,
+            },
+            Data::Owned(_) => None,
         }
     }
 
@@ -418,12 +447,15 @@ impl Block {
 
     /// Bytes to charge the block cache with, beyond this value itself: the block's and those of the entry index it may get.
     pub fn charge(&self) -> usize {
+        if let Some(part) = self.part() {
+            return size_of::<Apart>() + part.memory_usage();
+        }
         let data = match &self.data {
             Data::Owned(bytes) => bytes.len(),
             Data::Apart(apart) => {
                 let bytes = match &apart.bytes {
                     Bytes::Owned(bytes) => bytes.len(),
-                    Bytes::Mapped { .. } => 0,
+                    Bytes::Mapped { .. } | Bytes::Part(_) => 0,
                 };
                 let protection = apart.protection.as_ref();
                 size_of::<Apart>() + bytes + protection.map_or(0, BlockProtection::memory_usage)

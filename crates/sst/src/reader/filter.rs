@@ -4,7 +4,7 @@ use base::internal_key;
 use base::{Error, Result};
 use codec::hash::{hash32, xxph3_64};
 
-use super::Table;
+use super::{BlockReadOptions, Table};
 use crate::filter::{FilterReader, LEGACY_SEED, PartitionedFilter};
 use crate::format::BlockHandle;
 use crate::index::{self, IndexCoding};
@@ -44,7 +44,15 @@ impl Table {
             FilterHandle::Partitioned(handle) => self.partitions(handle)?.len(),
             FilterHandle::Full(_) | FilterHandle::None => 0,
         };
-        Ok(self.filter()?.map(|filter| {
+        let read;
+        let filter = match self.caches_parts() {
+            true => {
+                read = self.load_filter()?;
+                read.as_ref()
+            }
+            false => self.filter()?,
+        };
+        Ok(filter.map(|filter| {
             let kind = match filter {
                 TableFilter::Full(filter) => filter.kind(),
                 TableFilter::Partitioned(filter) => {
@@ -94,6 +102,14 @@ impl Table {
     /// Errors: those of reading the filter, the first time.
     #[inline]
     pub fn may_contain(&self, key: &LookupKey) -> Result<bool> {
+        if self.caches_parts() {
+            return self.parts_may_contain(key, &BlockReadOptions::default());
+        }
+        self.owned_filter_may_contain(key)
+    }
+
+    #[inline]
+    pub(super) fn owned_filter_may_contain(&self, key: &LookupKey) -> Result<bool> {
         let Some(filter) = self.filter()? else {
             return Ok(true);
         };
@@ -119,11 +135,17 @@ impl Table {
     /// the table. True also where the table was not written with this prefix extractor.
     ///
     /// Errors: those of reading the filter, the first time.
-    pub fn may_contain_prefix_of(&self, target: &[u8]) -> Result<bool> {
+    pub fn may_contain_prefix_of(&self, target: &[u8], options: &BlockReadOptions) -> Result<bool> {
         let Some(extractor) = &self.filter_prefixes else {
             return Ok(true);
         };
         let user_key = self.cmp.user().strip_timestamp(internal_key::user_key(target));
+        if self.caches_parts() {
+            return match extractor.prefix(user_key) {
+                Some(prefix) => self.cached_filter_may_match(target, prefix, options),
+                None => Ok(true),
+            };
+        }
         match (extractor.prefix(user_key), self.filter()?) {
             (Some(prefix), Some(filter)) => Ok(self.filter_may_match(filter, target, prefix)),
             _ => Ok(true),

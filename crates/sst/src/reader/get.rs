@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
-use cache::{CacheKey, Priority};
+use cache::{CacheKey, EntryRole, Priority};
 
 use super::{BlockReadOptions, Table};
 use crate::block::search::{Lookup, Outcome, visit_versions};
@@ -20,6 +20,11 @@ use crate::readahead::Readahead;
 pub struct Located {
     block: usize,
 }
+
+/// In the place of a block's number: the cache is not asked before the second half of the lookup.
+const UNLOCATED: usize = usize::MAX;
+/// The same, where the filter is not to be asked.
+const UNLOCATED_UNFILTERED: usize = usize::MAX - 1;
 
 /// A value within a block, borrowed while the visitor runs.
 #[derive(Clone, Copy)]
@@ -66,8 +71,11 @@ impl Table {
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        match self.locate(key)? {
-            Some(located) => self.get_located(key, located, options, visit),
+        if self.caches_parts() {
+            return self.get_by_parts(key, true, options, visit);
+        }
+        match self.locate_by_owned(key)? {
+            Some(located) => self.get_by_owned(key, located, options, visit),
             None => Ok(()),
         }
     }
@@ -81,8 +89,16 @@ impl Table {
     /// Errors: those of reading filter and index, the first time.
     #[inline]
     pub fn locate(&self, key: &LookupKey) -> Result<Option<Located>> {
-        match self.may_contain(key)? {
-            true => self.locate_unfiltered(key),
+        match self.caches_parts() {
+            true => Ok(Some(Located { block: UNLOCATED })),
+            false => self.locate_by_owned(key),
+        }
+    }
+
+    #[inline]
+    fn locate_by_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
+        match self.owned_filter_may_contain(key)? {
+            true => self.locate_in_owned(key),
             false => Ok(None),
         }
     }
@@ -90,7 +106,17 @@ impl Table {
     /// As [`Table::locate`], without asking the filter.
     #[inline]
     pub fn locate_unfiltered(&self, key: &LookupKey) -> Result<Option<Located>> {
-        let index = self.index()?;
+        match self.caches_parts() {
+            true => Ok(Some(Located {
+                block: UNLOCATED_UNFILTERED,
+            })),
+            false => self.locate_in_owned(key),
+        }
+    }
+
+    #[inline]
+    fn locate_in_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
+        let index = self.owned_index()?;
         let block = self.seek_index(index, &self.target(key.internal_key()));
         if block == index.len() {
             return Ok(None);
@@ -131,34 +157,66 @@ impl Table {
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let index = self.index()?;
-        let lookup = Lookup {
+        match self.caches_parts() {
+            true => self.get_by_parts(key, located.block == UNLOCATED, options, visit),
+            false => self.get_by_owned(key, located, options, visit),
+        }
+    }
+
+    #[inline]
+    fn get_by_owned(
+        &self,
+        key: &LookupKey,
+        located: Located,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let index = self.owned_index()?;
+        let lookup = self.lookup(key);
+        for i in located.block..index.len() {
+            if self.visit_block(index, i, &lookup, options, visit)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn lookup<'a>(&'a self, key: &'a LookupKey) -> Lookup<'a> {
+        Lookup {
             target: self.target(key.internal_key()),
             user_key: key.user_key(),
             seqno: key.seqno(),
             form: &self.form,
             stored_order: &self.stored_order,
             order: self.cmp.user(),
-        };
-        for i in located.block..index.len() {
-            let outcome = self.with_block(index, i, options, |pin| {
-                let block = pin.block();
-                visit_versions(block, &lookup, &mut |internal_key, value| {
-                    let value = Value {
-                        bytes: &block.data()[value.clone()],
-                        start: value.start,
-                        pin,
-                    };
-                    visit(internal_key, value)
-                })
-            })?;
-            // A user key that separates blocks is in one of them only, unless it has timestamps: they are part of it.
-            let one_block = index.has_user_keys() && self.cmp.user().timestamp_size() == 0;
-            if outcome == Outcome::Done || one_block {
-                break;
-            }
         }
-        Ok(())
+    }
+
+    /// Shows `visit` what it looks for in block `i`. True if the next block has none of it.
+    #[inline(always)]
+    pub(super) fn visit_block(
+        &self,
+        index: &Index,
+        i: usize,
+        lookup: &Lookup<'_>,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        let outcome = self.with_block(index, i, options, |pin| {
+            let block = pin.block();
+            visit_versions(block, lookup, &mut |internal_key, value| {
+                let value = Value {
+                    bytes: &block.data()[value.clone()],
+                    start: value.start,
+                    pin,
+                };
+                visit(internal_key, value)
+            })
+        })?;
+        // A user key that separates blocks is in one of them only, unless it has timestamps: they are part of it.
+        let one_block = index.has_user_keys() && self.cmp.user().timestamp_size() == 0;
+        Ok(outcome == Outcome::Done || one_block)
     }
 
     #[inline(always)]
@@ -201,9 +259,16 @@ impl Table {
     /// wait to be evicted. Pinned blocks stay until they are let go. Costs a shard lock for each block that was ever
     /// found through this table.
     pub fn uncache(&self) {
-        let (Some(cache), Some(index)) = (&self.cache, self.index.value.get()) else {
-            return;
-        };
+        if self.caches_parts() {
+            return self.uncache_parts();
+        }
+        if let Some(index) = self.index.value.get() {
+            self.uncache_blocks(index);
+        }
+    }
+
+    pub(super) fn uncache_blocks(&self, index: &Index) {
+        let Some(cache) = &self.cache else { return };
         for i in 0..index.len() {
             if index.place(i).slot.is_set() {
                 cache.erase(CacheKey {
@@ -280,12 +345,14 @@ impl Table {
             return Ok(BlockPin::Owned(Arc::new(block)));
         }
         let charge = block.charge();
-        Ok(match cache.insert(key, block, charge, Priority::Low) {
-            Ok(block) => {
-                index.place(i).slot.store(&block);
-                BlockPin::Cached(block)
-            }
-            Err(block) => BlockPin::Owned(Arc::new(block)),
-        })
+        Ok(
+            match cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock) {
+                Ok(block) => {
+                    index.place(i).slot.store(&block);
+                    BlockPin::Cached(block)
+                }
+                Err(block) => BlockPin::Owned(Arc::new(block)),
+            },
+        )
     }
 }

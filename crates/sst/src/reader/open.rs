@@ -10,7 +10,7 @@ use rangedel::{FragmentedTombstones, RangeTombstone};
 use vfs::RandomAccessFile;
 
 use super::filter::FilterHandle;
-use super::{Lazy, Table, TableReadOptions};
+use super::{CachedParts, Lazy, Table, TableReadOptions};
 use crate::block::entries::Entries;
 use crate::block::{Block, KeyForm};
 use crate::fetch::{BlockFetcher, Span};
@@ -106,7 +106,13 @@ impl Table {
         fetcher.drop_tail();
         Ok(Table {
             filter_has_whole_keys: properties.whole_key_filtering != Some(false),
-            cache_id: options.cache.as_ref().map_or(0, |cache| cache.new_id()),
+            cache_id: options
+                .cache_id
+                .or_else(|| Some(options.cache.as_ref()?.new_id()))
+                .unwrap_or(0),
+            parts: options
+                .metadata_caching
+                .map(|caching| Box::new(CachedParts::new(caching))),
             cache: options.cache,
             fetcher,
             footer,

@@ -55,7 +55,7 @@ fn check_counts(fixture: &Fixture, table: &Table, entries: &Entries) {
 }
 
 /// Each version of each key must be found by a lookup at its own sequence number, and nothing else before it.
-fn check_lookups(fixture: &Fixture, table: &Arc<Table>, entries: &Entries, options: &BlockReadOptions) {
+pub fn check_lookups(fixture: &Fixture, table: &Arc<Table>, entries: &Entries, options: &BlockReadOptions) {
     let order = &fixture.order;
     for (i, (key, value)) in entries.iter().enumerate() {
         let user_key = internal_key::user_key(key);
@@ -254,13 +254,25 @@ fn prefixes_are_looked_up_under_the_same_extractor_only() {
         )
         .unwrap();
         for (key, _) in forwards(&table, UNCACHED).unwrap() {
-            assert!(table.may_contain_prefix_of(&key).unwrap());
+            assert!(
+                table
+                    .may_contain_prefix_of(&key, &BlockReadOptions::default())
+                    .unwrap()
+            );
         }
         let mut refused = 0;
         for i in 0..200u64 {
             let target = [&i.to_be_bytes()[..], &[7; 4], &[0; TRAILER_LEN]].concat();
-            refused += u32::from(!table.may_contain_prefix_of(&target).unwrap());
-            assert!(other.may_contain_prefix_of(&target).unwrap());
+            refused += u32::from(
+                !table
+                    .may_contain_prefix_of(&target, &BlockReadOptions::default())
+                    .unwrap(),
+            );
+            assert!(
+                other
+                    .may_contain_prefix_of(&target, &BlockReadOptions::default())
+                    .unwrap()
+            );
         }
         assert!(refused > 150, "{}: {refused}", fixture.name);
         asked += 1;

@@ -5,5 +5,6 @@ extern crate esker_sst as sst;
 mod common;
 mod damage;
 mod fixtures;
+mod parts;
 mod readahead;
 mod tables;

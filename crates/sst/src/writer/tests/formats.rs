@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::BlockReadOptions;
 use crate::dump;
 use crate::format::{IndexShortening, IndexType};
 
@@ -139,7 +140,9 @@ fn no_format_loses_a_row() {
                 && has_prefix_behind(&entries, &**prefixes, &target)
             {
                 assert!(
-                    table.may_contain_prefix_of(&internal).unwrap(),
+                    table
+                        .may_contain_prefix_of(&internal, &BlockReadOptions::default())
+                        .unwrap(),
                     "{said}: {} is behind none",
                     target.escape_ascii()
                 );
@@ -235,7 +238,9 @@ fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
         for i in 0..400 {
             let may_contain = |rest: &str| {
                 let target = internal_key::encode(format!("p{i:03}{rest}").as_bytes(), 9, Kind::Value);
-                table.may_contain_prefix_of(&target).unwrap()
+                table
+                    .may_contain_prefix_of(&target, &BlockReadOptions::default())
+                    .unwrap()
             };
             // Backwards, from behind the last key of the prefix, too.
             assert!(
@@ -243,7 +248,11 @@ fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
                 "{i}"
             );
             let target = internal_key::encode(format!("q{i:03}").as_bytes(), 9, Kind::Value);
-            kept_out += usize::from(!table.may_contain_prefix_of(&target).unwrap());
+            kept_out += usize::from(
+                !table
+                    .may_contain_prefix_of(&target, &BlockReadOptions::default())
+                    .unwrap(),
+            );
         }
         assert!(kept_out > 390, "{kept_out} of 400");
     }

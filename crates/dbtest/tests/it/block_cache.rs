@@ -1,0 +1,251 @@
+//! The block cache as users of a database see it.
+
+use std::sync::Arc;
+
+use esker::{
+    BlockBasedOptions, BlockCache, Cache, CacheOptions, ColumnFamilyOptions, Db, EntryRole, ErrorKind,
+    FilterPolicy, FlushOptions, MetadataChargePolicy, Options,
+};
+use vfs::MemFs;
+
+/// Where tables are small, and so are the blocks of their indexes.
+fn options(fs: &Arc<MemFs>, table: BlockBasedOptions) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: fs.clone(),
+        column_family: ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            table: BlockBasedOptions {
+                block_size: 256,
+                filter_policy: FilterPolicy::Bloom(10.0),
+                ..table
+            },
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn new_cache(capacity: usize) -> Arc<BlockCache> {
+    Cache::lru(CacheOptions {
+        capacity,
+        num_shard_bits: 0,
+        ..CacheOptions::default()
+    })
+}
+
+fn with_parts(cache: &Arc<BlockCache>) -> BlockBasedOptions {
+    BlockBasedOptions {
+        block_cache: Some(cache.clone()),
+        cache_index_and_filter_blocks: true,
+        ..BlockBasedOptions::default()
+    }
+}
+
+fn key(table: u32, row: u32) -> Vec<u8> {
+    format!("key{row:05}of{table:03}").into_bytes()
+}
+
+/// `tables` tables over the same range of keys, so that none is opened for nothing.
+fn fill(db: &Db, tables: u32, rows: u32) {
+    for table in 0..tables {
+        for row in 0..rows {
+            db.put(&key(table, row), &[b'v'; 60]).unwrap();
+        }
+        db.flush(&FlushOptions::default()).unwrap();
+    }
+}
+
+fn read_all(db: &Db, tables: u32, rows: u32) {
+    for table in 0..tables {
+        for row in (0..rows).step_by(7) {
+            assert_eq!(
+                db.get(&key(table, row)).unwrap().as_deref(),
+                Some(&[b'v'; 60][..])
+            );
+        }
+    }
+    let mut iter = db.iter(&esker::ReadOptions::default());
+    iter.seek_to_first();
+    let mut count = 0;
+    while iter.valid() {
+        count += 1;
+        iter.next();
+    }
+    iter.status().unwrap();
+    assert_eq!(count, tables * rows);
+}
+
+fn readers(db: &Db) -> u64 {
+    db.property_int(&db.default_column_family(), "rocksdb.estimate-table-readers-mem")
+        .unwrap()
+}
+
+#[test]
+fn the_cache_bounds_what_open_tables_take() {
+    const TABLES: u32 = 30;
+    const ROWS: u32 = 600;
+    let taken = |parts: bool| {
+        let fs = Arc::new(MemFs::new());
+        let cache = new_cache(64 << 10);
+        let table = BlockBasedOptions {
+            cache_index_and_filter_blocks: parts,
+            ..with_parts(&cache)
+        };
+        let db = Db::open(&options(&fs, table), "/db").unwrap();
+        fill(&db, TABLES, ROWS);
+        read_all(&db, TABLES, ROWS);
+        assert!(
+            cache.usage() <= cache.capacity(),
+            "{} of {}",
+            cache.usage(),
+            cache.capacity()
+        );
+        let taken = readers(&db);
+        db.close().unwrap();
+        taken
+    };
+    let (owned, cached) = (taken(false), taken(true));
+    // A filter is a byte and more for each row.
+    assert!(owned > cached + u64::from(TABLES * ROWS), "{owned} {cached}");
+}
+
+#[test]
+fn flushed_tables_keep_their_index_where_they_are_pinned() {
+    for reopened in [false, true] {
+        let fs = Arc::new(MemFs::new());
+        let cache = new_cache(0);
+        let table = BlockBasedOptions {
+            pin_l0_filter_and_index_blocks_in_cache: true,
+            ..with_parts(&cache)
+        };
+        let options = options(&fs, table);
+        let mut db = Db::open(&options, "/db").unwrap();
+        fill(&db, 3, 100);
+        if reopened {
+            db.close().unwrap();
+            assert_eq!(cache.usage(), 0);
+            db = Db::open(&options, "/db").unwrap();
+        }
+        read_all(&db, 3, 100);
+        let pinned = |role| {
+            let entries = cache.entries();
+            entries
+                .iter()
+                .filter(|entry| entry.role == role && entry.pins == 1)
+                .count()
+        };
+        assert_eq!(
+            (pinned(EntryRole::IndexBlock), pinned(EntryRole::FilterBlock)),
+            (3, 3)
+        );
+        assert_eq!(cache.occupancy(), 6, "a cache without room keeps nothing else");
+        db.compact_range(
+            &db.default_column_family(),
+            &esker::CompactRangeOptions::default(),
+            None,
+            None,
+        )
+        .unwrap();
+        read_all(&db, 3, 100);
+        // The job may hold the tables it has merged a moment longer.
+        let start = std::time::Instant::now();
+        while pinned(EntryRole::IndexBlock) + pinned(EntryRole::FilterBlock) > 0 {
+            assert!(start.elapsed().as_secs() < 60, "they stay: {:?}", cache.entries());
+            std::thread::yield_now();
+        }
+        db.close().unwrap();
+        assert_eq!(cache.usage(), 0);
+    }
+}
+
+#[test]
+fn a_table_opened_again_finds_what_it_left_in_the_cache() {
+    let fs = Arc::new(MemFs::new());
+    let cache = new_cache(8 << 20);
+    let mut options = options(&fs, with_parts(&cache));
+    // One table is open at a time.
+    options.max_open_files = 11;
+    let db = Db::open(&options, "/db").unwrap();
+    fill(&db, 4, 200);
+    read_all(&db, 4, 200);
+    let (usage, stats) = (cache.usage(), cache.stats());
+    read_all(&db, 4, 200);
+    assert_eq!((cache.usage(), cache.stats().inserts), (usage, stats.inserts));
+}
+
+#[test]
+fn there_is_no_place_for_index_and_filter_without_a_cache() {
+    let fs = Arc::new(MemFs::new());
+    let table = BlockBasedOptions {
+        no_block_cache: true,
+        cache_index_and_filter_blocks: true,
+        ..BlockBasedOptions::default()
+    };
+    let error = Db::open(&options(&fs, table), "/db").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(
+        error
+            .to_string()
+            .contains("Enable cache_index_and_filter_blocks, but block cache is disabled"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_roles_of_entries_sum_up_to_the_usage() {
+    let fs = Arc::new(MemFs::new());
+    let cache: Arc<BlockCache> = Cache::lru(CacheOptions {
+        metadata_charge_policy: MetadataChargePolicy::DontChargeCacheMetadata,
+        ..CacheOptions::default()
+    });
+    let db = Db::open(&options(&fs, with_parts(&cache)), "/db").unwrap();
+    fill(&db, 5, 200);
+    read_all(&db, 5, 200);
+    let roles = cache.usage_by_role(None);
+    let of = |role: EntryRole| roles.iter().find(|of_role| of_role.role == role).unwrap();
+    let (entries, usage) = roles
+        .iter()
+        .fold((0, 0), |sum, of| (sum.0 + of.entries, sum.1 + of.usage));
+    assert_eq!((entries, usage), (cache.occupancy(), cache.usage()), "{roles:?}");
+    assert_eq!(of(EntryRole::IndexBlock).entries, 5);
+    assert_eq!(of(EntryRole::FilterBlock).entries, 5);
+    assert!(of(EntryRole::DataBlock).entries > 100, "{roles:?}");
+    let text = db.property(&db.default_column_family(), "rocksdb.block-cache-entry-stats");
+    let text = text.unwrap();
+    assert!(
+        text.contains(" FilterBlock(5,") && text.contains(" IndexBlock(5,"),
+        "{text}"
+    );
+}
+
+#[test]
+fn databases_share_a_cache_and_never_see_each_others_blocks() {
+    let cache = new_cache(1 << 20);
+    // The same files, of the same numbers, with other values in them.
+    let databases: Vec<Db> = (0..3u8)
+        .map(|number| {
+            let db = Db::open(&options(&Arc::new(MemFs::new()), with_parts(&cache)), "/db").unwrap();
+            for row in 0..300 {
+                db.put(&key(0, row), &[number; 40]).unwrap();
+            }
+            db.flush(&FlushOptions::default()).unwrap();
+            db
+        })
+        .collect();
+    for _ in 0..2 {
+        for row in 0..300 {
+            for (number, db) in databases.iter().enumerate() {
+                let value = db.get(&key(0, row)).unwrap().unwrap();
+                assert_eq!(&*value, &[number as u8; 40]);
+            }
+        }
+    }
+    let of_family = |db: &Db| {
+        db.property_int(&db.default_column_family(), "esker.block-cache-usage-of-family")
+            .unwrap()
+    };
+    let usages: Vec<u64> = databases.iter().map(of_family).collect();
+    assert!(usages.iter().all(|usage| *usage > 10_000), "{usages:?}");
+    assert_eq!(usages.iter().sum::<u64>(), cache.usage() as u64);
+}

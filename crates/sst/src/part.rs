@@ -1,0 +1,23 @@
+//! What of a table lies in the block cache beside its data blocks.
+
+use crate::filter::FilterReader;
+use crate::index::Index;
+
+/// A part of a table, decoded.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// An index, a partition of one, or a top-level index: over partitions of the index or of the filter.
+    Index(Index),
+    /// A filter, or a partition of one.
+    Filter(FilterReader),
+}
+
+impl Part {
+    /// Bytes on the heap.
+    pub fn memory_usage(&self) -> usize {
+        match self {
+            Part::Index(index) => index.memory_usage(),
+            Part::Filter(filter) => filter.memory_usage(),
+        }
+    }
+}

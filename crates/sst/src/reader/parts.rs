@@ -1,0 +1,511 @@
+//! Tables whose index and filter lie in the block cache: found there, or read from the file and put there, each time
+//! they are needed.
+//!
+//! The table keeps a [`Slot`] for each of the two and nothing else. What lies behind the slot may be evicted at any time
+//! like a data block; who uses it holds it meanwhile. An index in partitions is a top-level index whose places lead to the
+//! partitions, as theirs lead to data blocks; so is a filter.
+
+use std::ops::ControlFlow;
+
+use base::sync::Mutex;
+use base::{Error, ErrorKind, Result};
+use cache::{CacheKey, EntryRole, Guard, Handle, Priority, Slot};
+use codec::hash::hash32;
+
+use super::filter::FilterHandle;
+use super::{BlockReadOptions, Table, Value};
+use crate::block::{Block, BlockPin, Target};
+use crate::filter::{FilterReader, LEGACY_SEED};
+use crate::format::{BlockHandle, FOOTER_LEN, IndexType};
+use crate::index::{Index, IndexBuilder, IndexCoding};
+use crate::lookup_key::LookupKey;
+use crate::part::Part;
+
+/// How index and filter lie in the block cache, for tables that keep them there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataCaching {
+    /// They have high priority; else that of data blocks.
+    pub high_priority: bool,
+    /// The top-level indexes over partitions stay once they were read.
+    pub pin_top_level: bool,
+    /// Partitions stay once they were read.
+    pub pin_partitions: bool,
+    /// An index or filter in one block stays once it was read.
+    pub pin_unpartitioned: bool,
+}
+
+/// Which part of a table. Its number keeps the parts' keys in the cache from each other's, and from data blocks', whatever
+/// offsets a damaged file may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartKind {
+    Index = 1,
+    TopLevelIndex,
+    IndexPartition,
+    Filter,
+    TopLevelFilter,
+    FilterPartition,
+}
+
+/// Offsets are below this: no file is as long.
+const KIND_SHIFT: u32 = 60;
+
+impl PartKind {
+    fn key(self, id: u64, handle: BlockHandle) -> CacheKey {
+        let offset = handle.offset & ((1 << KIND_SHIFT) - 1);
+        CacheKey {
+            id,
+            offset: (self as u64) << KIND_SHIFT | offset,
+        }
+    }
+
+    fn role(self) -> EntryRole {
+        match self {
+            PartKind::Index | PartKind::TopLevelIndex | PartKind::IndexPartition => EntryRole::IndexBlock,
+            PartKind::Filter | PartKind::FilterPartition => EntryRole::FilterBlock,
+            PartKind::TopLevelFilter => EntryRole::FilterMetaBlock,
+        }
+    }
+}
+
+/// Index and filter of a table that keeps them in the cache.
+pub(super) struct CachedParts {
+    caching: MetadataCaching,
+    /// Where the index is, or its top level.
+    index: Slot,
+    /// Where the filter is, or its top level.
+    filter: Slot,
+    /// What is to stay in the cache as long as the table is open.
+    pins: Mutex<Vec<Handle<Block>>>,
+}
+
+impl CachedParts {
+    pub(super) fn new(caching: MetadataCaching) -> CachedParts {
+        CachedParts {
+            caching,
+            index: Slot::default(),
+            filter: Slot::default(),
+            pins: Mutex::default(),
+        }
+    }
+
+    fn pins(&self, kind: PartKind) -> bool {
+        match kind {
+            PartKind::Index | PartKind::Filter => self.caching.pin_unpartitioned,
+            PartKind::TopLevelIndex | PartKind::TopLevelFilter => self.caching.pin_top_level,
+            PartKind::IndexPartition | PartKind::FilterPartition => self.caching.pin_partitions,
+        }
+    }
+}
+
+/// A part somebody holds for the length of a read.
+pub(super) enum PartRef<'a> {
+    Guard(Guard<'a, Block>),
+    Pin(BlockPin),
+}
+
+impl PartRef<'_> {
+    fn block(&self) -> &Block {
+        match self {
+            PartRef::Guard(guard) => guard,
+            PartRef::Pin(pin) => pin,
+        }
+    }
+
+    /// The index it is.
+    pub fn index(&self) -> Result<&Index> {
+        index_of(self.block())
+    }
+
+    fn filter(&self) -> Result<&FilterReader> {
+        match self.block().part() {
+            Some(Part::Filter(filter)) => Ok(filter),
+            _ => Err(Error::corruption("what the block cache has is no filter")),
+        }
+    }
+}
+
+/// The index that `block` carries.
+pub(crate) fn index_of(block: &Block) -> Result<&Index> {
+    match block.part() {
+        Some(Part::Index(index)) => Ok(index),
+        _ => Err(Error::corruption("what the block cache has is no index")),
+    }
+}
+
+/// Where in an index that lies in the cache an entry is.
+pub(super) struct PartPlace<'a> {
+    /// The index, or the partition of it.
+    pub part: PartRef<'a>,
+    /// The number of the partition; 0 for an index in one block.
+    pub partition: usize,
+    /// The number of the entry within the part.
+    pub number: usize,
+}
+
+impl Table {
+    /// True if index and filter lie in the block cache, and not in the table.
+    #[inline]
+    pub(crate) fn caches_parts(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    fn cached_parts(&self) -> &CachedParts {
+        self.parts
+            .as_deref()
+            .expect("asked of tables that keep their parts in the cache")
+    }
+
+    fn has_partitioned_index(&self) -> bool {
+        self.properties.index_type == IndexType::TwoLevel
+    }
+
+    /// The part that `slot` leads to, or else the block at `handle`.
+    #[inline]
+    fn part(
+        &self,
+        slot: &Slot,
+        handle: BlockHandle,
+        kind: PartKind,
+        options: &BlockReadOptions,
+    ) -> Result<PartRef<'_>> {
+        match self.cache.as_ref().and_then(|cache| cache.get(slot)) {
+            Some(guard) => Ok(PartRef::Guard(guard)),
+            None => self.load_part(slot, handle, kind, options),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_part(
+        &self,
+        slot: &Slot,
+        handle: BlockHandle,
+        kind: PartKind,
+        options: &BlockReadOptions,
+    ) -> Result<PartRef<'_>> {
+        let read = || {
+            if options.cache_only && self.fetcher.file().mapped().is_none() {
+                return Err(
+                    Error::new(ErrorKind::Incomplete, "index or filter is not in the cache")
+                        .at(handle.offset)
+                        .in_file(self.path()),
+                );
+            }
+            let part = match kind {
+                PartKind::Filter | PartKind::FilterPartition => {
+                    let contents = self.fetcher.raw(handle, self.verify_checksums)?;
+                    FilterReader::new(contents).map(Part::Filter)
+                }
+                _ => self.read_index_block(handle, kind).map(Part::Index),
+            };
+            part.map(Block::of_part)
+                .map_err(|error| self.fetcher.in_block(error, handle))
+        };
+        let Some(cache) = &self.cache else {
+            return Ok(PartRef::Pin(BlockPin::Owned(read()?.into())));
+        };
+        let parts = self.cached_parts();
+        // What is to stay is read by one thread: the second would put its own in the place of the first's.
+        let mut pins = parts.pins(kind).then(|| parts.pins.lock());
+        if pins.is_some()
+            && let Some(guard) = cache.get(slot)
+        {
+            return Ok(PartRef::Guard(guard));
+        }
+        let key = kind.key(self.cache_id, handle);
+        let found = match cache.lookup(key) {
+            Some(found) => found,
+            None => {
+                let block = read()?;
+                if !options.fill_cache && pins.is_none() {
+                    return Ok(PartRef::Pin(BlockPin::Owned(block.into())));
+                }
+                let priority = match parts.caching.high_priority {
+                    true => Priority::High,
+                    false => Priority::Low,
+                };
+                let charge = block.charge();
+                match cache.insert_as(key, block, charge, priority, kind.role()) {
+                    Ok(inserted) => inserted,
+                    Err(block) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
+                }
+            }
+        };
+        slot.store(&found);
+        if let Some(pins) = &mut pins
+            && !pins.iter().any(|pin| std::ptr::eq(&**pin, &*found))
+        {
+            pins.push(found.clone());
+        }
+        Ok(PartRef::Pin(BlockPin::Cached(found)))
+    }
+
+    fn read_index_block(&self, handle: BlockHandle, kind: PartKind) -> Result<Index> {
+        let coding = match kind {
+            PartKind::TopLevelIndex | PartKind::TopLevelFilter => {
+                IndexCoding::of(&self.properties).top_level()
+            }
+            _ => IndexCoding::of(&self.properties),
+        };
+        let block = self.fetcher.meta_block(handle, self.verify_checksums)?;
+        let limit = self.file_size() - FOOTER_LEN as u64;
+        let mut builder = IndexBuilder::new(coding.user_keys, limit);
+        builder.add_block(&block, coding)?;
+        Ok(builder.build(&self.stored_order))
+    }
+
+    /// The index, or its top level.
+    fn first_part(&self, options: &BlockReadOptions) -> Result<PartRef<'_>> {
+        let kind = match self.has_partitioned_index() {
+            true => PartKind::TopLevelIndex,
+            false => PartKind::Index,
+        };
+        self.part(&self.cached_parts().index, self.index_handle, kind, options)
+    }
+
+    fn partition(&self, top: &Index, partition: usize, options: &BlockReadOptions) -> Result<PartRef<'_>> {
+        let slot = &top.place(partition).slot;
+        self.part(slot, top.handle(partition), PartKind::IndexPartition, options)
+    }
+
+    /// Partition `partition` of the index, the index itself if that is 0 and there are none; `None` behind the last.
+    fn index_part(&self, partition: usize, options: &BlockReadOptions) -> Result<Option<PartRef<'_>>> {
+        if !self.has_partitioned_index() {
+            return match partition {
+                0 => self.first_part(options).map(Some),
+                _ => Ok(None),
+            };
+        }
+        let top = self.first_part(options)?;
+        match top.index()? {
+            top if partition < top.len() => self.partition(top, partition, options).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// As [`index_part`](Table::index_part), to hold beyond a read.
+    pub(crate) fn pin_index_part(
+        &self,
+        partition: usize,
+        options: &BlockReadOptions,
+    ) -> Result<Option<BlockPin>> {
+        let part = self.index_part(partition, options)?;
+        Ok(part.map(|part| self.pin_part(part)))
+    }
+
+    /// As [`seek_parts`](Table::seek_parts), to hold beyond a read: the part, its number, and the number of the entry in it.
+    pub(crate) fn pin_sought_part(
+        &self,
+        target: &Target<'_>,
+        options: &BlockReadOptions,
+    ) -> Result<Option<(BlockPin, usize, usize)>> {
+        let place = self.seek_parts(target, options)?;
+        Ok(place.map(|place| (self.pin_part(place.part), place.partition, place.number)))
+    }
+
+    fn pin_part(&self, part: PartRef<'_>) -> BlockPin {
+        match (part, &self.cache) {
+            (PartRef::Guard(guard), Some(cache)) => BlockPin::Cached(guard.into_handle(cache)),
+            (PartRef::Pin(pin), _) => pin,
+            (PartRef::Guard(_), None) => unreachable!("a guard is one of the table's cache"),
+        }
+    }
+
+    /// The number of partitions of the index; 1 for an index in one block.
+    pub(crate) fn index_partitions(&self, options: &BlockReadOptions) -> Result<usize> {
+        match self.has_partitioned_index() {
+            true => Ok(self.first_part(options)?.index()?.len()),
+            false => Ok(1),
+        }
+    }
+
+    /// The first entry that can lead to a key at or after the target. `None` if the index ends before it.
+    pub(super) fn seek_parts(
+        &self,
+        target: &Target<'_>,
+        options: &BlockReadOptions,
+    ) -> Result<Option<PartPlace<'_>>> {
+        let first = self.first_part(options)?;
+        let index = first.index()?;
+        let number = self.seek_index(index, target);
+        if number == index.len() {
+            return Ok(None);
+        }
+        if !self.has_partitioned_index() {
+            return Ok(Some(PartPlace {
+                part: first,
+                partition: 0,
+                number,
+            }));
+        }
+        let part = self.partition(index, number, options)?;
+        let within = self.seek_index(part.index()?, target);
+        Ok(Some(PartPlace {
+            part,
+            partition: number,
+            number: within,
+        }))
+    }
+
+    /// What [`Table::get`] does, for tables that keep index and filter in the cache.
+    #[inline(never)]
+    pub(super) fn get_by_parts(
+        &self,
+        key: &LookupKey,
+        filtered: bool,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if filtered && !self.parts_may_contain(key, options)? {
+            return Ok(());
+        }
+        let lookup = self.lookup(key);
+        let Some(mut place) = self.seek_parts(&lookup.target, options)? else {
+            return Ok(());
+        };
+        loop {
+            let index = place.part.index()?;
+            for number in place.number..index.len() {
+                if self.visit_block(index, number, &lookup, options, visit)? {
+                    return Ok(());
+                }
+            }
+            let partition = place.partition + 1;
+            match self.index_part(partition, options)? {
+                Some(part) => {
+                    place = PartPlace {
+                        part,
+                        partition,
+                        number: 0,
+                    }
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What [`Table::may_contain`] does, for such tables.
+    #[inline(never)]
+    pub(super) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
+        if self.filter_has_whole_keys {
+            let legacy = || key.legacy_filter_hash();
+            return self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options);
+        }
+        let extractor = self.filter_prefixes.as_ref();
+        match extractor.and_then(|extractor| extractor.prefix(key.user_key_without_timestamp())) {
+            Some(prefix) => self.cached_filter_may_match(key.internal_key(), prefix, options),
+            None => Ok(true),
+        }
+    }
+
+    pub(super) fn cached_filter_may_match(
+        &self,
+        internal_key: &[u8],
+        bytes: &[u8],
+        options: &BlockReadOptions,
+    ) -> Result<bool> {
+        let legacy = || hash32(bytes, LEGACY_SEED);
+        self.ask_cached_filter(internal_key, codec::hash::xxph3_64(bytes), legacy, options)
+    }
+
+    fn ask_cached_filter(
+        &self,
+        internal_key: &[u8],
+        hash: u64,
+        legacy: impl FnOnce() -> u32,
+        options: &BlockReadOptions,
+    ) -> Result<bool> {
+        let slot = &self.cached_parts().filter;
+        match self.filter_handle {
+            FilterHandle::None => Ok(true),
+            FilterHandle::Full(handle) => {
+                let filter = self.part(slot, handle, PartKind::Filter, options)?;
+                Ok(filter.filter()?.may_match(hash, legacy))
+            }
+            FilterHandle::Partitioned(handle) => {
+                let top = self.part(slot, handle, PartKind::TopLevelFilter, options)?;
+                let top = top.index()?;
+                let Some(last) = top.len().checked_sub(1) else {
+                    return Ok(true);
+                };
+                // A prefix of a key behind all partitions may still be in the last.
+                let partition = self.seek_index(top, &self.target(internal_key)).min(last);
+                let (slot, handle) = (&top.place(partition).slot, top.handle(partition));
+                let filter = self.part(slot, handle, PartKind::FilterPartition, options)?;
+                Ok(filter.filter()?.may_match(hash, legacy))
+            }
+        }
+    }
+
+    /// Reads every part once, those that are not in the cache, and so finds what is damaged in them.
+    pub(super) fn load_parts(&self) -> Result<()> {
+        let options = BlockReadOptions::default();
+        if self.has_partitioned_index() {
+            for partition in 0..self.index_partitions(&options)? {
+                self.index_part(partition, &options)?;
+            }
+        } else {
+            self.first_part(&options)?;
+        }
+        let slot = &self.cached_parts().filter;
+        match self.filter_handle {
+            FilterHandle::None => {}
+            FilterHandle::Full(handle) => {
+                self.part(slot, handle, PartKind::Filter, &options)?;
+            }
+            FilterHandle::Partitioned(handle) => {
+                let top = self.part(slot, handle, PartKind::TopLevelFilter, &options)?;
+                let top = top.index()?;
+                for partition in 0..top.len() {
+                    let (slot, handle) = (&top.place(partition).slot, top.handle(partition));
+                    self.part(slot, handle, PartKind::FilterPartition, &options)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What [`Table::uncache`] does, for such tables: with the data blocks go the parts. What is found is what a part in the cache
+    /// leads to; the rest waits to be evicted.
+    pub(super) fn uncache_parts(&self) {
+        let Some(cache) = &self.cache else { return };
+        let parts = self.cached_parts();
+        parts.pins.lock().clear();
+        if let Some(first) = cache.get(&parts.index)
+            && let Ok(index) = index_of(&first)
+        {
+            if self.has_partitioned_index() {
+                for partition in 0..index.len() {
+                    let slot = &index.place(partition).slot;
+                    if let Some(block) = cache.get(slot)
+                        && let Ok(blocks) = index_of(&block)
+                    {
+                        self.uncache_blocks(blocks);
+                    }
+                    cache.erase(PartKind::IndexPartition.key(self.cache_id, index.handle(partition)));
+                }
+                cache.erase(PartKind::TopLevelIndex.key(self.cache_id, self.index_handle));
+            } else {
+                self.uncache_blocks(index);
+                cache.erase(PartKind::Index.key(self.cache_id, self.index_handle));
+            }
+        }
+        match self.filter_handle {
+            FilterHandle::None => {}
+            FilterHandle::Full(handle) => {
+                cache.erase(PartKind::Filter.key(self.cache_id, handle));
+            }
+            FilterHandle::Partitioned(handle) => {
+                if let Some(top) = cache.get(&parts.filter)
+                    && let Ok(top) = index_of(&top)
+                {
+                    for partition in 0..top.len() {
+                        let handle = top.handle(partition);
+                        cache.erase(PartKind::FilterPartition.key(self.cache_id, handle));
+                    }
+                }
+                cache.erase(PartKind::TopLevelFilter.key(self.cache_id, handle));
+            }
+        }
+    }
+}
