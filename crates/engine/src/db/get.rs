@@ -323,6 +323,9 @@ impl DbInner {
         }
         for level in 1..version.num_non_empty_levels() {
             let files = version.files(level);
+            if files.is_empty() {
+                continue;
+            }
             // Versions of one key may go on in the next file, though files we write never part them.
             for file in &files[version.find_file(level, lookup.internal_key())..] {
                 if file.is_after(user, context.user_key) {

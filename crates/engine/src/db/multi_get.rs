@@ -171,6 +171,9 @@ impl DbInner {
         }
         for level in 1..version.num_non_empty_levels() {
             let files = version.files(level);
+            if files.is_empty() {
+                continue;
+            }
             let mut at = 0;
             while at < batch.len() {
                 let first = at;
