@@ -544,6 +544,13 @@ pub const CANARIES: &[Canary] = &[
         wrong: "lower..upper.map_or(index.len(), |_| index.len())",
         caught_by: Tests(&["-p", "esker-sst", "--test", "it", "readahead::"]),
     },
+    Canary {
+        name: "a Ribbon filter is made of keys that contradict each other",
+        file: "crates/sst/src/filter/ribbon/builder.rs",
+        right: "                return result == 0;",
+        wrong: "                return true;",
+        caught_by: Tests(&["-p", "esker-sst"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

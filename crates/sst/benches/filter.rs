@@ -5,18 +5,17 @@
 //! * `may_match`: a key asked for, hash included, that is there or is not; of 10,000 keys (12 KiB: the processor's own cache)
 //!   and of 10 million (12 MiB: a cache miss)
 //!
-//! `format_version` 5 has the cache-local Bloom filter, 4 the legacy one; both at 10 bits a key. Ribbon filters are read but
-//! not written, so they are not here. A reader learns what a filter adds to a flush, and to each table a Get passes by.
+//! `bloom` is the cache-local Bloom filter, `legacy` that of format versions below 5, both at 10 bits a key; `ribbon` is as
+//! accurate. A reader learns what a filter adds to a flush, and to each table a Get passes by.
 
 use codec::hash::{hash32, xxph3_64};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use esker_sst::BloomPolicy;
-use esker_sst::filter::{FilterBuilder, FilterReader, LEGACY_SEED};
+use esker_sst::FilterPolicy;
+use esker_sst::filter::{FilterBuilder, FilterReader, LEGACY_SEED, UNKNOWN_LEVEL};
 use testkit::bench::{Shuffled, key, size};
 
-const POLICY: BloomPolicy = BloomPolicy { bits_per_key: 10.0 };
-const FORMAT_VERSIONS: [u32; 2] = [5, 4];
+const KINDS: [&str; 3] = ["bloom", "legacy", "ribbon"];
 const FEW: usize = 10_000;
 const MANY: usize = 10_000_000;
 
@@ -24,20 +23,28 @@ fn main() {
     divan::main();
 }
 
-fn builder(format_version: u32) -> FilterBuilder {
-    FilterBuilder::new(POLICY, format_version, true, None).expect("a filter of whole keys")
+fn builder(kind: &str) -> FilterBuilder {
+    let policy = match kind {
+        "ribbon" => FilterPolicy::Ribbon {
+            bits_per_key: 10.0,
+            bloom_before_level: 0,
+        },
+        _ => FilterPolicy::Bloom(10.0),
+    };
+    let format_version = if kind == "legacy" { 4 } else { 5 };
+    FilterBuilder::new(policy, format_version, UNKNOWN_LEVEL, true, None).expect("a filter of whole keys")
 }
 
 /// With the even ones of the first `2 * keys` keys.
-fn filled(format_version: u32, keys: usize) -> FilterBuilder {
-    let mut builder = builder(format_version);
+fn filled(kind: &str, keys: usize) -> FilterBuilder {
+    let mut builder = builder(kind);
     (0..keys).for_each(|i| builder.add(&key(2 * i)));
     builder
 }
 
-#[divan::bench(args = FORMAT_VERSIONS, sample_size = 1000)]
-fn add(bencher: Bencher, format_version: u32) {
-    let mut builder = builder(format_version);
+#[divan::bench(args = KINDS, sample_size = 1000)]
+fn add(bencher: Bencher, kind: &str) {
+    let mut builder = builder(kind);
     let mut i = 0;
     bencher
         .with_inputs(|| {
@@ -48,10 +55,10 @@ fn add(bencher: Bencher, format_version: u32) {
     assert_eq!(builder.num_added(), i);
 }
 
-#[divan::bench(args = FORMAT_VERSIONS)]
-fn build(bencher: Bencher, format_version: u32) {
+#[divan::bench(args = KINDS)]
+fn build(bencher: Bencher, kind: &str) {
     let keys = size(FEW, 100);
-    let builder = filled(format_version, keys);
+    let builder = filled(kind, keys);
     bencher
         .counter(ItemsCount::new(keys))
         .bench_local(|| black_box(&builder).finish());
@@ -61,22 +68,22 @@ fn build(bencher: Bencher, format_version: u32) {
 mod may_match {
     use super::*;
 
-    #[divan::bench(args = FORMAT_VERSIONS, consts = [FEW, MANY])]
-    fn present<const KEYS: usize>(bencher: Bencher, format_version: u32) {
-        let matched = ask(bencher, format_version, KEYS, 0);
+    #[divan::bench(args = KINDS, consts = [FEW, MANY])]
+    fn present<const KEYS: usize>(bencher: Bencher, kind: &str) {
+        let matched = ask(bencher, kind, KEYS, 0);
         assert_eq!(matched, 1.0, "a key that is there is never missed");
     }
 
-    #[divan::bench(args = FORMAT_VERSIONS, consts = [FEW, MANY])]
-    fn missing<const KEYS: usize>(bencher: Bencher, format_version: u32) {
-        let matched = ask(bencher, format_version, KEYS, 1);
+    #[divan::bench(args = KINDS, consts = [FEW, MANY])]
+    fn missing<const KEYS: usize>(bencher: Bencher, kind: &str) {
+        let matched = ask(bencher, kind, KEYS, 1);
         assert!(matched <= 1.0);
     }
 
     /// Asks for keys that are `off` behind those that are there. The part of them that matched.
-    fn ask(bencher: Bencher, format_version: u32, keys: usize, off: usize) -> f64 {
+    fn ask(bencher: Bencher, kind: &str, keys: usize, off: usize) -> f64 {
         let keys = size(keys, 100);
-        let contents = filled(format_version, keys).finish().expect("keys were added");
+        let contents = filled(kind, keys).finish().expect("keys were added");
         let reader = FilterReader::new(contents).expect("a filter just built");
         let order = Shuffled::new(keys);
         let (mut asked, mut matched) = (0u64, 0u64);

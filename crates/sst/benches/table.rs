@@ -19,7 +19,7 @@ use cache::{Cache, CacheOptions};
 use divan::{Bencher, black_box};
 use esker_sst::block::builder::BlockBuilder;
 use esker_sst::{
-    Block, BlockReadOptions, BloomPolicy, LookupKey, Table, TableCursor, TableReadOptions, TableWriter,
+    Block, BlockReadOptions, FilterPolicy, LookupKey, Table, TableCursor, TableReadOptions, TableWriter,
     TableWriterOptions,
 };
 use testkit::bench::{KEY_LEN, Shuffled, key, size};
@@ -47,7 +47,7 @@ fn table(entries: usize) -> Arc<Table> {
     let file = fs.create(path, &CreateOptions::default()).expect("a new file");
     let options = TableWriterOptions {
         compression: codec::CompressionType::None,
-        filter: Some(BloomPolicy { bits_per_key: 10.0 }),
+        filter: FilterPolicy::Bloom(10.0),
         ..TableWriterOptions::new(cmp.clone())
     };
     let mut writer = TableWriter::new(file, options).expect("plain options");

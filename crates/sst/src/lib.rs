@@ -34,7 +34,7 @@ mod vectors;
 
 pub use block::{Block, PinnedBytes};
 pub use cursor::TableCursor;
-pub use filter::BloomPolicy;
+pub use filter::FilterPolicy;
 pub use lookup_key::LookupKey;
 pub use properties::TableProperties;
 pub use readahead::{AutoReadahead, ScanBounds};

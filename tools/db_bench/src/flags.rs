@@ -215,6 +215,8 @@ flags::flags! {
     cache_low_pri_pool_ratio: f64 = 0.0;
     /// Bits a key in Bloom filters; negative: no filters.
     bloom_bits: f64 = -1.0;
+    /// Makes Ribbon filters that are as accurate as Bloom filters of so many bits.
+    use_ribbon_filter: bool = false;
     /// Writes the index in partitions.
     partition_index: bool = false;
     /// Writes index and filter in partitions.

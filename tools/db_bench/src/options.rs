@@ -59,7 +59,13 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         .and_then(ChecksumType::from_byte)
         .ok_or_else(|| Error::invalid_argument("--checksum_type lies between 0 and 4"))?;
     if flags.bloom_bits >= 0.0 {
-        table.filter_policy = FilterPolicy::Bloom(flags.bloom_bits);
+        table.filter_policy = match flags.use_ribbon_filter {
+            true => FilterPolicy::Ribbon {
+                bits_per_key: flags.bloom_bits,
+                bloom_before_level: 0,
+            },
+            false => FilterPolicy::Bloom(flags.bloom_bits),
+        };
     }
     table.partition_filters = flags.partition_index_and_filters;
     table.index_type = match (

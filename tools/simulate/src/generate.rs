@@ -36,7 +36,10 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ),
     ("block_size", &["128", "512", "4096"]),
     ("format_version", &["2", "5", "6", "7"]),
-    ("filter_policy", &["nullptr", "bloomfilter:10:false"]),
+    (
+        "filter_policy",
+        &["nullptr", "bloomfilter:10:false", "ribbonfilter:10:0"],
+    ),
     (
         "index_type",
         &["kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"],

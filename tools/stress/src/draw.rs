@@ -79,6 +79,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "use_multiget", &["0", "1"]),
         one_of(rng, "prefix_size", &["0", "5", "7", "8"]),
         one_of(rng, "bloom_bits", &["-1", "0", "10", "18.5"]),
+        one_of(rng, "bloom_before_level", &["2147483647", "-1", "0", "2"]),
         one_of(rng, "cache_size", &["0", "100000", "8388608"]),
         one_of(
             rng,

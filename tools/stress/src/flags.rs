@@ -163,6 +163,9 @@ flags::flags! {
     prefix_size: i32 = 7;
     /// Bits a key in Bloom filters; negative: no filters.
     bloom_bits: f64 = 10.0;
+    /// Tables of this level and below get Ribbon filters as accurate as Bloom filters of so many bits; -1: those of flushes too,
+    /// 2147483647: none.
+    bloom_before_level: i32 = i32::MAX;
     /// Bytes of the block cache; 0 or less: none.
     cache_size: i64 = 2 << 30;
     /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
@@ -314,7 +317,13 @@ impl Flags {
             family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(self.prefix_size as usize)));
         }
         if self.bloom_bits >= 0.0 {
-            family.table.filter_policy = FilterPolicy::Bloom(self.bloom_bits);
+            family.table.filter_policy = match self.bloom_before_level {
+                i32::MAX => FilterPolicy::Bloom(self.bloom_bits),
+                bloom_before_level => FilterPolicy::Ribbon {
+                    bits_per_key: self.bloom_bits,
+                    bloom_before_level,
+                },
+            };
         }
         if self.cache_size > 0 {
             family.table.block_cache = Some(Cache::lru(CacheOptions {

@@ -8,8 +8,8 @@ use std::process::Stdio;
 use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
-    BlockBasedOptions, ColumnFamilyOptions, CompressionType, Db, FlushOptions, IndexType, Options,
-    OptionsFile, ReadOptions, WriteBatch, WriteOptions,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompressionType,
+    Db, FlushOptions, IndexType, Options, OptionsFile, ReadOptions, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -59,7 +59,7 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     }
 }
 
-const FILTERS: &[&str] = &["bloomfilter:10:false", "bloomfilter:3.5:false"];
+const FILTERS: &[&str] = &["bloomfilter:10:false", "ribbonfilter:10:-1", "ribbonfilter:3.5:1"];
 
 /// Fills a database: two levels, and L0.
 fn fill(rng: &mut TestRng, db: &Db) -> Rows {
@@ -242,6 +242,63 @@ fn every_row_is_found_by_us_and_by_rocksdb() {
     }
 }
 
+/// What the tables of a closed database say of themselves.
+fn properties(dir: &Path) -> Vec<sst::TableProperties> {
+    let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sst"))
+        .map(|path| {
+            let file = vfs::FileSystem::open_random(&PosixFs::new(), &path, &Default::default()).unwrap();
+            sst::Table::read_properties(file).unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn tables_with_nothing_below_them_go_without_filters_for_who_asks_for_hits() {
+    for optimize_filters_for_hits in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let mut options = Options {
+            create_if_missing: true,
+            ..Options::default()
+        };
+        let family = &mut options.column_family;
+        family.optimize_filters_for_hits = optimize_filters_for_hits;
+        family.disable_auto_compactions = true;
+        family.table.set("filter_policy", "ribbonfilter:10:0").unwrap();
+        let db = Db::open(&options, dir.path()).unwrap();
+        let rows = |range: std::ops::Range<u32>| {
+            for i in range {
+                db.put(format!("key{i}").as_bytes(), b"value").unwrap();
+            }
+            db.flush(&FlushOptions::default()).unwrap();
+        };
+        rows(0..1000);
+        let family = db.default_column_family();
+        let compact = CompactRangeOptions {
+            bottommost_level_compaction: BottommostLevelCompaction::Force,
+            ..CompactRangeOptions::default()
+        };
+        db.compact_range(&family, &compact, None, None).unwrap();
+        rows(300..400);
+        drop(db);
+        let mut tables = properties(dir.path());
+        tables.sort_by_key(|properties| properties.num_entries);
+        assert_eq!(tables.len(), 2);
+        assert_eq!((tables[0].num_entries, tables[0].num_filter_entries), (100, 100));
+        let bottommost = if optimize_filters_for_hits { 0 } else { 1000 };
+        assert_eq!(
+            (tables[1].num_entries, tables[1].num_filter_entries),
+            (1000, bottommost)
+        );
+        // A Bloom filter would have 1250 bytes.
+        assert!(tables[1].filter_size < 1000);
+        let db = Db::open(&options, dir.path()).unwrap();
+        assert_eq!(db.get(b"key7").unwrap().as_deref(), Some(&b"value"[..]));
+        assert_eq!(db.get(b"key7x").unwrap(), None);
+    }
+}
+
 /// Makes a database with partitions and prefixes, and leaves a row in it.
 const MAKER: &str = r#"
 import sys
@@ -286,24 +343,18 @@ fn what_rocksdb_left_in_its_options_is_written() {
     db.compact_range(&db.default_column_family(), &Default::default(), None, None)
         .unwrap();
     drop(db);
-    let mut tables = 0;
-    for entry in std::fs::read_dir(dir.path()).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "sst") {
-            let file = vfs::FileSystem::open_random(&PosixFs::new(), &path, &Default::default()).unwrap();
-            let properties = sst::Table::read_properties(file).unwrap();
-            assert_eq!(properties.index_type, IndexType::TwoLevel);
-            assert!(
-                properties.index_partitions > Some(1),
-                "{:?}",
-                properties.index_partitions
-            );
-            assert!(properties.num_filter_entries > properties.num_entries);
-            assert_eq!(properties.prefix_extractor_name, b"rocksdb.FixedPrefix.4");
-            tables += 1;
-        }
+    let tables = properties(dir.path());
+    assert_eq!(tables.len(), 1);
+    for properties in tables {
+        assert_eq!(properties.index_type, IndexType::TwoLevel);
+        assert!(
+            properties.index_partitions > Some(1),
+            "{:?}",
+            properties.index_partitions
+        );
+        assert!(properties.num_filter_entries > properties.num_entries);
+        assert_eq!(properties.prefix_extractor_name, b"rocksdb.FixedPrefix.4");
     }
-    assert_eq!(tables, 1);
     // And it is still RocksDB's.
     let (_, file) = OptionsFile::newest(&PosixFs::new(), dir.path()).unwrap().unwrap();
     assert_eq!(

@@ -13,7 +13,7 @@ use manifest::{FileMetadata, VersionEdit};
 use memtable::Memtable;
 use rangedel::FragmentedTombstones;
 
-use super::output::TableOutputs;
+use super::output::{Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
@@ -189,9 +189,12 @@ impl DbInner {
             ..CompactionRules::new(user.clone())
         };
         let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
-        let compression = family.options.compression_for(0, 1, false);
-        let mut outputs = TableOutputs::new(self, family, compression, 0, job);
-        outputs.flushed = true;
+        let destination = Destination {
+            level: None,
+            bottommost: false,
+            compression: family.options.compression_for(0, 1, false),
+        };
+        let mut outputs = TableOutputs::new(self, family, destination, 0, job);
         cursor.seek_to_first();
         let written = write_outputs(
             &mut cursor,

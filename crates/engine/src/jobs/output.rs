@@ -10,7 +10,7 @@ use compact::{FileBounds, OutputSink};
 use manifest::{FileMetadata, FileStats};
 use rangedel::RangeTombstone;
 use sst::TableProperties;
-use sst::filter::BloomPolicy;
+use sst::filter::UNKNOWN_LEVEL;
 use sst::writer::{TableWriter, TableWriterOptions};
 use vfs::CreateOptions;
 
@@ -19,21 +19,29 @@ use crate::db::column_family::Family;
 use crate::events::Event;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
-use crate::options::FilterPolicy;
+use crate::options::{CompactionStyle, FilterPolicy};
 use crate::read::value::Merger;
+
+/// What tables are written for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination {
+    /// `None`: they come from a memtable.
+    pub level: Option<usize>,
+    /// Nothing older of their keys lies anywhere below.
+    pub bottommost: bool,
+    pub compression: CompressionType,
+}
 
 /// Writes tables one after the other. What was finished is in [`files`](TableOutputs::files); what is unfinished when it is
 /// dropped is deleted by [`discard`](TableOutputs::discard) or, failing that, by the next open.
 pub(crate) struct TableOutputs<'a> {
     db: &'a DbInner,
     family: &'a Family,
-    compression: CompressionType,
+    destination: Destination,
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
     /// The job that writes them.
     job: u64,
-    /// A flush writes them.
-    pub flushed: bool,
     open: Option<OpenTable>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
@@ -53,17 +61,16 @@ impl<'a> TableOutputs<'a> {
     pub fn new(
         db: &'a DbInner,
         family: &'a Family,
-        compression: CompressionType,
+        destination: Destination,
         oldest_ancestor_time: u64,
         job: u64,
     ) -> TableOutputs<'a> {
         TableOutputs {
             db,
             family,
-            compression,
+            destination,
             oldest_ancestor_time,
             job,
-            flushed: false,
             open: None,
             files: Vec::new(),
             paths: Vec::new(),
@@ -92,7 +99,7 @@ impl<'a> TableOutputs<'a> {
         TableWriterOptions {
             format_version: table.format_version,
             checksum: table.checksum,
-            compression: self.compression,
+            compression: self.destination.compression,
             compression_opts: self.family.options.compression_opts.clone(),
             block_size: table.block_size as usize,
             block_restart_interval: table.block_restart_interval as usize,
@@ -105,10 +112,16 @@ impl<'a> TableOutputs<'a> {
             metadata_block_size: table.metadata_block_size as usize,
             partition_filters: table.partition_filters,
             decouple_partitioned_filters: table.decouple_partitioned_filters,
-            filter: match table.filter_policy {
-                FilterPolicy::None => None,
-                FilterPolicy::Bloom(bits_per_key) => Some(BloomPolicy { bits_per_key }),
+            filter: match self.destination.bottommost && self.family.options.optimize_filters_for_hits {
+                true => FilterPolicy::None,
+                false => table.filter_policy,
             },
+            level: match (self.family.options.compaction_style, self.destination.level) {
+                (CompactionStyle::None, _) => UNKNOWN_LEVEL,
+                (CompactionStyle::Level, None) => -1,
+                (CompactionStyle::Level, Some(level)) => level as i32,
+            },
+            optimize_filters_for_memory: table.optimize_filters_for_memory,
             whole_key_filtering: table.whole_key_filtering,
             prefix_extractor: self.family.prefix_extractor.clone(),
             cf_id: self.family.id,
@@ -215,7 +228,7 @@ impl OutputSink for TableOutputs<'_> {
             ..FileMetadata::default()
         };
         file.stats.get_or_init(|| stats);
-        if self.flushed {
+        if self.destination.level.is_none() {
             self.family.tables.note_level_0(&file);
         }
         // Its inputs are still there: now is when to know that it can be read.

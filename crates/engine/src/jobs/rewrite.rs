@@ -16,7 +16,7 @@ use compact::{
 use manifest::{BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
 
-use super::output::{BlobGarbage, TableOutputs};
+use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::level_stats::thread_cpu;
@@ -219,7 +219,11 @@ impl<'a> Rewrite<'a> {
         let mut outputs = TableOutputs::new(
             self.db,
             self.family,
-            self.compression(),
+            Destination {
+                level: Some(plan.output_level),
+                bottommost: plan.bottommost,
+                compression: self.compression(),
+            },
             self.oldest_ancestor_time,
             self.job,
         );

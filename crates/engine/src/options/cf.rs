@@ -8,6 +8,7 @@ use base::prefix::PrefixExtractor;
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
 use compact::LeveledOptions;
+pub use sst::filter::FilterPolicy;
 use sst::format::{IndexShortening, IndexType};
 use sst::{AutoReadahead, BlockCache};
 
@@ -78,6 +79,10 @@ option_table! {
         /// Entries of one key that an iterator steps over one by one before it seeks past the rest: versions older than the
         /// one it shows, or newer than what it reads. Default: 8.
         max_sequential_skip_in_iterations: u64 = 8, domain["0", "2", "8"];
+        /// Writes no filters for tables with nothing older of their keys below: for who nearly always asks for keys that are there.
+        /// Nine tenths of the data have no filters then, and a key that is not there costs a read. Tables that have filters keep
+        /// them until they are compacted. Default: false.
+        optimize_filters_for_hits: bool = false, domain["false", "false", "true"];
         /// Reads each table back as soon as it is written, before any version holds it, and compares a hash of its keys and
         /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
         /// Default: false.
@@ -126,31 +131,59 @@ enum_option!(IndexShortening, "index shortening mode",
     "kShortenSeparatorsAndSuccessor" => IndexShortening::SeparatorsAndSuccessor,
 );
 
-/// What filter a table carries: `bloomfilter:BITS:false`, or none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FilterPolicy {
-    /// No filter.
-    None,
-    /// A Bloom filter of so many bits a key.
-    Bloom(f64),
-}
-
 impl OptionValue for FilterPolicy {
-    const TYPE: &'static str = "filter policy: nullptr, or bloomfilter:BITS_PER_KEY:false";
+    const TYPE: &'static str = "filter policy: nullptr, bloomfilter:BITS_PER_KEY:false, or ribbonfilter:BITS_PER_KEY:BLOOM_BEFORE_LEVEL";
     fn parse(text: &str) -> Option<FilterPolicy> {
         if matches!(text, "nullptr" | "") {
             return Some(FilterPolicy::None);
         }
-        let rest = text
-            .strip_prefix("bloomfilter:")
-            .or_else(|| text.strip_prefix("rocksdb.BuiltinBloomFilter:"))?;
-        let bits: f64 = rest.split(':').next()?.parse().ok()?;
-        (bits.is_finite() && bits >= 0.0).then_some(FilterPolicy::Bloom(bits))
+        // `{id=ribbonfilter:10:0;bloom_before_level=2;}`: what may be changed by itself stands behind the name, too.
+        let mut level = None;
+        let mut id = text;
+        if let Some(entries) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+            for entry in entries.split(';').filter(|entry| !entry.trim().is_empty()) {
+                match entry
+                    .split_once('=')
+                    .map(|(name, value)| (name.trim(), value.trim()))?
+                {
+                    ("id", value) => id = value,
+                    ("bloom_before_level", value) => level = Some(value.parse().ok()?),
+                    _ => return None,
+                }
+            }
+        }
+        let (name, rest) = id.split_once(':')?;
+        let (bits, last) = match rest.split_once(':') {
+            Some((bits, last)) => (bits, Some(last)),
+            None => (rest, None),
+        };
+        let bits_per_key: f64 = bits.parse().ok()?;
+        if !bits_per_key.is_finite() || bits_per_key < 0.0 {
+            return None;
+        }
+        match name {
+            "bloomfilter" | "rocksdb.BloomFilter" | "rocksdb.BuiltinBloomFilter" => {
+                Some(FilterPolicy::Bloom(bits_per_key))
+            }
+            "ribbonfilter" | "rocksdb.RibbonFilter" => Some(FilterPolicy::Ribbon {
+                bits_per_key,
+                bloom_before_level: match (level, last) {
+                    (Some(level), _) => level,
+                    (None, Some(last)) => last.parse().ok()?,
+                    (None, None) => 0,
+                },
+            }),
+            _ => None,
+        }
     }
     fn text(&self) -> String {
         match self {
             FilterPolicy::None => "nullptr".to_owned(),
             FilterPolicy::Bloom(bits) => format!("bloomfilter:{bits}:false"),
+            FilterPolicy::Ribbon {
+                bits_per_key,
+                bloom_before_level,
+            } => format!("ribbonfilter:{bits_per_key}:{bloom_before_level}"),
         }
     }
 }
@@ -191,10 +224,16 @@ option_table! {
         /// Percent of `block_size`, and of `metadata_block_size`, by which a block is closed early where the next entry would not fit.
         /// Default: 10.
         block_size_deviation: i32 = 10, range(0, 100), domain["0", "10", "100"];
-        /// Filter of new tables. Default: none.
-        filter_policy: FilterPolicy = FilterPolicy::None, domain["nullptr", "bloomfilter:10:false"];
+        /// Filter of new tables. Ribbon filters are 30% smaller than Bloom filters that are as accurate, and take longer to make
+        /// and to ask; tables of the levels before BLOOM_BEFORE_LEVEL get Bloom filters nevertheless, and a flush counts as level -1.
+        /// Default: none.
+        filter_policy: FilterPolicy = FilterPolicy::None,
+            domain["nullptr", "bloomfilter:10:false", "ribbonfilter:10:0", "ribbonfilter:15:-1", "ribbonfilter:8:2"];
+        /// Bloom filters make as many probes as are best for the bits that keys have in them: filters are whole lines of 64 bytes,
+        /// so that those of few keys have more than was asked for. Default: true.
+        optimize_filters_for_memory: bool = true, domain["true", "false"];
         /// Puts whole keys into the filter. Default: true.
-        whole_key_filtering: bool = true;
+        whole_key_filtering: bool = true, domain["true", "true", "false"];
         /// Pads data blocks to whole pages; only without compression. Default: false.
         block_align: bool = false;
         /// Bytes that an iterator which is not told how much to read ahead reads beyond a block at first, once it reads blocks one
@@ -291,6 +330,59 @@ impl ColumnFamilyOptions {
             disable_auto_compactions: self.disable_auto_compactions
                 || self.compaction_style == CompactionStyle::None,
             ..LeveledOptions::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filter_policies_are_read_in_every_form_rocksdb_writes() {
+        let ribbon = |bits_per_key, bloom_before_level| FilterPolicy::Ribbon {
+            bits_per_key,
+            bloom_before_level,
+        };
+        for (text, policy, again) in [
+            ("nullptr", FilterPolicy::None, "nullptr"),
+            (
+                "bloomfilter:9.5:false",
+                FilterPolicy::Bloom(9.5),
+                "bloomfilter:9.5:false",
+            ),
+            (
+                "rocksdb.BuiltinBloomFilter:4",
+                FilterPolicy::Bloom(4.0),
+                "bloomfilter:4:false",
+            ),
+            ("ribbonfilter:10", ribbon(10.0, 0), "ribbonfilter:10:0"),
+            ("ribbonfilter:10:-1", ribbon(10.0, -1), "ribbonfilter:10:-1"),
+            (
+                "{id=ribbonfilter:10:0;bloom_before_level=3;}",
+                ribbon(10.0, 3),
+                "ribbonfilter:10:3",
+            ),
+            (
+                "{id=bloomfilter:10:false;}",
+                FilterPolicy::Bloom(10.0),
+                "bloomfilter:10:false",
+            ),
+        ] {
+            let parsed = FilterPolicy::parse(text);
+            assert_eq!(parsed, Some(policy), "{text}");
+            assert_eq!(policy.text(), again);
+            assert_eq!(FilterPolicy::parse(again), parsed);
+        }
+        for text in [
+            "bloomfilter",
+            "bloomfilter:x",
+            "bloomfilter:-1",
+            "ribbonfilter:10:x",
+            "cuckoo:10",
+            "{id=ribbonfilter:10;what=1;}",
+        ] {
+            assert_eq!(FilterPolicy::parse(text), None, "{text}");
         }
     }
 }

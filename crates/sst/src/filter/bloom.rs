@@ -135,10 +135,14 @@ pub fn capacity(bytes: usize, millibits_per_key: u32) -> usize {
     (len * 8000 / u64::from(millibits_per_key)) as usize
 }
 
-/// The filter of `hashes`, its trailer included.
-pub fn build(hashes: &[u64], millibits_per_key: u32) -> Vec<u8> {
+/// The filter of `hashes`, its trailer included. `fitting`: with the number of probes for the bits that keys have in whole lines,
+/// not for those asked for.
+pub fn build(hashes: &[u64], millibits_per_key: u32, fitting: bool) -> Vec<u8> {
     let len = size(hashes.len(), millibits_per_key) - METADATA_LEN;
-    let probes = num_probes(millibits_per_key);
+    let probes = num_probes(match fitting {
+        true => (len * 8000 / hashes.len().max(1)) as u32,
+        false => millibits_per_key,
+    });
     let mut filter = Vec::with_capacity(len + METADATA_LEN);
     filter.resize(len, 0u8);
     let (lines, _) = filter.as_chunks_mut::<LINE_LEN>();

@@ -6,34 +6,9 @@ use base::internal_key::TRAILER_LEN;
 use base::prefix::PrefixExtractor;
 use codec::hash::{hash32, xxph3_64};
 
+use super::policy::{FilterPolicy, Kind};
+use super::ribbon::Shape;
 use super::{LEGACY_SEED, bloom, legacy_bloom};
-use crate::format::FV_NEW_FILTERS;
-
-/// How large a Bloom filter to write.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BloomPolicy {
-    /// Bits of filter per key. 10 gives about 1% false positives; every 5 more divide them by about 10. Below 0.5 there
-    /// is no filter; otherwise at least 1 and at most 100 are used.
-    pub bits_per_key: f64,
-}
-
-impl BloomPolicy {
-    /// Bits per key in thousandths, as used; 0 means no filter.
-    pub fn millibits_per_key(self) -> u32 {
-        match self.bits_per_key {
-            bits if bits < 0.5 => 0,
-            bits if bits < 1.0 => 1000,
-            bits if bits < 100.0 => (bits * 1000.0 + 0.5) as u32,
-            // Not a number is treated as RocksDB treats it: as too large.
-            _ => 100_000,
-        }
-    }
-
-    /// Whole bits per key, for filters of format versions below 5.
-    pub fn whole_bits_per_key(self) -> u32 {
-        (self.millibits_per_key() + 500) / 1000
-    }
-}
 
 #[derive(Debug)]
 enum Hashes {
@@ -46,7 +21,9 @@ enum Hashes {
 /// Collects hashes while a table is written: 8 bytes for each, and a filter at the end; or one after the other, each over
 /// a range of keys.
 pub struct FilterBuilder {
-    policy: BloomPolicy,
+    policy: FilterPolicy,
+    kind: Kind,
+    optimize_for_memory: bool,
     whole_key_filtering: bool,
     prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     hashes: Hashes,
@@ -81,23 +58,26 @@ pub struct FilterPartition {
 }
 
 impl FilterBuilder {
-    /// For a table of `format_version`. `None` if `policy` asks for no filter, or if neither whole keys nor prefixes are
+    /// For a table of `format_version`, at `level` or for a flush at -1. `None` if `policy` asks for no filter, or if neither whole keys nor prefixes are
     /// to be added.
     pub fn new(
-        policy: BloomPolicy,
+        policy: FilterPolicy,
         format_version: u32,
+        level: i32,
         whole_key_filtering: bool,
         prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     ) -> Option<FilterBuilder> {
         (policy.millibits_per_key() > 0 && (whole_key_filtering || prefix_extractor.is_some())).then(|| {
+            let kind = policy.kind(format_version, level);
             FilterBuilder {
                 policy,
+                kind,
+                optimize_for_memory: false,
                 whole_key_filtering,
                 prefix_extractor,
-                hashes: if format_version >= FV_NEW_FILTERS {
-                    Hashes::Xxph3(Vec::new())
-                } else {
-                    Hashes::Hash32(Vec::new())
+                hashes: match kind {
+                    Kind::LegacyBloom => Hashes::Hash32(Vec::new()),
+                    Kind::Bloom | Kind::Ribbon(_) => Hashes::Xxph3(Vec::new()),
                 },
                 last_prefix: None,
                 partitions: None,
@@ -123,11 +103,20 @@ impl FilterBuilder {
         }
     }
 
+    /// Bloom filters make as many probes as the bits they have, which are whole lines, are best used with.
+    pub fn optimized_for_memory(self, optimize_for_memory: bool) -> FilterBuilder {
+        FilterBuilder {
+            optimize_for_memory,
+            ..self
+        }
+    }
+
     /// Hashes of which a filter takes about that many bytes.
     fn capacity(&self, bytes: usize) -> usize {
-        match &self.hashes {
-            Hashes::Xxph3(_) => bloom::capacity(bytes, self.policy.millibits_per_key()),
-            Hashes::Hash32(_) => legacy_bloom::capacity(bytes, self.policy.whole_bits_per_key()),
+        match self.kind {
+            Kind::LegacyBloom => legacy_bloom::capacity(bytes, self.policy.whole_bits_per_key()),
+            Kind::Bloom => bloom::capacity(bytes, self.policy.millibits_per_key()),
+            Kind::Ribbon(ribbon) => ribbon.capacity(bytes),
         }
     }
 
@@ -255,18 +244,29 @@ impl FilterBuilder {
             .partitions
             .as_ref()
             .map_or(0, |partitions| partitions.bytes_done);
-        done + match &self.hashes {
-            Hashes::Xxph3(hashes) => bloom::size(hashes.len(), self.policy.millibits_per_key()),
-            Hashes::Hash32(hashes) => legacy_bloom::size(hashes.len(), self.policy.whole_bits_per_key()),
+        let hashes = self.hashes.len();
+        done + match (self.kind, &self.hashes) {
+            (Kind::Ribbon(ribbon), Hashes::Xxph3(all)) => match all.first() {
+                None => 0,
+                Some(&first) => match ribbon.shape(hashes, first) {
+                    Shape::Bloom(len) | Shape::Ribbon(_, len) => len,
+                },
+            },
+            (_, Hashes::Xxph3(_)) => bloom::size(hashes, self.policy.millibits_per_key()),
+            (_, Hashes::Hash32(_)) => legacy_bloom::size(hashes, self.policy.whole_bits_per_key()),
         }
     }
 
     /// The filter of the hashes there are; nothing matches that of none.
     fn build(&self) -> Vec<u8> {
-        match &self.hashes {
+        let millibits = self.policy.millibits_per_key();
+        match (self.kind, &self.hashes) {
             _ if self.hashes.len() == 0 => Vec::new(),
-            Hashes::Xxph3(hashes) => bloom::build(hashes, self.policy.millibits_per_key()),
-            Hashes::Hash32(hashes) => legacy_bloom::build(hashes, self.policy.whole_bits_per_key()),
+            (Kind::Ribbon(ribbon), Hashes::Xxph3(hashes)) => ribbon
+                .build(hashes)
+                .unwrap_or_else(|| bloom::build(hashes, millibits, self.optimize_for_memory)),
+            (_, Hashes::Xxph3(hashes)) => bloom::build(hashes, millibits, self.optimize_for_memory),
+            (_, Hashes::Hash32(hashes)) => legacy_bloom::build(hashes, self.policy.whole_bits_per_key()),
         }
     }
 

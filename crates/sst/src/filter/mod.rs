@@ -20,10 +20,12 @@ pub mod bloom;
 mod builder;
 pub mod legacy_bloom;
 pub mod partitioned;
+mod policy;
 pub mod ribbon;
 
-pub use builder::{BloomPolicy, FilterBuilder, FilterPartition};
+pub use builder::{FilterBuilder, FilterPartition};
 pub use partitioned::PartitionedFilter;
+pub use policy::{FilterPolicy, UNKNOWN_LEVEL};
 
 use base::{Error, Result};
 

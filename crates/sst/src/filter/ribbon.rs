@@ -1,5 +1,4 @@
-//! Standard128Ribbon, read: about 30% smaller than Bloom at the same rate of false positives, for more work on both
-//! sides. Esker reads it and writes Bloom filters, which every reader takes in its place.
+//! Standard128Ribbon: about 30% smaller than Bloom at the same rate of false positives, for more work on both sides.
 //!
 //! The writer solved a linear system over bits so that for every key added the parity of 128 neighbouring slots, picked
 //! by the key's coefficient row, gives the bits of the key's result row. Slots lie in blocks of 128, and within a block
@@ -10,20 +9,75 @@
 //! blocks before `upper_start` have one column fewer than those from it on
 //! ```
 
+mod builder;
+
+pub(super) use builder::{RibbonBuilder, Shape};
+
 use super::{METADATA_LEN, touch};
 
 /// Slots of a block, and bits of a coefficient row.
 const BLOCK_SLOTS: u64 = 128;
 /// Most columns: a result row has 32 bits.
 const MAX_COLUMNS: usize = 32;
+/// Bytes of a segment: one bit of each slot of a block.
+const SEGMENT_LEN: usize = 16;
+
+/// How a hash is spread over a filter, for one seed and one number of slots.
+#[derive(Clone, Copy, Debug)]
+struct Hasher {
+    raw_seed: u64,
+    /// Places where a coefficient row may start.
+    num_starts: u64,
+}
+
+/// What one hash asks of a filter: the parity of the slots from `start` on that `row` picks is `result`, column by column.
+struct Equation {
+    start: u64,
+    row: u128,
+    result: u32,
+}
+
+impl Hasher {
+    fn new(seed: u8, blocks: usize) -> Hasher {
+        let seed = u64::from(seed).wrapping_mul(0xc782_19a2_3eea_dd03);
+        let seed = seed ^ (seed & 0xf0f0_f0f0_f0f0_f0f0) >> 4;
+        Hasher {
+            raw_seed: u64::from(seed as u32),
+            num_starts: blocks as u64 * BLOCK_SLOTS - (BLOCK_SLOTS - 1),
+        }
+    }
+
+    #[inline]
+    fn equation(&self, hash: u64) -> Equation {
+        let seeded = (hash ^ self.raw_seed).wrapping_mul(0x6193_d459_236a_3a0d);
+        let a = seeded.wrapping_mul(0xc28f_8282_2b65_0bed);
+        Equation {
+            start: ((u128::from(seeded) * u128::from(self.num_starts)) >> 64) as u64,
+            row: (u128::from(a) << 64 | u128::from(a ^ 0xc367_844a_6e52_731d)) | 1,
+            result: a.swap_bytes() as u32,
+        }
+    }
+}
+
+/// Columns of the blocks from `upper_start` on, and `upper_start`: the blocks before have one fewer.
+fn columns(segments: usize, blocks: usize) -> (usize, usize) {
+    let columns = segments.div_ceil(blocks);
+    match columns > MAX_COLUMNS {
+        true => (MAX_COLUMNS, 0),
+        false => (columns, columns * blocks - segments),
+    }
+}
+
+#[inline]
+fn parity(bits: u128) -> u32 {
+    bits.count_ones() & 1
+}
 
 /// The filter, ready to be asked.
 #[derive(Debug)]
 pub struct Ribbon {
     segments: Box<[u128]>,
-    raw_seed: u64,
-    /// Places where a coefficient row may start.
-    num_starts: u64,
+    hasher: Hasher,
     /// Columns of the blocks from `upper_start` on; the blocks before have one fewer.
     upper_columns: usize,
     upper_start: usize,
@@ -45,33 +99,19 @@ impl Ribbon {
         if blocks < 2 {
             return None;
         }
-        let (segments, _) = data.as_chunks::<16>();
+        let (segments, _) = data.as_chunks::<SEGMENT_LEN>();
         let segments: Box<[u128]> = segments.iter().map(|&bytes| u128::from_le_bytes(bytes)).collect();
-        let columns = segments.len().div_ceil(blocks);
-        let (upper_columns, upper_start) = if columns > MAX_COLUMNS {
-            (MAX_COLUMNS, 0)
-        } else {
-            (columns, columns * blocks - segments.len())
-        };
-        let seed = u64::from(seed).wrapping_mul(0xc782_19a2_3eea_dd03);
-        let seed = seed ^ (seed & 0xf0f0_f0f0_f0f0_f0f0) >> 4;
+        let (upper_columns, upper_start) = columns(segments.len(), blocks);
         Some(Ribbon {
             segments,
-            raw_seed: u64::from(seed as u32),
-            num_starts: blocks as u64 * BLOCK_SLOTS - (BLOCK_SLOTS - 1),
+            hasher: Hasher::new(seed, blocks),
             upper_columns,
             upper_start,
         })
     }
 
     #[inline]
-    fn seeded(&self, hash: u64) -> u64 {
-        (hash ^ self.raw_seed).wrapping_mul(0x6193_d459_236a_3a0d)
-    }
-
-    #[inline]
-    fn place(&self, seeded: u64) -> Place {
-        let start = ((u128::from(seeded) * u128::from(self.num_starts)) >> 64) as u64;
+    fn place(&self, start: u64) -> Place {
         let block = (start / BLOCK_SLOTS) as usize;
         Place {
             first_segment: block * self.upper_columns - block.min(self.upper_start),
@@ -82,14 +122,10 @@ impl Ribbon {
 
     /// False if nothing with this hash was added.
     pub fn may_match(&self, hash: u64) -> bool {
-        let seeded = self.seeded(hash);
-        let place = self.place(seeded);
-        let a = seeded.wrapping_mul(0xc28f_8282_2b65_0bed);
-        let row = (u128::from(a) << 64 | u128::from(a ^ 0xc367_844a_6e52_731d)) | 1;
-        let result = a.swap_bytes() as u32;
+        let Equation { start, row, result } = self.hasher.equation(hash);
+        let place = self.place(start);
         let segments = &self.segments[place.first_segment..];
         let (first, next) = segments.split_at(place.columns);
-        let parity = |bits: u128| bits.count_ones() & 1;
         // Without slots to skip the row ends with its block, and the last block has none after it.
         if place.skip == 0 {
             return (0..)
@@ -105,7 +141,8 @@ impl Ribbon {
     /// Starts to load the first segment of this hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
-        if let Some(segment) = self.segments.get(self.place(self.seeded(hash)).first_segment) {
+        let place = self.place(self.hasher.equation(hash).start);
+        if let Some(segment) = self.segments.get(place.first_segment) {
             touch(segment);
         }
     }

@@ -25,8 +25,16 @@ fn matches(filter: &FilterReader, key: &[u8]) -> bool {
 }
 
 fn built(policy: f64, format_version: u32, keys: &[Vec<u8>]) -> Vec<u8> {
-    let policy = BloomPolicy { bits_per_key: policy };
-    let mut builder = FilterBuilder::new(policy, format_version, true, None).unwrap();
+    let mut builder = full(FilterPolicy::Bloom(policy), format_version).unwrap();
+    add_all(&mut builder, keys)
+}
+
+fn full(policy: FilterPolicy, format_version: u32) -> Option<FilterBuilder> {
+    FilterBuilder::new(policy, format_version, UNKNOWN_LEVEL, true, None)
+}
+
+/// The filter of `keys`.
+fn add_all(builder: &mut FilterBuilder, keys: &[Vec<u8>]) -> Vec<u8> {
     for key in keys {
         builder.add(key);
     }
@@ -34,6 +42,13 @@ fn built(policy: f64, format_version: u32, keys: &[Vec<u8>]) -> Vec<u8> {
     assert_eq!(filter.len(), builder.estimated_size());
     assert_eq!(builder.num_added(), keys.len());
     filter
+}
+
+fn ribbon(bits_per_key: f64) -> FilterPolicy {
+    FilterPolicy::Ribbon {
+        bits_per_key,
+        bloom_before_level: 0,
+    }
 }
 
 /// The keys of the large vectors.
@@ -45,12 +60,14 @@ fn keys_2000() -> Vec<Vec<u8>> {
 
 #[test]
 fn small_bloom_filter_is_rocksdbs_to_the_bit() {
-    for (src, bits_per_key) in [("7.8.3", 10.0), ("11.9", 64.0)] {
+    // 11.9 was asked for 10 bits a key, found that the smallest filter has 64, and made use of them.
+    for (src, optimize_for_memory) in [("7.8.3", false), ("11.9", true)] {
         let vector = filter_vector(src, "FastLocalBloom", "filter_hex");
         let expected = unhex(&vector["filter_hex"]);
         let keys: Vec<Vec<u8>> = vector["keys_hex"].as_array().unwrap().iter().map(unhex).collect();
-        // 11.9 was asked for 10 bits a key, found that the smallest filter has 64, and made use of them.
-        assert_eq!(built(bits_per_key, 5, &keys), expected, "{src}");
+        let builder = full(FilterPolicy::Bloom(10.0), 5).unwrap();
+        let mut builder = builder.optimized_for_memory(optimize_for_memory);
+        assert_eq!(add_all(&mut builder, &keys), expected, "{src}");
         let filter = FilterReader::new(expected).unwrap();
         assert_eq!(filter.kind(), "FastLocalBloom");
         assert!(keys.iter().all(|key| matches(&filter, key)));
@@ -96,6 +113,122 @@ fn ribbon_filter_of_rocksdb_is_read() {
 }
 
 #[test]
+fn ribbon_filter_is_rocksdbs_to_the_bit() {
+    let vector = filter_vector("7.8.3", "Ribbon", "filter_b64");
+    let keys: Vec<Vec<u8>> = (0..1000).map(|i| format!("key{i:05}").into_bytes()).collect();
+    // As RocksDB's, whatever the format version.
+    for format_version in [2, 5] {
+        let mut builder = full(ribbon(10.0), format_version).unwrap();
+        assert!(add_all(&mut builder, &keys) == unbase64(&vector["filter_b64"]));
+    }
+}
+
+#[test]
+fn ribbon_filters_know_their_keys_and_few_others() {
+    let mut rng = testkit::rng();
+    let mut kinds = std::collections::BTreeMap::new();
+    let sizes = (0..40).map(|_| rng.usize(1..1200)).collect::<Vec<_>>();
+    for count in sizes.into_iter().chain([1, 2, 5000, 40_000]) {
+        let bits_per_key = *rng.pick(&[1.0, 2.3, 5.0, 10.0, 20.0, 60.0]);
+        let keys: Vec<Vec<u8>> = (0..count).map(|i| format!("{i}").into_bytes()).collect();
+        let filter = add_all(&mut full(ribbon(bits_per_key), 5).unwrap(), &keys);
+        let bloom = built(bits_per_key, 5, &keys);
+        assert!(filter.len() <= bloom.len() + 16, "{count} keys at {bits_per_key}");
+        if count >= 5000 && bits_per_key >= 5.0 {
+            assert!(
+                filter.len() < bloom.len() * 3 / 4,
+                "{count} keys at {bits_per_key}"
+            );
+        }
+        let filter = FilterReader::new(filter).unwrap();
+        *kinds.entry(filter.kind()).or_insert(0) += 1;
+        assert!(
+            keys.iter().all(|key| matches(&filter, key)),
+            "{count} keys at {bits_per_key}"
+        );
+        let bloom = FilterReader::new(bloom).unwrap();
+        let wrong = |filter: &FilterReader| {
+            let absent = (0..4000).filter(|i| matches(filter, format!("absent{i}").as_bytes()));
+            absent.count()
+        };
+        if count >= 1000 {
+            let (ours, blooms) = (wrong(&filter), wrong(&bloom));
+            assert!(
+                ours <= blooms * 3 / 2 + 40,
+                "{count} keys at {bits_per_key}: {ours} wrong, of Bloom {blooms}"
+            );
+        }
+    }
+    assert_eq!(
+        kinds.into_keys().collect::<Vec<_>>(),
+        ["FastLocalBloom", "Standard128Ribbon"]
+    );
+}
+
+#[test]
+fn tables_of_the_first_levels_may_have_bloom_filters_in_the_place_of_ribbons() {
+    let keys = keys_2000();
+    let kind = |bloom_before_level, level| {
+        let policy = FilterPolicy::Ribbon {
+            bits_per_key: 10.0,
+            bloom_before_level,
+        };
+        let mut builder = FilterBuilder::new(policy, 5, level, true, None).unwrap();
+        FilterReader::new(add_all(&mut builder, &keys)).unwrap().kind()
+    };
+    for (bloom_before_level, level, is_ribbon) in [
+        (-1, -1, true),
+        (0, -1, false),
+        (0, 0, true),
+        (2, 1, false),
+        (2, 2, true),
+        (2, UNKNOWN_LEVEL, true),
+        (i32::MAX, UNKNOWN_LEVEL, false),
+    ] {
+        let expected = match is_ribbon {
+            true => "Standard128Ribbon",
+            false => "FastLocalBloom",
+        };
+        assert_eq!(
+            kind(bloom_before_level, level),
+            expected,
+            "{bloom_before_level} {level}"
+        );
+    }
+}
+
+#[test]
+fn partitions_hold_what_fits_their_size() {
+    for (policy, format_version) in [
+        (FilterPolicy::Bloom(10.0), 5),
+        (FilterPolicy::Bloom(10.0), 4),
+        (ribbon(10.0), 5),
+    ] {
+        for partition_size in [1, 64, 69, 200, 1000, 5000, 100_000] {
+            let builder = full(policy, format_version).unwrap();
+            let mut builder = builder.partitioned(partition_size, true, 0);
+            for i in 0..3000 {
+                builder.add(format!("key{i:05}").as_bytes());
+            }
+            let partitions = builder.finish_partitions(b"key02999\0\0\0\0\0\0\0\0").unwrap();
+            assert_eq!(builder.num_added(), 3000);
+            let bytes: usize = partitions.iter().map(|partition| partition.contents.len()).sum();
+            assert!(bytes > 3000 * 5 / 8);
+            for partition in &partitions[..partitions.len() - 1] {
+                let len = partition.contents.len();
+                // No filter is smaller than a line, and a Ribbon's columns may come out one more.
+                assert!(len <= partition_size.max(69) + 64, "{len} of {partition_size}");
+                assert!(
+                    partition_size < 1000 || len > partition_size * 2 / 3,
+                    "{len} of {partition_size}"
+                );
+            }
+            assert!(partitions.is_sorted_by(|a, b| a.last_key < b.last_key));
+        }
+    }
+}
+
+#[test]
 fn number_of_probes_is_rocksdbs() {
     for vector in vectors("bloom_num_probes") {
         let millibits = vector["millibits_per_key"].as_u64().unwrap() as u32;
@@ -119,20 +252,22 @@ fn bits_per_key_are_rounded_as_rocksdb_rounds_them() {
         (f64::NAN, 100_000, 100),
         (-3.0, 0, 0),
     ] {
-        let policy = BloomPolicy { bits_per_key };
+        let policy = FilterPolicy::Bloom(bits_per_key);
         assert_eq!(policy.millibits_per_key(), millibits);
         assert_eq!(policy.whole_bits_per_key(), whole);
     }
-    assert!(FilterBuilder::new(BloomPolicy { bits_per_key: 0.0 }, 5, true, None).is_none());
-    assert!(FilterBuilder::new(BloomPolicy { bits_per_key: 10.0 }, 5, false, None).is_none());
+    assert!(full(FilterPolicy::Bloom(0.0), 5).is_none());
+    assert!(full(ribbon(0.2), 5).is_none());
+    assert!(full(FilterPolicy::None, 5).is_none());
+    assert!(FilterBuilder::new(FilterPolicy::Bloom(10.0), 5, 0, false, None).is_none());
 }
 
 #[test]
 fn prefixes_are_added_once_each() {
-    let policy = BloomPolicy { bits_per_key: 20.0 };
+    let policy = FilterPolicy::Bloom(20.0);
     for (whole_key_filtering, added) in [(true, 6), (false, 2)] {
         let mut builder =
-            FilterBuilder::new(policy, 5, whole_key_filtering, prefix::builtin("fixed:3")).unwrap();
+            FilterBuilder::new(policy, 5, 0, whole_key_filtering, prefix::builtin("fixed:3")).unwrap();
         assert!(builder.finish().is_none());
         // One key is its own prefix, one is outside the extractor's domain.
         for key in ["aaa", "aaa1", "aaa2", "bbb1", "cc"] {

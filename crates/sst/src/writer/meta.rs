@@ -19,8 +19,6 @@ use crate::format::{
 };
 use crate::properties::{NONE, TableProperties};
 
-/// Name of RocksDB's policy for Bloom filters.
-const FILTER_POLICY: &str = "bloomfilter";
 /// The compression manager whose types are those of [`CompressionType`].
 const COMPRESSION_MANAGER: &str = "BuiltinV2";
 /// `rocksdb.external_sst_file.version` of a file with room for a global sequence number.
@@ -219,10 +217,7 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.whole_key_filtering = Some(options.whole_key_filtering);
     properties.prefix_filtering = Some(extractor.is_some());
     properties.prefix_extractor_name = name(extractor.map(|extractor| extractor.name()));
-    properties.filter_policy = match options.filter {
-        Some(policy) if policy.millibits_per_key() > 0 => FILTER_POLICY.into(),
-        _ => Vec::new(),
-    };
+    properties.filter_policy = options.filter.name().into();
     properties.column_family_id = options.cf_id.into();
     properties.column_family_name = options.cf_name.clone();
     properties.comparator = UserComparator::name(options.cmp.user()).into();

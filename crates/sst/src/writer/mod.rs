@@ -82,14 +82,14 @@ impl TableWriter {
             options.early_end(options.block_size).max(block.size())
         };
         let data = DataSection::new(sink, &options)?;
-        let filter = options.filter.and_then(|policy| {
-            FilterBuilder::new(
-                policy,
-                options.format_version,
-                options.whole_key_filtering,
-                options.prefix_extractor.clone(),
-            )
-        });
+        let filter = FilterBuilder::new(
+            options.filter,
+            options.format_version,
+            options.level,
+            options.whole_key_filtering,
+            options.prefix_extractor.clone(),
+        )
+        .map(|filter| filter.optimized_for_memory(options.optimize_filters_for_memory));
         let timestamp_size = options.cmp.user().timestamp_size();
         // Blocks that wait for a dictionary have no handles, by which partitions of the index would end.
         let decoupled = options.decouple_partitioned_filters || data.has_dictionary();

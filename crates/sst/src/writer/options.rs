@@ -7,7 +7,7 @@ use base::prefix::PrefixExtractor;
 use base::{Error, InternalComparator, Result, SeqNo};
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
-use crate::filter::BloomPolicy;
+use crate::filter::{FilterPolicy, UNKNOWN_LEVEL};
 use crate::format::{IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
 
@@ -52,7 +52,13 @@ pub struct TableWriterOptions {
     /// compression dictionary. Default true.
     pub decouple_partitioned_filters: bool,
     /// The filter. Default none.
-    pub filter: Option<BloomPolicy>,
+    pub filter: FilterPolicy,
+    /// The level the table is for, -1 for that of a flush: a policy may make other filters for some. Default unknown.
+    pub level: i32,
+    /// Bloom filters make as many probes as are best for the bits that keys have in them, and not for those asked for: filters
+    /// are whole lines of 64 bytes, so that in those of a few keys the two differ much. (RocksDB also fits the size of filters to what
+    /// its allocator has; here memory is taken as it is needed.) Default true.
+    pub optimize_filters_for_memory: bool,
     /// Add whole keys to the filter. Default true.
     pub whole_key_filtering: bool,
     /// Add the prefixes it gives to the filter. Default none.
@@ -105,7 +111,9 @@ impl TableWriterOptions {
             metadata_block_size: 4096,
             partition_filters: false,
             decouple_partitioned_filters: true,
-            filter: None,
+            filter: FilterPolicy::None,
+            level: UNKNOWN_LEVEL,
+            optimize_filters_for_memory: true,
             whole_key_filtering: true,
             prefix_extractor: None,
             cf_id: UNKNOWN_COLUMN_FAMILY as u32,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::internal_key::{self, MAX_SEQNO};
 use base::{InternalComparator, Kind, Result, UserComparator};
-use sst::filter::BloomPolicy;
+use sst::filter::FilterPolicy;
 use sst::writer::{TableWriter, TableWriterOptions};
 use sst::{BlockReadOptions, LookupKey, PinnedBytes, Table, TableReadOptions};
 use testkit::conformance::check_cursor;
@@ -24,7 +24,7 @@ fn cmp(order: &UserComparator) -> InternalComparator {
 fn options(order: &UserComparator) -> TableWriterOptions {
     TableWriterOptions {
         block_size: 512,
-        filter: Some(BloomPolicy { bits_per_key: 10.0 }),
+        filter: FilterPolicy::Bloom(10.0),
         ..TableWriterOptions::new(cmp(order))
     }
 }

@@ -46,9 +46,14 @@ fn random_options(rng: &mut TestRng, cmp: InternalComparator) -> TableWriterOpti
         metadata_block_size: *rng.pick(&[1, 64, 200, 1000]),
         partition_filters: rng.bool(),
         decouple_partitioned_filters: rng.bool(),
-        filter: Some(BloomPolicy {
-            bits_per_key: *rng.pick(&[1.0, 5.0, 10.0, 20.0]),
-        }),
+        filter: match rng.bool() {
+            true => FilterPolicy::Bloom(*rng.pick(&[1.0, 5.0, 10.0, 20.0])),
+            false => FilterPolicy::Ribbon {
+                bits_per_key: *rng.pick(&[1.0, 5.0, 10.0, 20.0]),
+                bloom_before_level: 0,
+            },
+        },
+        optimize_filters_for_memory: rng.bool(),
         whole_key_filtering: rng.bool(),
         prefix_extractor: rng.bool().then(|| base::prefix::builtin(extractor).unwrap()),
         ..options(cmp)
@@ -221,7 +226,7 @@ fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
             decouple_partitioned_filters,
             whole_key_filtering,
             metadata_block_size: 150,
-            filter: Some(BloomPolicy { bits_per_key: 30.0 }),
+            filter: FilterPolicy::Bloom(30.0),
             prefix_extractor: prefixes.clone(),
             ..options(bytewise())
         };

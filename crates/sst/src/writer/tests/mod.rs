@@ -13,7 +13,7 @@ use testkit::TestRng;
 use vfs::{CreateOptions, FileSystem, OpenOptions, PosixFs};
 
 use super::*;
-use crate::filter::BloomPolicy;
+use crate::filter::FilterPolicy;
 use crate::lookup_key::LookupKey;
 use crate::reader::{BlockReadOptions, Table, TableReadOptions};
 
@@ -27,7 +27,7 @@ fn bytewise() -> InternalComparator {
 fn options(cmp: InternalComparator) -> TableWriterOptions {
     TableWriterOptions {
         block_size: 512,
-        filter: Some(BloomPolicy { bits_per_key: 10.0 }),
+        filter: FilterPolicy::Bloom(10.0),
         cf_id: 0,
         cf_name: b"default".to_vec(),
         db_id: "a database".into(),

@@ -3,7 +3,9 @@
 use super::*;
 use crate::dump;
 use crate::fetch::BlockKind;
+use crate::filter::FilterReader;
 use crate::format::IndexType;
+use crate::index::{self, IndexCoding};
 use crate::vectors::{unbase64, vectors};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rocksdb-11.9");
@@ -14,7 +16,7 @@ fn options_of(table: &Table) -> TableWriterOptions {
     TableWriterOptions {
         format_version: table.format_version(),
         compression: CompressionType::None,
-        filter: None,
+        filter: FilterPolicy::None,
         block_restart_interval: properties.data_block_restart_interval.unwrap_or(16) as usize,
         index_block_restart_interval: properties.index_block_restart_interval.unwrap_or(1) as usize,
         merge_operator: match &properties.merge_operator[..] {
@@ -174,4 +176,71 @@ fn whole_tables_of_rocksdb_are_written_to_the_byte() {
         assert_eq!(ours.prefix_extractor_name, theirs.prefix_extractor_name, "{desc}");
         assert_eq!(ours.property_collectors, theirs.property_collectors, "{desc}");
     }
+}
+
+/// The last keys of the partitions of a filter, and the kinds.
+fn filter_partitions(table: &Table) -> Vec<(Vec<u8>, &'static str)> {
+    let name = crate::format::meta::PARTITIONED_FILTER.as_bytes();
+    let entries = dump::metaindex(table);
+    let (_, handle) = entries.iter().find(|entry| entry.0 == name).unwrap();
+    let block = table.fetcher.meta_block(*handle, true).unwrap();
+    let coding = IndexCoding::of(table.properties()).top_level();
+    let mut partitions = Vec::new();
+    index::decode_block(&block, coding, |entry| {
+        let filter = FilterReader::new(table.fetcher.raw(entry.handle, true)?)?;
+        partitions.push((entry.separator.to_vec(), filter.kind()));
+        Ok(())
+    })
+    .unwrap();
+    partitions
+}
+
+#[test]
+fn partitions_of_filters_end_where_rocksdbs_end() {
+    let dir = Path::new(FIXTURES).join("ribbon_partitioned_zstd_dict");
+    let mut partitions = 0;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "sst") {
+            continue;
+        }
+        let theirs = open(&path, TableReadOptions::new(bytewise()));
+        let theirs_partitions = filter_partitions(&theirs);
+        let (scratch, summary) = rewrite(
+            &theirs,
+            TableWriterOptions {
+                block_size: 1024,
+                // Flushed tables have Bloom filters.
+                level: match theirs_partitions[0].1 {
+                    "FastLocalBloom" => -1,
+                    _ => 0,
+                },
+                index_type: IndexType::TwoLevel,
+                partition_filters: true,
+                metadata_block_size: 512,
+                filter: FilterPolicy::Ribbon {
+                    bits_per_key: 10.0,
+                    bloom_before_level: 0,
+                },
+                ..options_of(&theirs)
+            },
+        );
+        let ours = filter_partitions(&scratch.open(bytewise()));
+        let keys = |partitions: &[(Vec<u8>, &str)]| -> Vec<Vec<u8>> {
+            partitions.iter().map(|partition| partition.0.clone()).collect()
+        };
+        assert_eq!(keys(&ours), keys(&theirs_partitions), "{}", path.display());
+        let properties = theirs.properties();
+        assert_eq!(
+            summary.properties.num_filter_entries,
+            properties.num_filter_entries
+        );
+        assert_eq!(
+            summary.properties.decoupled_partitioned_filters,
+            properties.decoupled_partitioned_filters
+        );
+        assert_eq!(summary.properties.filter_policy, properties.filter_policy);
+        partitions += ours.len();
+    }
+    assert!(partitions > 10, "{partitions}");
 }

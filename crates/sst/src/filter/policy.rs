@@ -1,0 +1,95 @@
+//! Which filter a table gets.
+
+use super::bloom;
+use super::ribbon::RibbonBuilder;
+use crate::format::FV_NEW_FILTERS;
+
+/// Which filter to write. All are read by every release that reads the format version, from RocksDB 6.15 on those of Ribbon.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum FilterPolicy {
+    /// No filter.
+    #[default]
+    None,
+    /// Bloom filters of so many bits a key. 10 give about 1% false positives; every 5 more divide them by about 10. Below 0.5 there
+    /// is no filter; otherwise at least 1 and at most 100 are used.
+    Bloom(f64),
+    /// Ribbon filters, which are as accurate as Bloom filters of `bits_per_key`, about 30% smaller, and take three to four times
+    /// the time to make and twice the time to ask.
+    Ribbon {
+        /// As in [`FilterPolicy::Bloom`].
+        bits_per_key: f64,
+        /// Tables of the levels before this one get Bloom filters: they do not live long. A flush counts as level -1; `i32::MAX` makes
+        /// Bloom filters everywhere. RocksDB's default is 0.
+        bloom_before_level: i32,
+    },
+}
+
+/// The level of a table that may come to lie anywhere.
+pub const UNKNOWN_LEVEL: i32 = i32::MAX - 1;
+
+/// What is made of the hashes of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    LegacyBloom,
+    Bloom,
+    Ribbon(RibbonBuilder),
+}
+
+impl FilterPolicy {
+    fn bits_per_key(self) -> f64 {
+        match self {
+            FilterPolicy::None => 0.0,
+            FilterPolicy::Bloom(bits_per_key) | FilterPolicy::Ribbon { bits_per_key, .. } => bits_per_key,
+        }
+    }
+
+    /// Bits per key in thousandths, as used; 0 means no filter.
+    pub fn millibits_per_key(self) -> u32 {
+        match self.bits_per_key() {
+            bits if bits < 0.5 => 0,
+            bits if bits < 1.0 => 1000,
+            bits if bits < 100.0 => (bits * 1000.0 + 0.5) as u32,
+            // Not a number is treated as RocksDB treats it: as too large.
+            _ => 100_000,
+        }
+    }
+
+    /// Whole bits per key, for Bloom filters of format versions below 5.
+    pub fn whole_bits_per_key(self) -> u32 {
+        (self.millibits_per_key() + 500) / 1000
+    }
+
+    /// RocksDB's name of the policy, which stands in the properties of tables; empty for none.
+    pub fn name(self) -> &'static str {
+        match self {
+            _ if self.millibits_per_key() == 0 => "",
+            FilterPolicy::None => "",
+            FilterPolicy::Bloom(_) => "bloomfilter",
+            FilterPolicy::Ribbon { .. } => "ribbonfilter",
+        }
+    }
+
+    /// What filters of tables of `format_version` are that are made for `level`, -1 for those of flushes.
+    pub(super) fn kind(self, format_version: u32, level: i32) -> Kind {
+        match self {
+            FilterPolicy::Ribbon {
+                bloom_before_level, ..
+            } if level >= bloom_before_level => {
+                Kind::Ribbon(RibbonBuilder::like_bloom(self.millibits_per_key()))
+            }
+            FilterPolicy::Bloom(_) if format_version < FV_NEW_FILTERS => Kind::LegacyBloom,
+            _ => Kind::Bloom,
+        }
+    }
+}
+
+/// The false positive rate of a Bloom filter of so many thousandths of bits a key, whose probes are all in one line.
+pub(super) fn bloom_false_positive_rate(millibits_per_key: u32) -> f64 {
+    let probes = f64::from(bloom::num_probes(millibits_per_key));
+    let line_bits = (bloom::LINE_LEN * 8) as f64;
+    let keys_per_line = line_bits / (f64::from(millibits_per_key) / 1000.0);
+    // The mean of a line with more keys than usual and one with fewer, by one standard deviation.
+    let deviation = keys_per_line.sqrt();
+    let rate = |keys: f64| (1.0 - (-probes / (line_bits / keys)).exp()).powf(probes);
+    (rate(keys_per_line + deviation) + rate(keys_per_line - deviation)) / 2.0
+}
