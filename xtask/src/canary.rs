@@ -391,6 +391,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-sst", "--test", "it", "parts"]),
     },
     Canary {
+        name: "a clock cache leaves what was erased while it was pinned in sight of slots",
+        file: "crates/cache/src/clock_shard.rs",
+        right: "if !frame.park(seen, true) {",
+        wrong: "if !frame.park(seen, false) {",
+        caught_by: Tests(&["-p", "esker-cache", "--lib"]),
+    },
+    Canary {
+        name: "a clock cache's lookup takes the tag for the key",
+        file: "crates/cache/src/clock_shard.rs",
+        right: "if !state.is_visible() || self.clock.entry(index).key() != key {\n                return None;",
+        wrong: "if !state.is_visible() {\n                return None;",
+        caught_by: Tests(&["-p", "esker-cache", "--lib"]),
+    },
+    Canary {
         name: "a cursor skips the index partition behind the one it stands in",
         file: "crates/sst/src/cursor.rs",
         right: "self.open_part(self.partition + 1)",

@@ -5,15 +5,16 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::clock::Clock;
 use crate::frame::Frame;
 use crate::lru::Lru;
-use crate::options::{CacheKey, CacheOptions, EntryRole, MetadataChargePolicy, Priority};
+use crate::options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
 use crate::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
 
 pub use crate::lru::Stats;
 
-/// A sharded LRU cache of values of type `V`.
+/// A sharded cache of values of type `V`.
 ///
 /// Values are shared, never copied: a [`Guard`] or [`Handle`] pins one, and it stays where it is, unchanged, until
 /// the last pin is gone.
@@ -22,6 +23,7 @@ pub struct Cache<V> {
     shard_bits: u32,
     /// What each entry costs beside the charge it is inserted with.
     metadata_charge: usize,
+    name: &'static str,
     last_id: AtomicU64,
     last_owner: AtomicU64,
 }
@@ -96,37 +98,67 @@ pub struct RoleUsage {
 }
 
 impl<V> Cache<V> {
-    /// An empty cache.
-    pub fn lru(options: CacheOptions) -> Arc<Cache<V>> {
+    /// An empty cache of the kind that the options name.
+    pub fn new(options: CacheOptions) -> Arc<Cache<V>> {
         let shard_bits = options.shard_bits();
         let shards = 1usize << shard_bits;
         let per_shard = options.capacity.div_ceil(shards);
-        let new_shard = |_| {
-            let lru = Lru::new(
+        let max_frames = 1 << (32 - shard_bits);
+        let new_shard = |_| match options.cache_type {
+            CacheType::Lru => Shard::lru(
+                Lru::new(
+                    per_shard,
+                    options.strict_capacity_limit,
+                    options.high_pri_pool_ratio,
+                    options.low_pri_pool_ratio,
+                ),
+                max_frames,
+            ),
+            CacheType::HyperClock => Shard::clock(Clock::new(
                 per_shard,
                 options.strict_capacity_limit,
-                options.high_pri_pool_ratio,
-                options.low_pri_pool_ratio,
-            );
-            Shard::new(lru, 1 << (32 - shard_bits))
+                options.estimated_entry_charge,
+                max_frames,
+            )),
+        };
+        let of_entry = match options.cache_type {
+            CacheType::Lru => Cache::<V>::METADATA_CHARGE,
+            CacheType::HyperClock => Cache::<V>::CLOCK_METADATA_CHARGE,
         };
         Arc::new(Cache {
             shards: (0..shards).map(new_shard).collect(),
             shard_bits,
             metadata_charge: match options.metadata_charge_policy {
-                MetadataChargePolicy::FullChargeCacheMetadata => Cache::<V>::METADATA_CHARGE,
+                MetadataChargePolicy::FullChargeCacheMetadata => of_entry,
                 MetadataChargePolicy::DontChargeCacheMetadata => 0,
+            },
+            name: match (options.cache_type, options.estimated_entry_charge) {
+                (CacheType::Lru, _) => "LRUCache",
+                (CacheType::HyperClock, 0) => "AutoHyperClockCache",
+                (CacheType::HyperClock, _) => "FixedHyperClockCache",
             },
             last_id: AtomicU64::new(0),
             last_owner: AtomicU64::new(0),
         })
     }
 
-    /// Bytes the cache spends on an entry: its frame with the value itself (not what the value points to), its
+    /// An empty LRU cache, whatever kind the options name.
+    pub fn lru(options: CacheOptions) -> Arc<Cache<V>> {
+        Cache::new(CacheOptions {
+            cache_type: CacheType::Lru,
+            ..options
+        })
+    }
+
+    /// Bytes an LRU cache spends on an entry: its frame with the value itself (not what the value points to), its
     /// links, and its part of the hash table. Added to every charge under
     /// [`MetadataChargePolicy::FullChargeCacheMetadata`].
     pub const METADATA_CHARGE: usize =
         size_of::<Frame<V>>() + size_of::<crate::lru::Entry>() + size_of::<u32>();
+
+    /// The same of a clock cache: the frame, what is known of the entry, and two cells.
+    pub const CLOCK_METADATA_CHARGE: usize =
+        size_of::<Frame<V>>() + size_of::<crate::clock::ClockEntry>() + 2 * size_of::<u64>();
 
     /// An identity no one else has in this cache, for [`CacheKey::id`]. Never 0.
     pub fn new_id(&self) -> u64 {
@@ -241,7 +273,7 @@ impl<V> Cache<V> {
 
     /// Sum of the charges of all entries, in bytes. Takes each shard's lock in turn.
     pub fn usage(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().usage).sum()
+        self.shards.iter().map(|shard| shard.usage()).sum()
     }
 
     /// Sum of the charges of the entries pinned right now, in bytes. Looks at every frame, under each shard's lock
@@ -252,7 +284,7 @@ impl<V> Cache<V> {
 
     /// The sum of charges it may hold, in bytes: what it was made with, rounded up to a multiple of the shards.
     pub fn capacity(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().capacity).sum()
+        self.shards.iter().map(|shard| shard.capacity()).sum()
     }
 
     /// Changes the capacity; evicts what no longer fits and is not pinned.
@@ -266,18 +298,18 @@ impl<V> Cache<V> {
     /// Sets whether insertions fail when the capacity is pinned.
     pub fn set_strict_capacity_limit(&self, strict: bool) {
         for shard in &self.shards {
-            shard.lock().strict_capacity_limit = strict;
+            shard.set_strict_capacity_limit(strict);
         }
     }
 
     /// Number of entries lookups may find.
     pub fn occupancy(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().len()).sum()
+        self.shards.iter().map(|shard| shard.occupancy()).sum()
     }
 
     /// RocksDB's name of its kind.
     pub fn name(&self) -> &'static str {
-        "LRUCache"
+        self.name
     }
 
     /// Number of shards, each with a lock of its own.
@@ -289,7 +321,7 @@ impl<V> Cache<V> {
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for shard in &self.shards {
-            sum.add(&shard.lock().stats);
+            sum.add(&shard.stats());
         }
         sum
     }

@@ -13,6 +13,9 @@
 //! | clear `TOUCHED`, set or clear `PARKED`, clear `VISIBLE` | shard lock held | CAS, `fetch_and` |
 //! | filled without pins -> empty (same generation, no flags) | shard lock held | CAS |
 //!
+//! In a clock cache there is no lock: whoever empties a frame owns it until it is on the list of free ones, and who takes it from there
+//! owns it until it is filled; all other transitions of filled frames are exchanges of the whole word.
+//!
 //! Readers with stale slots add and subtract one at any time, on empty frames too. So the word is never stored to,
 //! only changed by arithmetic or compare-and-swap, and a count above zero on an empty frame means nothing.
 //!
@@ -25,6 +28,10 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+
+/// A frame whose generation reaches this is not filled again: the next would come round to generations that old
+/// slots name.
+pub(crate) const LAST_GENERATION: u32 = u32::MAX;
 
 /// One pin.
 const PIN: u64 = 1;
@@ -74,15 +81,18 @@ pub(crate) struct Frame<V> {
     value: UnsafeCell<MaybeUninit<V>>,
 }
 
-impl<V> Frame<V> {
+// SAFETY: a state word of 0 is an empty frame, whose value is not initialised.
+unsafe impl<V> Zeroed for Frame<V> {
     #[cfg(loom)]
-    fn empty() -> Frame<V> {
+    fn zeroed() -> Frame<V> {
         Frame {
             state: AtomicU64::new(0),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
+}
 
+impl<V> Frame<V> {
     pub(crate) fn state(&self) -> State {
         State(self.state.load(Ordering::Acquire))
     }
@@ -147,7 +157,7 @@ impl<V> Frame<V> {
     /// Fills an empty frame and pins the value once.
     ///
     /// # Safety
-    /// The caller holds the shard's lock, and the frame is empty and on no list.
+    /// The frame is empty and on no list, and the caller holds the shard's lock or, in a clock cache, took it from the free ones.
     pub(crate) unsafe fn fill(&self, value: V, parked: bool) {
         // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock keeps out
         // other writers.
@@ -188,6 +198,20 @@ impl<V> Frame<V> {
         self.state.fetch_and(!PARKED, Ordering::Relaxed);
     }
 
+    /// Clears `PARKED` if the entry still is as `seen` says.
+    pub(crate) fn unpark_as_seen(&self, seen: State) -> bool {
+        self.state
+            .compare_exchange(seen.0, seen.0 & !PARKED, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Clears `TOUCHED` if the entry still is as `seen` says.
+    pub(crate) fn untouch_as_seen(&self, seen: State) -> bool {
+        self.state
+            .compare_exchange(seen.0, seen.0 & !TOUCHED, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
     /// Clears `TOUCHED`. The caller holds the shard's lock.
     pub(crate) fn clear_touched(&self) {
         self.state.fetch_and(!TOUCHED, Ordering::Relaxed);
@@ -203,10 +227,20 @@ impl<V> Frame<V> {
 const FIRST_CHUNK_BITS: u32 = if cfg!(loom) { 1 } else { 6 };
 const CHUNKS: usize = (32 - FIRST_CHUNK_BITS) as usize;
 
-/// The frames of a shard, in chunks that double: chunk `k` has `64 << k` frames. A frame never moves, and is found
-/// by its index without a lock. Memory of a large chunk is taken from the system as its frames come into use.
-pub(crate) struct Slab<V> {
-    chunks: [AtomicPtr<Frame<V>>; CHUNKS],
+/// What a [`Slab`] can hold.
+///
+/// # Safety
+/// All zero bytes are a value of the type.
+pub(crate) unsafe trait Zeroed {
+    /// That value: loom's atomics do not begin as zeros.
+    #[cfg(loom)]
+    fn zeroed() -> Self;
+}
+
+/// The frames of a shard, or what goes with them, in chunks that double: chunk `k` has `64 << k` of them. None ever moves, and
+/// each is found by its index without a lock. Memory of a large chunk is taken from the system as it comes into use.
+pub(crate) struct Slab<F> {
+    chunks: [AtomicPtr<F>; CHUNKS],
 }
 
 /// Chunk, and place in it, of the frame at `index`.
@@ -221,85 +255,91 @@ fn chunk_len(chunk: usize) -> usize {
     1 << (FIRST_CHUNK_BITS as usize + chunk)
 }
 
-impl<V> Slab<V> {
-    pub(crate) fn new() -> Slab<V> {
+impl<F> Slab<F> {
+    pub(crate) fn new() -> Slab<F> {
         Slab {
             chunks: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
         }
     }
 
-    /// The frame at `index`, if its chunk exists.
+    /// What is at `index`, if its chunk exists.
     #[inline]
-    pub(crate) fn get(&self, index: u32) -> Option<&Frame<V>> {
+    pub(crate) fn get(&self, index: u32) -> Option<&F> {
         let (chunk, place) = locate(index);
-        let frames = self.chunks.get(chunk)?.load(Ordering::Acquire);
-        if frames.is_null() {
+        let items = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        if items.is_null() {
             return None;
         }
-        // SAFETY: a non-null chunk has `chunk_len(chunk)` frames, `place` is less by construction, and chunks
-        // live as long as the slab. Acquire pairs with the store that published them.
-        Some(unsafe { &*frames.add(place) })
+        // SAFETY: a non-null chunk has `chunk_len(chunk)` items, `place` is less by construction, and chunks
+        // live as long as the slab. Acquire pairs with the exchange that published them.
+        Some(unsafe { &*items.add(place) })
     }
+}
 
-    /// Makes sure that the frame at `index` exists; false if no frame can have that index. The caller holds the
-    /// shard's lock.
+impl<F: Zeroed> Slab<F> {
+    /// Makes sure that there is something at `index`; false if nothing can have that index.
     pub(crate) fn ensure(&self, index: u32) -> bool {
         let (chunk, _) = locate(index);
         let Some(slot) = self.chunks.get(chunk) else {
             return false;
         };
-        if slot.load(Ordering::Relaxed).is_null() {
-            slot.store(allocate_chunk(chunk_len(chunk)), Ordering::Release);
+        if slot.load(Ordering::Acquire).is_null() {
+            let new = allocate_chunk(chunk_len(chunk));
+            let published = slot.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed);
+            if published.is_err() {
+                // SAFETY: allocated above with this length, and nobody else has seen it.
+                unsafe { free_chunk(new, chunk_len(chunk)) };
+            }
         }
         true
     }
 }
 
-impl<V> Drop for Slab<V> {
-    /// Gives the memory back. Values are the shard's to drop before.
+impl<F> Drop for Slab<F> {
+    /// Gives the memory back. Values in frames are the shard's to drop before.
     fn drop(&mut self) {
         for (chunk, slot) in self.chunks.iter().enumerate() {
-            let frames = slot.load(Ordering::Relaxed);
-            if !frames.is_null() {
+            let items = slot.load(Ordering::Relaxed);
+            if !items.is_null() {
                 // SAFETY: allocated by `allocate_chunk` with this length, and `&mut self` says that nobody looks at it.
-                unsafe { free_chunk(frames, chunk_len(chunk)) };
+                unsafe { free_chunk(items, chunk_len(chunk)) };
             }
         }
     }
 }
 
 #[cfg(not(loom))]
-fn allocate_chunk<V>(len: usize) -> *mut Frame<V> {
-    let layout = std::alloc::Layout::array::<Frame<V>>(len).expect("fewer bytes than the address space");
-    // SAFETY: the layout is not empty. Zero is a valid frame: an empty state word, and a value that is not initialised.
-    let frames = unsafe { std::alloc::alloc_zeroed(layout) };
-    if frames.is_null() {
+fn allocate_chunk<F: Zeroed>(len: usize) -> *mut F {
+    let layout = std::alloc::Layout::array::<F>(len).expect("fewer bytes than the address space");
+    // SAFETY: the layout is not empty, and zeros are valid by the trait's promise.
+    let items = unsafe { std::alloc::alloc_zeroed(layout) };
+    if items.is_null() {
         std::alloc::handle_alloc_error(layout);
     }
-    frames.cast()
+    items.cast()
 }
 
 /// # Safety
-/// `frames` comes from [`allocate_chunk`] with the same `len`, and is not used again.
+/// `items` comes from [`allocate_chunk`] with the same `len`, and is not used again.
 #[cfg(not(loom))]
-unsafe fn free_chunk<V>(frames: *mut Frame<V>, len: usize) {
-    let layout = std::alloc::Layout::array::<Frame<V>>(len).expect("it was allocated");
+unsafe fn free_chunk<F>(items: *mut F, len: usize) {
+    let layout = std::alloc::Layout::array::<F>(len).expect("it was allocated");
     // SAFETY: the caller's promise.
-    unsafe { std::alloc::dealloc(frames.cast(), layout) };
+    unsafe { std::alloc::dealloc(items.cast(), layout) };
 }
 
 #[cfg(loom)]
-fn allocate_chunk<V>(len: usize) -> *mut Frame<V> {
-    let frames: Box<[Frame<V>]> = (0..len).map(|_| Frame::empty()).collect();
-    Box::into_raw(frames).cast()
+fn allocate_chunk<F: Zeroed>(len: usize) -> *mut F {
+    let items: Box<[F]> = (0..len).map(|_| F::zeroed()).collect();
+    Box::into_raw(items).cast()
 }
 
 /// # Safety
-/// `frames` comes from [`allocate_chunk`] with the same `len`, and is not used again.
+/// `items` comes from [`allocate_chunk`] with the same `len`, and is not used again.
 #[cfg(loom)]
-unsafe fn free_chunk<V>(frames: *mut Frame<V>, len: usize) {
+unsafe fn free_chunk<F>(items: *mut F, len: usize) {
     // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(frames, len)) });
+    drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(items, len)) });
 }
 
 #[cfg(all(test, not(loom)))]
@@ -317,6 +357,6 @@ mod tests {
             }
         }
         assert_eq!(locate(u32::MAX).0, CHUNKS);
-        assert!(Slab::<u64>::new().get(u32::MAX).is_none());
+        assert!(Slab::<Frame<u64>>::new().get(u32::MAX).is_none());
     }
 }

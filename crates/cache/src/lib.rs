@@ -1,11 +1,11 @@
-//! The block cache: sharded LRU whose hits take no lock.
+//! The block cache: a sharded LRU, or a clock without locks; hits take no lock in either.
 //!
 //! # The problem
 //!
 //! A point read of a cached block must not hash, lock, walk a list or allocate: in RocksDB those cost more than half a
 //! microsecond of cache misses. So whoever refers to a block over and over (an index entry) keeps a [`Slot`], one word
 //! that remembers where the block sat in the cache. While it still sits there, [`Cache::get`] pins it with a single
-//! `fetch_add`, and dropping the [`Guard`] is a single `fetch_sub`. The hash table, its lock and the LRU lists are for
+//! `fetch_add`, and dropping the [`Guard`] is a single `fetch_sub`. The hash table, and in an LRU its lock and the lists, are for
 //! misses, and for those without a slot.
 //!
 //! # Frames
@@ -31,12 +31,21 @@
 //! lists hold at most as many pinned entries as were pinned since eviction last passed by, and eviction never walks
 //! over the same pinned entry twice.
 //!
+//! # Two bodies
+//!
+//! What rules the frames of a shard is an LRU under a lock (`lru`), or a clock (`clock`), whose lookups, insertions and evictions
+//! take none: see [`CacheType`]. Frames, slots and pins are the same, and so is what the table above says; who needs a lock in the
+//! one needs, in the other, to have made the exchange of the state word that gives him the entry.
+//!
 //! # Order of eviction
 //!
-//! As in RocksDB: three pools (high, low and bottom priority) in one order, insertion at the head of the pool that
+//! In an LRU as in RocksDB: three pools (high, low and bottom priority) in one order, insertion at the head of the pool that
 //! the priority names, what overflows a pool moves to the head of the next lower one, victims come from the tail of
 //! the lowest. A [`lookup`](Cache::lookup) moves its entry at once. A hit through a slot sets one bit, and eviction
 //! gives an entry with that bit a second chance: clears it and moves the entry as a lookup would have.
+//!
+//! In a clock a hand goes round. It takes an entry off whose countdown is over, and otherwise counts down, or up (to three) where
+//! the bit is set, which it clears. The countdown begins by priority, so that a block read once and never again goes first.
 //!
 //! # Accounting
 //!
@@ -44,14 +53,17 @@
 //! among them; it exceeds the capacity only by what is pinned. Values are dropped outside the lock.
 
 mod cache;
+mod clock;
+mod clock_shard;
 mod frame;
 mod lru;
+mod lru_shard;
 mod options;
 mod shard;
 mod sync;
 
 pub use cache::{Cache, EntryInfo, Guard, Handle, RoleUsage, Slot, Stats};
-pub use options::{CacheKey, CacheOptions, EntryRole, MetadataChargePolicy, Priority};
+pub use options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
 
 #[cfg(all(loom, test))]
 mod loom_tests;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use crate::{Cache, CacheKey, CacheOptions, MetadataChargePolicy, Priority, Slot};
+use crate::{Cache, CacheKey, CacheOptions, CacheType, MetadataChargePolicy, Priority, Slot};
 
 /// A value whose reads and whose death loom watches.
 struct Watched {
@@ -41,9 +41,10 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(capacity: usize) -> Arc<Fixture> {
+    fn new(cache_type: CacheType, capacity: usize) -> Arc<Fixture> {
         Arc::new(Fixture {
-            cache: Cache::lru(CacheOptions {
+            cache: Cache::new(CacheOptions {
+                cache_type,
                 capacity,
                 num_shard_bits: 0,
                 high_pri_pool_ratio: 0.0,
@@ -99,16 +100,20 @@ fn spawn(fixture: &Arc<Fixture>, run: impl FnOnce(&Fixture) + 'static) -> thread
     thread::spawn(move || run(&fixture))
 }
 
-fn model(run: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(6);
-    builder.check(run);
+/// Of both kinds of cache.
+fn model(run: impl Fn(CacheType) + Sync + Send + Copy + 'static) {
+    // A clock's words are many, and each is a place to be interrupted at.
+    for (kind, preemptions) in [(CacheType::Lru, 6), (CacheType::HyperClock, 2)] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        builder.check(move || run(kind));
+    }
 }
 
 #[test]
 fn pin_against_eviction() {
-    model(|| {
-        let fixture = Fixture::new(1);
+    model(|kind| {
+        let fixture = Fixture::new(kind, 1);
         drop(fixture.insert(0));
         let reader = spawn(&fixture, |f| {
             f.get(0);
@@ -125,8 +130,8 @@ fn pin_against_eviction() {
 
 #[test]
 fn late_reader_of_a_frame_filled_again() {
-    model(|| {
-        let fixture = Fixture::new(1);
+    model(|kind| {
+        let fixture = Fixture::new(kind, 1);
         drop(fixture.insert(0));
         let reader = spawn(&fixture, |f| {
             f.get(0);
@@ -144,8 +149,8 @@ fn late_reader_of_a_frame_filled_again() {
 
 #[test]
 fn reader_of_a_slot_being_stored() {
-    model(|| {
-        let fixture = Fixture::new(1);
+    model(|kind| {
+        let fixture = Fixture::new(kind, 1);
         let reader = spawn(&fixture, |f| {
             f.get(0);
         });
@@ -158,8 +163,8 @@ fn reader_of_a_slot_being_stored() {
 
 #[test]
 fn two_readers_against_erase() {
-    model(|| {
-        let fixture = Fixture::new(1);
+    model(|kind| {
+        let fixture = Fixture::new(kind, 1);
         drop(fixture.insert(0));
         // Touched, so that a pin and its return leave the state word as it was.
         assert!(fixture.get(0));
@@ -179,8 +184,8 @@ fn two_readers_against_erase() {
 
 #[test]
 fn last_pins_of_a_parked_entry() {
-    model(|| {
-        let fixture = Fixture::new(1);
+    model(|kind| {
+        let fixture = Fixture::new(kind, 1);
         let pinned = fixture.insert(0);
         // Finds 0 pinned and parks it; itself over capacity, so parked too.
         let over = fixture.insert(1);
@@ -198,8 +203,8 @@ fn last_pins_of_a_parked_entry() {
 
 #[test]
 fn lookup_and_replacement() {
-    model(|| {
-        let fixture = Fixture::new(2);
+    model(|kind| {
+        let fixture = Fixture::new(kind, 2);
         drop(fixture.insert(0));
         let reader = spawn(&fixture, |f| {
             if let Some(handle) = f.cache.lookup(Fixture::key(0)) {
@@ -215,6 +220,60 @@ fn lookup_and_replacement() {
         fixture.cache.erase_unreferenced();
         drop(new);
         reader.join().unwrap();
+        fixture.check();
+    });
+}
+
+fn model_clock(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+#[test]
+fn two_insertions_and_a_table_that_grows() {
+    model_clock(|| {
+        let fixture = Fixture::new(CacheType::HyperClock, 8);
+        // A table of two cells grows with the third.
+        drop(fixture.insert(0));
+        let other = spawn(&fixture, |f| drop(f.insert(1)));
+        drop(fixture.insert(2));
+        assert!(fixture.cache.lookup(Fixture::key(0)).is_some());
+        assert!(fixture.cache.lookup(Fixture::key(2)).is_some());
+        other.join().unwrap();
+        for offset in 0..3 {
+            assert!(fixture.cache.lookup(Fixture::key(offset)).is_some());
+        }
+        fixture.check();
+    });
+}
+
+#[test]
+fn erased_and_not_found_while_others_come() {
+    model_clock(|| {
+        let fixture = Fixture::new(CacheType::HyperClock, 8);
+        drop(fixture.insert(0));
+        let other = spawn(&fixture, |f| drop(f.insert(1)));
+        assert!(fixture.cache.erase(Fixture::key(0)));
+        assert!(fixture.cache.lookup(Fixture::key(0)).is_none());
+        assert!(!fixture.get(0));
+        other.join().unwrap();
+        assert!(fixture.cache.lookup(Fixture::key(1)).is_some());
+        fixture.check();
+    });
+}
+
+#[test]
+fn two_who_evict_and_erase_the_same_entry() {
+    model_clock(|| {
+        let fixture = Fixture::new(CacheType::HyperClock, 1);
+        drop(fixture.insert(0));
+        let other = spawn(&fixture, |f| {
+            f.cache.erase(Fixture::key(0));
+        });
+        drop(fixture.insert(1));
+        other.join().unwrap();
+        assert!(fixture.cache.lookup(Fixture::key(0)).is_none());
         fixture.check();
     });
 }

@@ -54,6 +54,12 @@ pub enum MetadataChargePolicy {
 /// How a cache is laid out. The names and defaults are those of RocksDB's `LRUCacheOptions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheOptions {
+    /// Which kind of cache [`Cache::new`](crate::Cache::new) makes. Default: LRU.
+    pub cache_type: CacheType,
+    /// Bytes of an average entry, for a clock cache whose table is made once, for a full cache of such entries
+    /// (`fixed_hyper_clock_cache`). Where entries are smaller the table is full before the cache is. 0: the table grows with
+    /// the cache (`auto_hyper_clock_cache`). Default: 0.
+    pub estimated_entry_charge: usize,
     /// Sum of the charges it may hold, in bytes. Default 32 MiB.
     pub capacity: usize,
     /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default, takes as
@@ -114,9 +120,24 @@ impl EntryRole {
     }
 }
 
+/// What rules a cache: who goes first, and how threads meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheType {
+    /// `lru_cache`: the least recently used goes first, in pools by priority. Lookups by key, insertions and evictions take the lock
+    /// of a shard.
+    #[default]
+    Lru,
+    /// `hyper_clock_cache`: a hand goes round, and entries go that nobody has touched for as many rounds as their priority, and
+    /// earlier touches, have earned. No lock anywhere, but a moment's while the table grows. Of its options
+    /// `high_pri_pool_ratio` and `low_pri_pool_ratio` have no meaning.
+    HyperClock,
+}
+
 impl Default for CacheOptions {
     fn default() -> CacheOptions {
         CacheOptions {
+            cache_type: CacheType::Lru,
+            estimated_entry_charge: 0,
             capacity: 32 << 20,
             num_shard_bits: -1,
             strict_capacity_limit: false,
@@ -129,15 +150,41 @@ impl Default for CacheOptions {
 
 /// Smaller shards would evict blocks others have room for.
 const MIN_SHARD_SIZE: usize = 512 << 10;
+/// Those of a clock cache meet on no lock, so there need be fewer.
+const MIN_CLOCK_SHARD_SIZE: usize = 32 << 20;
 const MAX_AUTO_SHARD_BITS: u32 = 6;
 /// A frame is named by 32 bits, the shard's number among them: this leaves each shard 65,536 frames.
 const MAX_SHARD_BITS: u32 = 16;
 
 impl CacheOptions {
+    /// The same, of the kind that RocksDB's tools have this name for: `lru_cache`, `auto_hyper_clock_cache` (its table grows),
+    /// `fixed_hyper_clock_cache` or `hyper_clock_cache` (its table is made for entries of `entry_charge` bytes). `None` if there
+    /// is none of that name.
+    pub fn of_type(self, name: &str, entry_charge: usize) -> Option<CacheOptions> {
+        let (cache_type, estimated_entry_charge) = match name {
+            "lru_cache" => (CacheType::Lru, 0),
+            "auto_hyper_clock_cache" => (CacheType::HyperClock, 0),
+            "fixed_hyper_clock_cache" | "hyper_clock_cache" => (CacheType::HyperClock, entry_charge),
+            _ => return None,
+        };
+        Some(CacheOptions {
+            cache_type,
+            estimated_entry_charge,
+            ..self
+        })
+    }
+
+    fn min_shard_size(&self) -> usize {
+        match self.cache_type {
+            CacheType::Lru => MIN_SHARD_SIZE,
+            CacheType::HyperClock => MIN_CLOCK_SHARD_SIZE,
+        }
+    }
+
     pub(crate) fn shard_bits(&self) -> u32 {
         match u32::try_from(self.num_shard_bits) {
             Ok(bits) => bits.min(MAX_SHARD_BITS),
-            Err(_) => (self.capacity / MIN_SHARD_SIZE)
+            Err(_) => (self.capacity / self.min_shard_size())
                 .checked_ilog2()
                 .unwrap_or(0)
                 .min(MAX_AUTO_SHARD_BITS),

@@ -1,46 +1,44 @@
-//! A shard: frames, and under one lock the table and lists that say what is in them.
+//! A shard: frames, and what rules them: an LRU under a lock, or a clock without.
 
-use crate::cache::EntryInfo;
+use crate::cache::{EntryInfo, Stats};
+use crate::clock::Clock;
+use crate::clock_shard::ClockShard;
 use crate::frame::{Frame, Slab};
-use crate::lru::{Entry, Lru};
+use crate::lru::Lru;
+use crate::lru_shard::LruShard;
 use crate::options::{CacheKey, EntryRole, Priority};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
-/// Second chances one insertion hands out. When everything is touched, the bits say nothing any more, and walking
-/// the whole list under the lock would only stall the others.
-const MAX_SECOND_CHANCES: u32 = 64;
-
-/// A frame whose generation reaches this is not filled again: the next would come round to generations that old
-/// slots name.
-const LAST_GENERATION: u32 = u32::MAX;
-
-/// The frames are read without the lock, so they do not share a line with it.
+/// The frames are read without a lock, so they do not share a line with what is written under one.
 #[repr(align(64))]
 struct Padded<T>(T);
 
 pub(crate) struct Shard<V> {
-    frames: Padded<Slab<V>>,
-    lru: Padded<Mutex<Lru>>,
-    /// Frames that this shard can name.
-    max_frames: u64,
+    frames: Padded<Slab<Frame<V>>>,
+    body: Padded<Body>,
+}
+
+enum Body {
+    Lru { lru: Mutex<Lru>, max_frames: u64 },
+    Clock(Clock),
 }
 
 /// Values on their way out. Declared before the guard of the lock, so that they are dropped after it.
 /// An insertion usually evicts one: that needs no allocation.
-struct Evicted<V> {
+pub(crate) struct Evicted<V> {
     first: Option<V>,
     more: Vec<V>,
 }
 
 impl<V> Evicted<V> {
-    fn new() -> Evicted<V> {
+    pub(crate) fn new() -> Evicted<V> {
         Evicted {
             first: None,
             more: Vec::new(),
         }
     }
 
-    fn push(&mut self, value: V) {
+    pub(crate) fn push(&mut self, value: V) {
         match self.first {
             None => self.first = Some(value),
             Some(_) => self.more.push(value),
@@ -48,27 +46,52 @@ impl<V> Evicted<V> {
     }
 }
 
+/// The same call, of whichever body it is.
+macro_rules! of_body {
+    ($shard:expr, $body:ident => $call:expr) => {
+        match &$shard.body.0 {
+            Body::Lru { lru, max_frames } => {
+                let $body = LruShard {
+                    frames: &$shard.frames.0,
+                    lru,
+                    max_frames: *max_frames,
+                };
+                $call
+            }
+            Body::Clock(clock) => {
+                let $body = ClockShard {
+                    frames: &$shard.frames.0,
+                    clock,
+                };
+                $call
+            }
+        }
+    };
+}
+
 impl<V> Shard<V> {
-    pub(crate) fn new(lru: Lru, max_frames: u64) -> Shard<V> {
+    /// A shard that names at most `max_frames` frames.
+    pub(crate) fn lru(lru: Lru, max_frames: u64) -> Shard<V> {
         Shard {
             frames: Padded(Slab::new()),
-            lru: Padded(Mutex::new(lru)),
-            max_frames,
+            body: Padded(Body::Lru {
+                lru: Mutex::new(lru),
+                max_frames,
+            }),
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Lru> {
-        self.lru.0.lock()
+    pub(crate) fn clock(clock: Clock) -> Shard<V> {
+        Shard {
+            frames: Padded(Slab::new()),
+            body: Padded(Body::Clock(clock)),
+        }
     }
 
     /// The frame a slot names, if there is one.
     #[inline]
     pub(crate) fn frame(&self, index: u32) -> Option<&Frame<V>> {
         self.frames.0.get(index)
-    }
-
-    fn known_frame(&self, index: u32) -> &Frame<V> {
-        self.frame(index).expect("an index of the shard's own")
     }
 
     /// Adds an entry in the place of one with the same key, and pins it. The value comes back if there is no room.
@@ -81,248 +104,91 @@ impl<V> Shard<V> {
         priority: Priority,
         role: EntryRole,
     ) -> Result<(u32, &Frame<V>), V> {
-        let mut evicted = Evicted::new();
-        let mut lru = self.lock();
-        self.make_room(&mut lru, charge, &mut evicted);
-        let fits = lru
-            .usage
-            .checked_add(charge)
-            .is_some_and(|usage| usage <= lru.capacity);
-        if (!fits && lru.strict_capacity_limit) || charge > usize::MAX / 2 {
-            lru.stats.refused += 1;
-            return Err(value);
-        }
-        let Some(index) = self.free_frame(&mut lru, &mut evicted) else {
-            lru.stats.refused += 1;
-            return Err(value);
-        };
-        if let Some(old) = lru.find(key, hash) {
-            self.erase_entry(&mut lru, old, &mut evicted);
-        }
-        lru.fill(index, Entry::new(key, charge, priority, role));
-        lru.add_to_table(index);
-        lru.stats.inserts += 1;
-        let parked = lru.usage > lru.capacity;
-        if !parked {
-            lru.list(index);
-        }
-        let frame = self.known_frame(index);
-        // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list of
-        // filled ones.
-        unsafe { frame.fill(value, parked) };
-        Ok((index, frame))
+        of_body!(self, body => body.insert(key, hash, value, charge, priority, role))
     }
 
     /// Pins the entry of `key` and counts the hit or miss.
     pub(crate) fn lookup(&self, key: CacheKey, hash: u64) -> Option<(u32, &Frame<V>)> {
-        let mut lru = self.lock();
-        let Some(index) = lru.find(key, hash) else {
-            lru.stats.misses += 1;
-            return None;
-        };
-        lru.stats.hits += 1;
-        lru.promote(index);
-        let frame = self.known_frame(index);
-        // Under the lock, so that eviction cannot come between.
-        frame.pin_again();
-        Some((index, frame))
+        of_body!(self, body => body.lookup(key, hash))
     }
 
     /// Takes the entry of `key` out of the table; true if there was one.
     pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
-        let mut evicted = Evicted::new();
-        let mut lru = self.lock();
-        let found = lru.find(key, hash);
-        if let Some(index) = found {
-            self.erase_entry(&mut lru, index, &mut evicted);
-        }
-        found.is_some()
+        of_body!(self, body => body.erase(key, hash))
     }
 
     /// Frees every entry that is not pinned.
     pub(crate) fn erase_unreferenced(&self) {
-        let mut evicted = Evicted::new();
-        let mut lru = self.lock();
-        for index in 0..lru.frames() {
-            let frame = self.known_frame(index);
-            let state = frame.state();
-            if state.is_visible() && state.pins() == 0 {
-                self.erase_entry(&mut lru, index, &mut evicted);
-            }
-        }
+        of_body!(self, body => body.erase_unreferenced());
     }
 
     pub(crate) fn set_capacity(&self, capacity: usize) {
-        let mut evicted = Evicted::new();
-        let mut lru = self.lock();
-        lru.set_capacity(capacity);
-        self.make_room(&mut lru, 0, &mut evicted);
+        of_body!(self, body => body.set_capacity(capacity));
+    }
+
+    pub(crate) fn set_strict_capacity_limit(&self, strict: bool) {
+        match &self.body.0 {
+            Body::Lru { lru, .. } => lru.lock().strict_capacity_limit = strict,
+            Body::Clock(clock) => clock.set_strict(strict),
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        match &self.body.0 {
+            Body::Lru { lru, .. } => lru.lock().capacity,
+            Body::Clock(clock) => clock.capacity(),
+        }
+    }
+
+    pub(crate) fn usage(&self) -> usize {
+        match &self.body.0 {
+            Body::Lru { lru, .. } => lru.lock().usage,
+            Body::Clock(clock) => clock.usage(),
+        }
+    }
+
+    /// Entries in the table.
+    pub(crate) fn occupancy(&self) -> usize {
+        match &self.body.0 {
+            Body::Lru { lru, .. } => lru.lock().len(),
+            Body::Clock(clock) => clock.occupancy(),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        match &self.body.0 {
+            Body::Lru { lru, .. } => lru.lock().stats,
+            Body::Clock(clock) => clock.stats(),
+        }
     }
 
     /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
     #[cold]
     pub(crate) fn settle(&self, index: u32, generation: u32) {
-        let mut evicted = Evicted::new();
-        let mut lru = self.lock();
-        let frame = self.known_frame(index);
-        loop {
-            let state = frame.state();
-            if state.generation() != generation || state.pins() != 0 || !state.is_parked() {
-                // Someone pinned it again and will be here in turn, or was here already.
-                break;
-            }
-            if state.is_visible() && lru.usage <= lru.capacity {
-                frame.unpark();
-                lru.list(index);
-                break;
-            }
-            if let Some(value) = frame.take(state) {
-                if state.is_visible() {
-                    lru.remove_from_table(index);
-                    lru.stats.evictions += 1;
-                }
-                self.release_frame(&mut lru, index);
-                evicted.push(value);
-                break;
-            }
-        }
+        of_body!(self, body => body.settle(index, generation));
     }
 
     /// Sum of the charges of pinned entries. Looks at every frame.
     pub(crate) fn pinned_usage(&self) -> usize {
-        let lru = self.lock();
-        (0..lru.frames())
-            .filter(|&index| {
-                let state = self.known_frame(index).state();
-                state.is_filled() && state.pins() > 0
-            })
-            .map(|index| lru.entry(index).charge)
-            .sum()
+        of_body!(self, body => body.pinned_usage())
     }
 
     pub(crate) fn describe(&self, out: &mut impl FnMut(EntryInfo)) {
-        let lru = self.lock();
-        for index in 0..lru.frames() {
-            let state = self.known_frame(index).state();
-            if state.is_filled() {
-                let entry = lru.entry(index);
-                out(EntryInfo {
-                    key: entry.key,
-                    charge: entry.charge,
-                    priority: entry.priority,
-                    role: entry.role,
-                    pins: state.pins(),
-                    erased: !state.is_visible(),
-                });
-            }
-        }
-    }
-
-    /// Evicts until `charge` fits or nothing is left that may go. What is pinned is parked on the way, so
-    /// afterwards either it fits or every entry is parked.
-    fn make_room(&self, lru: &mut Lru, charge: usize, evicted: &mut Evicted<V>) {
-        let mut second_chances = MAX_SECOND_CHANCES;
-        while lru.usage.saturating_add(charge) > lru.capacity
-            && self.evict_one(lru, &mut second_chances, evicted)
-        {}
-    }
-
-    /// Evicts one entry; false if all are pinned, and parked now.
-    fn evict_one(&self, lru: &mut Lru, second_chances: &mut u32, evicted: &mut Evicted<V>) -> bool {
-        while let Some(index) = lru.victim() {
-            let frame = self.known_frame(index);
-            let state = frame.state();
-            if state.pins() > 0 {
-                if frame.park(state, false) {
-                    lru.unlist(index);
-                }
-            } else if state.is_touched() && *second_chances > 0 {
-                *second_chances -= 1;
-                lru.stats.second_chances += 1;
-                frame.clear_touched();
-                lru.promote(index);
-            } else if let Some(value) = frame.take(state) {
-                lru.unlist(index);
-                lru.remove_from_table(index);
-                lru.stats.evictions += 1;
-                self.release_frame(lru, index);
-                evicted.push(value);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Takes a visible entry out of the table: it goes now, or when its last pin does.
-    fn erase_entry(&self, lru: &mut Lru, index: u32, evicted: &mut Evicted<V>) {
-        lru.remove_from_table(index);
-        if lru.is_listed(index) {
-            lru.unlist(index);
-        }
-        let frame = self.known_frame(index);
-        loop {
-            let state = frame.state();
-            if state.pins() > 0 {
-                if frame.park(state, true) {
-                    return;
-                }
-            } else if let Some(value) = frame.take(state) {
-                self.release_frame(lru, index);
-                evicted.push(value);
-                return;
-            }
-        }
-    }
-
-    /// The frame at `index` was emptied: its charge is gone, and it may be filled again.
-    fn release_frame(&self, lru: &mut Lru, index: u32) {
-        lru.usage -= lru.entry(index).charge;
-        if self.known_frame(index).state().generation() != LAST_GENERATION {
-            lru.push_free(index);
-        }
-    }
-
-    /// An empty frame; evicts for one where no more can be named.
-    fn free_frame(&self, lru: &mut Lru, evicted: &mut Evicted<V>) -> Option<u32> {
-        if let Some(index) = lru.pop_free() {
-            return Some(index);
-        }
-        let index = lru.frames();
-        if u64::from(index) < self.max_frames && self.frames.0.ensure(index) {
-            return Some(index);
-        }
-        let mut second_chances = MAX_SECOND_CHANCES;
-        self.evict_one(lru, &mut second_chances, evicted);
-        lru.pop_free()
+        of_body!(self, body => body.describe(out));
     }
 
     /// Checks what must hold while nobody else is at work.
     #[cfg(test)]
     pub(crate) fn check(&self) {
-        let lru = self.lock();
-        lru.check();
-        let mut usage = 0;
-        for index in 0..lru.frames() {
-            let state = self.known_frame(index).state();
-            if state.is_filled() {
-                usage += lru.entry(index).charge;
-            }
-            assert_eq!(lru.is_listed(index), state.is_visible() && !state.is_parked());
-            assert!(!lru.is_listed(index) || lru.usage <= lru.capacity);
-            assert!(
-                !state.is_parked() || state.pins() > 0,
-                "nobody will settle this entry"
-            );
-        }
-        assert_eq!(lru.usage, usage);
+        of_body!(self, body => body.check());
     }
 }
 
 impl<V> Drop for Shard<V> {
     fn drop(&mut self) {
-        let frames = self.lock().frames();
+        let frames = of_body!(self, body => body.frames_in_use());
         for index in 0..frames {
-            let frame = self.known_frame(index);
+            let Some(frame) = self.frame(index) else { continue };
             let state = frame.state();
             if state.is_filled() {
                 // A guard that was leaked may have left a pin: nobody can use it any more, for it borrowed the cache.

@@ -9,7 +9,8 @@ pub(crate) use self::under_loom::*;
 #[cfg(not(loom))]
 mod real {
     pub(crate) use parking_lot::{Mutex, MutexGuard};
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use std::thread::yield_now;
 
     /// [`std::cell::UnsafeCell`] with loom's face.
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -31,7 +32,8 @@ mod real {
 mod under_loom {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::thread::yield_now;
 
     /// loom's mutex with parking_lot's face.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

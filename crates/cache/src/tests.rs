@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::{Cache, CacheKey, CacheOptions, Guard, Handle, MetadataChargePolicy, Priority, Slot};
+use crate::{Cache, CacheKey, CacheOptions, CacheType, Guard, Handle, MetadataChargePolicy, Priority, Slot};
 
 fn key(offset: u64) -> CacheKey {
     CacheKey { id: 1, offset }
@@ -21,6 +21,34 @@ fn options(capacity: usize) -> CacheOptions {
 
 fn cache(capacity: usize) -> Arc<Cache<u64>> {
     Cache::lru(options(capacity))
+}
+
+/// The kinds of cache that keep the same promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Lru,
+    GrowingClock,
+    FixedClock,
+}
+
+const KINDS: [Kind; 3] = [Kind::Lru, Kind::GrowingClock, Kind::FixedClock];
+
+fn options_of(kind: Kind, capacity: usize) -> CacheOptions {
+    CacheOptions {
+        cache_type: match kind {
+            Kind::Lru => CacheType::Lru,
+            Kind::GrowingClock | Kind::FixedClock => CacheType::HyperClock,
+        },
+        estimated_entry_charge: match kind {
+            Kind::FixedClock => 1,
+            Kind::Lru | Kind::GrowingClock => 0,
+        },
+        ..options(capacity)
+    }
+}
+
+fn cache_of(kind: Kind, capacity: usize) -> Arc<Cache<u64>> {
+    Cache::new(options_of(kind, capacity))
 }
 
 /// Inserts with a charge of 1 and lets go at once.
@@ -165,7 +193,13 @@ fn a_pinned_entry_stays_and_counts() {
 
 #[test]
 fn what_exceeds_the_capacity_goes_with_its_last_pin() {
-    let cache = cache(10);
+    KINDS
+        .into_iter()
+        .for_each(what_exceeds_the_capacity_goes_with_its_last_pin_of);
+}
+
+fn what_exceeds_the_capacity_goes_with_its_last_pin_of(kind: Kind) {
+    let cache = cache_of(kind, 10);
     let slot = Slot::default();
     let large = cache.insert(key(1), 1, 25, Priority::Low).unwrap();
     slot.store(&large);
@@ -186,9 +220,13 @@ fn what_exceeds_the_capacity_goes_with_its_last_pin() {
 
 #[test]
 fn a_strict_limit_gives_the_value_back() {
-    let cache: Arc<Cache<u64>> = Cache::lru(CacheOptions {
+    KINDS.into_iter().for_each(a_strict_limit_gives_the_value_back_of);
+}
+
+fn a_strict_limit_gives_the_value_back_of(kind: Kind) {
+    let cache: Arc<Cache<u64>> = Cache::new(CacheOptions {
         strict_capacity_limit: true,
-        ..options(10)
+        ..options_of(kind, 10)
     });
     let pinned = cache.insert(key(1), 1, 6, Priority::Low).unwrap();
     assert_eq!(cache.insert(key(2), 22, 5, Priority::Low).unwrap_err(), 22);
@@ -206,7 +244,13 @@ fn a_strict_limit_gives_the_value_back() {
 
 #[test]
 fn a_new_value_replaces_the_old_one_which_lives_while_pinned() {
-    let cache = cache(10);
+    KINDS
+        .into_iter()
+        .for_each(a_new_value_replaces_the_old_one_which_lives_while_pinned_of);
+}
+
+fn a_new_value_replaces_the_old_one_which_lives_while_pinned_of(kind: Kind) {
+    let cache = cache_of(kind, 10);
     let slot = Slot::default();
     let old = cache.insert(key(1), 10, 3, Priority::Low).unwrap();
     slot.store(&old);
@@ -226,7 +270,13 @@ fn a_new_value_replaces_the_old_one_which_lives_while_pinned() {
 
 #[test]
 fn erasing_frees_at_once_or_with_the_last_pin() {
-    let cache = cache(10);
+    KINDS
+        .into_iter()
+        .for_each(erasing_frees_at_once_or_with_the_last_pin_of);
+}
+
+fn erasing_frees_at_once_or_with_the_last_pin_of(kind: Kind) {
+    let cache = cache_of(kind, 10);
     let slot = put(&cache, 1, Priority::Low);
     let handle = cache.lookup(key(1)).unwrap();
     assert!(cache.erase(key(1)));
@@ -249,7 +299,11 @@ fn erasing_frees_at_once_or_with_the_last_pin() {
 
 #[test]
 fn slots_of_frames_filled_again_miss() {
-    let cache = cache(1);
+    KINDS.into_iter().for_each(slots_of_frames_filled_again_miss_of);
+}
+
+fn slots_of_frames_filled_again_miss_of(kind: Kind) {
+    let cache = cache_of(kind, 1);
     let old = put(&cache, 1, Priority::Low);
     let new = put(&cache, 2, Priority::Low);
     assert!(cache.get(&old).is_none());
@@ -257,7 +311,7 @@ fn slots_of_frames_filled_again_miss() {
     new.clear();
     assert!(!new.is_set() && cache.get(&new).is_none());
     // A slot of some other cache names frames that are not here.
-    let large = self::cache(100_000);
+    let large = cache_of(kind, 100_000);
     let slots: Vec<Slot> = (0..1000)
         .map(|offset| put(&large, offset, Priority::Low))
         .collect();
@@ -266,7 +320,13 @@ fn slots_of_frames_filled_again_miss() {
 
 #[test]
 fn a_frame_at_its_last_generation_is_not_filled_again() {
-    let cache = cache(1);
+    KINDS
+        .into_iter()
+        .for_each(a_frame_at_its_last_generation_is_not_filled_again_of);
+}
+
+fn a_frame_at_its_last_generation_is_not_filled_again_of(kind: Kind) {
+    let cache = cache_of(kind, 1);
     let handle = cache.insert(key(1), 1, 1, Priority::Low).unwrap();
     let frame = std::ptr::from_ref(cache.frame_of(&handle));
     drop(handle);
@@ -286,8 +346,12 @@ fn a_frame_at_its_last_generation_is_not_filled_again() {
 
 #[test]
 fn handles_keep_the_cache_alive() {
+    KINDS.into_iter().for_each(handles_keep_the_cache_alive_of);
+}
+
+fn handles_keep_the_cache_alive_of(kind: Kind) {
     let value = Arc::new(());
-    let cache = Cache::lru(options(10));
+    let cache = Cache::new(options_of(kind, 10));
     let slot = Slot::default();
     let handle = cache.insert(key(1), value.clone(), 1, Priority::Low).unwrap();
     drop(cache.insert(key(2), value.clone(), 1, Priority::Low));
@@ -301,8 +365,12 @@ fn handles_keep_the_cache_alive() {
 
 #[test]
 fn leaked_guards_do_not_leak_values() {
+    KINDS.into_iter().for_each(leaked_guards_do_not_leak_values_of);
+}
+
+fn leaked_guards_do_not_leak_values_of(kind: Kind) {
     let value = Arc::new(());
-    let cache = Cache::lru(options(10));
+    let cache = Cache::new(options_of(kind, 10));
     let slot = Slot::default();
     slot.store(&cache.insert(key(1), value.clone(), 1, Priority::Low).unwrap());
     std::mem::forget(cache.get(&slot));
@@ -356,6 +424,12 @@ impl Drop for Counted {
 
 #[test]
 fn usage_is_the_sum_of_charges_whatever_happens() {
+    KINDS
+        .into_iter()
+        .for_each(usage_is_the_sum_of_charges_whatever_happens_of);
+}
+
+fn usage_is_the_sum_of_charges_whatever_happens_of(kind: Kind) {
     enum Pin<'a> {
         Guard(Guard<'a, Counted>),
         Handle(Handle<Counted>),
@@ -363,13 +437,12 @@ fn usage_is_the_sum_of_charges_whatever_happens() {
     let mut rng = testkit::rng();
     for _ in 0..20 {
         let live = Arc::new(AtomicUsize::new(0));
-        let cache: Arc<Cache<Counted>> = Cache::lru(CacheOptions {
-            capacity: 200,
+        let cache: Arc<Cache<Counted>> = Cache::new(CacheOptions {
             num_shard_bits: rng.i32(0..3),
             strict_capacity_limit: rng.bool(),
             high_pri_pool_ratio: *rng.pick(&[0.0, 0.3, 0.5, 1.0]),
             low_pri_pool_ratio: *rng.pick(&[0.0, 0.3]),
-            metadata_charge_policy: MetadataChargePolicy::DontChargeCacheMetadata,
+            ..options_of(kind, 200)
         });
         let slots: Vec<Slot> = (0..40).map(|_| Slot::default()).collect();
         let mut pins: Vec<(u64, Pin)> = Vec::new();
@@ -472,13 +545,19 @@ impl Drop for Pattern {
 
 #[test]
 fn what_threads_pin_is_never_freed_or_changed() {
+    KINDS
+        .into_iter()
+        .for_each(what_threads_pin_is_never_freed_or_changed_of);
+}
+
+fn what_threads_pin_is_never_freed_or_changed_of(kind: Kind) {
     const KEYS: u64 = 64;
     let seed = testkit::rng().seed();
     let live = Arc::new(AtomicUsize::new(0));
-    let cache: Arc<Cache<Pattern>> = Cache::lru(CacheOptions {
+    let cache: Arc<Cache<Pattern>> = Cache::new(CacheOptions {
         num_shard_bits: 1,
         high_pri_pool_ratio: 0.5,
-        ..options(24)
+        ..options_of(kind, 24)
     });
     let slots: Vec<Slot> = (0..KEYS).map(|_| Slot::default()).collect();
     let failed = AtomicBool::new(false);
@@ -544,4 +623,108 @@ fn what_threads_pin_is_never_freed_or_changed() {
     assert!(cache.usage() <= cache.capacity());
     drop(cache);
     assert_eq!(live.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_clock_goes_round_and_spares_what_is_touched_and_what_has_priority() {
+    for kind in [Kind::GrowingClock, Kind::FixedClock] {
+        let cache = cache_of(kind, 100);
+        let hot: Vec<Slot> = (0..20).map(|offset| put(&cache, offset, Priority::Low)).collect();
+        let high: Vec<Slot> = (100..110)
+            .map(|offset| put(&cache, offset, Priority::High))
+            .collect();
+        for offset in 1000..3000 {
+            if offset % 20 == 0 {
+                assert!(hot.iter().all(|slot| cache.get(slot).is_some()), "{offset}");
+            }
+            put(&cache, offset, Priority::Bottom);
+            if offset == 1100 {
+                assert!(high.iter().all(|slot| cache.get(slot).is_some()));
+            }
+            cache.check();
+        }
+        assert!(
+            high.iter().all(|slot| cache.get(slot).is_none()),
+            "priority is a respite, not a pin"
+        );
+        let stats = cache.stats();
+        assert!(stats.second_chances > 0);
+        assert_eq!(stats.inserts, 2030);
+        assert_eq!(stats.evictions, 2030 - cache.occupancy() as u64);
+        assert_eq!(cache.usage(), 100);
+    }
+}
+
+#[test]
+fn a_clocks_table_grows_under_those_who_use_it() {
+    let cache = cache_of(Kind::GrowingClock, 1 << 20);
+    let slots: Vec<Slot> = (0..10_000)
+        .map(|offset| put(&cache, offset, Priority::Low))
+        .collect();
+    assert_eq!(cache.occupancy(), 10_000);
+    for (offset, slot) in slots.iter().enumerate() {
+        assert_eq!(cache.get(slot).as_deref(), Some(&(offset as u64)));
+        assert_eq!(*cache.lookup(key(offset as u64)).unwrap(), offset as u64);
+        assert!(cache.lookup(key(offset as u64 + 10_000)).is_none());
+    }
+    cache.check();
+    for offset in (0..10_000).step_by(2) {
+        assert!(cache.erase(key(offset)));
+    }
+    cache.check();
+    assert_eq!(cache.occupancy(), 5_000);
+}
+
+#[test]
+fn a_fixed_table_that_is_full_evicts() {
+    let cache: Arc<Cache<u64>> = Cache::new(CacheOptions {
+        estimated_entry_charge: 1000,
+        ..options_of(Kind::FixedClock, 10_000)
+    });
+    for offset in 0..1000 {
+        put(&cache, offset, Priority::Low);
+    }
+    assert_eq!(cache.occupancy(), 64 - 64 / 8 - 1);
+    cache.check();
+    let pinned: Vec<Handle<u64>> = (2000..2100)
+        .map_while(|offset| cache.insert(key(offset), offset, 1, Priority::Low).ok())
+        .collect();
+    assert_eq!(pinned.len(), 64 - 64 / 8 - 1);
+    assert_eq!(cache.stats().refused, 1);
+    drop(pinned);
+    cache.check();
+}
+
+#[test]
+fn an_erased_entry_is_never_found_again() {
+    for kind in KINDS {
+        let cache = cache_of(kind, 1000);
+        let gone: Vec<AtomicBool> = (0..400).map(|_| AtomicBool::new(false)).collect();
+        let slots: Vec<Slot> = (0..400)
+            .map(|offset| put(&cache, offset, Priority::Low))
+            .collect();
+        thread::scope(|scope| {
+            for number in 0..3u64 {
+                let (cache, gone, slots) = (&cache, &gone, &slots);
+                scope.spawn(move || {
+                    for round in 0..20_000u64 {
+                        let place = (round * 7 + number * 131) % 400;
+                        if number == 0 && round % 3 == 0 {
+                            cache.erase(key(place));
+                            gone[place as usize].store(true, Ordering::Release);
+                            // Others come in its place: in the frame, and in the table.
+                            put(cache, 10_000 + round, Priority::Low);
+                        }
+                        let was_gone = gone[place as usize].load(Ordering::Acquire);
+                        let found = cache.lookup(key(place));
+                        assert!(!(was_gone && found.is_some()), "{kind:?} {place}");
+                        assert!(found.is_none_or(|found| *found == place));
+                        let found = cache.get(&slots[place as usize]);
+                        assert!(!(was_gone && found.is_some()), "{kind:?} {place}");
+                    }
+                });
+            }
+        });
+        cache.check();
+    }
 }

@@ -12,7 +12,7 @@ use esker::{
 use testkit::TestRng;
 
 /// Sets the option or component `name`: a row of the option tables under RocksDB's name, or `comparator`,
-/// `merge_operator`, `prefix_extractor`, `block_cache` (its bytes) of the families without options of their own;
+/// `merge_operator`, `prefix_extractor`, `block_cache` (its bytes, and behind a colon its kind) of the families without options of their own;
 /// behind `cf.FAMILY.` that of one family, which begins as a copy of what those have so far.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
@@ -40,11 +40,13 @@ pub fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &str) ->
         "prefix_extractor" if value == "nullptr" => options.prefix_extractor = None,
         "prefix_extractor" => options.prefix_extractor = Some(prefix::builtin(value).ok_or_else(unknown)?),
         "block_cache" => {
-            let capacity = value.parse().map_err(|_| unknown())?;
-            options.table.block_cache = Some(Cache::lru(CacheOptions {
-                capacity,
+            let (capacity, kind) = value.split_once(':').unwrap_or((value, "lru_cache"));
+            let cache = CacheOptions {
+                capacity: capacity.parse().map_err(|_| unknown())?,
                 ..CacheOptions::default()
-            }));
+            };
+            let cache = cache.of_type(kind, options.table.block_size as usize);
+            options.table.block_cache = Some(Cache::new(cache.ok_or_else(unknown)?));
         }
         _ if BlockBasedOptions::row(name).is_some() => options.table.set(name, value)?,
         _ => options.set(name, value)?,

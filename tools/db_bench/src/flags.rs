@@ -203,7 +203,8 @@ flags::flags! {
     file_checksum: bool = false;
     /// Merge operator, by its name: put, stringappend, uint64add.
     merge_operator: String = String::new();
-    /// Kind of the block cache: lru_cache.
+    /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache (its table is made for blocks of block_size),
+    /// auto_hyper_clock_cache (its table grows).
     cache_type: String = "lru_cache".to_owned();
     /// Bytes of the block cache; 0 or less: none.
     cache_size: i64 = 32 << 20;

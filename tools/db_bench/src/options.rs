@@ -91,20 +91,22 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             ));
         }
     };
-    if flags.cache_type != "lru_cache" {
+    let cache = CacheOptions {
+        capacity: flags.cache_size.max(0) as usize,
+        num_shard_bits: flags.cache_numshardbits,
+        high_pri_pool_ratio: flags.cache_high_pri_pool_ratio,
+        low_pri_pool_ratio: flags.cache_low_pri_pool_ratio,
+        ..CacheOptions::default()
+    };
+    let block_size = table.block_size as usize;
+    let Some(cache) = cache.of_type(&flags.cache_type, block_size) else {
         return Err(Error::invalid_argument(format!(
-            "--cache_type={} needs a block cache of that kind, which Esker does not have yet; lru_cache is what there is",
+            "--cache_type={}: lru_cache, hyper_clock_cache, fixed_hyper_clock_cache and auto_hyper_clock_cache are what there is",
             flags.cache_type
         )));
-    }
+    };
     if flags.cache_size > 0 {
-        table.block_cache = Some(Cache::lru(CacheOptions {
-            capacity: flags.cache_size as usize,
-            num_shard_bits: flags.cache_numshardbits,
-            high_pri_pool_ratio: flags.cache_high_pri_pool_ratio,
-            low_pri_pool_ratio: flags.cache_low_pri_pool_ratio,
-            ..CacheOptions::default()
-        }));
+        table.block_cache = Some(Cache::new(cache));
     } else {
         table.no_block_cache = true;
     }
@@ -189,9 +191,9 @@ mod tests {
             "--compaction_style=1",
             "--merge_operator=divide",
             "--num_levels=1000",
-            "--cache_type=hyper_clock_cache",
             "--partition_index --index_with_first_key",
             "--index_shortening_mode=3",
+            "--cache_type=clock_cache",
             "--write_buffer_size=abc",
         ] {
             assert!(options(line).is_err(), "{line}");

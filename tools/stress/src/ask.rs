@@ -45,14 +45,29 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// Nobody who reads is to notice, whatever becomes of the blocks.
+    pub(super) fn set_cache_capacity(&mut self) {
+        let family = self.open.db.default_column_family();
+        let Some(cache) = self.open.db.block_cache(&family) else {
+            return;
+        };
+        let size = self.stress.flags.cache_size.max(0) as usize;
+        let capacities = [0, 4096, size / 2, size, 2 * size];
+        cache.set_capacity(capacities[self.rng.usize(..capacities.len())]);
+        cache.set_strict_capacity_limit(self.rng.bool());
+        self.done.count(What::CacheCapacity);
+    }
+
     fn ask_property(&mut self) -> Outcome {
-        const NAMES: [&str; 6] = [
+        const NAMES: [&str; 8] = [
             "rocksdb.stats",
             "rocksdb.levelstats",
             "rocksdb.sstables",
             "rocksdb.estimate-num-keys",
             "rocksdb.cur-size-all-mem-tables",
             "rocksdb.num-files-at-level0",
+            "rocksdb.estimate-table-readers-mem",
+            "esker.verify",
         ];
         let (family, name) = (self.family(), NAMES[self.rng.usize(..NAMES.len())]);
         let handle = self.open.families[family].read();

@@ -32,6 +32,7 @@ counted! {
     VerifyFileChecksums = "file checksum verifications",
     Checkpoint = "checkpoints",
     Backup = "backups",
+    CacheCapacity = "changes of the cache's capacity",
     Sizes = "sizes",
     MayExist = "questions whether a key may exist",
     Metadata = "metadata of families",

@@ -118,6 +118,12 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "readahead_size", &["0", "0", "16384"]),
         one_of(rng, "adaptive_readahead", &["0", "1"]),
         one_of(rng, "auto_readahead_size", &["0", "1"]),
+        one_of(
+            rng,
+            "cache_type",
+            &["lru_cache", "fixed_hyper_clock_cache", "auto_hyper_clock_cache"],
+        ),
+        one_of(rng, "set_cache_capacity_one_in", &["0", "0", "100", "10000"]),
         one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "low_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "top_level_index_pinning", &["0", "1", "2", "3"]),

@@ -176,6 +176,10 @@ flags::flags! {
     checksum_type: String = "kCRC32c".to_owned();
     /// How files are merged: 0 leveled, 3 not at all.
     compaction_style: i32 = 0;
+    /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache, auto_hyper_clock_cache.
+    cache_type: String = "lru_cache".to_owned();
+    /// The block cache is made larger or smaller, and strict or not, once in so many operations; 0: never.
+    set_cache_capacity_one_in: u64 = 0;
     /// The block cache is split into 2 to the power of so many shards.
     cache_numshardbits: i32 = 6;
     /// Part of the block cache for blocks of high priority.
@@ -326,13 +330,21 @@ impl Flags {
             };
         }
         if self.cache_size > 0 {
-            family.table.block_cache = Some(Cache::lru(CacheOptions {
+            let cache = CacheOptions {
                 capacity: self.cache_size as usize,
                 num_shard_bits: self.cache_numshardbits,
                 high_pri_pool_ratio: self.high_pri_pool_ratio,
                 low_pri_pool_ratio: self.low_pri_pool_ratio,
                 ..CacheOptions::default()
-            }));
+            };
+            let block_size = family.table.block_size as usize;
+            let cache = cache.of_type(&self.cache_type, block_size).ok_or_else(|| {
+                Error::invalid_argument(format!(
+                    "--cache_type={}: no block cache of that kind",
+                    self.cache_type
+                ))
+            })?;
+            family.table.block_cache = Some(Cache::new(cache));
         } else {
             family.table.no_block_cache = true;
         }

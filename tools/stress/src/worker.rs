@@ -211,6 +211,9 @@ impl<'a> Worker<'a> {
         if self.one_in(checkpoint) {
             self.checkpoint()?;
         }
+        if self.one_in(self.stress.flags.set_cache_capacity_one_in) {
+            self.set_cache_capacity();
+        }
         if self.one_in(self.stress.flags.backup_one_in) {
             self.backup()?;
         }

@@ -151,7 +151,16 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
         rng.pick::<&str>(&["nullptr", "noop", "fixed:3", "capped:4"]),
     );
     if rng.one_in(3) {
-        set("block_cache", rng.pick::<&str>(&["0", "20000", "1000000"]));
+        set(
+            "block_cache",
+            rng.pick::<&str>(&[
+                "0",
+                "20000",
+                "1000000",
+                "20000:auto_hyper_clock_cache",
+                "100000:fixed_hyper_clock_cache",
+            ]),
+        );
     }
 }
 

@@ -8,6 +8,7 @@ use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 use base::{Result, SeqNo, filename};
 use compact::stall::StallCondition;
 use manifest::{FileMetadata, Version};
+use sst::BlockCache;
 
 use super::column_family::{ColumnFamily, Family};
 use super::state::FamilyState;
@@ -59,6 +60,12 @@ pub struct LevelMetadata {
 }
 
 impl Db {
+    /// The cache that blocks of `family` are kept in; `None` without one. Its capacity may be changed at any time: what no longer
+    /// fits and nobody reads goes at once.
+    pub fn block_cache(&self, family: &ColumnFamily) -> Option<Arc<BlockCache>> {
+        family.0.tables.block_cache().cloned()
+    }
+
     /// Files and bytes of every level of `family`, empty levels among them. Takes no lock.
     pub fn levels(&self, family: &ColumnFamily) -> Vec<LevelMetadata> {
         let version = family.0.super_version.load().version.clone();

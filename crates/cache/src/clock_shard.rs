@@ -1,0 +1,386 @@
+//! A shard of a clock cache: frames that a [`Clock`] rules. Nobody waits for anybody, but while the table grows.
+//!
+//! Whoever takes an entry out of sight, by an exchange of its frame's state word that one thread alone can make, also takes it
+//! out of the table. Whoever empties the frame, by another such exchange, discharges it and gives the frame back.
+
+use crate::cache::EntryInfo;
+use crate::clock::{Clock, Count};
+use crate::frame::{Frame, LAST_GENERATION, Slab, State};
+use crate::options::{CacheKey, EntryRole, Priority};
+use crate::shard::Evicted;
+
+/// Rounds of the hand in which an entry nobody touches goes: the countdown, and one.
+const ROUNDS: u64 = 5;
+
+pub(crate) struct ClockShard<'a, V> {
+    pub(crate) frames: &'a Slab<Frame<V>>,
+    pub(crate) clock: &'a Clock,
+}
+
+/// The state of an entry in sight that may go. One that is pinned is parked, so that it is looked at again when it is let go.
+fn loose_state<V>(frame: &Frame<V>) -> Option<State> {
+    loop {
+        let state = frame.state();
+        if !state.is_visible() {
+            return None;
+        }
+        if state.pins() == 0 {
+            return Some(state);
+        }
+        if state.is_parked() || frame.park(state, false) {
+            return None;
+        }
+    }
+}
+
+impl<'a, V> ClockShard<'a, V> {
+    fn known_frame(&self, index: u32) -> &'a Frame<V> {
+        self.frames.get(index).expect("an index of the shard's own")
+    }
+
+    /// Frames that were ever in use.
+    pub(crate) fn frames_in_use(&self) -> u32 {
+        self.clock.frames_in_use()
+    }
+
+    /// Adds an entry in the place of those with the same key, and pins it. The value comes back if there is no room. Of two
+    /// that come at once with the same key both may stay: lookups find one of them.
+    pub(crate) fn insert(
+        &self,
+        key: CacheKey,
+        hash: u64,
+        value: V,
+        charge: usize,
+        priority: Priority,
+        role: EntryRole,
+    ) -> Result<(u32, &'a Frame<V>), V> {
+        let mut evicted = Evicted::new();
+        self.grow_if_full();
+        let mut passage = self.clock.pass();
+        let fits = charge <= usize::MAX / 2 && self.reserve(charge, &mut evicted);
+        if !fits {
+            if self.clock.is_strict() || charge > usize::MAX / 2 {
+                self.clock.count(Count::Refused);
+                return Err(value);
+            }
+            self.clock.charge(charge);
+        }
+        let Some(index) = self.free_frame(&mut evicted) else {
+            self.clock.discharge(charge);
+            self.clock.count(Count::Refused);
+            return Err(value);
+        };
+        self.erase_all(key, hash, &mut evicted);
+        self.clock.count(Count::Insert);
+        self.clock.entry(index).set(key, charge, priority, role);
+        let frame = self.known_frame(index);
+        // SAFETY: the frame is empty and on no list: it is this thread's.
+        unsafe { frame.fill(value, !fits) };
+        if fits && self.clock.usage() > self.clock.capacity() {
+            // The capacity was lowered meanwhile by one who did not see this entry.
+            while !frame.park(frame.state(), false) {}
+        }
+        while !self.clock.add_to_table(hash, index) {
+            if self.clock.is_fixed() {
+                // Others came and went so fast that no free cell was met: it lives as long as it is pinned.
+                self.clock.vacate();
+                while !frame.park(frame.state(), true) {}
+                break;
+            }
+            // So many came at once that no cell is left.
+            drop(passage);
+            self.grow_if_full();
+            passage = self.clock.pass();
+        }
+        drop(passage);
+        Ok((index, frame))
+    }
+
+    fn grow_if_full(&self) {
+        self.clock.grow_if_full(|index| {
+            let visible = self.known_frame(index).state().is_visible();
+            visible.then(|| self.clock.entry(index).key())
+        });
+    }
+
+    /// Pins the entry of `key` and counts the hit or miss.
+    pub(crate) fn lookup(&self, key: CacheKey, hash: u64) -> Option<(u32, &'a Frame<V>)> {
+        let found = self.clock.table().search(hash, |index| {
+            let frame = self.known_frame(index);
+            let state = frame.state();
+            // The generation first, the key then: if the pin finds the same generation, the key was its.
+            if !state.is_visible() || self.clock.entry(index).key() != key {
+                return None;
+            }
+            match frame.pin_generation(state.generation()) {
+                Ok(()) => Some((index, frame)),
+                Err(last) => {
+                    if let Some(generation) = last {
+                        self.settle(index, generation);
+                    }
+                    None
+                }
+            }
+        });
+        self.clock.count(match found {
+            Some(_) => Count::Hit,
+            None => Count::Miss,
+        });
+        found
+    }
+
+    /// Takes the entries of `key` out of the table; true if there was one.
+    pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
+        let mut evicted = Evicted::new();
+        let _passage = self.clock.pass();
+        self.erase_all(key, hash, &mut evicted)
+    }
+
+    fn erase_all(&self, key: CacheKey, hash: u64, evicted: &mut Evicted<V>) -> bool {
+        let mut erased = false;
+        // All the way: several may have come at once.
+        self.clock.table().search(hash, |index| {
+            loop {
+                let state = self.known_frame(index).state();
+                if !state.is_visible() || self.clock.entry(index).key() != key {
+                    return None::<()>;
+                }
+                if self.take_out(index, state, evicted).is_some() {
+                    erased = true;
+                    return None;
+                }
+            }
+        });
+        erased
+    }
+
+    /// Frees every entry that is not pinned.
+    pub(crate) fn erase_unreferenced(&self) {
+        let mut evicted = Evicted::new();
+        let _passage = self.clock.pass();
+        for index in 0..self.clock.frames_in_use() {
+            let Some(frame) = self.frames.get(index) else {
+                continue;
+            };
+            loop {
+                let state = frame.state();
+                if !state.is_visible()
+                    || state.pins() > 0
+                    || self.take_out(index, state, &mut evicted).is_some()
+                {
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn set_capacity(&self, capacity: usize) {
+        let mut evicted = Evicted::new();
+        let _passage = self.clock.pass();
+        self.clock.set_capacity(capacity);
+        loop {
+            let over = self.clock.usage().saturating_sub(capacity);
+            if over == 0 || self.evict(over, &mut evicted) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
+    pub(crate) fn settle(&self, index: u32, generation: u32) {
+        let mut evicted = Evicted::new();
+        let _passage = self.clock.pass();
+        let frame = self.known_frame(index);
+        loop {
+            let state = frame.state();
+            if state.generation() != generation || state.pins() != 0 || !state.is_parked() {
+                // Someone pinned it again and will be here in turn, or was here already.
+                return;
+            }
+            let done = if !state.is_visible() {
+                self.empty(index, state, &mut evicted)
+            } else if self.clock.usage() <= self.clock.capacity() {
+                frame.unpark_as_seen(state)
+            } else {
+                let went = self.take_out(index, state, &mut evicted).is_some();
+                if went {
+                    self.clock.count(Count::Eviction);
+                }
+                went
+            };
+            if done {
+                return;
+            }
+        }
+    }
+
+    /// Sum of the charges of pinned entries. Looks at every frame.
+    pub(crate) fn pinned_usage(&self) -> usize {
+        let mut sum = 0;
+        self.describe(&mut |entry| sum += if entry.pins > 0 { entry.charge } else { 0 });
+        sum
+    }
+
+    pub(crate) fn describe(&self, out: &mut impl FnMut(EntryInfo)) {
+        for index in 0..self.clock.frames_in_use() {
+            let Some(frame) = self.frames.get(index) else {
+                continue;
+            };
+            let state = frame.state();
+            if !state.is_filled() {
+                continue;
+            }
+            let entry = self.clock.entry(index);
+            let info = EntryInfo {
+                key: entry.key(),
+                charge: entry.charge(),
+                priority: entry.priority(),
+                role: entry.role(),
+                pins: state.pins(),
+                erased: !state.is_visible(),
+            };
+            let now = frame.state();
+            if now.generation() == state.generation() && now.is_filled() {
+                out(info);
+            }
+        }
+    }
+
+    /// Charges what is to come, after evicting what must go; false if it does not fit beside what is pinned, and then nothing
+    /// is charged.
+    fn reserve(&self, charge: usize, evicted: &mut Evicted<V>) -> bool {
+        loop {
+            let (usage, capacity) = (self.clock.usage(), self.clock.capacity());
+            let over = usage.saturating_add(charge).saturating_sub(capacity);
+            if over == 0 {
+                if self.clock.charge_as_seen(usage, charge) {
+                    return true;
+                }
+            } else if self.evict(over, evicted) == 0 {
+                return false;
+            }
+        }
+    }
+
+    /// Moves the hand on until entries of `want` bytes went, or all are pinned; gives the bytes. What is pinned is parked on the
+    /// way, so that it is looked at again when it is let go.
+    fn evict(&self, want: usize, evicted: &mut Evicted<V>) -> usize {
+        let frames = self.clock.frames_in_use();
+        let (mut freed, mut loose) = (0, false);
+        for step in 0..u64::from(frames) * ROUNDS {
+            if freed >= want || (step == u64::from(frames) && !loose) {
+                break;
+            }
+            let index = self.clock.next_of_hand(frames);
+            let Some(frame) = self.frames.get(index) else {
+                continue;
+            };
+            let Some(state) = loose_state(frame) else {
+                continue;
+            };
+            loose = true;
+            if state.is_touched() {
+                if frame.untouch_as_seen(state) {
+                    self.clock.count(Count::SecondChance);
+                    self.clock.entry(index).count_up();
+                }
+            } else if self.clock.entry(index).count_down()
+                && let Some(charge) = self.take_out(index, state, evicted)
+            {
+                self.clock.count(Count::Eviction);
+                // An entry that is charged nothing is progress too.
+                freed += charge.max(1);
+            }
+        }
+        freed
+    }
+
+    /// Takes the entry, which is in sight as `seen` says, out of the table: it goes now, or when its last pin does. Gives its
+    /// charge, or nothing if it is not as `seen` any more.
+    fn take_out(&self, index: u32, seen: State, evicted: &mut Evicted<V>) -> Option<usize> {
+        let entry = self.clock.entry(index);
+        let frame = self.known_frame(index);
+        // All of this is read before the exchange that says whether it was the entry's.
+        let (hash, cell, charge) = (entry.key().hash(), entry.cell(), entry.charge());
+        if seen.pins() > 0 {
+            if !frame.park(seen, true) {
+                return None;
+            }
+            self.clock.remove_from_table(hash, cell);
+        } else {
+            let value = frame.take(seen)?;
+            self.clock.remove_from_table(hash, cell);
+            self.release(index, charge);
+            evicted.push(value);
+        }
+        Some(charge)
+    }
+
+    /// Empties the frame of an entry that was erased, if it is as `seen` says.
+    fn empty(&self, index: u32, seen: State, evicted: &mut Evicted<V>) -> bool {
+        let charge = self.clock.entry(index).charge();
+        let Some(value) = self.known_frame(index).take(seen) else {
+            return false;
+        };
+        self.release(index, charge);
+        evicted.push(value);
+        true
+    }
+
+    /// The frame was emptied by this thread: its charge is gone, and it may be filled again.
+    fn release(&self, index: u32, charge: usize) {
+        self.clock.discharge(charge);
+        if self.known_frame(index).state().generation() != LAST_GENERATION {
+            self.clock.push_free(index);
+        }
+    }
+
+    /// An empty frame, and room in the table for it; evicts for them where there is none.
+    fn free_frame(&self, evicted: &mut Evicted<V>) -> Option<u32> {
+        if !self.clock.occupy() {
+            self.evict(1, evicted);
+            if !self.clock.occupy() {
+                return None;
+            }
+        }
+        let frame = self.any_frame().or_else(|| {
+            self.evict(1, evicted);
+            self.clock.pop_free()
+        });
+        if frame.is_none() {
+            self.clock.vacate();
+        }
+        frame
+    }
+
+    fn any_frame(&self) -> Option<u32> {
+        if let Some(index) = self.clock.pop_free() {
+            return Some(index);
+        }
+        let index = self.clock.next_unused()?;
+        // The entry first: who finds a frame finds its entry.
+        (self.clock.entries.ensure(index) && self.frames.ensure(index)).then_some(index)
+    }
+
+    /// Checks what must hold while nobody else is at work.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        let mut usage = 0;
+        let mut visible = Vec::new();
+        for index in 0..self.clock.frames_in_use() {
+            let (state, entry) = (self.known_frame(index).state(), self.clock.entry(index));
+            if state.is_filled() {
+                usage += entry.charge();
+            }
+            if state.is_visible() {
+                visible.push((index, entry.key()));
+            }
+            assert!(
+                !state.is_parked() || state.pins() > 0,
+                "nobody will settle this entry"
+            );
+        }
+        assert_eq!(self.clock.usage(), usage);
+        self.clock.check(&visible);
+    }
+}

@@ -1,0 +1,280 @@
+//! A shard of an LRU cache: under one lock the table and lists that say what is in its frames.
+
+use crate::cache::EntryInfo;
+use crate::frame::{Frame, LAST_GENERATION, Slab};
+use crate::lru::{Entry, Lru};
+use crate::options::{CacheKey, EntryRole, Priority};
+use crate::shard::Evicted;
+use crate::sync::{Mutex, MutexGuard};
+
+/// Second chances one insertion hands out. When everything is touched, the bits say nothing any more, and walking
+/// the whole list under the lock would only stall the others.
+const MAX_SECOND_CHANCES: u32 = 64;
+
+/// A shard whose frames are ruled by an [`Lru`] under one lock.
+pub(crate) struct LruShard<'a, V> {
+    pub(crate) frames: &'a Slab<Frame<V>>,
+    pub(crate) lru: &'a Mutex<Lru>,
+    /// Frames that this shard can name.
+    pub(crate) max_frames: u64,
+}
+
+impl<'a, V> LruShard<'a, V> {
+    fn lock(&self) -> MutexGuard<'a, Lru> {
+        self.lru.lock()
+    }
+
+    fn known_frame(&self, index: u32) -> &'a Frame<V> {
+        self.frames.get(index).expect("an index of the shard's own")
+    }
+
+    /// Adds an entry in the place of one with the same key, and pins it. The value comes back if there is no room.
+    pub(crate) fn insert(
+        &self,
+        key: CacheKey,
+        hash: u64,
+        value: V,
+        charge: usize,
+        priority: Priority,
+        role: EntryRole,
+    ) -> Result<(u32, &'a Frame<V>), V> {
+        let mut evicted = Evicted::new();
+        let mut lru = self.lock();
+        self.make_room(&mut lru, charge, &mut evicted);
+        let fits = lru
+            .usage
+            .checked_add(charge)
+            .is_some_and(|usage| usage <= lru.capacity);
+        if (!fits && lru.strict_capacity_limit) || charge > usize::MAX / 2 {
+            lru.stats.refused += 1;
+            return Err(value);
+        }
+        let Some(index) = self.free_frame(&mut lru, &mut evicted) else {
+            lru.stats.refused += 1;
+            return Err(value);
+        };
+        if let Some(old) = lru.find(key, hash) {
+            self.erase_entry(&mut lru, old, &mut evicted);
+        }
+        lru.fill(index, Entry::new(key, charge, priority, role));
+        lru.add_to_table(index);
+        lru.stats.inserts += 1;
+        let parked = lru.usage > lru.capacity;
+        if !parked {
+            lru.list(index);
+        }
+        let frame = self.known_frame(index);
+        // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list of
+        // filled ones.
+        unsafe { frame.fill(value, parked) };
+        Ok((index, frame))
+    }
+
+    /// Pins the entry of `key` and counts the hit or miss.
+    pub(crate) fn lookup(&self, key: CacheKey, hash: u64) -> Option<(u32, &'a Frame<V>)> {
+        let mut lru = self.lock();
+        let Some(index) = lru.find(key, hash) else {
+            lru.stats.misses += 1;
+            return None;
+        };
+        lru.stats.hits += 1;
+        lru.promote(index);
+        let frame = self.known_frame(index);
+        // Under the lock, so that eviction cannot come between.
+        frame.pin_again();
+        Some((index, frame))
+    }
+
+    /// Takes the entry of `key` out of the table; true if there was one.
+    pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
+        let mut evicted = Evicted::new();
+        let mut lru = self.lock();
+        let found = lru.find(key, hash);
+        if let Some(index) = found {
+            self.erase_entry(&mut lru, index, &mut evicted);
+        }
+        found.is_some()
+    }
+
+    /// Frees every entry that is not pinned.
+    pub(crate) fn erase_unreferenced(&self) {
+        let mut evicted = Evicted::new();
+        let mut lru = self.lock();
+        for index in 0..lru.frames() {
+            let frame = self.known_frame(index);
+            let state = frame.state();
+            if state.is_visible() && state.pins() == 0 {
+                self.erase_entry(&mut lru, index, &mut evicted);
+            }
+        }
+    }
+
+    pub(crate) fn set_capacity(&self, capacity: usize) {
+        let mut evicted = Evicted::new();
+        let mut lru = self.lock();
+        lru.set_capacity(capacity);
+        self.make_room(&mut lru, 0, &mut evicted);
+    }
+
+    /// Frames that were ever in use.
+    pub(crate) fn frames_in_use(&self) -> u32 {
+        self.lock().frames()
+    }
+
+    /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
+    pub(crate) fn settle(&self, index: u32, generation: u32) {
+        let mut evicted = Evicted::new();
+        let mut lru = self.lock();
+        let frame = self.known_frame(index);
+        loop {
+            let state = frame.state();
+            if state.generation() != generation || state.pins() != 0 || !state.is_parked() {
+                // Someone pinned it again and will be here in turn, or was here already.
+                break;
+            }
+            if state.is_visible() && lru.usage <= lru.capacity {
+                frame.unpark();
+                lru.list(index);
+                break;
+            }
+            if let Some(value) = frame.take(state) {
+                if state.is_visible() {
+                    lru.remove_from_table(index);
+                    lru.stats.evictions += 1;
+                }
+                self.release_frame(&mut lru, index);
+                evicted.push(value);
+                break;
+            }
+        }
+    }
+
+    /// Sum of the charges of pinned entries. Looks at every frame.
+    pub(crate) fn pinned_usage(&self) -> usize {
+        let lru = self.lock();
+        (0..lru.frames())
+            .filter(|&index| {
+                let state = self.known_frame(index).state();
+                state.is_filled() && state.pins() > 0
+            })
+            .map(|index| lru.entry(index).charge)
+            .sum()
+    }
+
+    pub(crate) fn describe(&self, out: &mut impl FnMut(EntryInfo)) {
+        let lru = self.lock();
+        for index in 0..lru.frames() {
+            let state = self.known_frame(index).state();
+            if state.is_filled() {
+                let entry = lru.entry(index);
+                out(EntryInfo {
+                    key: entry.key,
+                    charge: entry.charge,
+                    priority: entry.priority,
+                    role: entry.role,
+                    pins: state.pins(),
+                    erased: !state.is_visible(),
+                });
+            }
+        }
+    }
+
+    /// Evicts until `charge` fits or nothing is left that may go. What is pinned is parked on the way, so
+    /// afterwards either it fits or every entry is parked.
+    fn make_room(&self, lru: &mut Lru, charge: usize, evicted: &mut Evicted<V>) {
+        let mut second_chances = MAX_SECOND_CHANCES;
+        while lru.usage.saturating_add(charge) > lru.capacity
+            && self.evict_one(lru, &mut second_chances, evicted)
+        {}
+    }
+
+    /// Evicts one entry; false if all are pinned, and parked now.
+    fn evict_one(&self, lru: &mut Lru, second_chances: &mut u32, evicted: &mut Evicted<V>) -> bool {
+        while let Some(index) = lru.victim() {
+            let frame = self.known_frame(index);
+            let state = frame.state();
+            if state.pins() > 0 {
+                if frame.park(state, false) {
+                    lru.unlist(index);
+                }
+            } else if state.is_touched() && *second_chances > 0 {
+                *second_chances -= 1;
+                lru.stats.second_chances += 1;
+                frame.clear_touched();
+                lru.promote(index);
+            } else if let Some(value) = frame.take(state) {
+                lru.unlist(index);
+                lru.remove_from_table(index);
+                lru.stats.evictions += 1;
+                self.release_frame(lru, index);
+                evicted.push(value);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes a visible entry out of the table: it goes now, or when its last pin does.
+    fn erase_entry(&self, lru: &mut Lru, index: u32, evicted: &mut Evicted<V>) {
+        lru.remove_from_table(index);
+        if lru.is_listed(index) {
+            lru.unlist(index);
+        }
+        let frame = self.known_frame(index);
+        loop {
+            let state = frame.state();
+            if state.pins() > 0 {
+                if frame.park(state, true) {
+                    return;
+                }
+            } else if let Some(value) = frame.take(state) {
+                self.release_frame(lru, index);
+                evicted.push(value);
+                return;
+            }
+        }
+    }
+
+    /// The frame at `index` was emptied: its charge is gone, and it may be filled again.
+    fn release_frame(&self, lru: &mut Lru, index: u32) {
+        lru.usage -= lru.entry(index).charge;
+        if self.known_frame(index).state().generation() != LAST_GENERATION {
+            lru.push_free(index);
+        }
+    }
+
+    /// An empty frame; evicts for one where no more can be named.
+    fn free_frame(&self, lru: &mut Lru, evicted: &mut Evicted<V>) -> Option<u32> {
+        if let Some(index) = lru.pop_free() {
+            return Some(index);
+        }
+        let index = lru.frames();
+        if u64::from(index) < self.max_frames && self.frames.ensure(index) {
+            return Some(index);
+        }
+        let mut second_chances = MAX_SECOND_CHANCES;
+        self.evict_one(lru, &mut second_chances, evicted);
+        lru.pop_free()
+    }
+
+    /// Checks what must hold while nobody else is at work.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        let lru = self.lock();
+        lru.check();
+        let mut usage = 0;
+        for index in 0..lru.frames() {
+            let state = self.known_frame(index).state();
+            if state.is_filled() {
+                usage += lru.entry(index).charge;
+            }
+            assert_eq!(lru.is_listed(index), state.is_visible() && !state.is_parked());
+            assert!(!lru.is_listed(index) || lru.usage <= lru.capacity);
+            assert!(
+                !state.is_parked() || state.pins() > 0,
+                "nobody will settle this entry"
+            );
+        }
+        assert_eq!(lru.usage, usage);
+    }
+}
