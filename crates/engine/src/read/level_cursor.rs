@@ -338,12 +338,15 @@ impl Cursor for LevelCursor {
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) {
-        // The last file that begins at or before the target.
+        // The last file that begins at or before the target: the first that does not end before it, or the one before.
+        let i = self.file_of(target);
         let cmp = self.tables.comparator();
-        let file = self
-            .files()
-            .partition_point(|file| cmp.compare(&file.smallest, target).is_le());
-        if self.place_in(file.checked_sub(1), |cursor| cursor.seek_for_prev(target)) {
+        let reaches = |file: &Arc<FileMetadata>| cmp.compare(&file.smallest, target).is_le();
+        let file = match self.files().get(i).is_some_and(reaches) {
+            true => Some(i),
+            false => i.checked_sub(1),
+        };
+        if self.place_in(file, |cursor| cursor.seek_for_prev(target)) {
             self.settle_backwards();
         }
     }

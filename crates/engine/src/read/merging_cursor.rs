@@ -19,7 +19,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
+use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, TRAILER_LEN, pack_trailer};
 use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
 use rangedel::{TombstoneCursor, TombstoneSource};
@@ -525,16 +525,22 @@ impl MergingCursor {
 
 /// Makes `out` the seek target before every entry of `key`, which carries no timestamp.
 pub(crate) fn before_key(out: &mut Vec<u8>, user: &UserComparator, key: &[u8]) {
-    out.clear();
-    out.extend_from_slice(key);
-    out.resize(key.len() + user.timestamp_size(), 0xff);
-    out.extend_from_slice(&pack_trailer(MAX_SEQNO, KIND_FOR_SEEK).to_le_bytes());
+    beside_key(out, user, key, 0xff, pack_trailer(MAX_SEQNO, KIND_FOR_SEEK));
 }
 
 /// Makes `out` the seek target after every entry of `key`, which carries no timestamp.
 pub(crate) fn after_key(out: &mut Vec<u8>, user: &UserComparator, key: &[u8]) {
+    beside_key(out, user, key, 0, pack_trailer(0, 0));
+}
+
+#[inline]
+fn beside_key(out: &mut Vec<u8>, user: &UserComparator, key: &[u8], timestamp: u8, trailer: u64) {
+    let stamped = key.len() + user.timestamp_size();
     out.clear();
+    out.reserve(stamped + TRAILER_LEN);
     out.extend_from_slice(key);
-    out.resize(key.len() + user.timestamp_size(), 0);
-    out.extend_from_slice(&pack_trailer(0, 0).to_le_bytes());
+    if stamped > key.len() {
+        out.resize(stamped, timestamp);
+    }
+    out.extend_from_slice(&trailer.to_le_bytes());
 }

@@ -72,10 +72,10 @@ const USUAL_KEY: usize = 64;
 
 /// What a seek asks for around the entry it ends at: nearly always a walk follows, one way or the other, and the processor would
 /// see which way only after it has waited a few times.
-const SEEK_PREFETCH_BEFORE: usize = 128;
-/// See [`SEEK_PREFETCH_BEFORE`]. A walk forwards stays as far ahead.
+const SEEK_PREFETCH_BEFORE: usize = 256;
+/// See [`SEEK_PREFETCH_BEFORE`]. A walk stays as far ahead.
 const SEEK_PREFETCH_BEHIND: usize = 512;
-/// Bytes a step forwards asks for: two lines hold a usual entry.
+/// Bytes a step asks for: two lines hold a usual entry.
 const STEP_PREFETCH: usize = 128;
 
 const NO_ENTRY: Entry = Entry {
@@ -297,6 +297,8 @@ impl BlockCursor {
         };
         let at = index.offset(i);
         let entries = self.held.get();
+        let ahead = at.saturating_sub(SEEK_PREFETCH_BEHIND);
+        prefetch(entries.as_ptr().addr() + ahead, STEP_PREFETCH);
         let Some(entry) = Entry::decode(entries, at) else {
             return self.fail(at);
         };
