@@ -65,7 +65,8 @@ pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, CompactionStyle, FileChecksumGenFactory, FilterPolicy, FlushOptions,
-    MetadataCacheOptions, Options, PinningTier, ReadOptions, ReadTier, WriteOptions, table as option_table,
+    MetadataCacheOptions, Options, PinningTier, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions,
+    table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};

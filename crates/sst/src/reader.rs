@@ -11,6 +11,7 @@ mod open;
 mod parts;
 #[cfg(test)]
 mod tests;
+mod warm;
 
 use std::fmt;
 use std::ops::Deref;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BlockCache, Cache, CacheOptions, ColumnFamilyOptions, Db, EntryRole, ErrorKind,
-    FilterPolicy, FlushOptions, MetadataChargePolicy, Options,
+    FilterPolicy, FlushOptions, MetadataChargePolicy, Options, PrepopulateBlockCache,
 };
 use vfs::MemFs;
 
@@ -248,4 +248,78 @@ fn databases_share_a_cache_and_never_see_each_others_blocks() {
     let usages: Vec<u64> = databases.iter().map(of_family).collect();
     assert!(usages.iter().all(|usage| *usage > 10_000), "{usages:?}");
     assert_eq!(usages.iter().sum::<u64>(), cache.usage() as u64);
+}
+
+/// Lookups that found nothing in the cache while `read` ran.
+fn misses(cache: &BlockCache, read: impl FnOnce()) -> u64 {
+    let before = cache.stats().misses;
+    read();
+    cache.stats().misses - before
+}
+
+#[test]
+fn flushes_put_what_they_write_into_the_cache() {
+    for (prepopulate, parts) in [
+        (PrepopulateBlockCache::Disable, true),
+        (PrepopulateBlockCache::FlushOnly, true),
+        (PrepopulateBlockCache::FlushOnly, false),
+    ] {
+        let cache = new_cache(8 << 20);
+        let table = BlockBasedOptions {
+            cache_index_and_filter_blocks: parts,
+            prepopulate_block_cache: prepopulate,
+            ..with_parts(&cache)
+        };
+        let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
+        fill(&db, 2, 300);
+        let found = misses(&cache, || read_all(&db, 2, 300));
+        assert_eq!(
+            found == 0,
+            prepopulate == PrepopulateBlockCache::FlushOnly,
+            "{found}"
+        );
+        compact(&db);
+        assert!(misses(&cache, || read_all(&db, 2, 300)) > 50);
+    }
+}
+
+fn compact(db: &Db) {
+    let options = esker::CompactRangeOptions {
+        bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
+        ..esker::CompactRangeOptions::default()
+    };
+    db.compact_range(&db.default_column_family(), &options, None, None)
+        .unwrap();
+}
+
+#[test]
+fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
+    for parts in [false, true] {
+        let cache = new_cache(8 << 20);
+        let table = BlockBasedOptions {
+            cache_index_and_filter_blocks: parts,
+            prepopulate_block_cache: PrepopulateBlockCache::FlushAndCompaction,
+            ..with_parts(&cache)
+        };
+        let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
+        fill(&db, 2, 600);
+        compact(&db);
+        // What was in level 0 is warm as a whole.
+        assert_eq!(misses(&cache, || read_all(&db, 2, 600)), 0);
+        cache.erase_unreferenced();
+        let read_some = || {
+            for row in 200..300 {
+                assert!(db.get(&key(1, row)).unwrap().is_some());
+            }
+        };
+        assert!(misses(&cache, read_some) > 10);
+        let before = db.live_files();
+        compact(&db);
+        assert_ne!(before, db.live_files(), "it was rewritten");
+        assert_eq!(misses(&cache, read_some), 0, "what was hot is");
+        assert!(
+            misses(&cache, || read_all(&db, 2, 600)) > 50,
+            "what was cold is cold"
+        );
+    }
 }

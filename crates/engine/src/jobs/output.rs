@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base::{Error, Result, filename};
 use blob::BlobIndex;
 use codec::compression::CompressionType;
+use compact::plan::Plan;
 use compact::{FileBounds, OutputSink};
 use manifest::{FileMetadata, FileStats};
 use rangedel::RangeTombstone;
-use sst::TableProperties;
 use sst::filter::UNKNOWN_LEVEL;
 use sst::writer::{TableWriter, TableWriterOptions};
+use sst::{Table, TableProperties};
 use vfs::CreateOptions;
 
 use crate::db::DbInner;
@@ -19,7 +21,7 @@ use crate::db::column_family::Family;
 use crate::events::Event;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
-use crate::options::{CompactionStyle, FilterPolicy};
+use crate::options::{CompactionStyle, FilterPolicy, PrepopulateBlockCache};
 use crate::read::value::Merger;
 
 /// What tables are written for.
@@ -42,6 +44,8 @@ pub(crate) struct TableOutputs<'a> {
     oldest_ancestor_time: u64,
     /// The job that writes them.
     job: u64,
+    /// The compaction that writes them, if one does.
+    pub compaction: Option<&'a Plan>,
     open: Option<OpenTable>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
@@ -71,6 +75,7 @@ impl<'a> TableOutputs<'a> {
             destination,
             oldest_ancestor_time,
             job,
+            compaction: None,
             open: None,
             files: Vec::new(),
             paths: Vec::new(),
@@ -232,9 +237,10 @@ impl OutputSink for TableOutputs<'_> {
             self.family.tables.note_level_0(&file);
         }
         // Its inputs are still there: now is when to know that it can be read.
-        self.family
-            .tables
-            .open_written(&file, |table| open.check.compare(table, properties))?;
+        self.family.tables.open_written(&file, |table| {
+            open.check.compare(table, properties)?;
+            self.prepopulate(table)
+        })?;
         self.tell(&file, &summary.properties);
         self.files.push(file);
         Ok(())
@@ -242,6 +248,38 @@ impl OutputSink for TableOutputs<'_> {
 }
 
 impl TableOutputs<'_> {
+    /// Puts blocks of a table that was just written into the block cache, as the options say.
+    fn prepopulate(&self, table: &Arc<Table>) -> Result<()> {
+        let option = self.family.options.table.prepopulate_block_cache;
+        let Some(plan) = self.compaction else {
+            return match option {
+                PrepopulateBlockCache::Disable => Ok(()),
+                _ if self.destination.level.is_some() => Ok(()),
+                _ => table.warm(|_, _| true),
+            };
+        };
+        if option != PrepopulateBlockCache::FlushAndCompaction {
+            return Ok(());
+        }
+        if plan.inputs.iter().any(|inputs| inputs.level == 0) {
+            return table.warm(|_, _| true);
+        }
+        let cmp = &self.family.cmp;
+        let is_hot = |key: &[u8]| {
+            plan.files().any(|(_, file)| {
+                cmp.compare(&file.smallest, key).is_le()
+                    && cmp.compare(key, &file.largest).is_le()
+                    // A table that cannot be opened has nothing in the cache.
+                    && self
+                        .family
+                        .tables
+                        .with_table(file, |table| Ok(table.has_cached_block_of(key)))
+                        .unwrap_or(false)
+            })
+        };
+        table.warm(|before, behind| is_hot(behind) || (!before.is_empty() && is_hot(before)))
+    }
+
     fn tell(&self, file: &FileMetadata, properties: &TableProperties) {
         let checksum = file.file_checksum.as_ref();
         self.db.notify(&Event::TableCreated {

@@ -227,6 +227,7 @@ impl<'a> Rewrite<'a> {
             self.oldest_ancestor_time,
             self.job,
         );
+        outputs.compaction = Some(plan);
         match range.start {
             Some(start) => cursor.seek(start),
             None => cursor.seek_to_first(),

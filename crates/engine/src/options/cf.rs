@@ -131,6 +131,27 @@ enum_option!(IndexShortening, "index shortening mode",
     "kShortenSeparatorsAndSuccessor" => IndexShortening::SeparatorsAndSuccessor,
 );
 
+/// Which new tables' blocks are put into the block cache before anybody asks for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrepopulateBlockCache {
+    /// None.
+    #[default]
+    Disable,
+    /// Those that flushes write.
+    FlushOnly,
+    /// Those, what compactions of level 0 write, and what other compactions make of blocks in the cache.
+    FlushAndCompaction,
+}
+
+enum_option!(PrepopulateBlockCache, "what is put into the cache",
+    "kDisable" => PrepopulateBlockCache::Disable,
+    "kFlushOnly" => PrepopulateBlockCache::FlushOnly,
+    "kFlushAndCompaction" => PrepopulateBlockCache::FlushAndCompaction,
+    "0" => PrepopulateBlockCache::Disable,
+    "1" => PrepopulateBlockCache::FlushOnly,
+    "2" => PrepopulateBlockCache::FlushAndCompaction,
+);
+
 impl OptionValue for FilterPolicy {
     const TYPE: &'static str = "filter policy: nullptr, bloomfilter:BITS_PER_KEY:false, or ribbonfilter:BITS_PER_KEY:BLOOM_BEFORE_LEVEL";
     fn parse(text: &str) -> Option<FilterPolicy> {
@@ -264,6 +285,12 @@ option_table! {
         /// before say). What stays takes room in the cache beyond its capacity, if need be. Default: kFallback, all three.
         metadata_cache_options: MetadataCacheOptions = MetadataCacheOptions::default(),
             domain["{}", "{unpartitioned_pinning=kAll;}", "{top_level_index_pinning=kAll;partition_pinning=kFlushedAndSimilar;unpartitioned_pinning=kFlushedAndSimilar;}", "{top_level_index_pinning=kNone;partition_pinning=kAll;unpartitioned_pinning=kNone;}"];
+        /// Which new tables' blocks are put into the block cache before anybody asks for them: kDisable none; kFlushOnly those that
+        /// flushes write; kFlushAndCompaction also what compactions of level 0 write, and of what others write the blocks whose
+        /// predecessors are in the cache. The tables are read once more for it, with checksums verified: with
+        /// use_direct_io_for_flush_and_compaction from the disk. Default: kDisable.
+        prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable,
+            domain["kDisable", "kFlushOnly", "kFlushAndCompaction"];
     }
     components {
         /// Cache of blocks, shared by whoever is given it: databases that are given the same one share its room, and never see each
