@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    Cache, CacheOptions, ChecksumType, CompressionType, FileChecksumGenFactory, FilterPolicy,
-    IndexShortening, IndexType, Options,
+    Cache, CacheOptions, ChecksumType, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
+    FilterPolicy, IndexShortening, IndexType, Options,
 };
 
 use crate::flags::Flags;
@@ -68,19 +68,31 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         };
     }
     table.partition_filters = flags.partition_index_and_filters;
-    table.index_type = match (
-        flags.partition_index || flags.partition_index_and_filters,
-        flags.index_with_first_key,
-    ) {
-        (false, false) => IndexType::BinarySearch,
-        (true, false) => IndexType::TwoLevel,
-        (false, true) => IndexType::BinarySearchWithFirstKey,
-        (true, true) => {
-            return Err(Error::invalid_argument(
-                "--index_with_first_key is not compatible with partition index",
-            ));
-        }
-    };
+    let index_types = [
+        (
+            flags.partition_index || flags.partition_index_and_filters,
+            IndexType::TwoLevel,
+        ),
+        (flags.index_with_first_key, IndexType::BinarySearchWithFirstKey),
+        (flags.use_hash_search, IndexType::HashSearch),
+    ];
+    let mut asked = index_types.iter().filter(|(asked, _)| *asked);
+    table.index_type = asked
+        .next()
+        .map_or(IndexType::BinarySearch, |(_, index_type)| *index_type);
+    if asked.next().is_some() {
+        return Err(Error::invalid_argument(
+            "of --partition_index, --index_with_first_key and --use_hash_search only one is possible",
+        ));
+    }
+    if flags.use_hash_search && flags.prefix_size <= 0 {
+        return Err(Error::invalid_argument(
+            "prefix_size not assigned when enable use_hash_search",
+        ));
+    }
+    if flags.use_data_block_hash_index {
+        table.data_block_index_type = DataBlockIndexType::BinaryAndHash;
+    }
     table.index_shortening = match flags.index_shortening_mode {
         0 => IndexShortening::None,
         1 => IndexShortening::Separators,
@@ -194,6 +206,7 @@ mod tests {
             "--partition_index --index_with_first_key",
             "--index_shortening_mode=3",
             "--cache_type=clock_cache",
+            "--use_hash_search",
             "--write_buffer_size=abc",
         ] {
             assert!(options(line).is_err(), "{line}");

@@ -51,6 +51,9 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     if !rng.one_in(4) {
         family.prefix_extractor = base::prefix::builtin("fixed:4");
         family.table.whole_key_filtering = rng.bool();
+        if rng.one_in(4) {
+            family.table.index_type = IndexType::HashSearch;
+        }
     }
     Options {
         create_if_missing: true,
@@ -187,6 +190,7 @@ fn every_row_is_found_by_us_and_by_rocksdb() {
         // Other options read what these wrote, without the extractor or with another one.
         let mut others = drawn(&mut rng, 2..=7);
         others.column_family.prefix_extractor = rng.bool().then(|| base::prefix::builtin("fixed:2").unwrap());
+        others.column_family.table.index_type = IndexType::BinarySearch;
         let db = Db::open(&others, dir.path()).unwrap();
         check_ours(&mut rng, &db, &rows, false, &format!("{said}, read otherwise"));
         drop(db);

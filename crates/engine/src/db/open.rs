@@ -14,6 +14,7 @@ use codec::checksum::crc32c;
 use codec::compression::CompressionType;
 use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
+use sst::format::IndexType;
 use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
@@ -135,6 +136,11 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
         }
         if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
             return Err(Error::not_supported("merges in families with timestamps"));
+        }
+        if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
+            return Err(Error::invalid_argument(
+                "Hash index is specified for block-based table, but prefix_extractor is not given",
+            ));
         }
         let compressions = options
             .compression_per_level

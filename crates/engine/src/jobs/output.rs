@@ -19,7 +19,7 @@ use crate::db::column_family::Family;
 use crate::events::Event;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
-use crate::options::{CompactionStyle, FilterPolicy};
+use crate::options::{CompactionStyle, DataBlockIndexType, FilterPolicy};
 use crate::read::value::Merger;
 
 /// What tables are written for.
@@ -107,6 +107,11 @@ impl<'a> TableOutputs<'a> {
             block_align: table.block_align,
             block_size_deviation: table.block_size_deviation as u32,
             enable_index_compression: table.enable_index_compression,
+            data_block_hash_table_util_ratio: match table.data_block_index_type {
+                DataBlockIndexType::BinarySearch => None,
+                DataBlockIndexType::BinaryAndHash => Some(table.data_block_hash_table_util_ratio),
+            },
+            use_delta_encoding: table.use_delta_encoding,
             index_type: table.index_type,
             index_shortening: table.index_shortening,
             metadata_block_size: table.metadata_block_size as usize,

@@ -233,6 +233,7 @@ impl OptionsFile {
                 section.fill(&mut family, &mut unknown);
                 let comparator = section.get("comparator").and_then(base::UserComparator::builtin);
                 family.comparator = comparator.unwrap_or(family.comparator);
+                family.prefix_extractor = section.get("prefix_extractor").and_then(base::prefix::builtin);
             }
             if let Some(section) = self.table_section(name) {
                 section.fill(&mut family.table, &mut unknown);

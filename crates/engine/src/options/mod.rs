@@ -7,7 +7,7 @@ pub(crate) mod metadata_cache;
 pub(crate) mod operation;
 pub mod table;
 
-pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPolicy};
+pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy};
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{FileChecksumGenFactory, Options};
