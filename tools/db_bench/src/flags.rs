@@ -240,6 +240,10 @@ flags::flags! {
     compression_max_dict_bytes: u32 = 0;
     /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.
     compression_zstd_max_train_bytes: u32 = 0;
+    /// Bytes of blocks held for a dictionary to be made of; 0: the engine's limit.
+    compression_max_dict_buffer_bytes: u64 = 0;
+    /// Trains dictionaries by ZSTD's trainer, which is what there is.
+    compression_use_zstd_dict_trainer: bool = true;
     /// First level that is compressed; negative: all are.
     min_level_to_compress: i32 = -1;
     /// How files are merged: 0 leveled, 3 not at all.

@@ -39,6 +39,8 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     family.compression_opts.level = flags.compression_level;
     family.compression_opts.max_dict_bytes = flags.compression_max_dict_bytes;
     family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
+    family.compression_opts.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;
+    family.compression_opts.use_zstd_dict_trainer = flags.compression_use_zstd_dict_trainer;
     family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
     if !flags.merge_operator.is_empty() {
         let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {

@@ -152,7 +152,22 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
                     "Enable block_align, but compression enabled",
                 ));
             }
-            codec::compression::Compressor::new(*compression, &options.compression_opts, None)?;
+            for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+                codec::compression::Compressor::new(*compression, opts, None)?;
+            }
+        }
+        for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+            if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
+                return Err(Error::invalid_argument(
+                    "The dictionary size limit (`CompressionOptions::max_dict_bytes`) should be nonzero if we're using zstd's dictionary \
+                     generator.",
+                ));
+            }
+            if opts.zstd_max_train_bytes > 0 && !opts.use_zstd_dict_trainer {
+                return Err(Error::not_supported(
+                    "use_zstd_dict_trainer=false: a dictionary is trained, or is made of the samples as they are",
+                ));
+            }
         }
         Ok(())
     };

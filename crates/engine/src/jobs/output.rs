@@ -100,7 +100,11 @@ impl<'a> TableOutputs<'a> {
             format_version: table.format_version,
             checksum: table.checksum,
             compression: self.destination.compression,
-            compression_opts: self.family.options.compression_opts.clone(),
+            compression_opts: self
+                .family
+                .options
+                .compression_opts_for(self.destination.bottommost)
+                .clone(),
             block_size: table.block_size as usize,
             block_restart_interval: table.block_restart_interval as usize,
             index_block_restart_interval: table.index_block_restart_interval as usize,

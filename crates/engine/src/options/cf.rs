@@ -76,6 +76,16 @@ option_table! {
         /// Compression by level from L0 on (with dynamic level bytes: L0, then the base level on); the last entry stands
         /// for the levels below. Empty: `compression` everywhere. Default: empty.
         compression_per_level: Vec<CompressionType> = Vec::new();
+        /// How hard to compress: level, window_bits and strategy are the libraries' own. With max_dict_bytes above 0 the data blocks of
+        /// each table are compressed with a dictionary of so many bytes, of ZSTD trained from zstd_max_train_bytes of samples if that is
+        /// not 0: blocks are held in memory, at most max_dict_buffer_bytes of them, until there are enough to make it of.
+        /// LZ4, zlib and ZSTD know dictionaries. Default: the libraries' level, no dictionary.
+        compression_opts: CompressionOptions = CompressionOptions::default(),
+            domain["{}", "{}", "{max_dict_bytes=400;}", "{max_dict_bytes=4096;zstd_max_train_bytes=40000;}",
+                "{level=1;max_dict_bytes=4096;max_dict_buffer_bytes=5000;checksum=true;}"];
+        /// The same for the last level that holds data, where enabled=true is among them; else `compression_opts` holds there too.
+        bottommost_compression_opts: CompressionOptions = CompressionOptions::default(),
+            domain["{}", "{enabled=true;max_dict_bytes=4096;}"];
         /// Entries of one key that an iterator steps over one by one before it seeks past the rest: versions older than the
         /// one it shows, or newer than what it reads. Default: 8.
         max_sequential_skip_in_iterations: u64 = 8, domain["0", "2", "8"];
@@ -104,8 +114,6 @@ option_table! {
         paranoid_memory_checks: bool = false, domain["false", "false", "true"];
     }
     components {
-        /// Level, strategy and window of the compression libraries.
-        compression_opts: CompressionOptions = CompressionOptions::default();
         /// The order of keys. A family that was created with another order is refused. Default: bytewise.
         comparator: UserComparator = UserComparator::Bytewise;
         /// Resolves merges. Default: the built-in operator the OPTIONS file names, if it names one.
@@ -329,6 +337,14 @@ impl ColumnFamilyOptions {
             level + 1 - base_level.clamp(1, level)
         };
         self.compression_per_level[index.min(last)]
+    }
+
+    /// How hard to compress tables, with a dictionary or without.
+    pub(crate) fn compression_opts_for(&self, bottommost: bool) -> &CompressionOptions {
+        match bottommost && self.bottommost_compression_opts.enabled {
+            true => &self.bottommost_compression_opts,
+            false => &self.compression_opts,
+        }
     }
 
     /// What the picker needs to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB

@@ -1,6 +1,7 @@
 //! What can be set: for a database, a column family, its tables, one read, one write.
 
 pub(crate) mod cf;
+mod compression;
 pub(crate) mod db;
 pub(crate) mod file;
 pub(crate) mod metadata_cache;

@@ -269,14 +269,18 @@ fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u
 /// RocksDB's text of how the compressor was set. For people; no reader takes it apart.
 fn compression_options_text(options: &CompressionOptions, compression: CompressionType) -> Vec<u8> {
     format!(
-        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled=0; \
-         max_dict_buffer_bytes=0; use_zstd_dict_trainer=1; max_compressed_bytes_per_kb={}; checksum=0; _type={}; ",
+        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled={}; \
+         max_dict_buffer_bytes={}; use_zstd_dict_trainer={}; max_compressed_bytes_per_kb={}; checksum={}; _type={}; ",
         options.window_bits,
         options.level,
         options.strategy,
         options.max_dict_bytes,
         options.zstd_max_train_bytes,
+        u8::from(options.enabled),
+        options.max_dict_buffer_bytes,
+        u8::from(options.use_zstd_dict_trainer),
         options.max_compressed_bytes_per_kb,
+        u8::from(options.checksum),
         compression as u8,
     )
     .into()
