@@ -565,6 +565,13 @@ pub const CANARIES: &[Canary] = &[
         wrong: "                return true;",
         caught_by: Tests(&["-p", "esker-sst"]),
     },
+    Canary {
+        name: "the dictionary stands in the table and no block is compressed with it",
+        file: "crates/sst/src/writer/data.rs",
+        right: "            Some(&self.dictionary),\n",
+        wrong: "            None,\n",
+        caught_by: Tests(&["-p", "esker-sst"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

@@ -166,6 +166,17 @@ pub struct CompressionOptions {
     /// The compressed form is kept if it is no larger than this many bytes for each 1,024; above 1,023 counts as that.
     /// Default 896.
     pub max_compressed_bytes_per_kb: i32,
+    /// Bytes of data blocks held in memory, at most, for a dictionary to be made of; 0 (the default): 64 MiB.
+    pub max_dict_buffer_bytes: u64,
+    /// ZSTD frames end in a checksum of their contents, which is verified whenever they are read. Default false: blocks have
+    /// checksums of their own.
+    pub checksum: bool,
+    /// Of the options for the last level: they are used in place of those for all levels. Default false.
+    pub enabled: bool,
+    /// Carried for OPTIONS files: a table is compressed by the thread that writes it. Default 1.
+    pub parallel_threads: u32,
+    /// Carried for OPTIONS files: with `zstd_max_train_bytes` it must be true, the default.
+    pub use_zstd_dict_trainer: bool,
 }
 
 impl CompressionOptions {
@@ -197,6 +208,11 @@ impl Default for CompressionOptions {
             max_dict_bytes: 0,
             zstd_max_train_bytes: 0,
             max_compressed_bytes_per_kb: 896,
+            max_dict_buffer_bytes: 0,
+            checksum: false,
+            enabled: false,
+            parallel_threads: 1,
+            use_zstd_dict_trainer: true,
         }
     }
 }

@@ -64,9 +64,9 @@ pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, CompactionStyle, FileChecksumGenFactory, FilterPolicy, FlushOptions,
-    MetadataCacheOptions, Options, PinningTier, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions,
-    table as option_table,
+    CompactRangeOptions, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy,
+    FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlockCache, ReadOptions, ReadTier,
+    WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::value::{Columns, PinnedValue};

@@ -224,6 +224,10 @@ flags::flags! {
     partition_index_and_filters: bool = false;
     /// Writes the first key of each data block into the index.
     index_with_first_key: bool = false;
+    /// Writes an index with hints for RocksDB in which blocks a prefix is; needs --prefix_size.
+    use_hash_search: bool = false;
+    /// Gives data blocks a hash index.
+    use_data_block_hash_index: bool = false;
     /// Separators of the index that are shortened: 0 none, 1 those between blocks, 2 the one behind the last block too.
     index_shortening_mode: i32 = 2;
     /// Checksum of blocks: 0 none, 1 CRC-32C, 2 xxHash, 3 xxHash64, 4 XXH3.
@@ -236,6 +240,10 @@ flags::flags! {
     compression_max_dict_bytes: u32 = 0;
     /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.
     compression_zstd_max_train_bytes: u32 = 0;
+    /// Bytes of blocks held for a dictionary to be made of; 0: the engine's limit.
+    compression_max_dict_buffer_bytes: u64 = 0;
+    /// Trains dictionaries by ZSTD's trainer, which is what there is.
+    compression_use_zstd_dict_trainer: bool = true;
     /// First level that is compressed; negative: all are.
     min_level_to_compress: i32 = -1;
     /// How files are merged: 0 leveled, 3 not at all.

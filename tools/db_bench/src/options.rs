@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    Cache, CacheOptions, ChecksumType, CompressionType, FileChecksumGenFactory, FilterPolicy,
-    IndexShortening, IndexType, Options,
+    Cache, CacheOptions, ChecksumType, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
+    FilterPolicy, IndexShortening, IndexType, Options,
 };
 
 use crate::flags::Flags;
@@ -39,6 +39,8 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     family.compression_opts.level = flags.compression_level;
     family.compression_opts.max_dict_bytes = flags.compression_max_dict_bytes;
     family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
+    family.compression_opts.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;
+    family.compression_opts.use_zstd_dict_trainer = flags.compression_use_zstd_dict_trainer;
     family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
     if !flags.merge_operator.is_empty() {
         let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {
@@ -68,19 +70,31 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         };
     }
     table.partition_filters = flags.partition_index_and_filters;
-    table.index_type = match (
-        flags.partition_index || flags.partition_index_and_filters,
-        flags.index_with_first_key,
-    ) {
-        (false, false) => IndexType::BinarySearch,
-        (true, false) => IndexType::TwoLevel,
-        (false, true) => IndexType::BinarySearchWithFirstKey,
-        (true, true) => {
-            return Err(Error::invalid_argument(
-                "--index_with_first_key is not compatible with partition index",
-            ));
-        }
-    };
+    let index_types = [
+        (
+            flags.partition_index || flags.partition_index_and_filters,
+            IndexType::TwoLevel,
+        ),
+        (flags.index_with_first_key, IndexType::BinarySearchWithFirstKey),
+        (flags.use_hash_search, IndexType::HashSearch),
+    ];
+    let mut asked = index_types.iter().filter(|(asked, _)| *asked);
+    table.index_type = asked
+        .next()
+        .map_or(IndexType::BinarySearch, |(_, index_type)| *index_type);
+    if asked.next().is_some() {
+        return Err(Error::invalid_argument(
+            "of --partition_index, --index_with_first_key and --use_hash_search only one is possible",
+        ));
+    }
+    if flags.use_hash_search && flags.prefix_size <= 0 {
+        return Err(Error::invalid_argument(
+            "prefix_size not assigned when enable use_hash_search",
+        ));
+    }
+    if flags.use_data_block_hash_index {
+        table.data_block_index_type = DataBlockIndexType::BinaryAndHash;
+    }
     table.index_shortening = match flags.index_shortening_mode {
         0 => IndexShortening::None,
         1 => IndexShortening::Separators,
@@ -194,6 +208,7 @@ mod tests {
             "--partition_index --index_with_first_key",
             "--index_shortening_mode=3",
             "--cache_type=clock_cache",
+            "--use_hash_search",
             "--write_buffer_size=abc",
         ] {
             assert!(options(line).is_err(), "{line}");

@@ -135,6 +135,10 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
     ];
+    // It needs prefixes, which every run has.
+    if rng.u32(..8) == 0 {
+        args.push("--index_type=kHashSearch".to_owned());
+    }
     // What a crash may take: nothing is synced that no WAL holds.
     if rng.u32(..4) == 0 {
         args.push("--disable_wal=true".to_owned());

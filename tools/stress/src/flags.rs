@@ -170,6 +170,16 @@ flags::flags! {
     cache_size: i64 = 2 << 30;
     /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
     compression_type: String = "snappy".to_owned();
+    /// Bytes of a compression dictionary; 0: none.
+    compression_max_dict_bytes: u32 = 0;
+    /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.
+    compression_zstd_max_train_bytes: u32 = 0;
+    /// Bytes of blocks held for a dictionary to be made of; 0: the engine's limit.
+    compression_max_dict_buffer_bytes: u64 = 0;
+    /// ZSTD frames have checksums.
+    compression_checksum: bool = false;
+    /// Trains dictionaries by ZSTD's trainer, which is what there is.
+    compression_use_zstd_dict_trainer: bool = true;
     /// Compression of the last level; disable: as the others'.
     bottommost_compression_type: String = "disable".to_owned();
     /// Checksum of blocks, under the engine's name.
@@ -305,6 +315,11 @@ impl Flags {
         };
         let family = &mut options.column_family;
         family.compression = flags::engine::compression(&self.compression_type)?;
+        family.compression_opts.max_dict_bytes = self.compression_max_dict_bytes;
+        family.compression_opts.zstd_max_train_bytes = self.compression_zstd_max_train_bytes;
+        family.compression_opts.max_dict_buffer_bytes = self.compression_max_dict_buffer_bytes;
+        family.compression_opts.checksum = self.compression_checksum;
+        family.compression_opts.use_zstd_dict_trainer = self.compression_use_zstd_dict_trainer;
         if self.bottommost_compression_type != "disable" {
             family.bottommost_compression =
                 Some(flags::engine::compression(&self.bottommost_compression_type)?);

@@ -57,6 +57,8 @@ struct Lz4HcWithDictionary {
 struct Zstd {
     context: CCtx<'static>,
     dictionary: Option<CDict<'static>>,
+    /// Frames end in a checksum.
+    checksum: bool,
 }
 
 impl fmt::Debug for Compressor {
@@ -228,11 +230,18 @@ impl Zstd {
         context
             .set_parameter(CParameter::CompressionLevel(level))
             .map_err(zstd_safe::get_error_name)?;
+        context
+            .set_parameter(CParameter::ChecksumFlag(options.checksum))
+            .map_err(zstd_safe::get_error_name)?;
         let dictionary = match dictionary {
             None => None,
             Some(bytes) => Some(CDict::try_create(bytes, level).ok_or("unusable dictionary")?),
         };
-        Ok(Zstd { context, dictionary })
+        Ok(Zstd {
+            context,
+            dictionary,
+            checksum: options.checksum,
+        })
     }
 
     fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
@@ -242,6 +251,11 @@ impl Zstd {
         tail.set_position(head);
         match &self.dictionary {
             None => self.context.compress2(&mut tail, raw),
+            // The other way heeds no parameters of the context.
+            Some(dictionary) if self.checksum => self
+                .context
+                .ref_cdict(dictionary)
+                .and_then(|_| self.context.compress2(&mut tail, raw)),
             Some(dictionary) => self.context.compress_using_cdict(&mut tail, raw, dictionary),
         }
         .map(|_| ())

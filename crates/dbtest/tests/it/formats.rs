@@ -41,9 +41,8 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     dbtest::settings::draw(rng, &mut family.table);
     family.table.format_version = rng.u32(format_versions);
     family.table.block_size = *rng.pick(&[100, 512]);
-    if rng.bool() {
-        family.compression_opts.max_dict_bytes = 400;
-    }
+    let dictionary: &&str = rng.pick(DICTIONARIES);
+    family.set("compression_opts", dictionary).unwrap();
     if !rng.one_in(4) {
         let policy: &&str = rng.pick(FILTERS);
         family.table.set("filter_policy", policy).unwrap();
@@ -51,6 +50,9 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     if !rng.one_in(4) {
         family.prefix_extractor = base::prefix::builtin("fixed:4");
         family.table.whole_key_filtering = rng.bool();
+        if rng.one_in(4) {
+            family.table.index_type = IndexType::HashSearch;
+        }
     }
     Options {
         create_if_missing: true,
@@ -59,6 +61,12 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     }
 }
 
+const DICTIONARIES: &[&str] = &[
+    "{}",
+    "{max_dict_bytes=400;}",
+    "{max_dict_bytes=1000;max_dict_buffer_bytes=2000;checksum=true;}",
+    "{max_dict_bytes=1000;zstd_max_train_bytes=9000;level=1;}",
+];
 const FILTERS: &[&str] = &["bloomfilter:10:false", "ribbonfilter:10:-1", "ribbonfilter:3.5:1"];
 
 /// Fills a database: two levels, and L0.
@@ -187,6 +195,7 @@ fn every_row_is_found_by_us_and_by_rocksdb() {
         // Other options read what these wrote, without the extractor or with another one.
         let mut others = drawn(&mut rng, 2..=7);
         others.column_family.prefix_extractor = rng.bool().then(|| base::prefix::builtin("fixed:2").unwrap());
+        others.column_family.table.index_type = IndexType::BinarySearch;
         let db = Db::open(&others, dir.path()).unwrap();
         check_ours(&mut rng, &db, &rows, false, &format!("{said}, read otherwise"));
         drop(db);
@@ -296,6 +305,104 @@ fn tables_with_nothing_below_them_go_without_filters_for_who_asks_for_hits() {
         let db = Db::open(&options, dir.path()).unwrap();
         assert_eq!(db.get(b"key7").unwrap().as_deref(), Some(&b"value"[..]));
         assert_eq!(db.get(b"key7x").unwrap(), None);
+    }
+}
+
+/// Rows that have much in common from block to block, and little within one.
+fn alike(db: &Db) {
+    for i in 0..2000u32 {
+        let words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
+        let value = format!("{}-{}-{i}", words[i as usize % 6], words[i as usize / 6 % 6]).repeat(3);
+        db.put(format!("key{i:06}").as_bytes(), value.as_bytes()).unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+}
+
+#[test]
+fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
+    let write = |opts: &str, bottommost: &str| {
+        let dir = TempDir::new().unwrap();
+        let mut options = Options {
+            create_if_missing: true,
+            ..Options::default()
+        };
+        let family = &mut options.column_family;
+        family.compression = CompressionType::Zstd;
+        family.table.block_size = 256;
+        family.set("compression_opts", opts).unwrap();
+        family.set("bottommost_compression_opts", bottommost).unwrap();
+        let db = Db::open(&options, dir.path()).unwrap();
+        alike(&db);
+        let flushed = properties(dir.path())[0].data_size;
+        let compact = CompactRangeOptions {
+            bottommost_level_compaction: BottommostLevelCompaction::Force,
+            ..CompactRangeOptions::default()
+        };
+        db.compact_range(&db.default_column_family(), &compact, None, None)
+            .unwrap();
+        // Read, not from memory.
+        drop(db);
+        let db = Db::open(&options, dir.path()).unwrap();
+        assert_eq!(db.get(b"key000007").unwrap().unwrap(), b"bravo-bravo-7".repeat(3));
+        let mut iter = db.iter(&ReadOptions::default());
+        iter.seek_to_first();
+        let mut rows = 0;
+        while iter.valid() {
+            rows += 1;
+            iter.next();
+        }
+        iter.status().unwrap();
+        assert_eq!(rows, 2000);
+        drop(iter);
+        drop(db);
+        let (_, file) = OptionsFile::newest(&PosixFs::new(), dir.path()).unwrap().unwrap();
+        let read = file.options().0.column_family;
+        assert_eq!(read.compression_opts, options.column_family.compression_opts);
+        assert_eq!(
+            read.bottommost_compression_opts,
+            options.column_family.bottommost_compression_opts
+        );
+        if let Some(mut tool) = oracle::ldb() {
+            let db = format!("--db={}", dir.path().display());
+            let output = tool
+                .args([&db, "--ignore_unknown_options", "scan"])
+                .output()
+                .unwrap();
+            assert!(output.status.success());
+            assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2000);
+        }
+        let compacted = properties(dir.path());
+        assert_eq!(compacted.len(), 1);
+        (flushed, compacted[0].data_size)
+    };
+    let dictionary = "{max_dict_bytes=4096;}";
+    let plain = write("{}", "{}");
+    let all = write(dictionary, "{}");
+    assert!(
+        all.0 < plain.0 * 9 / 10 && all.1 < plain.1 * 9 / 10,
+        "{all:?} and {plain:?}"
+    );
+    let trained = write("{max_dict_bytes=4096;zstd_max_train_bytes=60000;}", "{}");
+    assert!(trained.1 < plain.1 * 9 / 10, "{trained:?} and {plain:?}");
+    let bottommost = write("{}", "{enabled=true;max_dict_bytes=4096;}");
+    assert!(
+        bottommost.0 == plain.0 && bottommost.1 < plain.1 * 9 / 10,
+        "{bottommost:?}"
+    );
+    // Not enabled.
+    assert_eq!(write("{}", dictionary), plain);
+    let checked = write("{checksum=true;}", "{}");
+    assert!(checked.1 > plain.1, "four bytes more a frame");
+    for refused in [
+        "{zstd_max_train_bytes=100;}",
+        "{max_dict_bytes=9;zstd_max_train_bytes=100;use_zstd_dict_trainer=false;}",
+    ] {
+        let mut options = Options::default();
+        options.column_family.set("compression_opts", refused).unwrap();
+        assert!(
+            Db::open(&options, TempDir::new().unwrap().path()).is_err(),
+            "{refused}"
+        );
     }
 }
 

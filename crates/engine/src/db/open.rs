@@ -14,6 +14,7 @@ use codec::checksum::crc32c;
 use codec::compression::CompressionType;
 use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
+use sst::format::IndexType;
 use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
@@ -136,6 +137,11 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
         if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
             return Err(Error::not_supported("merges in families with timestamps"));
         }
+        if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
+            return Err(Error::invalid_argument(
+                "Hash index is specified for block-based table, but prefix_extractor is not given",
+            ));
+        }
         let compressions = options
             .compression_per_level
             .iter()
@@ -146,7 +152,22 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
                     "Enable block_align, but compression enabled",
                 ));
             }
-            codec::compression::Compressor::new(*compression, &options.compression_opts, None)?;
+            for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+                codec::compression::Compressor::new(*compression, opts, None)?;
+            }
+        }
+        for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+            if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
+                return Err(Error::invalid_argument(
+                    "The dictionary size limit (`CompressionOptions::max_dict_bytes`) should be nonzero if we're using zstd's dictionary \
+                     generator.",
+                ));
+            }
+            if opts.zstd_max_train_bytes > 0 && !opts.use_zstd_dict_trainer {
+                return Err(Error::not_supported(
+                    "use_zstd_dict_trainer=false: a dictionary is trained, or is made of the samples as they are",
+                ));
+            }
         }
         Ok(())
     };

@@ -21,7 +21,7 @@ use crate::db::column_family::Family;
 use crate::events::Event;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
-use crate::options::{CompactionStyle, FilterPolicy, PrepopulateBlockCache};
+use crate::options::{CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache};
 use crate::read::value::Merger;
 
 /// What tables are written for.
@@ -105,13 +105,22 @@ impl<'a> TableOutputs<'a> {
             format_version: table.format_version,
             checksum: table.checksum,
             compression: self.destination.compression,
-            compression_opts: self.family.options.compression_opts.clone(),
+            compression_opts: self
+                .family
+                .options
+                .compression_opts_for(self.destination.bottommost)
+                .clone(),
             block_size: table.block_size as usize,
             block_restart_interval: table.block_restart_interval as usize,
             index_block_restart_interval: table.index_block_restart_interval as usize,
             block_align: table.block_align,
             block_size_deviation: table.block_size_deviation as u32,
             enable_index_compression: table.enable_index_compression,
+            data_block_hash_table_util_ratio: match table.data_block_index_type {
+                DataBlockIndexType::BinarySearch => None,
+                DataBlockIndexType::BinaryAndHash => Some(table.data_block_hash_table_util_ratio),
+            },
+            use_delta_encoding: table.use_delta_encoding,
             index_type: table.index_type,
             index_shortening: table.index_shortening,
             metadata_block_size: table.metadata_block_size as usize,

@@ -33,6 +33,7 @@ const NOT_ROCKSDBS: &[&str] = &[
 const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("block_protection_bytes_per_key", "8.3.0"),
     ("decouple_partitioned_filters", "9.6.0"),
+    ("use_delta_encoding", "9.0.0"),
     ("follower_refresh_catchup_period_ms", "9.4.0"),
     ("follower_catchup_retry_count", "9.4.0"),
     ("follower_catchup_retry_wait_ms", "9.4.0"),
@@ -233,6 +234,7 @@ impl OptionsFile {
                 section.fill(&mut family, &mut unknown);
                 let comparator = section.get("comparator").and_then(base::UserComparator::builtin);
                 family.comparator = comparator.unwrap_or(family.comparator);
+                family.prefix_extractor = section.get("prefix_extractor").and_then(base::prefix::builtin);
             }
             if let Some(section) = self.table_section(name) {
                 section.fill(&mut family.table, &mut unknown);
@@ -451,9 +453,12 @@ impl OptionsFile {
     /// Makes it a file of a release that knows all that is in it.
     fn name_release(&mut self) {
         let named = self.sections.iter().flat_map(|section| &section.entries);
-        let needed = named.filter_map(|(name, _)| {
-            let later = LATER_THAN_OURS.iter().find(|(later, _)| later == name);
-            later.map(|(_, release)| *release)
+        let needed = named.flat_map(|(name, value)| {
+            let later = LATER_THAN_OURS.iter().filter(move |(later, _)| later == name);
+            let inner = super::compression::LATER.iter().filter(move |(later, _)| {
+                name.ends_with("compression_opts") && value.contains(&format!("{later}="))
+            });
+            later.chain(inner).map(|(_, release)| *release)
         });
         let Some(needed) = needed.max_by_key(|release| release_number(release)) else {
             return;

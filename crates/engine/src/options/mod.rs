@@ -1,13 +1,17 @@
 //! What can be set: for a database, a column family, its tables, one read, one write.
 
 pub(crate) mod cf;
+mod compression;
 pub(crate) mod db;
 pub(crate) mod file;
 pub(crate) mod metadata_cache;
 pub(crate) mod operation;
 pub mod table;
 
-pub use cf::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, FilterPolicy, PrepopulateBlockCache};
+pub use cf::{
+    BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy,
+    PrepopulateBlockCache,
+};
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
 pub use db::{FileChecksumGenFactory, Options};

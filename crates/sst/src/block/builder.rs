@@ -3,13 +3,17 @@
 //! ```text
 //! entry       = shared v32 ‖ non-shared v32 ‖ value length v32 ‖ key from `shared` on ‖ value
 //! index entry = shared v32 ‖ non-shared v32 ‖ key from `shared` on ‖ value          where values are delta-coded
-//! block       = entry* ‖ offset of a restart point u32 * ‖ number of restart points u32
+//! block       = entry* ‖ offset of a restart point u32 * ‖ [hash index] ‖ number of restart points and flags u32
 //! ```
 //!
 //! Every `restart_interval` entries the sharing stops at a restart point, where a search can begin. The first entry is
 //! always one, and a block without entries has it too.
 
 use base::coding::{MAX_VARINT32, put_varint32};
+use base::internal_key::user_key;
+
+use super::HASH_INDEX;
+use super::hash_index::HashIndexBuilder;
 
 /// Builds one block after another, in buffers it keeps.
 #[derive(Debug)]
@@ -22,6 +26,11 @@ pub struct BlockBuilder {
     restart_interval: usize,
     /// The key added last, in this block or, where it is still empty, in the one before.
     last_key: Vec<u8>,
+    /// Keys share what they can with the one before.
+    shares: bool,
+    hash_index: Option<HashIndexBuilder>,
+    /// Bytes of that so far.
+    hash_index_size: usize,
 }
 
 impl BlockBuilder {
@@ -33,6 +42,25 @@ impl BlockBuilder {
             counter: 0,
             restart_interval: restart_interval.max(1),
             last_key: Vec::new(),
+            shares: true,
+            hash_index: None,
+            hash_index_size: 0,
+        }
+    }
+
+    /// The same for data blocks: their keys, which are internal keys, share nothing unless `use_delta_encoding`, and have a hash
+    /// index of so many keys a bucket.
+    pub fn of_data(
+        restart_interval: usize,
+        use_delta_encoding: bool,
+        hash_table_util_ratio: Option<f64>,
+    ) -> BlockBuilder {
+        let hash_index = hash_table_util_ratio.map(HashIndexBuilder::new);
+        BlockBuilder {
+            shares: use_delta_encoding,
+            hash_index_size: hash_index.as_ref().map_or(0, HashIndexBuilder::size),
+            hash_index,
+            ..BlockBuilder::new(restart_interval)
         }
     }
 
@@ -45,7 +73,7 @@ impl BlockBuilder {
     /// Bytes the block would take if it were finished now.
     #[inline]
     pub fn size(&self) -> usize {
-        self.buffer.len() + 4 * self.restarts.len() + 4
+        self.buffer.len() + 4 * self.restarts.len() + 4 + self.hash_index_size
     }
 
     /// What RocksDB expects [`size`](BlockBuilder::size) to be after an entry of those lengths: a little too much, since
@@ -89,7 +117,11 @@ impl BlockBuilder {
         }
         let common = shared_prefix(&self.last_key, key);
         // Just behind a restart point, and at the start of the block, the counter is 0.
-        let shared = if self.counter == 0 { 0 } else { common };
+        let shared = if self.counter == 0 || !self.shares {
+            0
+        } else {
+            common
+        };
         self.counter += 1;
         self.last_key.truncate(common);
         self.last_key.extend_from_slice(&key[common..]);
@@ -113,7 +145,18 @@ impl BlockBuilder {
         }
         self.buffer.extend_from_slice(rest);
         self.buffer.extend_from_slice(value);
+        if self.hash_index.is_some() {
+            self.add_to_hash_index(key);
+        }
         common
+    }
+
+    #[inline(never)]
+    fn add_to_hash_index(&mut self, key: &[u8]) {
+        if let Some(hash_index) = &mut self.hash_index {
+            hash_index.add(user_key(key), self.restarts.len() - 1);
+            self.hash_index_size = hash_index.size();
+        }
     }
 
     /// Adds an entry to an index block with delta-coded values, which have no length: `full` where the key shares nothing
@@ -130,12 +173,18 @@ impl BlockBuilder {
     /// Ends the block and gives its contents and its last key. What follows is [`reset`](BlockBuilder::reset); the buffer
     /// is lent so that a trailer can be put behind the contents, or be kept.
     pub fn finish(&mut self) -> (&mut Vec<u8>, &[u8]) {
-        self.buffer.reserve(4 * self.restarts.len() + 4);
+        let size = self.size();
+        self.buffer.reserve(size - self.buffer.len());
         for restart in &self.restarts {
             self.buffer.extend_from_slice(&restart.to_le_bytes());
         }
-        self.buffer
-            .extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        let mut packed = self.restarts.len() as u32;
+        if let Some(hash_index) = &self.hash_index
+            && hash_index.finish(size, &mut self.buffer)
+        {
+            packed |= HASH_INDEX;
+        }
+        self.buffer.extend_from_slice(&packed.to_le_bytes());
         (&mut self.buffer, &self.last_key)
     }
 
@@ -145,6 +194,10 @@ impl BlockBuilder {
         self.restarts.clear();
         self.restarts.push(0);
         self.counter = 0;
+        if let Some(hash_index) = &mut self.hash_index {
+            hash_index.reset();
+            self.hash_index_size = hash_index.size();
+        }
     }
 }
 
@@ -175,17 +228,21 @@ mod tests {
         let mut rebuilt = 0;
         for vector in &blocks {
             let flags = &vector["flags"];
-            if flags["hash"] == true || flags["sep"] == true {
+            if flags["sep"] == true {
                 continue;
             }
-            let mut builder = BlockBuilder::new(16);
+            let hash = (flags["hash"] == true).then_some(0.75);
+            let mut builder = BlockBuilder::of_data(16, true, hash);
             for entry in vector["entries"].as_array().unwrap() {
                 builder.add(&unhex(&entry["internal_key_hex"]), &unhex(&entry["value_hex"]));
             }
-            assert_eq!(*builder.finish().0, unhex(&vector["block_hex"]));
+            let size = builder.size();
+            let contents = builder.finish().0;
+            assert_eq!(*contents, unhex(&vector["block_hex"]));
+            assert_eq!(contents.len(), size);
             rebuilt += 1;
         }
-        assert!(rebuilt > 0);
+        assert_eq!(rebuilt, 2);
     }
 
     #[test]

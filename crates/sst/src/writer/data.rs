@@ -62,7 +62,11 @@ impl DataSection {
             bytes: 0,
             limit: sample_bytes(opts)
                 .saturating_mul(HELD_PER_SAMPLE)
-                .clamp(MIN_HELD, MAX_HELD),
+                .clamp(MIN_HELD, MAX_HELD)
+                .min(match opts.max_dict_buffer_bytes {
+                    0 => MAX_HELD,
+                    most => usize::try_from(most).unwrap_or(MAX_HELD),
+                }),
         });
         let compressor = match compression {
             CompressionType::None => None,

@@ -146,7 +146,11 @@ impl IndexBuilder {
             internal_keys: options.format_version < FV_USER_KEY_INDEX,
             // Deltas need every block to follow the one before without a gap.
             delta: options.format_version >= FV_DELTA_INDEX && !options.block_align,
-            restart_interval: options.index_block_restart_interval,
+            restart_interval: match options.index_type {
+                // Its hints count restart points.
+                IndexType::HashSearch => 1,
+                _ => options.index_block_restart_interval,
+            },
         };
         IndexBuilder {
             separators: Keys::default(),
@@ -158,6 +162,11 @@ impl IndexBuilder {
             coding,
             scratch: Vec::new(),
         }
+    }
+
+    /// Data blocks closed so far.
+    pub fn num_separators(&self) -> usize {
+        self.separators.len()
     }
 
     /// How the blocks will be coded, as far as is known.

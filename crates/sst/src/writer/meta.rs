@@ -10,6 +10,7 @@ use rangedel::{FragmentedTombstones, RangeTombstone};
 
 use super::index::{IndexBlock, IndexBuilder};
 use super::options::{TableSummary, TableWriterOptions};
+use super::prefixes::PrefixBlocks;
 use super::sink::BlockSink;
 use super::{SeqNo, TableWriter};
 use crate::block::builder::BlockBuilder;
@@ -75,6 +76,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         block,
         mut filter,
         coupled_filter,
+        prefixes,
         range_tombstones,
         mut properties,
         first_key,
@@ -104,6 +106,14 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         metaindex.push(entry);
     }
 
+    if let Some([prefixes, hints]) = prefixes.and_then(PrefixBlocks::finish) {
+        for (name, mut contents) in [
+            (meta::HASH_INDEX_PREFIXES, prefixes),
+            (meta::HASH_INDEX_METADATA, hints),
+        ] {
+            metaindex.push((name, sink.write(&mut contents, index_compressor.as_mut())?.0));
+        }
+    }
     let coding = index.coding();
     let index = index.finish(|contents| {
         let compressor = index_compressor
@@ -146,6 +156,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
     properties.index_type = options.index_type;
     properties.index_key_is_user_key = !coding.internal_keys;
     properties.index_value_is_delta_encoded = coding.delta;
+    properties.index_block_restart_interval = Some(coding.restart_interval as u64);
     properties.decoupled_partitioned_filters =
         (options.partitions_filter() && filter.is_some()).then_some(!coupled_filter);
     properties.key_smallest_seqno = Some(bounds.smallest_seqno);
@@ -234,7 +245,6 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.file_creation_time = options.file_creation_time;
     properties.format_version = options.format_version.into();
     properties.data_block_restart_interval = Some(options.block_restart_interval as u64);
-    properties.index_block_restart_interval = Some(options.index_block_restart_interval as u64);
     if options.external {
         properties.external_sst_file_version = Some(EXTERNAL_VERSION);
         properties.external_sst_file_global_seqno = Some(0);
@@ -259,14 +269,18 @@ fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u
 /// RocksDB's text of how the compressor was set. For people; no reader takes it apart.
 fn compression_options_text(options: &CompressionOptions, compression: CompressionType) -> Vec<u8> {
     format!(
-        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled=0; \
-         max_dict_buffer_bytes=0; use_zstd_dict_trainer=1; max_compressed_bytes_per_kb={}; checksum=0; _type={}; ",
+        "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled={}; \
+         max_dict_buffer_bytes={}; use_zstd_dict_trainer={}; max_compressed_bytes_per_kb={}; checksum={}; _type={}; ",
         options.window_bits,
         options.level,
         options.strategy,
         options.max_dict_bytes,
         options.zstd_max_train_bytes,
+        u8::from(options.enabled),
+        options.max_dict_buffer_bytes,
+        u8::from(options.use_zstd_dict_trainer),
         options.max_compressed_bytes_per_kb,
+        u8::from(options.checksum),
         compression as u8,
     )
     .into()

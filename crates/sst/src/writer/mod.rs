@@ -17,6 +17,7 @@ mod index;
 mod meta;
 mod options;
 mod partitions;
+mod prefixes;
 mod sink;
 
 pub use options::{TableSummary, TableWriterOptions};
@@ -30,8 +31,10 @@ use vfs::WritableFile;
 
 use crate::block::builder::BlockBuilder;
 use crate::filter::FilterBuilder;
+use crate::format::IndexType;
 use crate::properties::TableProperties;
 use data::DataSection;
+use prefixes::PrefixBlocks;
 use sink::BlockSink;
 
 /// Largest key or value: lengths are 32-bit varints, and so are the offsets within a block.
@@ -49,6 +52,8 @@ pub struct TableWriter {
     filter: Option<FilterBuilder>,
     /// Partitions of the filter end with those of the index.
     coupled_filter: bool,
+    /// The prefixes of a hash index.
+    prefixes: Option<PrefixBlocks>,
     timestamp_size: usize,
     range_tombstones: Vec<RangeTombstone>,
     /// Counts as they stand.
@@ -74,7 +79,11 @@ impl TableWriter {
             meta::base_context_checksum(&options),
             options.compression_opts.clone(),
         );
-        let block = BlockBuilder::new(options.block_restart_interval);
+        let block = BlockBuilder::of_data(
+            options.block_restart_interval,
+            options.use_delta_encoding,
+            options.hash_table_util_ratio(),
+        );
         // An empty block is never closed, however small blocks are to be.
         let never_full_up_to = if options.block_align {
             block.size()
@@ -98,6 +107,10 @@ impl TableWriter {
             false => filter,
         };
         Ok(TableWriter {
+            prefixes: match (options.index_type, &options.prefix_extractor) {
+                (IndexType::HashSearch, Some(extractor)) => Some(PrefixBlocks::new(extractor.clone())),
+                _ => None,
+            },
             coupled_filter: options.partitions_filter() && !decoupled && filter.is_some(),
             filter: filter.map(partitioned),
             data,
@@ -151,6 +164,9 @@ impl TableWriter {
             && (common < key_len || last_len != internal_key.len())
         {
             filter.add(&internal_key[..key_len]);
+        }
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.add(&internal_key[..key_len], self.data.index.num_separators() as u32);
         }
         self.properties.num_entries += 1;
         self.properties.raw_key_size += internal_key.len() as u64;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::prefix::PrefixExtractor;
-use base::{Error, InternalComparator, Result, SeqNo};
+use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
 use crate::filter::{FilterPolicy, UNKNOWN_LEVEL};
@@ -40,8 +40,13 @@ pub struct TableWriterOptions {
     /// Start every data block at a multiple of `block_size` or of 4096, whichever is less. Only without compression, and
     /// with a block size that is a power of two. Default false.
     pub block_align: bool,
-    /// How the index is built. Default one block, searched by halving.
+    /// How the index is built. Default one block, searched by halving. With a hash index every entry of it is a restart point.
     pub index_type: IndexType,
+    /// Data blocks have a hash index of so many keys a bucket, for RocksDB's Gets; it uses it for user keys without timestamps, in
+    /// orders in which only keys of the same bytes are equal, and other tables get none. Default none.
+    pub data_block_hash_table_util_ratio: Option<f64>,
+    /// Keys of data blocks leave out what they share with the key before. Default true.
+    pub use_delta_encoding: bool,
     /// Which separators of the index are shortened. Default those between blocks.
     pub index_shortening: IndexShortening,
     /// Bytes of a partition of the index, and of the filter. Default 4096.
@@ -107,6 +112,8 @@ impl TableWriterOptions {
             index_block_restart_interval: 1,
             block_align: false,
             index_type: IndexType::BinarySearch,
+            data_block_hash_table_util_ratio: None,
+            use_delta_encoding: true,
             index_shortening: IndexShortening::Separators,
             metadata_block_size: 4096,
             partition_filters: false,
@@ -141,6 +148,15 @@ impl TableWriterOptions {
             .min(block_size.saturating_sub(1))
     }
 
+    /// Keys a bucket of the hash indexes of data blocks.
+    pub(super) fn hash_table_util_ratio(&self) -> Option<f64> {
+        let is_by_bytes = matches!(
+            self.cmp.user(),
+            UserComparator::Bytewise | UserComparator::ReverseBytewise
+        );
+        self.data_block_hash_table_util_ratio.filter(|_| is_by_bytes)
+    }
+
     /// True if the filter is made in partitions.
     pub(super) fn partitions_filter(&self) -> bool {
         self.partition_filters && self.index_type == IndexType::TwoLevel
@@ -169,6 +185,11 @@ impl TableWriterOptions {
         }
         if self.block_align && self.compression != CompressionType::None {
             return invalid("Enable block_align, but compression enabled");
+        }
+        if self.index_type == IndexType::HashSearch && self.prefix_extractor.is_none() {
+            return invalid(
+                "Hash index is specified for block-based table, but prefix_extractor is not given",
+            );
         }
         if self.block_align && !self.block_size.is_power_of_two() {
             return invalid("Block alignment requested but block size is not a power of 2");

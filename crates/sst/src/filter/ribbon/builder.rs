@@ -182,17 +182,22 @@ impl RibbonBuilder {
         let Shape::Ribbon(slots, len) = self.shape(hashes.len(), first) else {
             return None;
         };
-        let mut banding = Banding::new(slots);
-        let (start, blocks) = (first as u8, slots / BLOCK_SLOTS as u32);
-        let seed = (0..=u8::MAX).map(|step| start.wrapping_add(step)).find(|&seed| {
-            let hasher = Hasher::new(seed, blocks as usize);
-            banding.solve(hashes.iter().map(|&hash| hasher.equation(hash)))
-        })?;
-        let mut filter = banding.columns((len - METADATA_LEN) / SEGMENT_LEN);
-        let [b0, b1, b2, _] = blocks.to_le_bytes();
-        filter.extend_from_slice(&[MARKER_RIBBON as u8, seed, b0, b1, b2]);
-        Some(filter)
+        solve(hashes, slots, (len - METADATA_LEN) / SEGMENT_LEN)
     }
+}
+
+/// The filter of `hashes` in `slots` slots and so many segments, with the first seed that fits.
+fn solve(hashes: &[u64], slots: u32, segments: usize) -> Option<Vec<u8>> {
+    let mut banding = Banding::new(slots);
+    let (start, blocks) = (*hashes.first()? as u8, slots / BLOCK_SLOTS as u32);
+    let seed = (0..=u8::MAX).map(|step| start.wrapping_add(step)).find(|&seed| {
+        let hasher = Hasher::new(seed, blocks as usize);
+        banding.solve(hashes.iter().map(|&hash| hasher.equation(hash)))
+    })?;
+    let mut filter = banding.columns(segments);
+    let [b0, b1, b2, _] = blocks.to_le_bytes();
+    filter.extend_from_slice(&[MARKER_RIBBON as u8, seed, b0, b1, b2]);
+    Some(filter)
 }
 
 /// Equations, one at most for each slot as their first: 20 bytes a slot.
@@ -277,21 +282,23 @@ mod tests {
     use super::*;
     use crate::filter::FilterReader;
 
-    /// One seed in twenty fails, and the next is tried: no filter is made of equations that contradict each other.
+    /// No filter is made of equations that contradict each other: the next seed is tried.
     #[test]
     fn a_seed_that_does_not_fit_is_passed_over() {
         let mut rng = testkit::rng();
-        let ribbon = RibbonBuilder::like_bloom(20_000);
-        let mut passed_over = 0;
-        for _ in 0..200 {
-            let hashes: Vec<u64> = (0..499).map(|_| rng.u64(..)).collect();
-            assert_eq!(slots(499), 512);
-            let filter = ribbon.build(&hashes).unwrap();
+        let (mut passed_over, mut solved) = (0, 0);
+        for _ in 0..100 {
+            // More than RocksDB's table has 256 slots hold.
+            let hashes: Vec<u64> = (0..254).map(|_| rng.u64(..)).collect();
+            let Some(filter) = solve(&hashes, 256, 2 * 7) else {
+                continue;
+            };
+            solved += 1;
             passed_over += usize::from(filter[filter.len() - METADATA_LEN + 1] != hashes[0] as u8);
             let filter = FilterReader::new(filter).unwrap();
             assert!(hashes.iter().all(|&hash| filter.may_match(hash, || 0)));
         }
-        assert!((1..60).contains(&passed_over), "{passed_over} of 200");
+        assert!(solved > 50 && passed_over > 5, "{passed_over} of {solved}");
     }
 
     #[test]

@@ -7,8 +7,9 @@ use crate::BlockReadOptions;
 use crate::dump;
 use crate::format::{IndexShortening, IndexType};
 
-const INDEX_TYPES: [IndexType; 4] = [
+const INDEX_TYPES: [IndexType; 5] = [
     IndexType::BinarySearch,
+    IndexType::HashSearch,
     IndexType::TwoLevel,
     IndexType::TwoLevel,
     IndexType::BinarySearchWithFirstKey,
@@ -42,6 +43,8 @@ fn random_options(rng: &mut TestRng, cmp: InternalComparator) -> TableWriterOpti
         block_restart_interval: rng.usize(1..20),
         index_block_restart_interval: rng.usize(1..6),
         index_type: *rng.pick(&INDEX_TYPES),
+        data_block_hash_table_util_ratio: rng.bool().then(|| *rng.pick(&[0.75, 0.1, 3.0, 0.0])),
+        use_delta_encoding: !rng.one_in(4),
         index_shortening: *rng.pick(&SHORTENINGS),
         metadata_block_size: *rng.pick(&[1, 64, 200, 1000]),
         partition_filters: rng.bool(),
@@ -58,6 +61,9 @@ fn random_options(rng: &mut TestRng, cmp: InternalComparator) -> TableWriterOpti
         prefix_extractor: rng.bool().then(|| base::prefix::builtin(extractor).unwrap()),
         ..options(cmp)
     };
+    if written.index_type == IndexType::HashSearch && written.prefix_extractor.is_none() {
+        written.index_type = IndexType::BinarySearch;
+    }
     if rng.bool() {
         written.compression_opts.max_dict_bytes = *rng.pick(&[100, 1000]);
         written.compression_opts.zstd_max_train_bytes = *rng.pick(&[0, 5000]);
@@ -290,7 +296,6 @@ fn rocksdb_reads_every_index_and_filter() {
     for i in 0..60 {
         let written = TableWriterOptions {
             format_version: rng.u32(2..=5),
-            index_type: INDEX_TYPES[i % INDEX_TYPES.len()],
             ..random_options(&mut rng, bytewise())
         };
         let keys = rng.usize(1..300);
