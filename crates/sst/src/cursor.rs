@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use base::{Cursor, Error, Result};
 
+use vfs::RandomAccessFile;
+
 use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
 use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
@@ -45,6 +47,12 @@ impl TableCursor {
     /// Says between which keys somebody scans, so that nothing outside is read ahead. The cursor goes on to walk over all entries.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
         self.readahead.set_bounds(bounds);
+    }
+
+    /// Reads data blocks through `file` from now on, another descriptor of the table's file, whose hints are this cursor's own. A window
+    /// at a time, if only of one block; of a mapped table, too.
+    pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
+        self.readahead.read_through(file);
     }
 
     /// Takes over from a cursor that has come to the end of the table before in the same scan: its memory for what is read ahead,

@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::Result;
+use vfs::RandomAccessFile;
 
 use crate::fetch::Span;
-use crate::format::BLOCK_TRAILER_LEN;
 use crate::index::Index;
 use crate::reader::{BlockReadOptions, Table};
 
@@ -73,12 +73,19 @@ pub(crate) struct Readahead {
     /// What of a mapped file the kernel was asked to have ready.
     hinted: Range<u64>,
     bounds: Option<Arc<ScanBounds>>,
+    /// What is read through instead of the table's file.
+    own_file: Option<Arc<dyn RandomAccessFile>>,
 }
 
 impl Readahead {
     /// Nothing outside of `bounds` is read ahead from now on.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
         self.bounds = bounds;
+    }
+
+    /// Reads through `file`, another descriptor of the table's, from now on.
+    pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
+        self.own_file = Some(file);
     }
 
     /// Goes on behind the last block of the table before: its memory is used again, and if `adaptive` its run goes on too.
@@ -114,17 +121,14 @@ impl Readahead {
             0 => auto.max,
             fixed => fixed,
         };
-        if most == 0 {
+        if most == 0 && self.own_file.is_none() {
             return Ok(());
         }
         let handle = index.handle(number);
-        let mapped = table.fetcher.file().mapped().is_some();
+        let mapped = self.file(table).mapped().is_some();
         let is_ready = match mapped {
             true => self.hinted.contains(&handle.offset),
-            false => self
-                .span
-                .get(handle.offset, handle.size as usize + BLOCK_TRAILER_LEN)
-                .is_some(),
+            false => self.span.holds(handle),
         };
         if is_ready {
             return Ok(());
@@ -141,9 +145,12 @@ impl Readahead {
             self.hinted = bytes;
             return Ok(());
         }
-        table
-            .fetcher
-            .fill(&mut self.span, bytes.start, bytes.end.saturating_sub(bytes.start))?;
+        let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
+        let len = bytes.end.saturating_sub(bytes.start);
+        table.fetcher.fill(&**file, &mut self.span, bytes.start, len)?;
+        if most == 0 {
+            return Ok(());
+        }
         let beyond = match self.direction {
             Some(Direction::Backwards) => window.start.checked_sub(1),
             _ => Some(window.end).filter(|&next| next < index.len()),
@@ -243,7 +250,11 @@ impl Readahead {
     /// Asks the kernel to have them ready.
     fn ask_for(&self, table: &Table, bytes: &Range<u64>) {
         let len = bytes.end.saturating_sub(bytes.start);
-        table.fetcher.file().prefetch(bytes.start, len);
+        self.file(table).prefetch(bytes.start, len);
+    }
+
+    fn file<'a>(&'a self, table: &'a Table) -> &'a dyn RandomAccessFile {
+        &**self.own_file.as_ref().unwrap_or(table.fetcher.file())
     }
 }
 

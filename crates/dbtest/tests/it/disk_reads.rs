@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompressionType,
-    Db, FlushOptions, Options, ReadOptions,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, CompressionType, Db, Decision, FilterContext, FlushOptions, Options,
+    ReadOptions, ValueType,
 };
-use vfs::{LogFs, MemFs};
+use vfs::{LogFs, MemFs, PosixFs};
 
 const DB: &str = "/db";
 const KEYS: u64 = 400;
@@ -217,4 +218,123 @@ fn recovery_reads_as_much_of_a_wal_as_it_is_told() {
         assert_eq!(lens.max(), Some(largest), "{log}");
         assert_eq!(db.get(&key(1)).unwrap(), Some(value(1)));
     }
+}
+
+#[test]
+fn compactions_read_through_descriptors_of_their_own() {
+    for (direct, words) in [(false, " sequential"), (true, " direct sequential")] {
+        for levels in [false, true] {
+            let stage = Stage::new(|options| options.use_direct_io_for_compaction_reads = direct);
+            let everything = CompactRangeOptions {
+                bottommost_level_compaction: BottommostLevelCompaction::Force,
+                ..CompactRangeOptions::default()
+            };
+            let family = stage.db.default_column_family();
+            let compact = || stage.db.compact_range(&family, &everything, None, None).unwrap();
+            if levels {
+                // From below L0 on the files of a level are opened as they are come to.
+                compact();
+                stage.fs.take();
+            }
+            compact();
+            let log = stage.fs.take();
+            let opened: Vec<&str> = log.lines().filter(|line| line.starts_with("open ")).collect();
+            assert_eq!(opened.len(), 2, "the input, and the output to look at: {log}");
+            let (input, output) = (opened[0], opened[1]);
+            assert!(input.ends_with(&format!(".sst{words}")), "{input}");
+            assert!(output.ends_with(".sst random"), "{output}");
+            stage.scan(&ReadOptions::default(), 0, KEYS);
+        }
+    }
+}
+
+/// With `allow_mmap_reads` too: what a compaction reads goes through a descriptor, and page by page through no map.
+#[test]
+fn compactions_read_no_maps() {
+    let stage = Stage::new(|options| options.allow_mmap_reads = true);
+    let everything = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    let family = stage.db.default_column_family();
+    stage.db.compact_range(&family, &everything, None, None).unwrap();
+    let reads = stage.reads();
+    assert!(reads.contains(&(KEYS * BLOCK)), "{reads:?}");
+    stage.db.get(&key(5)).unwrap();
+    assert!(stage.reads().is_empty(), "users read the map");
+}
+
+/// Reads every value, and keeps it.
+struct Reads;
+
+impl CompactionFilterFactory for Reads {
+    fn name(&self) -> &str {
+        "Reads"
+    }
+
+    fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(Reads))
+    }
+}
+
+impl CompactionFilter for Reads {
+    fn filter(&mut self, _: usize, _: &[u8], _: ValueType, _: &[u8]) -> Decision {
+        Decision::Keep
+    }
+}
+
+#[test]
+fn compactions_read_blobs_ahead_through_descriptors_of_their_own() {
+    let database = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/rocksdb-11.9/blob_files"
+    );
+    let mut most = Vec::new();
+    for size in [0, 256 << 10] {
+        let dir = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(database).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+        }
+        let fs = LogFs::new(Arc::new(PosixFs::new()), dir.path()).with_queries();
+        let mut options = Options {
+            fs: Arc::new(fs.clone()),
+            ..Options::default()
+        };
+        options.column_family.disable_auto_compactions = true;
+        options.column_family.blob_compaction_readahead_size = size;
+        options.column_family.compaction_filter_factory = Some(Arc::new(Reads));
+        let db = Db::open(&options, dir.path()).unwrap();
+        let rows = || {
+            let mut iter = db.iter(&ReadOptions::default());
+            iter.seek_to_first();
+            let mut rows = Vec::new();
+            while iter.valid() {
+                rows.push((iter.key().to_vec(), iter.value().to_vec()));
+                iter.next();
+            }
+            iter.status().unwrap();
+            rows
+        };
+        let before = rows();
+        fs.take();
+        let everything = CompactRangeOptions {
+            bottommost_level_compaction: BottommostLevelCompaction::Force,
+            ..CompactRangeOptions::default()
+        };
+        db.compact_range(&db.default_column_family(), &everything, None, None)
+            .unwrap();
+        let log = fs.take();
+        let of_blobs: Vec<&str> = log.lines().filter(|line| line.contains(".blob")).collect();
+        assert!(
+            of_blobs
+                .iter()
+                .any(|line| line.starts_with("open ") && line.ends_with(" sequential")),
+            "{log}"
+        );
+        most.push(of_blobs.iter().filter(|line| line.starts_with("read ")).count());
+        assert_eq!(rows(), before);
+        db.close().unwrap();
+    }
+    assert!(most[1] > 0 && most[1] * 2 < most[0], "{most:?}");
 }
