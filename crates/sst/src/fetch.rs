@@ -1,13 +1,14 @@
 //! Reads blocks from the file: finds, checks and uncompresses them.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result};
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionType, Decompressor};
-use vfs::RandomAccessFile;
+use vfs::{PendingRead, RandomAccessFile, ReadBuffer};
 
 use crate::block::Block;
 use crate::format::{self, BLOCK_TRAILER_LEN, BlockHandle, Footer};
@@ -30,7 +31,7 @@ pub(crate) struct BlockFetcher {
 #[derive(Default)]
 pub(crate) struct Span {
     pub offset: u64,
-    pub bytes: Vec<u8>,
+    pub bytes: ReadBuffer,
 }
 
 impl Span {
@@ -312,13 +313,28 @@ impl BlockFetcher {
     pub fn fill(&self, file: &dyn RandomAccessFile, span: &mut Span, offset: u64, len: u64) -> Result<()> {
         let len = len.min(self.limit.saturating_sub(offset)) as usize;
         span.offset = offset;
-        span.bytes.resize(len, 0);
-        let read = file.read_exact_at(offset, &mut span.bytes);
+        let read = file.read_exact_at(offset, span.bytes.resize(len));
         if read.is_err() {
             // Whoever tries again must not take for the file's what was there before.
             span.bytes.clear();
         }
         read
+    }
+
+    /// Begins to read what [`fill`](BlockFetcher::fill) would; `span` gives its memory for it.
+    pub fn start_fill(
+        &self,
+        file: &dyn RandomAccessFile,
+        span: &mut Span,
+        offset: u64,
+        len: u64,
+    ) -> (Range<u64>, PendingRead) {
+        let len = len.min(self.limit.saturating_sub(offset));
+        let memory = std::mem::take(&mut span.bytes);
+        (
+            offset..offset + len,
+            file.start_read(offset, len as usize, memory),
+        )
     }
 
     /// Verifies the checksum of a block and looks no further.

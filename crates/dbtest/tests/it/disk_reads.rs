@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompressionType, Db, Decision, FilterContext, FlushOptions, Options,
+    CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind, FilterContext, FlushOptions, Options,
     ReadOptions, ValueType,
 };
-use vfs::{LogFs, MemFs, PosixFs};
+use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule};
 
 const DB: &str = "/db";
 const KEYS: u64 = 400;
@@ -337,4 +337,100 @@ fn compactions_read_blobs_ahead_through_descriptors_of_their_own() {
         db.close().unwrap();
     }
     assert!(most[1] > 0 && most[1] * 2 < most[0], "{most:?}");
+}
+
+#[test]
+fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
+    for (no_cache, fill_cache) in [(false, true), (false, false), (true, true)] {
+        let stage = Stage::new(|options| options.column_family.table.no_block_cache = no_cache);
+        let reading = ReadOptions {
+            async_io: true,
+            fill_cache,
+            ..ReadOptions::default()
+        };
+        let family = stage.db.default_column_family();
+        let numbers = [42, 10, 11, 12, 40, 300, 999_999, 200, 10];
+        let keys = numbers.map(key);
+        let check = || {
+            let found = stage.db.multi_get(&reading, &family, &keys);
+            for (number, found) in numbers.iter().zip(found) {
+                let expected = (*number < KEYS).then(|| value(*number));
+                assert_eq!(found.unwrap(), expected, "{number}");
+            }
+            let log = stage.fs.take();
+            let of_tables = log.lines().filter(|line| line.contains(".sst "));
+            let reads = of_tables.map(|line| {
+                let (what, range) = (line.split(' ').next().unwrap(), line.rsplit(' ').next().unwrap());
+                let (offset, len) = range.split_once('+').unwrap();
+                let (offset, len): (u64, u64) = (offset.parse().unwrap(), len.parse().unwrap());
+                assert_eq!(what, "start_read", "{log}");
+                (offset / BLOCK, len / BLOCK)
+            });
+            reads.collect::<Vec<_>>()
+        };
+        // No more than 16 KiB between the blocks of one read.
+        let expected = [(10, 3), (40, 3), (200, 1), (300, 1)];
+        let first = check();
+        assert_eq!(first, expected);
+        let again = check();
+        match fill_cache && !no_cache {
+            true => assert!(again.is_empty(), "{again:?}"),
+            false => assert_eq!(again, first),
+        }
+    }
+}
+
+#[test]
+fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
+    let mem = MemFs::new();
+    let stage_on = |fs: Arc<dyn FileSystem>| {
+        let mut options = Options {
+            create_if_missing: true,
+            fs,
+            ..Options::default()
+        };
+        options.column_family.compression = CompressionType::None;
+        options.column_family.table.block_size = 900;
+        options.column_family.table.no_block_cache = true;
+        Db::open(&options, DB).unwrap()
+    };
+    let db = stage_on(Arc::new(mem.clone()));
+    for number in 0..KEYS {
+        db.put(&key(number), &value(number)).unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    let faults = FaultFs::new(Arc::new(mem));
+    let db = stage_on(Arc::new(faults.clone()));
+    let family = db.default_column_family();
+    let numbers = [10, 100, 200, 300];
+    let keys = numbers.map(key);
+    for verify_checksums in [false, true] {
+        let reading = ReadOptions {
+            async_io: true,
+            verify_checksums,
+            ..ReadOptions::default()
+        };
+        let get = || db.multi_get(&reading, &family, &keys);
+        assert!(get().iter().all(Result::is_ok));
+        for action in [
+            Action::Fail(ErrorKind::Io),
+            Action::FailAfter(ErrorKind::Io),
+            Action::ShortRead,
+        ] {
+            // One that fails once is read again; one that keeps failing is told, to its keys alone.
+            let rule = faults.add(Rule::new(action.clone()).on([Op::Read]).nth(1));
+            let found = get();
+            assert_eq!(faults.fired(rule), 1);
+            faults.clear_rules();
+            for (number, found) in numbers.iter().zip(found) {
+                assert_eq!(found.unwrap(), Some(value(*number)), "{action:?}");
+            }
+            faults.add(Rule::new(action.clone()).on([Op::Read]));
+            for found in get() {
+                assert!(found.is_err(), "{action:?}");
+            }
+            faults.clear_rules();
+        }
+    }
 }

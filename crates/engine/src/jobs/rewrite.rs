@@ -16,8 +16,8 @@ use compact::{
 use manifest::{BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
 
-use super::output::{BlobGarbage, Destination, TableOutputs};
 use super::blob_inputs::BlobInputs;
+use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::level_stats::thread_cpu;

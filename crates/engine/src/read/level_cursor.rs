@@ -323,6 +323,14 @@ impl LevelCursor {
     }
 }
 
+impl LevelCursor {
+    /// Begins to read what `seek` to `target`, which must follow, will want.
+    pub fn start_seek(&mut self, target: &[u8]) {
+        let file = self.file_of(target);
+        self.place_in(Some(file), |cursor| cursor.start_seek(target));
+    }
+}
+
 impl Cursor for LevelCursor {
     #[inline]
     fn valid(&self) -> bool {
