@@ -572,6 +572,34 @@ pub const CANARIES: &[Canary] = &[
         wrong: "            None,\n",
         caught_by: Tests(&["-p", "esker-sst"]),
     },
+    Canary {
+        name: "maps are read as the kernel guesses",
+        file: "crates/vfs/src/posix/sys.rs",
+        right: "Access::Random => libc::MADV_RANDOM,",
+        wrong: "Access::Random => libc::MADV_NORMAL,",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "mapped_reads::"]),
+    },
+    Canary {
+        name: "compactions read through the descriptors of users",
+        file: "crates/engine/src/read/level_cursor.rs",
+        right: "if let Some(open) = &self.own_files {",
+        wrong: "if let Some(open) = self.own_files.as_ref().filter(|_| self.with_tombstones) {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
+    },
+    Canary {
+        name: "a window whose read failed is taken for the file's bytes",
+        file: "crates/sst/src/readahead.rs",
+        right: "&& bytes.len() as u64 == range.end - range.start",
+        wrong: "&& bytes.len() as u64 <= range.end - range.start",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "told_faults::"]),
+    },
+    Canary {
+        name: "blocks read side by side are not looked at again where they could not be read",
+        file: "crates/sst/src/blocks.rs",
+        right: "            return self.get_located(key, located, options, visit);\n        };\n        let index",
+        wrong: "            return Ok(());\n        };\n        let index",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

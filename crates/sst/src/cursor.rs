@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use base::{Cursor, Error, Result};
 
+use vfs::RandomAccessFile;
+
 use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
 use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
-use crate::reader::{BlockReadOptions, Table, index_of};
+use crate::reader::{Ahead, BlockReadOptions, Table, index_of};
 
 /// Where an iterator over a table stands. Holds the table and at most one block.
 ///
@@ -45,6 +47,12 @@ impl TableCursor {
     /// Says between which keys somebody scans, so that nothing outside is read ahead. The cursor goes on to walk over all entries.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
         self.readahead.set_bounds(bounds);
+    }
+
+    /// Reads data blocks through `file` from now on, another descriptor of the table's file, whose hints are this cursor's own. A window
+    /// at a time, if only of one block; of a mapped table, too.
+    pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
+        self.readahead.read_through(file);
     }
 
     /// Takes over from a cursor that has come to the end of the table before in the same scan: its memory for what is read ahead,
@@ -152,6 +160,27 @@ impl TableCursor {
         self.note_place();
         if !self.block.valid() {
             self.next_block();
+        }
+    }
+
+    /// Begins to read the block that [`seek`](TableCursor::seek) to `target`, which must follow, will want, unless it is in the cache. The
+    /// cursor stays where it is.
+    pub fn start_seek(&mut self, target: &[u8]) {
+        let table = &*self.table;
+        if table.caches_parts() {
+            return;
+        }
+        // Whatever fails here fails in the seek.
+        if let Ok(index) = table.owned_index() {
+            let number = table.seek_index(index, &table.target(target));
+            let at_hand = self.number == number && self.block.block().is_some();
+            if number < index.len()
+                && !at_hand
+                && !self.options.cache_only
+                && table.hold_cached(index, number).is_none()
+            {
+                self.readahead.start_block(table, index, number);
+            }
         }
     }
 
@@ -328,7 +357,7 @@ impl TableCursor {
             Some(pin) => Ok(pin),
             None => self
                 .table
-                .load_block(index, number, &self.options, Some(&mut self.readahead)),
+                .load_block(index, number, &self.options, Ahead::Cursor(&mut self.readahead)),
         };
         match pin {
             Ok(pin) => {

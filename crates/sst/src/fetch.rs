@@ -1,13 +1,14 @@
 //! Reads blocks from the file: finds, checks and uncompresses them.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result};
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionType, Decompressor};
-use vfs::RandomAccessFile;
+use vfs::{PendingRead, RandomAccessFile, ReadBuffer};
 
 use crate::block::Block;
 use crate::format::{self, BLOCK_TRAILER_LEN, BlockHandle, Footer};
@@ -30,7 +31,7 @@ pub(crate) struct BlockFetcher {
 #[derive(Default)]
 pub(crate) struct Span {
     pub offset: u64,
-    pub bytes: Vec<u8>,
+    pub bytes: ReadBuffer,
 }
 
 impl Span {
@@ -38,6 +39,12 @@ impl Span {
     pub fn get(&self, offset: u64, len: usize) -> Option<&[u8]> {
         let start = offset.checked_sub(self.offset)?;
         self.bytes.get(usize::try_from(start).ok()?..)?.get(..len)
+    }
+
+    /// True if the block is here, with its trailer.
+    pub fn holds(&self, handle: BlockHandle) -> bool {
+        let len = (handle.size as usize).saturating_add(BLOCK_TRAILER_LEN);
+        self.get(handle.offset, len).is_some()
     }
 }
 
@@ -124,10 +131,8 @@ impl BlockFetcher {
 
     /// The stored bytes of a block where they are in memory anyway.
     fn in_memory<'a>(&'a self, handle: BlockHandle, len: usize, near: &'a Span) -> Option<&'a [u8]> {
-        if let Some(mapped) = self.file.mapped() {
-            return mapped.get(handle.offset as usize..)?.get(..len);
-        }
         near.get(handle.offset, len)
+            .or_else(|| self.file.mapped()?.get(handle.offset as usize..)?.get(..len))
     }
 
     /// Splits off the trailer and verifies it if asked to: gives contents and type byte.
@@ -249,6 +254,7 @@ impl BlockFetcher {
 
     fn block(&self, handle: BlockHandle, kind: BlockKind, verify: bool, near: &Span) -> Result<Block> {
         if self.file.mapped().is_some()
+            && !near.holds(handle)
             && let Some(block) = self.mapped_block(handle, verify)?
         {
             return Ok(block);
@@ -302,17 +308,33 @@ impl BlockFetcher {
         format::trailer_verifies(self.checksum, contents, trailer, self.base_context, handle.offset)
     }
 
-    /// Makes `span` the bytes of the file from `offset` on, `len` of them, or those up to the footer.
-    pub fn fill(&self, span: &mut Span, offset: u64, len: u64) -> Result<()> {
+    /// Makes `span` the bytes from `offset` on of `file`, which is the table's through whatever descriptor: `len` of them, or those up
+    /// to the footer.
+    pub fn fill(&self, file: &dyn RandomAccessFile, span: &mut Span, offset: u64, len: u64) -> Result<()> {
         let len = len.min(self.limit.saturating_sub(offset)) as usize;
         span.offset = offset;
-        span.bytes.resize(len, 0);
-        let read = self.file.read_exact_at(offset, &mut span.bytes);
+        let read = file.read_exact_at(offset, span.bytes.resize(len));
         if read.is_err() {
             // Whoever tries again must not take for the file's what was there before.
             span.bytes.clear();
         }
         read
+    }
+
+    /// Begins to read what [`fill`](BlockFetcher::fill) would; `span` gives its memory for it.
+    pub fn start_fill(
+        &self,
+        file: &dyn RandomAccessFile,
+        span: &mut Span,
+        offset: u64,
+        len: u64,
+    ) -> (Range<u64>, PendingRead) {
+        let len = len.min(self.limit.saturating_sub(offset));
+        let memory = std::mem::take(&mut span.bytes);
+        (
+            offset..offset + len,
+            file.start_read(offset, len as usize, memory),
+        )
     }
 
     /// Verifies the checksum of a block and looks no further.

@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 pub mod block;
+pub mod blocks;
 pub mod cursor;
 pub mod dump;
 mod fetch;
@@ -33,6 +34,7 @@ pub mod writer;
 mod vectors;
 
 pub use block::{Block, PinnedBytes};
+pub use blocks::{BlocksInFlight, HeldBlocks};
 pub use cursor::TableCursor;
 pub use filter::FilterPolicy;
 pub use lookup_key::LookupKey;

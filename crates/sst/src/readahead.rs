@@ -9,9 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::Result;
+use vfs::{PendingRead, RandomAccessFile};
 
 use crate::fetch::Span;
-use crate::format::BLOCK_TRAILER_LEN;
+use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 use crate::index::Index;
 use crate::reader::{BlockReadOptions, Table};
 
@@ -70,9 +71,15 @@ pub(crate) struct Readahead {
     size: u64,
     /// What was read.
     span: Span,
+    /// The window behind, under way: where it lies.
+    next: Option<(Range<u64>, PendingRead)>,
+    /// Its memory, when it is not.
+    spare: Span,
     /// What of a mapped file the kernel was asked to have ready.
     hinted: Range<u64>,
     bounds: Option<Arc<ScanBounds>>,
+    /// What is read through instead of the table's file.
+    own_file: Option<Arc<dyn RandomAccessFile>>,
 }
 
 impl Readahead {
@@ -81,9 +88,14 @@ impl Readahead {
         self.bounds = bounds;
     }
 
+    /// Reads through `file`, another descriptor of the table's, from now on.
+    pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
+        self.own_file = Some(file);
+    }
+
     /// Goes on behind the last block of the table before: its memory is used again, and if `adaptive` its run goes on too.
     pub fn follow(&mut self, before: Readahead, adaptive: bool) {
-        self.span = before.span;
+        (self.span, self.spare) = (before.span, before.spare);
         self.span.bytes.clear();
         if adaptive && before.direction == Some(Direction::Forwards) {
             self.direction = before.direction;
@@ -114,19 +126,22 @@ impl Readahead {
             0 => auto.max,
             fixed => fixed,
         };
-        if most == 0 {
+        let handle = index.handle(number);
+        if !self.span.holds(handle) {
+            self.take_next(handle);
+        }
+        if most == 0 && self.own_file.is_none() {
             return Ok(());
         }
-        let handle = index.handle(number);
-        let mapped = table.fetcher.file().mapped().is_some();
+        let mapped = self.file(table).mapped().is_some();
         let is_ready = match mapped {
             true => self.hinted.contains(&handle.offset),
-            false => self
-                .span
-                .get(handle.offset, handle.size as usize + BLOCK_TRAILER_LEN)
-                .is_some(),
+            false => self.span.holds(handle),
         };
         if is_ready {
+            if options.async_io && self.next.is_none() && most > 0 {
+                self.start_next(table, index, options, most);
+            }
             return Ok(());
         }
         self.size = match (options.readahead_size, self.size) {
@@ -141,18 +156,87 @@ impl Readahead {
             self.hinted = bytes;
             return Ok(());
         }
-        table
-            .fetcher
-            .fill(&mut self.span, bytes.start, bytes.end.saturating_sub(bytes.start))?;
+        let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
+        let len = bytes.end.saturating_sub(bytes.start);
+        table.fetcher.fill(&**file, &mut self.span, bytes.start, len)?;
+        if most == 0 {
+            return Ok(());
+        }
         let beyond = match self.direction {
             Some(Direction::Backwards) => window.start.checked_sub(1),
             _ => Some(window.end).filter(|&next| next < index.len()),
         };
-        if let Some(next) = beyond.filter(|&next| self.is_wanted(table, index, next, options)) {
+        if options.async_io {
+            self.start_next(table, index, options, most);
+        } else if let Some(next) = beyond.filter(|&next| self.is_wanted(table, index, next, options)) {
             let ahead = self.window(table, index, next, options);
             self.ask_for(table, &bytes_of(index, &ahead));
         }
         Ok(())
+    }
+
+    /// Begins to read the block at `number`, so that it is under way when it is asked for.
+    pub fn start_block(&mut self, table: &Table, index: &Index, number: usize) {
+        let handle = index.handle(number);
+        let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
+        let begun = self.next.as_ref().is_some_and(|(range, _)| covers(range, handle));
+        if file.mapped().is_some() || begun || self.span.holds(handle) {
+            return;
+        }
+        let len = (handle.size).saturating_add(BLOCK_TRAILER_LEN as u64);
+        self.next = None;
+        self.next = Some(
+            table
+                .fetcher
+                .start_fill(&**file, &mut self.spare, handle.offset, len),
+        );
+    }
+
+    /// Makes the window under way the one at hand, if the block lies in it. One that could not be read is as good as none: the block is
+    /// read by itself, and that tells.
+    fn take_next(&mut self, handle: BlockHandle) {
+        let Some((range, read)) = self.next.take_if(|(range, _)| covers(range, handle)) else {
+            return;
+        };
+        if let Ok(bytes) = read.wait()
+            && bytes.len() as u64 == range.end - range.start
+        {
+            let window = Span {
+                offset: range.start,
+                bytes,
+            };
+            self.spare = std::mem::replace(&mut self.span, window);
+        }
+    }
+
+    /// Begins to read the window behind the one at hand.
+    fn start_next(&mut self, table: &Table, index: &Index, options: &BlockReadOptions, most: u64) {
+        let end = self.span.offset + self.span.bytes.len() as u64;
+        let backwards = self.direction == Some(Direction::Backwards);
+        let number = match backwards {
+            false => index.block_at_or_after(end),
+            true => index
+                .block_at_or_after(self.span.offset)
+                .checked_sub(1)
+                .unwrap_or(index.len()),
+        };
+        if self.span.bytes.is_empty()
+            || number >= index.len()
+            || !self.is_wanted(table, index, number, options)
+        {
+            return;
+        }
+        if options.readahead_size == 0 {
+            self.size = self.size.saturating_mul(2).min(most);
+        }
+        let bytes = bytes_of(index, &self.window(table, index, number, options));
+        let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
+        let len = bytes.end.saturating_sub(bytes.start);
+        self.next = Some(
+            table
+                .fetcher
+                .start_fill(&**file, &mut self.spare, bytes.start, len),
+        );
     }
 
     /// Whether reading goes on from where it was.
@@ -243,8 +327,16 @@ impl Readahead {
     /// Asks the kernel to have them ready.
     fn ask_for(&self, table: &Table, bytes: &Range<u64>) {
         let len = bytes.end.saturating_sub(bytes.start);
-        table.fetcher.file().prefetch(bytes.start, len);
+        self.file(table).prefetch(bytes.start, len);
     }
+
+    fn file<'a>(&'a self, table: &'a Table) -> &'a dyn RandomAccessFile {
+        &**self.own_file.as_ref().unwrap_or(table.fetcher.file())
+    }
+}
+
+fn covers(range: &Range<u64>, handle: BlockHandle) -> bool {
+    range.start <= handle.offset && handle.end().is_some_and(|end| end <= range.end)
 }
 
 /// Where a run of blocks, not empty, lies in the file.

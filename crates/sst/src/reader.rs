@@ -34,6 +34,7 @@ use crate::properties::TableProperties;
 use crate::readahead::AutoReadahead;
 
 use filter::{FilterHandle, TableFilter};
+pub(crate) use get::Ahead;
 pub use get::{Located, Value};
 pub(crate) use open::read_properties;
 use parts::CachedParts;
@@ -108,6 +109,8 @@ pub struct BlockReadOptions {
     pub adaptive_readahead: bool,
     /// Nothing is read ahead beyond the bounds of the scan, nor at the end of a window what is in the cache. Default true.
     pub auto_readahead_size: bool,
+    /// A cursor that reads ahead has the next window read while it walks through the one at hand. Default false.
+    pub async_io: bool,
 }
 
 impl Default for BlockReadOptions {
@@ -119,6 +122,7 @@ impl Default for BlockReadOptions {
             readahead_size: 0,
             adaptive_readahead: false,
             auto_readahead_size: true,
+            async_io: false,
         }
     }
 }

@@ -4,7 +4,7 @@ use base::internal_key::user_key;
 use base::{Error, Result};
 
 use crate::fetch::Span;
-use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, FOOTER_LEN, IndexType, meta};
+use crate::format::{BlockHandle, FOOTER_LEN, IndexType, meta};
 use crate::index::Index;
 use crate::readahead::bytes_of;
 use crate::reader::Table;
@@ -94,8 +94,8 @@ impl Table {
     /// cannot, each is read by itself, and tells.
     fn fill_to_verify(&self, index: &Index, i: usize, readahead_size: u64, window: &mut Span) {
         let handle = index.handle(i);
-        let len = handle.size as usize + BLOCK_TRAILER_LEN;
-        if self.fetcher.file().mapped().is_some() || window.get(handle.offset, len).is_some() {
+        let file = &**self.fetcher.file();
+        if file.mapped().is_some() || window.holds(handle) {
             return;
         }
         let most = match readahead_size {
@@ -108,9 +108,8 @@ impl Table {
             .count();
         let bytes = bytes_of(index, &(i..i + 1 + following));
         if following > 0 {
-            let _ = self
-                .fetcher
-                .fill(window, bytes.start, bytes.end.saturating_sub(bytes.start));
+            let len = bytes.end.saturating_sub(bytes.start);
+            let _ = self.fetcher.fill(file, window, bytes.start, len);
         }
     }
 

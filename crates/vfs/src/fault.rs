@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 pub use self::rule::{Action, Hook, Rule};
 use crate::layer::{Call, Layer};
-use crate::{FileSystem, Op, RandomAccessFile, WritableFile};
+use crate::{FileSystem, Op, PendingRead, RandomAccessFile, ReadBuffer, WritableFile};
 
 /// Names a rule that was [added](FaultFs::add).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,24 @@ enum Fate {
     Short(f64),
     /// A read has a bit turned; two numbers say which.
     Flipped(usize, u32),
+}
+
+impl Fate {
+    /// A read that has it.
+    fn read(self, file: &dyn RandomAccessFile, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let read = file.read_at(offset, buf)?;
+        match self {
+            Fate::Done => Ok(read),
+            Fate::DoneButFails(error, _) => Err(error.at(offset)),
+            Fate::Short(part) => Ok((read as f64 * part) as usize),
+            Fate::Flipped(byte, bit) => {
+                if read > 0 {
+                    buf[byte % read] ^= 1 << bit;
+                }
+                Ok(read)
+            }
+        }
+    }
 }
 
 #[cold]
@@ -209,17 +227,22 @@ impl Layer for FaultFs {
         buf: &mut [u8],
     ) -> Result<usize> {
         let fate = self.control.decide(call.op, call.path)?;
-        let read = file.read_at(offset, buf)?;
-        match fate {
-            Fate::Done => Ok(read),
-            Fate::DoneButFails(error, _) => Err(error.at(offset)),
-            Fate::Short(part) => Ok((read as f64 * part) as usize),
-            Fate::Flipped(byte, bit) => {
-                if read > 0 {
-                    buf[byte % read] ^= 1 << bit;
-                }
-                Ok(read)
-            }
+        fate.read(file, offset, buf)
+    }
+
+    fn start_read(
+        &self,
+        call: &Call<'_>,
+        file: &dyn RandomAccessFile,
+        offset: u64,
+        len: usize,
+        memory: ReadBuffer,
+    ) -> PendingRead {
+        match self.control.decide(call.op, call.path) {
+            Ok(Fate::Done) => file.start_read(offset, len, memory),
+            // What becomes of it is told to whoever waits.
+            Ok(fate) => PendingRead::at_once(len, memory, |buf| fate.read(file, offset, buf)),
+            Err(error) => PendingRead::failed(error.at(offset)),
         }
     }
 

@@ -26,6 +26,8 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
+use crate::{PendingRead, ReadBuffer};
+
 /// How a file will be read, for the kernel's readahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
@@ -183,6 +185,13 @@ pub trait RandomAccessFile: Send + Sync + Debug {
     /// Starts reading a range into the page cache and does not wait. A hint: it cannot fail, and does nothing for
     /// `direct` files.
     fn prefetch(&self, offset: u64, len: u64);
+
+    /// Begins to read `len` bytes from `offset` on, into `memory`, and does not wait: what comes of it is what
+    /// [`read_at`](RandomAccessFile::read_at) would have said. Several are begun [`together`](crate::together). See
+    /// [`pending_read`](crate::pending_read).
+    fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
+        PendingRead::at_once(len, memory, |buf| self.read_at(offset, buf))
+    }
 
     /// The path it was opened by.
     fn path(&self) -> &Path;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use base::Result;
 
-use crate::{CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, RandomAccessFile, WritableFile};
+use crate::{
+    CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, PendingRead, RandomAccessFile,
+    ReadBuffer, WritableFile,
+};
 
 /// One operation that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +79,20 @@ pub trait Layer: Clone + Debug + Send + Sync + 'static {
         buf: &mut [u8],
     ) -> Result<usize> {
         self.around(call, || file.read_at(offset, buf))
+    }
+
+    /// Around a read that is begun. By default the layer does what it does around its beginning, which suits layers that do not look at
+    /// what is read.
+    fn start_read(
+        &self,
+        call: &Call<'_>,
+        file: &dyn RandomAccessFile,
+        offset: u64,
+        len: usize,
+        memory: ReadBuffer,
+    ) -> PendingRead {
+        self.around(call, || Ok(file.start_read(offset, len, memory)))
+            .unwrap_or_else(PendingRead::failed)
     }
 
     /// Around a hint, which goes on below by default.
@@ -222,6 +239,11 @@ impl<L: Layer> RandomAccessFile for Reader<L> {
         let details = Details::Range(offset, usize::try_from(len).unwrap_or(usize::MAX));
         let call = Call::new(Op::Prefetch, self.file.path()).with(details);
         self.layer.prefetch(&call, &*self.file, offset, len);
+    }
+
+    fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
+        let call = Call::new(Op::Read, self.file.path()).with(Details::Range(offset, len));
+        self.layer.start_read(&call, &*self.file, offset, len, memory)
     }
 
     fn path(&self) -> &Path {

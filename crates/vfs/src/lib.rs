@@ -6,6 +6,7 @@
 //! * [`fault`]: over any other, failures and crashes by rule
 //! * [`op_log`]: over any other, a record of the calls as text
 //! * [`layer`]: what these two are made of, and whatever else lies over another
+//! * [`pending_read`]: reads that are under way while their reader does something else
 //! * [`op`]: the calls by name
 //! * [`io_stats`]: what a thread has read from the disk
 //! * [`rate_limiter`]: so many bytes a second, for all who share it
@@ -17,6 +18,7 @@ pub mod layer;
 pub mod mem;
 pub mod op;
 pub mod op_log;
+pub mod pending_read;
 pub mod posix;
 pub mod rate_limiter;
 
@@ -28,5 +30,6 @@ pub use layer::{Call, Details, Layer};
 pub use mem::{MemFs, UnsyncedPolicy};
 pub use op::Op;
 pub use op_log::LogFs;
+pub use pending_read::{PendingRead, ReadBuffer, together};
 pub use posix::PosixFs;
 pub use rate_limiter::RateLimiter;

@@ -40,6 +40,8 @@ pub enum Op {
     FreeSpace,
     /// Read from an open file.
     Read,
+    /// Begin to read from an open file; for whom it makes a difference: elsewhere it is a [`Read`](Op::Read).
+    StartRead,
     /// Have a range of an open file ready for reads to come; a hint, that cannot fail.
     Prefetch,
     /// Append to a file being written.
@@ -75,6 +77,7 @@ impl Op {
             Op::Lock => "lock",
             Op::FreeSpace => "free_space",
             Op::Read => "read",
+            Op::StartRead => "start_read",
             Op::Prefetch => "prefetch",
             Op::Append => "append",
             Op::Flush => "flush",
@@ -109,6 +112,7 @@ impl Op {
             | Op::Lock
             | Op::FreeSpace
             | Op::Read
+            | Op::StartRead
             | Op::Prefetch => false,
         }
     }

@@ -7,7 +7,7 @@ use base::Result;
 use parking_lot::Mutex;
 
 use crate::layer::{Call, Details, Layer};
-use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions, RandomAccessFile};
+use crate::{Access, CreateOptions, FileSystem, Op, OpenOptions, PendingRead, RandomAccessFile, ReadBuffer};
 
 /// Wraps any file system and records a line per call, when the call is over. Clones are handles to the same one.
 ///
@@ -151,6 +151,22 @@ impl Layer for LogFs {
             self.log.lines.lock().push_str(&line);
         }
         result
+    }
+
+    fn start_read(
+        &self,
+        call: &Call<'_>,
+        file: &dyn RandomAccessFile,
+        offset: u64,
+        len: usize,
+        memory: ReadBuffer,
+    ) -> PendingRead {
+        let call = Call {
+            op: Op::StartRead,
+            ..*call
+        };
+        self.around(&call, || Ok(file.start_read(offset, len, memory)))
+            .unwrap_or_else(PendingRead::failed)
     }
 
     fn prefetch(&self, call: &Call<'_>, file: &dyn RandomAccessFile, offset: u64, len: u64) {

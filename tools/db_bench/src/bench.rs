@@ -405,6 +405,7 @@ impl Bench {
                 readahead_size: flags.readahead_size.max(0) as usize,
                 adaptive_readahead: flags.adaptive_readahead,
                 auto_readahead_size: flags.auto_readahead_size,
+                async_io: flags.async_io,
                 prefix_same_as_start: flags.prefix_same_as_start,
                 auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
                 auto_prefix_mode: flags.auto_prefix_mode,

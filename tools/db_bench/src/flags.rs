@@ -177,6 +177,8 @@ flags::flags! {
     readahead_size: i32 = 0;
     /// What an iterator reads ahead by itself stays as much from file to file, and becomes less where blocks are in the cache.
     adaptive_readahead: bool = false;
+    /// Reads are under way side by side, and while an iterator does something else: by io_uring.
+    async_io: bool = false;
     /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
     auto_readahead_size: bool = false;
     /// Streams of keys that fillseq and fillbatch write, each under a prefix of its own; 0: keys as RocksDB makes them.

@@ -111,6 +111,8 @@ flags::flags! {
     readahead_size: u64 = 0;
     /// What iterators read ahead by themselves stays as much from file to file.
     adaptive_readahead: bool = false;
+    /// Reads are under way side by side, and while an iterator does something else: by io_uring.
+    async_io: bool = false;
     /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
     auto_readahead_size: bool = false;
     /// A backup is made, restored or opened, and compared once in so many operations; 0: never.

@@ -143,6 +143,7 @@ impl<'a> Worker<'a> {
             readahead_size: flags.readahead_size as usize,
             adaptive_readahead: flags.adaptive_readahead,
             auto_readahead_size: flags.auto_readahead_size,
+            async_io: flags.async_io,
             auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
             ..ReadOptions::default()
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompressionType,
-    Db, FlushOptions, Options, ReadOptions,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind, FilterContext, FlushOptions, Options,
+    ReadOptions, ValueType,
 };
-use vfs::{LogFs, MemFs};
+use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule};
 
 const DB: &str = "/db";
 const KEYS: u64 = 400;
@@ -216,5 +217,220 @@ fn recovery_reads_as_much_of_a_wal_as_it_is_told() {
         let lens = reads.map(|line| line.rsplit('+').next().unwrap().parse::<u64>().unwrap());
         assert_eq!(lens.max(), Some(largest), "{log}");
         assert_eq!(db.get(&key(1)).unwrap(), Some(value(1)));
+    }
+}
+
+#[test]
+fn compactions_read_through_descriptors_of_their_own() {
+    for (direct, words) in [(false, " sequential"), (true, " direct sequential")] {
+        for levels in [false, true] {
+            let stage = Stage::new(|options| options.use_direct_io_for_compaction_reads = direct);
+            let everything = CompactRangeOptions {
+                bottommost_level_compaction: BottommostLevelCompaction::Force,
+                ..CompactRangeOptions::default()
+            };
+            let family = stage.db.default_column_family();
+            let compact = || stage.db.compact_range(&family, &everything, None, None).unwrap();
+            if levels {
+                // From below L0 on the files of a level are opened as they are come to.
+                compact();
+                stage.fs.take();
+            }
+            compact();
+            let log = stage.fs.take();
+            let opened: Vec<&str> = log.lines().filter(|line| line.starts_with("open ")).collect();
+            assert_eq!(opened.len(), 2, "the input, and the output to look at: {log}");
+            let (input, output) = (opened[0], opened[1]);
+            assert!(input.ends_with(&format!(".sst{words}")), "{input}");
+            assert!(output.ends_with(".sst random"), "{output}");
+            stage.scan(&ReadOptions::default(), 0, KEYS);
+        }
+    }
+}
+
+/// With `allow_mmap_reads` too: what a compaction reads goes through a descriptor, and page by page through no map.
+#[test]
+fn compactions_read_no_maps() {
+    let stage = Stage::new(|options| options.allow_mmap_reads = true);
+    let everything = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    let family = stage.db.default_column_family();
+    stage.db.compact_range(&family, &everything, None, None).unwrap();
+    let reads = stage.reads();
+    assert!(reads.contains(&(KEYS * BLOCK)), "{reads:?}");
+    stage.db.get(&key(5)).unwrap();
+    assert!(stage.reads().is_empty(), "users read the map");
+}
+
+/// Reads every value, and keeps it.
+struct Reads;
+
+impl CompactionFilterFactory for Reads {
+    fn name(&self) -> &str {
+        "Reads"
+    }
+
+    fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(Reads))
+    }
+}
+
+impl CompactionFilter for Reads {
+    fn filter(&mut self, _: usize, _: &[u8], _: ValueType, _: &[u8]) -> Decision {
+        Decision::Keep
+    }
+}
+
+#[test]
+fn compactions_read_blobs_ahead_through_descriptors_of_their_own() {
+    let database = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/rocksdb-11.9/blob_files"
+    );
+    let mut most = Vec::new();
+    for size in [0, 256 << 10] {
+        let dir = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(database).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+        }
+        let fs = LogFs::new(Arc::new(PosixFs::new()), dir.path()).with_queries();
+        let mut options = Options {
+            fs: Arc::new(fs.clone()),
+            ..Options::default()
+        };
+        options.column_family.disable_auto_compactions = true;
+        options.column_family.blob_compaction_readahead_size = size;
+        options.column_family.compaction_filter_factory = Some(Arc::new(Reads));
+        let db = Db::open(&options, dir.path()).unwrap();
+        let rows = || {
+            let mut iter = db.iter(&ReadOptions::default());
+            iter.seek_to_first();
+            let mut rows = Vec::new();
+            while iter.valid() {
+                rows.push((iter.key().to_vec(), iter.value().to_vec()));
+                iter.next();
+            }
+            iter.status().unwrap();
+            rows
+        };
+        let before = rows();
+        fs.take();
+        let everything = CompactRangeOptions {
+            bottommost_level_compaction: BottommostLevelCompaction::Force,
+            ..CompactRangeOptions::default()
+        };
+        db.compact_range(&db.default_column_family(), &everything, None, None)
+            .unwrap();
+        let log = fs.take();
+        let of_blobs: Vec<&str> = log.lines().filter(|line| line.contains(".blob")).collect();
+        assert!(
+            of_blobs
+                .iter()
+                .any(|line| line.starts_with("open ") && line.ends_with(" sequential")),
+            "{log}"
+        );
+        most.push(of_blobs.iter().filter(|line| line.starts_with("read ")).count());
+        assert_eq!(rows(), before);
+        db.close().unwrap();
+    }
+    assert!(most[1] > 0 && most[1] * 2 < most[0], "{most:?}");
+}
+
+#[test]
+fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
+    for (no_cache, fill_cache) in [(false, true), (false, false), (true, true)] {
+        let stage = Stage::new(|options| options.column_family.table.no_block_cache = no_cache);
+        let reading = ReadOptions {
+            async_io: true,
+            fill_cache,
+            ..ReadOptions::default()
+        };
+        let family = stage.db.default_column_family();
+        let numbers = [42, 10, 11, 12, 40, 300, 999_999, 200, 10];
+        let keys = numbers.map(key);
+        let check = || {
+            let found = stage.db.multi_get(&reading, &family, &keys);
+            for (number, found) in numbers.iter().zip(found) {
+                let expected = (*number < KEYS).then(|| value(*number));
+                assert_eq!(found.unwrap(), expected, "{number}");
+            }
+            let log = stage.fs.take();
+            let of_tables = log.lines().filter(|line| line.contains(".sst "));
+            let reads = of_tables.map(|line| {
+                let (what, range) = (line.split(' ').next().unwrap(), line.rsplit(' ').next().unwrap());
+                let (offset, len) = range.split_once('+').unwrap();
+                let (offset, len): (u64, u64) = (offset.parse().unwrap(), len.parse().unwrap());
+                assert_eq!(what, "start_read", "{log}");
+                (offset / BLOCK, len / BLOCK)
+            });
+            reads.collect::<Vec<_>>()
+        };
+        // No more than 16 KiB between the blocks of one read.
+        let expected = [(10, 3), (40, 3), (200, 1), (300, 1)];
+        let first = check();
+        assert_eq!(first, expected);
+        let again = check();
+        match fill_cache && !no_cache {
+            true => assert!(again.is_empty(), "{again:?}"),
+            false => assert_eq!(again, first),
+        }
+    }
+}
+
+#[test]
+fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
+    let mem = MemFs::new();
+    let stage_on = |fs: Arc<dyn FileSystem>| {
+        let mut options = Options {
+            create_if_missing: true,
+            fs,
+            ..Options::default()
+        };
+        options.column_family.compression = CompressionType::None;
+        options.column_family.table.block_size = 900;
+        options.column_family.table.no_block_cache = true;
+        Db::open(&options, DB).unwrap()
+    };
+    let db = stage_on(Arc::new(mem.clone()));
+    for number in 0..KEYS {
+        db.put(&key(number), &value(number)).unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    let faults = FaultFs::new(Arc::new(mem));
+    let db = stage_on(Arc::new(faults.clone()));
+    let family = db.default_column_family();
+    let numbers = [10, 100, 200, 300];
+    let keys = numbers.map(key);
+    for verify_checksums in [false, true] {
+        let reading = ReadOptions {
+            async_io: true,
+            verify_checksums,
+            ..ReadOptions::default()
+        };
+        let get = || db.multi_get(&reading, &family, &keys);
+        assert!(get().iter().all(Result::is_ok));
+        for action in [
+            Action::Fail(ErrorKind::Io),
+            Action::FailAfter(ErrorKind::Io),
+            Action::ShortRead,
+        ] {
+            // One that fails once is read again; one that keeps failing is told, to its keys alone.
+            let rule = faults.add(Rule::new(action.clone()).on([Op::Read]).nth(1));
+            let found = get();
+            assert_eq!(faults.fired(rule), 1);
+            faults.clear_rules();
+            for (number, found) in numbers.iter().zip(found) {
+                assert_eq!(found.unwrap(), Some(value(*number)), "{action:?}");
+            }
+            faults.add(Rule::new(action.clone()).on([Op::Read]));
+            for found in get() {
+                assert!(found.is_err(), "{action:?}");
+            }
+            faults.clear_rules();
+        }
     }
 }

@@ -20,6 +20,7 @@ mod formats;
 mod info_log;
 mod interop;
 mod iterators;
+mod mapped_reads;
 mod metamorphic;
 mod model;
 mod multi_get;

@@ -86,10 +86,11 @@ fn an_iterator_whose_read_failed_reads_on_rightly() {
         }
         iter.status().map(|()| found)
     };
-    for (verify_checksums, readahead_size) in [(false, 0), (false, 4096), (true, 0), (true, 4096)] {
+    for drawn in 0..8 {
         let reading = ReadOptions {
-            verify_checksums,
-            readahead_size,
+            verify_checksums: drawn & 1 > 0,
+            readahead_size: if drawn & 2 > 0 { 4096 } else { 0 },
+            async_io: drawn & 4 > 0,
             ..ReadOptions::default()
         };
         for step in 0.. {

@@ -11,7 +11,7 @@ use base::internal_key::ParsedInternalKey;
 use base::{Error, ErrorKind, Kind, Result, SeqNo, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
-use sst::{BlockReadOptions, Located, LookupKey, Table, Value};
+use sst::{BlockReadOptions, HeldBlocks, Located, LookupKey, Table, Value};
 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
@@ -406,6 +406,7 @@ pub(super) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
         verify_checksums: options.verify_checksums,
         fill_cache: options.fill_cache,
         cache_only: options.read_tier == ReadTier::BlockCache,
+        async_io: options.async_io,
         ..Default::default()
     }
 }
@@ -471,5 +472,19 @@ pub(super) fn read_located(
 ) -> Result<()> {
     let mut damaged = None;
     table.get_located(lookup, located, read, &mut context.visitor(&mut damaged))?;
+    damaged.map_or(Ok(()), Err)
+}
+
+/// As [`read_located`], in the blocks held where they hold it.
+pub(super) fn read_held(
+    table: &Table,
+    lookup: &LookupKey,
+    located: Located,
+    held: &HeldBlocks,
+    read: &BlockReadOptions,
+    context: &mut GetContext<'_>,
+) -> Result<()> {
+    let mut damaged = None;
+    table.get_held(lookup, located, held, read, &mut context.visitor(&mut damaged))?;
     damaged.map_or(Ok(()), Err)
 }

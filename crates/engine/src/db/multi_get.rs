@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use base::{Result, SeqNo, sync};
 use manifest::FileMetadata;
-use sst::{BlockReadOptions, Located, LookupKey};
+use sst::blocks::IO_COALESCE_THRESHOLD;
+use sst::{BlockReadOptions, BlocksInFlight, HeldBlocks, Located, LookupKey};
 
 use super::column_family::{ColumnFamily, Family};
 use super::get::{self, GetContext};
@@ -247,9 +248,24 @@ impl DbInner {
             }
             Ok(())
         });
-        each(&mut |group, key| {
+        let held = match read.async_io {
+            true => hold_blocks(read, batch, groups),
+            false => Vec::new(),
+        };
+        let mut each = |step: &mut dyn FnMut(usize, &Group<'_>, &mut Underway<'_>) -> Result<()>| {
+            for (number, group) in groups.iter().enumerate() {
+                for key in &mut batch[group.keys.clone()] {
+                    key.step(|key| step(number, group, key));
+                }
+            }
+        };
+        each(&mut |number, group, key| {
             if let Some(located) = key.located {
-                get::read_located(&group.table, &key.lookup, located, read, &mut key.context)?;
+                let (table, lookup) = (&*group.table, &key.lookup);
+                match held.get(number) {
+                    Some(held) => get::read_held(table, lookup, located, held, read, &mut key.context)?,
+                    None => get::read_located(table, lookup, located, read, &mut key.context)?,
+                }
             }
             for file in group.rest {
                 if key.context.done() || file.is_after(family.cmp.user(), key.lookup.user_key()) {
@@ -264,6 +280,21 @@ impl DbInner {
         });
         groups.clear();
     }
+}
+
+/// Reads the blocks of all groups that are not in the cache, side by side.
+#[cold]
+fn hold_blocks(read: &BlockReadOptions, batch: &[Underway<'_>], groups: &[Group<'_>]) -> Vec<HeldBlocks> {
+    let begun: Vec<BlocksInFlight> = vfs::together(|| {
+        let begin = |group: &Group<'_>| {
+            let keys = batch[group.keys.clone()].iter().filter(|key| !key.done());
+            let located = keys.filter_map(|key| key.located);
+            group.table.start_blocks(located, read, IO_COALESCE_THRESHOLD)
+        };
+        groups.iter().map(begin).collect()
+    });
+    let finish = |(group, begun): (&Group<'_>, BlocksInFlight)| group.table.finish_blocks(begun, read);
+    groups.iter().zip(begun).map(finish).collect()
 }
 
 /// Opens the table of `file` for these keys. What goes wrong is their answer.

@@ -1,5 +1,6 @@
 //! Background work: what it does, and when.
 
+pub(crate) mod blob_inputs;
 pub(crate) mod compaction;
 pub(crate) mod file_checksum;
 pub(crate) mod flush;

@@ -16,6 +16,7 @@ use compact::{
 use manifest::{BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
 
+use super::blob_inputs::BlobInputs;
 use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -60,7 +61,7 @@ pub(crate) struct Written {
 
 /// Counts blob references in and out; blobs themselves stay where they are.
 struct CountBlobs {
-    family: Arc<Family>,
+    files: BlobInputs,
     garbage: Arc<Mutex<BlobGarbage>>,
 }
 
@@ -74,11 +75,8 @@ impl BlobHook for CountBlobs {
     }
 
     fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        *out = self
-            .family
-            .values
-            .blobs
-            .get(user_key, &blob::BlobIndex::decode(index)?)?;
+        let index = blob::BlobIndex::decode(index)?;
+        *out = self.files.get(user_key, &index)?;
         Ok(())
     }
 
@@ -257,15 +255,18 @@ impl<'a> Rewrite<'a> {
             ..BlockReadOptions::default()
         };
         let tables = &self.family.tables;
+        let open = self.db.options.compaction_reads();
         let mut sources = Vec::new();
         for level in &self.plan.inputs {
             if level.level > 0 {
-                let cursor = LevelCursor::over_files(tables.clone(), level.files.clone(), read);
+                let cursor = LevelCursor::over_files(tables.clone(), level.files.clone(), read, open);
                 sources.push(Source::Level(Box::new(cursor)));
                 continue;
             }
             for file in &level.files {
-                sources.push(Source::Table(Box::new(tables.table(file)?.cursor(read))));
+                let mut cursor = tables.table(file)?.cursor(read);
+                cursor.read_through(tables.open_file(file, &open)?);
+                sources.push(Source::Table(Box::new(cursor)));
             }
         }
         Ok(sources)
@@ -282,8 +283,8 @@ impl<'a> Rewrite<'a> {
         let factory = family.options.compaction_filter_factory.as_ref();
         let blobs = (!self.version.blob_files().is_empty()).then(|| {
             let garbage = self.garbage.clone();
-            let family = family.clone();
-            Box::new(CountBlobs { family, garbage }) as Box<dyn BlobHook>
+            let files = BlobInputs::new(self.db, family);
+            Box::new(CountBlobs { files, garbage }) as Box<dyn BlobHook>
         });
         CompactionRules {
             snapshots: self.snapshots.clone(),

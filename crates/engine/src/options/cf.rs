@@ -93,6 +93,9 @@ option_table! {
         /// Nine tenths of the data have no filters then, and a key that is not there costs a read. Tables that have filters keep
         /// them until they are compacted. Default: false.
         optimize_filters_for_hits: bool = false, domain["false", "false", "true"];
+        /// Bytes that a compaction reads beyond each value that it must read of a blob file: to merge with it, or to show it to a
+        /// compaction filter. Costs that much memory for each blob file it reads. Default: 0.
+        blob_compaction_readahead_size: usize = 0, domain["0", "4096", "262144"];
         /// Reads each table back as soon as it is written, before any version holds it, and compares a hash of its keys and
         /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
         /// Default: false.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::env::{Clock, SystemClock};
 use codec::compression::CompressionType;
-use vfs::{FileSystem, PosixFs};
+use vfs::{Access, FileSystem, OpenOptions, PosixFs};
 use wal::RecoveryMode;
 
 use crate::events::EventListener;
@@ -77,6 +77,9 @@ option_table! {
         use_direct_reads: bool = false;
         /// Flushes and compactions write table files past the kernel's cache (`O_DIRECT`). Default: false.
         use_direct_io_for_flush_and_compaction: bool = false, domain["true", "false"];
+        /// Compactions read tables and blob files past the kernel's cache (`O_DIRECT`), whatever reads of users do, so that they
+        /// push nothing out of it. `use_direct_reads` does so too. Default: false.
+        use_direct_io_for_compaction_reads: bool = false, domain["true", "false"];
         /// Reads table files through a memory map. Default: false.
         allow_mmap_reads: bool = false, domain["true", "false"];
         /// Tells the kernel that table and blob files opened for reads of users are read here and there, so that a Get fetches what
@@ -139,6 +142,16 @@ option_table! {
 }
 
 impl Options {
+    /// How compactions open what they read: each a descriptor of its own, so that what it tells the kernel about the order of its
+    /// reads is nobody else's.
+    pub(crate) fn compaction_reads(&self) -> OpenOptions {
+        OpenOptions {
+            direct: self.use_direct_reads || self.use_direct_io_for_compaction_reads,
+            mmap: false,
+            access: Access::Sequential,
+        }
+    }
+
     /// The options of family `name`.
     pub fn family(&self, name: &str) -> &ColumnFamilyOptions {
         self.column_families.get(name).unwrap_or(&self.column_family)

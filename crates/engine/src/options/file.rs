@@ -39,6 +39,7 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("follower_catchup_retry_wait_ms", "9.4.0"),
     ("paranoid_memory_checks", "9.7.0"),
     ("memtable_veirfy_per_key_checksum_on_seek", "10.8.0"),
+    ("use_direct_io_for_compaction_reads", "11.9.0"),
 ];
 
 /// Options and their names in the file, where RocksDB has misspelt them: it still reads them under these, and older releases under no other.

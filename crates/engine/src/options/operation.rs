@@ -55,6 +55,11 @@ pub struct ReadOptions {
     pub adaptive_readahead: bool,
     /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache already. Default: true.
     pub auto_readahead_size: bool,
+    /// Reads of the disk are under way while the reader does something else, and side by side: what an iterator reads ahead is read
+    /// while it walks through what was read before, a seek reads from all levels at once, and a MultiGet all blocks of a level.
+    /// By io_uring, a ring for each thread that reads so; where the kernel has none, it is told what will be read. Costs a second
+    /// window of memory for each file and level of an iterator; where all is in memory it gains nothing. Default: false.
+    pub async_io: bool,
     /// Iterators with a [`snapshot`](Self::snapshot) let go, as they move, of memtables and files that flushes and compactions
     /// have replaced, and read on in what replaced them: they hold back neither memory nor disk space for longer than it takes
     /// to move a step, and see the same rows all the while. Costs one load a step, and a seek where something was replaced.
@@ -79,6 +84,7 @@ impl Default for ReadOptions {
             readahead_size: 0,
             adaptive_readahead: false,
             auto_readahead_size: true,
+            async_io: false,
             auto_refresh_iterator_with_snapshot: false,
         }
     }

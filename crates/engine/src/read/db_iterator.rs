@@ -136,6 +136,7 @@ impl DbIterator {
             readahead_size: options.readahead_size,
             adaptive_readahead: options.adaptive_readahead,
             auto_readahead_size: options.auto_readahead_size,
+            async_io: options.async_io,
         };
         let timestamp = options.timestamp.as_deref();
         let tier = options.read_tier;
@@ -440,6 +441,9 @@ impl DbIterator {
         if self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key) {
             self.cursor.seek_within_prefix(&self.target);
         } else {
+            if self.read.async_io {
+                self.cursor.start_seek(&self.target);
+            }
             self.cursor.seek(&self.target);
         }
         self.find_next(false);

@@ -8,6 +8,7 @@ use rangedel::FragmentedTombstones;
 use sst::{BlockReadOptions, PinnedBytes, ScanBounds, TableCursor};
 
 use super::table_cache::TableCache;
+use vfs::OpenOptions;
 
 /// Where a [`LevelCursor`] stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub(crate) struct LevelCursor {
     files: Files,
     options: BlockReadOptions,
     bounds: Option<Arc<ScanBounds>>,
+    /// How files are opened for this cursor alone; `None`: they are read as by everybody.
+    own_files: Option<OpenOptions>,
     /// False: range tombstones are somebody else's business, and there are no boundaries.
     with_tombstones: bool,
     /// Index of the current file.
@@ -62,13 +65,18 @@ impl LevelCursor {
         LevelCursor::walking(tables, Files::Level(version, level), options, with_tombstones)
     }
 
-    /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries.
+    /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries. Reads through
+    /// descriptors of its own.
     pub fn over_files(
         tables: Arc<TableCache>,
         files: Vec<Arc<FileMetadata>>,
         options: BlockReadOptions,
+        own_files: OpenOptions,
     ) -> LevelCursor {
-        LevelCursor::walking(tables, Files::Some(files), options, false)
+        LevelCursor {
+            own_files: Some(own_files),
+            ..LevelCursor::walking(tables, Files::Some(files), options, false)
+        }
     }
 
     fn walking(
@@ -82,6 +90,7 @@ impl LevelCursor {
             files,
             options,
             bounds: None,
+            own_files: None,
             with_tombstones,
             file: 0,
             cursor: None,
@@ -175,6 +184,9 @@ impl LevelCursor {
             None
         };
         let mut cursor = table.cursor(self.options);
+        if let Some(open) = &self.own_files {
+            cursor.read_through(self.tables.open_file(metadata, open)?);
+        }
         if let Some(before) = self.cursor.take().filter(|_| file == self.file + 1) {
             cursor.follow(before);
         }
@@ -308,6 +320,14 @@ impl LevelCursor {
         // Whatever bound it stood on, it stands there no more.
         self.place = Place::Entry;
         true
+    }
+}
+
+impl LevelCursor {
+    /// Begins to read what `seek` to `target`, which must follow, will want.
+    pub fn start_seek(&mut self, target: &[u8]) {
+        let file = self.file_of(target);
+        self.place_in(Some(file), |cursor| cursor.start_seek(target));
     }
 }
 

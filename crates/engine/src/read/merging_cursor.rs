@@ -214,6 +214,19 @@ impl MergingCursor {
         }
     }
 
+    /// Begins to read what `seek` to `target`, which must follow, will want of each source, all of it together.
+    pub fn start_seek(&mut self, target: &[u8]) {
+        vfs::together(|| {
+            for source in &mut self.sources {
+                match source {
+                    Source::Memtable(_) => {}
+                    Source::Table(cursor) => cursor.start_seek(target),
+                    Source::Level(cursor) => cursor.start_seek(target),
+                }
+            }
+        });
+    }
+
     /// As `seek`, where whoever asks wants no key behind those with `target`'s prefix: tables whose filters know that they have none
     /// are not read.
     pub fn seek_within_prefix(&mut self, target: &[u8]) {

@@ -15,7 +15,7 @@ use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
 use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableReadOptions};
-use vfs::{Access, FileSystem, OpenOptions};
+use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
 
@@ -352,13 +352,14 @@ impl TableCache {
         }
     }
 
-    fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
+    /// Another descriptor of the file, to read it in another way than users do.
+    pub fn open_file(&self, file: &FileMetadata, open: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
         let path = filename::table(&self.dir, file.number);
-        let reader = match self.fs.open_random(&path, &open) {
+        let reader = match self.fs.open_random(&path, open) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let leveldb = path.with_extension("ldb");
                 self.fs
-                    .open_random(&leveldb, &open)
+                    .open_random(&leveldb, open)
                     .map_err(|_| error.with_kind(ErrorKind::Io))?
             }
             other => other?,
@@ -371,6 +372,12 @@ impl TableCache {
             ))
             .in_file(&path));
         }
+        Ok(reader)
+    }
+
+    fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
+        let path = filename::table(&self.dir, file.number);
+        let reader = self.open_file(file, &open)?;
         let slot = self.slot(file);
         let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;
         let options = TableReadOptions {

@@ -12,7 +12,7 @@ use sst::writer::{TableWriter, TableWriterOptions};
 use testkit::conformance::check_cursor;
 use testkit::keys::Tombstone;
 use testkit::rng::{TestRng, rng};
-use vfs::{FileSystem, MemFs};
+use vfs::{FileSystem, MemFs, OpenOptions};
 
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
@@ -221,8 +221,14 @@ fn a_level_is_one_sorted_run() {
         let mut bench = Bench::new();
         let run = run(&mut rng, &bench.cmp.clone(), 1, 0);
         let files = bench.level(&mut rng, &run);
-        let make =
-            || LevelCursor::over_files(bench.tables.clone(), files.clone(), BlockReadOptions::default());
+        let make = || {
+            LevelCursor::over_files(
+                bench.tables.clone(),
+                files.clone(),
+                BlockReadOptions::default(),
+                OpenOptions::default(),
+            )
+        };
         check_cursor(make, &run.entries, &bench.cmp, rng.seed());
     }
 }

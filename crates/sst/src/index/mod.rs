@@ -216,6 +216,12 @@ impl Index {
         BlockHandle::new(self.offsets[i], u64::from(self.sizes[i]))
     }
 
+    /// The first block that begins at or behind an offset of the file, or the number of blocks. Of a table whose blocks lie in another
+    /// order than their keys, any.
+    pub(crate) fn block_at_or_after(&self, offset: u64) -> usize {
+        self.offsets.partition_point(|&at| at < offset)
+    }
+
     /// Where block `i` is in memory, if it is.
     #[inline]
     pub(crate) fn place(&self, i: usize) -> &Place {

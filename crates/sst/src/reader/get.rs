@@ -18,7 +18,16 @@ use crate::readahead::Readahead;
 /// Where in a table a key must be, if it is in the table. See [`Table::locate`].
 #[derive(Clone, Copy, Debug)]
 pub struct Located {
-    block: usize,
+    pub(crate) block: usize,
+}
+
+/// Where a block may be before it is looked for in the file.
+pub(crate) enum Ahead<'a> {
+    Nothing,
+    /// What a cursor reads ahead, which it does now.
+    Cursor(&'a mut Readahead),
+    /// What was read before.
+    Read(&'a Span),
 }
 
 /// In the place of a block's number: the cache is not asked before the second half of the lookup.
@@ -203,16 +212,27 @@ impl Table {
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<bool> {
-        let outcome = self.with_block(index, i, options, |pin| {
-            let block = pin.block();
-            visit_versions(block, lookup, &mut |internal_key, value| {
-                let value = Value {
-                    bytes: &block.data()[value.clone()],
-                    start: value.start,
-                    pin,
-                };
-                visit(internal_key, value)
-            })
+        self.with_block(index, i, options, |pin| {
+            self.visit_pinned(index, pin, lookup, visit)
+        })
+    }
+
+    #[inline(always)]
+    fn visit_pinned(
+        &self,
+        index: &Index,
+        pin: PinRef<'_>,
+        lookup: &Lookup<'_>,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        let block = pin.block();
+        let outcome = visit_versions(block, lookup, &mut |internal_key, value| {
+            let value = Value {
+                bytes: &block.data()[value.clone()],
+                start: value.start,
+                pin,
+            };
+            visit(internal_key, value)
         })?;
         // A user key that separates blocks is in one of them only, unless it has timestamps: they are part of it.
         let one_block = index.has_user_keys() && self.cmp.user().timestamp_size() == 0;
@@ -238,9 +258,19 @@ impl Table {
                     index.place(i).note(&block);
                     result
                 }
-                None => read(PinRef::Pin(&self.load_block(index, i, options, None)?)),
+                None => read(PinRef::Pin(&self.load_block(
+                    index,
+                    i,
+                    options,
+                    Ahead::Nothing,
+                )?)),
             },
-            None => read(PinRef::Pin(&self.load_block(index, i, options, None)?)),
+            None => read(PinRef::Pin(&self.load_block(
+                index,
+                i,
+                options,
+                Ahead::Nothing,
+            )?)),
         };
         result.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
@@ -297,6 +327,32 @@ impl Table {
         cache.is_some_and(|cache| cache.get(&index.place(i).slot).is_some())
     }
 
+    /// Data block `i`, to hold, if it is in the cache; its slot leads there from now on.
+    pub(crate) fn hold_cached(&self, index: &Index, i: usize) -> Option<BlockPin> {
+        self.cached_block(index, i).or_else(|| {
+            let key = CacheKey {
+                id: self.cache_id,
+                offset: index.handle(i).offset,
+            };
+            let block = self.cache.as_ref()?.lookup(key)?;
+            index.place(i).slot.store(&block);
+            Some(BlockPin::Cached(block))
+        })
+    }
+
+    /// Searches block `i`, which is held. False if versions of the key may go on in the block behind it.
+    pub(crate) fn search_pin(
+        &self,
+        index: &Index,
+        key: &LookupKey,
+        i: usize,
+        pin: &BlockPin,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        let done = self.visit_pinned(index, PinRef::Pin(pin), &self.lookup(key), visit);
+        done.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
+    }
+
     /// Data block `i`, whose slot leads nowhere: from the cache, from what was read ahead, or from the file.
     #[cold]
     #[inline(never)]
@@ -305,7 +361,7 @@ impl Table {
         index: &Index,
         i: usize,
         options: &BlockReadOptions,
-        ahead: Option<&mut Readahead>,
+        ahead: Ahead<'_>,
     ) -> Result<BlockPin> {
         let handle = index.handle(i);
         let read = || {
@@ -314,16 +370,15 @@ impl Table {
                     .at(handle.offset)
                     .in_file(self.path()));
             }
+            let verify = options.verify_checksums;
             let block = match ahead {
-                None => self
-                    .fetcher
-                    .data_block(handle, options.verify_checksums, &Span::default())?,
-                Some(ahead) => {
+                Ahead::Nothing => self.fetcher.data_block(handle, verify, &Span::default())?,
+                Ahead::Read(span) => self.fetcher.data_block(handle, verify, span)?,
+                Ahead::Cursor(ahead) => {
                     if !options.cache_only {
                         ahead.before_read(self, index, i, options)?;
                     }
-                    self.fetcher
-                        .data_block(handle, options.verify_checksums, ahead.span())?
+                    self.fetcher.data_block(handle, verify, ahead.span())?
                 }
             };
             let protected = block.protect(self.block_protection);

@@ -153,7 +153,7 @@ fn read_end(file: Arc<dyn RandomAccessFile>, verify: bool) -> Result<TableEnd> {
     let footer = Footer::decode(&tail, footer_offset)?;
     let tail = Span {
         offset: tail_offset,
-        bytes: tail,
+        bytes: tail[..].into(),
     };
     let fetcher = BlockFetcher::new(file, &footer, footer_offset, tail);
     let metaindex = read_metaindex(&fetcher, footer.metaindex, verify)?;

@@ -3,7 +3,7 @@
 use base::Result;
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 
-use super::{BlockReadOptions, Table};
+use super::{Ahead, BlockReadOptions, Table};
 use crate::index::Index;
 use crate::readahead::Readahead;
 
@@ -47,7 +47,7 @@ impl Table {
                 behind.extend_from_slice(&pack_trailer(MAX_SEQNO, KIND_FOR_SEEK).to_le_bytes());
             }
             if wants(before, &behind) {
-                self.load_block(index, i, options, Some(ahead))?;
+                self.load_block(index, i, options, Ahead::Cursor(ahead))?;
             }
             *before = behind;
         }

@@ -18,6 +18,7 @@ const UNCACHED: BlockReadOptions = BlockReadOptions {
     readahead_size: 0,
     adaptive_readahead: false,
     auto_readahead_size: true,
+    async_io: false,
 };
 
 /// What the properties count must be what is there.

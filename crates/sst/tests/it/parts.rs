@@ -28,6 +28,7 @@ const CACHED: BlockReadOptions = BlockReadOptions {
     readahead_size: 0,
     adaptive_readahead: false,
     auto_readahead_size: true,
+    async_io: false,
 };
 
 /// A file whose bytes can change, and that counts its reads.

@@ -306,3 +306,68 @@ fn verification_reads_many_blocks_at_a_time() {
     assert_eq!(data_reads(0), 2);
     assert_eq!(data_reads(10_240), 40);
 }
+
+#[test]
+fn the_next_window_is_under_way_while_one_is_walked_through() {
+    let stage = Stage::new(None, AutoReadahead::default(), false);
+    let options = BlockReadOptions {
+        async_io: true,
+        ..uncached()
+    };
+    let named = |expected: &[(&str, Range<usize>)]| -> Vec<(String, Range<usize>)> {
+        let named = expected
+            .iter()
+            .map(|(what, blocks)| (what.to_string(), blocks.clone()));
+        named.collect()
+    };
+    let mut cursor = stage.table.cursor(options);
+    cursor.seek_to_first();
+    step(&mut cursor, 3, false);
+    let first = [
+        ("read", 0..1),
+        ("read", 1..2),
+        ("read", 2..11),
+        ("start_read", 11..28),
+    ];
+    assert_eq!(stage.blocks(), named(&first));
+    step(&mut cursor, 9, false);
+    assert_eq!(stage.blocks(), named(&[("start_read", 28..61)]));
+    // Whoever jumps away begins anew.
+    cursor.seek(&key(300));
+    step(&mut cursor, 3, false);
+    let jumped = [
+        ("read", 300..301),
+        ("read", 301..302),
+        ("read", 302..311),
+        ("start_read", 311..328),
+    ];
+    assert_eq!(stage.blocks(), named(&jumped));
+    step(&mut cursor, ENTRIES, false);
+    // And all to the end, with nothing read twice.
+    assert_eq!(
+        stage.blocks(),
+        named(&[("start_read", 328..361), ("start_read", 361..400)])
+    );
+    let mut cursor = stage.table.cursor(options);
+    cursor.seek_to_last();
+    step(&mut cursor, 12, true);
+    let backwards = [
+        ("read", 399..400),
+        ("read", 398..399),
+        ("read", 389..398),
+        ("start_read", 372..389),
+        ("start_read", 339..372),
+    ];
+    assert_eq!(stage.blocks(), named(&backwards));
+    let mut cursor = stage.table.cursor(options);
+    cursor.start_seek(&key(50));
+    assert_eq!(stage.blocks(), named(&[("start_read", 50..51)]));
+    cursor.seek(&key(50));
+    step(&mut cursor, 0, false);
+    assert!(cursor.valid() && stage.blocks().is_empty());
+    // Another seek than was said.
+    cursor.start_seek(&key(60));
+    cursor.seek(&key(70));
+    assert!(cursor.valid());
+    assert_eq!(stage.blocks(), named(&[("start_read", 60..61), ("read", 70..71)]));
+}

@@ -6,7 +6,9 @@ mod io;
 mod lock;
 mod log;
 mod random_access;
-mod sys;
+mod ring;
+mod started;
+pub(crate) mod sys;
 
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,6 +23,7 @@ use self::direct::DirectWriter;
 use self::io::error;
 use self::log::LogFile;
 use self::random_access::{DirectFile, MappedFile, PreadFile};
+pub use self::ring::together;
 use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
 
 /// The file systems of this machine.
@@ -32,17 +35,32 @@ use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, 
 #[derive(Clone, Debug)]
 pub struct PosixFs {
     map_logs: bool,
+    io_uring: bool,
 }
 
 impl PosixFs {
     /// Maps logs where it can.
     pub fn new() -> PosixFs {
-        PosixFs { map_logs: true }
+        PosixFs {
+            map_logs: true,
+            io_uring: true,
+        }
     }
 
     /// Never maps a log: each append is a `write`.
     pub fn without_mapped_logs() -> PosixFs {
-        PosixFs { map_logs: false }
+        PosixFs {
+            map_logs: false,
+            ..PosixFs::new()
+        }
+    }
+
+    /// Asks for no io_uring, as where the kernel has none: reads that are [begun](RandomAccessFile::start_read) are hints.
+    pub fn without_io_uring() -> PosixFs {
+        PosixFs {
+            io_uring: false,
+            ..PosixFs::new()
+        }
     }
 
     fn writer(
@@ -96,11 +114,17 @@ impl FileSystem for PosixFs {
         }
         let len = metadata.len();
         if options.direct {
-            return Ok(Arc::new(DirectFile::new(file, len, path)));
+            return Ok(Arc::new(DirectFile::new(file, len, path, self.io_uring)));
         }
         match usize::try_from(len) {
             Ok(len) if options.mmap => Ok(Arc::new(MappedFile::new(&file, len, path, options.access)?)),
-            _ => Ok(Arc::new(PreadFile::new(file, len, path, options.access)?)),
+            _ => Ok(Arc::new(PreadFile::new(
+                file,
+                len,
+                path,
+                options.access,
+                self.io_uring,
+            )?)),
         }
     }
 

@@ -3,27 +3,31 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::Result;
 
 use super::io::{error, read_full};
+use super::started::Request;
 use super::sys::{self, AlignedBuffer, Mapping};
-use crate::{Access, RandomAccessFile, io_stats};
+use crate::{Access, PendingRead, RandomAccessFile, ReadBuffer, io_stats};
 
 /// Reads through the page cache.
 #[derive(Debug)]
 pub(super) struct PreadFile {
-    file: File,
+    file: Arc<File>,
     len: u64,
+    ring: bool,
     path: PathBuf,
 }
 
 impl PreadFile {
-    pub(super) fn new(file: File, len: u64, path: &Path, access: Access) -> Result<PreadFile> {
+    pub(super) fn new(file: File, len: u64, path: &Path, access: Access, ring: bool) -> Result<PreadFile> {
         sys::advise(&file, access).map_err(|e| error("advise on", path, e))?;
         Ok(PreadFile {
-            file,
+            file: Arc::new(file),
             len,
+            ring,
             path: path.to_path_buf(),
         })
     }
@@ -47,6 +51,18 @@ impl RandomAccessFile for PreadFile {
         if len > 0 {
             let _hint = sys::will_need(&self.file, offset, len);
         }
+    }
+
+    fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
+        let request = Request {
+            file: &self.file,
+            path: &self.path,
+            offset,
+            len,
+            direct: None,
+            ring: self.ring,
+        };
+        request.start(memory)
     }
 
     fn path(&self) -> &Path {
@@ -132,38 +148,45 @@ thread_local! {
 /// Reads past the page cache.
 #[derive(Debug)]
 pub(super) struct DirectFile {
-    file: File,
+    file: Arc<File>,
     len: u64,
+    ring: bool,
     alignment: usize,
     path: PathBuf,
 }
 
-impl DirectFile {
-    /// Of a file opened with `O_DIRECT`.
-    pub(super) fn new(file: File, len: u64, path: &Path) -> DirectFile {
-        DirectFile {
-            alignment: sys::direct_alignment(&file),
-            file,
-            len,
-            path: path.to_path_buf(),
+/// Reads aligned ranges into an aligned buffer. A count that is no multiple of the alignment is the end of the file:
+/// the kernel takes no offset that would go on from there.
+pub(super) fn read_aligned(
+    file: &File,
+    alignment: usize,
+    offset: u64,
+    buf: &mut [u8],
+) -> std::io::Result<usize> {
+    use std::os::unix::fs::FileExt;
+    let mut done = 0;
+    while done < buf.len() && done.is_multiple_of(alignment) {
+        match file.read_at(&mut buf[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
+    io_stats::count_read(done);
+    Ok(done)
+}
 
-    /// Reads aligned ranges into an aligned buffer. A count that is no multiple of the alignment is the end of the file:
-    /// the kernel takes no offset that would go on from there.
-    fn read_aligned(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<usize> {
-        use std::os::unix::fs::FileExt;
-        let mut done = 0;
-        while done < buf.len() && done.is_multiple_of(self.alignment) {
-            match self.file.read_at(&mut buf[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(read) => done += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+impl DirectFile {
+    /// Of a file opened with `O_DIRECT`.
+    pub(super) fn new(file: File, len: u64, path: &Path, ring: bool) -> DirectFile {
+        DirectFile {
+            alignment: sys::direct_alignment(&file),
+            file: Arc::new(file),
+            len,
+            ring,
+            path: path.to_path_buf(),
         }
-        io_stats::count_read(done);
-        Ok(done)
     }
 
     fn read_bounced(
@@ -179,7 +202,12 @@ impl DirectFile {
             let wanted = (skip + buf.len() - done)
                 .next_multiple_of(self.alignment)
                 .min(bounce.len());
-            let read = self.read_aligned(at - skip as u64, &mut bounce[..wanted])?;
+            let read = read_aligned(
+                &self.file,
+                self.alignment,
+                at - skip as u64,
+                &mut bounce[..wanted],
+            )?;
             let useful = read.saturating_sub(skip).min(buf.len() - done);
             buf[done..done + useful].copy_from_slice(&bounce[skip..skip + useful]);
             done += useful;
@@ -197,7 +225,7 @@ impl RandomAccessFile for DirectFile {
             && buf.len().is_multiple_of(self.alignment)
             && (buf.as_ptr() as usize).is_multiple_of(self.alignment);
         let result = if aligned {
-            self.read_aligned(offset, buf)
+            read_aligned(&self.file, self.alignment, offset, buf)
         } else {
             let len = (buf.len().saturating_add(self.alignment)).next_multiple_of(self.alignment);
             let len = len.min(BOUNCE.max(self.alignment));
@@ -221,6 +249,18 @@ impl RandomAccessFile for DirectFile {
     }
 
     fn prefetch(&self, _offset: u64, _len: u64) {}
+
+    fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
+        let request = Request {
+            file: &self.file,
+            path: &self.path,
+            offset,
+            len,
+            direct: Some(self.alignment),
+            ring: self.ring,
+        };
+        request.start(memory)
+    }
 
     fn path(&self) -> &Path {
         &self.path

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use crate::Access;
 
 /// Alignment of buffers and offsets that every disk takes for direct reads and writes, unless it says otherwise.
-pub(super) const DIRECT_ALIGNMENT: usize = 4096;
+pub(crate) const DIRECT_ALIGNMENT: usize = 4096;
 
 fn check(result: libc::c_int) -> io::Result<()> {
     match result {
@@ -144,7 +144,7 @@ impl Drop for Mapping {
 
 /// Zeroed bytes at an address that is a multiple of what direct reads and writes ask for.
 #[derive(Debug)]
-pub(super) struct AlignedBuffer {
+pub(crate) struct AlignedBuffer {
     start: NonNull<u8>,
     layout: Layout,
 }
@@ -156,7 +156,7 @@ unsafe impl Sync for AlignedBuffer {}
 
 impl AlignedBuffer {
     /// Of `len` bytes, not 0; `alignment` is a power of two.
-    pub(super) fn new(len: usize, alignment: usize) -> AlignedBuffer {
+    pub(crate) fn new(len: usize, alignment: usize) -> AlignedBuffer {
         assert!(len > 0);
         let layout =
             Layout::from_size_align(len, alignment).expect("buffers are small, alignments powers of two");
@@ -167,7 +167,7 @@ impl AlignedBuffer {
     }
 
     /// The alignment it was made for.
-    pub(super) fn alignment(&self) -> usize {
+    pub(crate) fn alignment(&self) -> usize {
         self.layout.align()
     }
 }

@@ -6,4 +6,5 @@ mod disk;
 mod fault;
 mod op_log;
 mod process;
+mod started;
 mod subjects;

@@ -1,0 +1,124 @@
+//! Blob files that a compaction reads values of: through descriptors of its own, and ahead of itself.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::sync::Mutex;
+use base::{Result, filename};
+use blob::{BlobFile, BlobIndex};
+use vfs::{FileSystem, OpenOptions, RandomAccessFile};
+
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+
+/// The blob files one thread of a compaction has read values of.
+pub(crate) struct BlobInputs {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    family: u32,
+    open: OpenOptions,
+    readahead_size: usize,
+    files: HashMap<u64, BlobFile>,
+}
+
+impl BlobInputs {
+    /// Of a compaction of `family`; nothing is open.
+    pub fn new(db: &DbInner, family: &Family) -> BlobInputs {
+        BlobInputs {
+            fs: db.options.fs.clone(),
+            dir: family.dir.clone(),
+            family: family.id,
+            open: db.options.compaction_reads(),
+            readahead_size: family.options.blob_compaction_readahead_size,
+            files: HashMap::new(),
+        }
+    }
+
+    /// The value `index` points to, its checksum checked. `user_key` is that of the entry that holds the index.
+    pub fn get(&mut self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
+        let location = match index {
+            BlobIndex::InlinedTtl { value, .. } => return Ok(value.to_vec()),
+            BlobIndex::Blob { location, .. } => location,
+        };
+        let number = location.file_number;
+        if !self.files.contains_key(&number) {
+            let path = filename::blob(&self.dir, number);
+            let file = Ahead {
+                file: self.fs.open_random(&path, &self.open)?,
+                size: self.readahead_size,
+                window: Mutex::default(),
+            };
+            let file = BlobFile::open(Arc::new(file))?;
+            file.check_of_family(self.family)?;
+            self.files.insert(number, file);
+        }
+        self.files[&number].get(location, user_key, true)
+    }
+}
+
+/// A file of which more is read than is asked for.
+struct Ahead {
+    file: Arc<dyn RandomAccessFile>,
+    /// Bytes beyond what is asked for.
+    size: usize,
+    /// Where what was read begins, and what it is.
+    window: Mutex<(u64, Vec<u8>)>,
+}
+
+impl fmt::Debug for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ahead")
+            .field("file", &self.file)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RandomAccessFile for Ahead {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        if self.size == 0 || buf.len() >= self.size {
+            return self.file.read_at(offset, buf);
+        }
+        let mut window = self.window.lock();
+        let (start, bytes) = &mut *window;
+        let within = |start: u64, bytes: &[u8]| {
+            let at = usize::try_from(offset.checked_sub(start)?).ok()?;
+            (bytes.len() >= at.checked_add(buf.len())?).then_some(at)
+        };
+        let at = match within(*start, bytes) {
+            Some(at) => at,
+            None => {
+                let rest = self.file.len().saturating_sub(offset);
+                let len = (buf.len() + self.size).min(usize::try_from(rest).unwrap_or(usize::MAX));
+                bytes.resize(len, 0);
+                let read = self.file.read_at(offset, bytes);
+                // What could not be read is nothing to find later.
+                bytes.truncate(*read.as_ref().unwrap_or(&0));
+                read?;
+                *start = offset;
+                0
+            }
+        };
+        let found = bytes.len().saturating_sub(at).min(buf.len());
+        buf[..found].copy_from_slice(&bytes[at..at + found]);
+        Ok(found)
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.file.prefetch(offset, len);
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+}

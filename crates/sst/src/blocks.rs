@@ -1,0 +1,213 @@
+//! Many data blocks of a table at once: their reads are coalesced where they are neighbours, and under way side by side.
+//!
+//! [`Table::start_blocks`] begins the reads, those of several tables best within [`vfs::together`]; [`Table::finish_blocks`] waits
+//! for them and holds the blocks, which are in the cache then if they may be. What could not be read, or is damaged, is not
+//! held: whoever needs it reads it again by itself, and is told.
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+use base::Result;
+use vfs::{PendingRead, ReadBuffer};
+
+use crate::block::BlockPin;
+use crate::fetch::Span;
+use crate::index::Index;
+use crate::lookup_key::LookupKey;
+use crate::readahead::bytes_of;
+use crate::reader::{Ahead, BlockReadOptions, Located, Table, Value};
+
+/// Gaps between two blocks that are read along rather than by two reads: RocksDB's `io_coalesce_threshold`, in bytes.
+pub const IO_COALESCE_THRESHOLD: u64 = 16 << 10;
+
+/// Bytes of one read at most, unless a block has more.
+const MOST: u64 = 1 << 20;
+
+/// Data blocks of one table that are being read.
+#[derive(Default)]
+pub struct BlocksInFlight {
+    runs: Vec<Run>,
+    /// Blocks that are in the cache, and were at once.
+    cached: Vec<(usize, BlockPin)>,
+}
+
+/// Blocks that one read gives.
+struct Run {
+    wanted: Vec<usize>,
+    bytes: Range<u64>,
+    read: PendingRead,
+}
+
+/// Data blocks of one table, held in memory, by their numbers.
+#[derive(Default)]
+pub struct HeldBlocks {
+    blocks: Vec<(usize, BlockPin)>,
+}
+
+impl HeldBlocks {
+    pub(crate) fn get(&self, number: usize) -> Option<&BlockPin> {
+        let at = self.blocks.binary_search_by_key(&number, |block| block.0).ok()?;
+        Some(&self.blocks[at].1)
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// True if it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+}
+
+impl fmt::Debug for BlocksInFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlocksInFlight({} reads)", self.runs.len())
+    }
+}
+
+impl fmt::Debug for HeldBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeldBlocks({})", self.blocks.len())
+    }
+}
+
+impl BlocksInFlight {
+    /// Reads under way.
+    pub fn reads(&self) -> usize {
+        self.runs.len()
+    }
+}
+
+impl Table {
+    /// Begins to read those of the blocks, each given once or often and in any order, that are not in the cache. Blocks with no more than
+    /// `coalesce` bytes between them are read by one read.
+    ///
+    /// Reads nothing where the file is mapped, where only the cache may be read, and where the table's index lies in the cache.
+    pub fn start_blocks(
+        &self,
+        blocks: impl IntoIterator<Item = Located>,
+        options: &BlockReadOptions,
+        coalesce: u64,
+    ) -> BlocksInFlight {
+        if self.caches_parts() {
+            return BlocksInFlight::default();
+        }
+        // Those located were located by the index.
+        match self.owned_index() {
+            Ok(index) => self.start_numbers(
+                index,
+                blocks.into_iter().map(|located| located.block),
+                options,
+                coalesce,
+            ),
+            Err(_) => BlocksInFlight::default(),
+        }
+    }
+
+    pub(crate) fn start_numbers(
+        &self,
+        index: &Index,
+        blocks: impl IntoIterator<Item = usize>,
+        options: &BlockReadOptions,
+        coalesce: u64,
+    ) -> BlocksInFlight {
+        let mut begun = BlocksInFlight::default();
+        if self.fetcher.file().mapped().is_some() || options.cache_only {
+            return begun;
+        }
+        let mut numbers: Vec<usize> = blocks.into_iter().filter(|&block| block < index.len()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.retain(|&block| match self.hold_cached(index, block) {
+            Some(pin) => {
+                begun.cached.push((block, pin));
+                false
+            }
+            None => true,
+        });
+        let joins = |first: usize, last: usize, next: usize| {
+            let (start, next) = (index.handle(first).offset, index.handle(next));
+            let (Some(end), Some(next_end)) = (index.handle(last).end(), next.end()) else {
+                return false;
+            };
+            next.offset >= end && next.offset - end <= coalesce && next_end - start <= MOST
+        };
+        vfs::together(|| {
+            let mut rest = &numbers[..];
+            while let Some(&first) = rest.first() {
+                let mut count = 1;
+                while count < rest.len() && joins(first, rest[count - 1], rest[count]) {
+                    count += 1;
+                }
+                let (wanted, behind) = rest.split_at(count);
+                let bytes = bytes_of(index, &(first..wanted[count - 1] + 1));
+                let mut span = Span::default();
+                let len = bytes.end.saturating_sub(bytes.start);
+                let file = &**self.fetcher.file();
+                let (bytes, read) = self.fetcher.start_fill(file, &mut span, bytes.start, len);
+                begun.runs.push(Run {
+                    wanted: wanted.to_vec(),
+                    bytes,
+                    read,
+                });
+                rest = behind;
+            }
+        });
+        begun
+    }
+
+    /// Waits for the reads, and holds the blocks, verified as the options say; those that may be in the cache are. Of what could not be
+    /// read nothing is held.
+    pub fn finish_blocks(&self, begun: BlocksInFlight, options: &BlockReadOptions) -> HeldBlocks {
+        let mut held = HeldBlocks { blocks: begun.cached };
+        if begun.runs.is_empty() {
+            return held;
+        }
+        let Ok(index) = self.owned_index() else {
+            return held;
+        };
+        for Run { wanted, bytes, read } in begun.runs {
+            let read: ReadBuffer = match read.wait() {
+                Ok(read) if read.len() as u64 == bytes.end - bytes.start => read,
+                _ => continue,
+            };
+            let span = Span {
+                offset: bytes.start,
+                bytes: read,
+            };
+            for block in wanted {
+                if let Ok(pin) = self.load_block(index, block, options, Ahead::Read(&span)) {
+                    held.blocks.push((block, pin));
+                }
+            }
+        }
+        held.blocks.sort_unstable_by_key(|block| block.0);
+        held
+    }
+
+    /// As [`Table::get_located`], from the blocks held where they hold it.
+    pub fn get_held(
+        &self,
+        key: &LookupKey,
+        located: Located,
+        held: &HeldBlocks,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let Some(pin) = held.get(located.block) else {
+            return self.get_located(key, located, options, visit);
+        };
+        let index = self.owned_index()?;
+        match self.search_pin(index, key, located.block, pin, visit)? {
+            true => Ok(()),
+            false => {
+                let next = Located {
+                    block: located.block + 1,
+                };
+                self.get_located(key, next, options, visit)
+            }
+        }
+    }
+}

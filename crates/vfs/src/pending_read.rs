@@ -1,0 +1,162 @@
+//! Reads that are under way while their reader does something else.
+//!
+//! [`start_read`](crate::RandomAccessFile::start_read) begins one, [`PendingRead::wait`] ends it. Where the system can (io_uring), the
+//! disk works meanwhile, and reads begun [`together`] are handed over by one call. Where it cannot, the kernel is told what will be
+//! read, and waiting reads; file systems in memory, and layers that change what is read, read at once.
+
+use std::fmt;
+use std::ops::Deref;
+
+use base::{Error, Result};
+
+use crate::posix::sys::{AlignedBuffer, DIRECT_ALIGNMENT};
+
+pub use crate::posix::together;
+
+/// The bytes of a read, in memory that serves the next one again, and that direct reads fill without a copy.
+#[derive(Default)]
+pub struct ReadBuffer {
+    memory: Option<AlignedBuffer>,
+    start: usize,
+    len: usize,
+}
+
+impl ReadBuffer {
+    /// Makes it `len` bytes long; what they are is undefined until they are written.
+    pub fn resize(&mut self, len: usize) -> &mut [u8] {
+        self.aligned(len, DIRECT_ALIGNMENT)
+    }
+
+    /// As [`resize`](ReadBuffer::resize), at an address that is a multiple of `alignment`.
+    pub(crate) fn aligned(&mut self, len: usize, alignment: usize) -> &mut [u8] {
+        let fits = |memory: &AlignedBuffer| memory.len() >= len && memory.alignment() >= alignment;
+        if len > 0 && !self.memory.as_ref().is_some_and(fits) {
+            self.memory = Some(AlignedBuffer::new(len.next_multiple_of(alignment), alignment));
+        }
+        (self.start, self.len) = (0, len);
+        match &mut self.memory {
+            Some(memory) => &mut memory[..len],
+            None => &mut [],
+        }
+    }
+
+    /// Leaves of its bytes `len` from `start` on, or as many as there are.
+    pub(crate) fn narrow(&mut self, start: usize, len: usize) {
+        let start = start.min(self.len);
+        self.len = len.min(self.len - start);
+        self.start += start;
+    }
+
+    /// Holds no bytes any more; the memory stays.
+    pub fn clear(&mut self) {
+        (self.start, self.len) = (0, 0);
+    }
+
+    /// Bytes of memory it takes.
+    pub fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.len())
+    }
+
+    /// Its bytes, to write to.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Some(memory) => &mut memory[self.start..self.start + self.len],
+            None => &mut [],
+        }
+    }
+}
+
+impl Deref for ReadBuffer {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.memory {
+            Some(memory) => &memory[self.start..self.start + self.len],
+            None => &[],
+        }
+    }
+}
+
+impl From<&[u8]> for ReadBuffer {
+    fn from(bytes: &[u8]) -> ReadBuffer {
+        let mut buffer = ReadBuffer::default();
+        buffer.resize(bytes.len()).copy_from_slice(bytes);
+        buffer
+    }
+}
+
+impl fmt::Debug for ReadBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReadBuffer({} bytes)", self.len)
+    }
+}
+
+/// A read that somebody works on. Dropping it gives its bytes up and waits for nobody.
+pub(crate) trait InFlight: Send {
+    /// Waits for the end.
+    fn wait(self: Box<Self>) -> Result<ReadBuffer>;
+
+    /// True if waiting would not wait.
+    fn is_done(&mut self) -> bool;
+}
+
+/// A read that was begun.
+pub struct PendingRead(State);
+
+enum State {
+    Done(Result<ReadBuffer>),
+    InFlight(Box<dyn InFlight>),
+}
+
+impl PendingRead {
+    /// One that was done at once: `read` fills what it is given and tells how much of it.
+    pub fn at_once(
+        len: usize,
+        mut buffer: ReadBuffer,
+        read: impl FnOnce(&mut [u8]) -> Result<usize>,
+    ) -> PendingRead {
+        let read = read(buffer.resize(len));
+        PendingRead(State::Done(read.map(|read| {
+            buffer.narrow(0, read);
+            buffer
+        })))
+    }
+
+    /// One that failed.
+    pub fn failed(error: Error) -> PendingRead {
+        PendingRead(State::Done(Err(error)))
+    }
+
+    pub(crate) fn in_flight(read: Box<dyn InFlight>) -> PendingRead {
+        PendingRead(State::InFlight(read))
+    }
+
+    /// Waits for its end and gives its bytes: fewer than asked for only where the file ends.
+    ///
+    /// Errors: what the file system says.
+    pub fn wait(self) -> Result<ReadBuffer> {
+        match self.0 {
+            State::Done(read) => read,
+            State::InFlight(read) => read.wait(),
+        }
+    }
+
+    /// True if [`wait`](PendingRead::wait) would give an answer without waiting. Waits for nothing itself.
+    pub fn is_done(&mut self) -> bool {
+        match &mut self.0 {
+            State::Done(_) => true,
+            State::InFlight(read) => read.is_done(),
+        }
+    }
+}
+
+impl fmt::Debug for PendingRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            State::Done(Ok(_)) => "PendingRead(done)",
+            State::Done(Err(_)) => "PendingRead(failed)",
+            State::InFlight(_) => "PendingRead(in flight)",
+        })
+    }
+}
