@@ -600,6 +600,13 @@ pub const CANARIES: &[Canary] = &[
         wrong: "            return Ok(());\n        };\n        let index",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
     },
+    Canary {
+        name: "a partition of a filter does not know a key that only has older versions in it",
+        file: "crates/sst/src/filter/builder.rs",
+        right: "partitions.last_key == next)",
+        wrong: "partitions.last_key == next && false)",
+        caught_by: Tests(&["-p", "esker-sst"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

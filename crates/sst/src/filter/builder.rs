@@ -143,6 +143,11 @@ impl FilterBuilder {
         if self.partitions.is_some() {
             self.before_add(key);
         }
+        self.add_hashes(key);
+    }
+
+    #[inline]
+    fn add_hashes(&mut self, key: &[u8]) {
         if self.prefix_extractor.is_some() {
             return self.add_with_prefix(key);
         }
@@ -174,7 +179,7 @@ impl FilterBuilder {
     }
 
     /// Ends the partition, which may be empty. `last_key` is an internal key at or after all keys added, `next` the user key
-    /// without timestamp that will be added next, if there is one.
+    /// without timestamp of the entry that comes next, if there is one: it may be that of the last.
     ///
     /// A prefix may be asked of any key that begins with it, and so of the partition before the first key that does and of
     /// that after the last: both know it.
@@ -200,6 +205,15 @@ impl FilterBuilder {
         self.last_prefix = None;
         if let Some(prefix) = last_prefix {
             self.hashes.push(prefix);
+        }
+        // Older versions of the last key follow: they are asked of this partition.
+        if let Some(next) = next
+            && self
+                .partitions
+                .as_ref()
+                .is_some_and(|partitions| partitions.last_key == next)
+        {
+            self.add_hashes(next);
         }
     }
 

@@ -129,6 +129,22 @@ fn no_format_loses_a_row() {
         for (key, first) in &firsts {
             assert_eq!(get(&table, key).as_ref(), Some(*first), "{said}");
         }
+        // Every version, which may lie in another block, and in another partition, than the newest of its key.
+        for entry in &entries {
+            let key = LookupKey::new(
+                user_key(&entry.0),
+                internal_key::seqno(&entry.0),
+                &UserComparator::Bytewise,
+            );
+            let mut found = None;
+            table
+                .get(&key, &BlockReadOptions::default(), &mut |internal_key, _| {
+                    found = Some(internal_key::seqno(internal_key));
+                    std::ops::ControlFlow::Break(())
+                })
+                .unwrap();
+            assert_eq!(found, Some(internal_key::seqno(&entry.0)), "{said}");
+        }
         let cmp = bytewise();
         let mut cursor = table.cursor(BlockReadOptions::default());
         for _ in 0..100 {
