@@ -53,6 +53,7 @@ pub use db::checkpoint::CheckpointOptions;
 pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 pub use db::get::KeyMayExist;
 pub use db::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
+pub use db::memory::{CacheMemory, MemoryLedger};
 pub use db::pins::{PinnedSnapshot, PinnedSuperVersion, Pins};
 pub use db::property::{LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};

@@ -40,5 +40,7 @@ pub use filter::FilterPolicy;
 pub use lookup_key::LookupKey;
 pub use properties::TableProperties;
 pub use readahead::{AutoReadahead, ScanBounds};
-pub use reader::{BlockCache, BlockReadOptions, Located, MetadataCaching, Table, TableReadOptions, Value};
+pub use reader::{
+    BlockCache, BlockReadOptions, Located, MetadataCaching, Table, TableMemory, TableReadOptions, Value,
+};
 pub use writer::{TableSummary, TableWriter, TableWriterOptions};

@@ -181,6 +181,17 @@ impl Deref for IndexRef<'_> {
     }
 }
 
+/// Bytes a table keeps in memory outside of the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableMemory {
+    /// Its index, if it owns it.
+    pub index: usize,
+    /// Its filter, if it owns it.
+    pub filter: usize,
+    /// Range deletions and the rest.
+    pub other: usize,
+}
+
 /// A table open for reading. Shared by all who read it; everything in it is immutable but the cache slots.
 pub struct Table {
     pub(crate) fetcher: BlockFetcher,
@@ -262,14 +273,19 @@ impl Table {
     /// Bytes this keeps in memory outside of the cache: index, filter, properties, range deletions. Grows when index and
     /// filter are loaded.
     pub fn memory_usage(&self) -> usize {
-        let index = self.index.value.get().map_or(0, Index::memory_usage);
+        let TableMemory { index, filter, other } = self.memory();
+        index + filter + other
+    }
+
+    /// The same, by what it is.
+    pub fn memory(&self) -> TableMemory {
         let filter = self.filter.value.get().and_then(Option::as_ref);
         let names: usize = self.metaindex.iter().map(|entry| entry.0.len()).sum();
-        size_of::<Table>()
-            + index
-            + filter.map_or(0, TableFilter::memory_usage)
-            + names
-            + self.range_tombstones.memory_usage()
+        TableMemory {
+            index: self.index.value.get().map_or(0, Index::memory_usage),
+            filter: filter.map_or(0, TableFilter::memory_usage),
+            other: size_of::<Table>() + names + self.range_tombstones.memory_usage(),
+        }
     }
 
     /// The whole index, decoded. Reads the file the first time; each time if the index lies in the cache, which is neither

@@ -263,6 +263,11 @@ pub trait WritableFile: Send + Debug {
     /// The path it was created by.
     fn path(&self) -> &Path;
 
+    /// Bytes of the file that are mapped and populated to be written to. Default: none.
+    fn mapped_bytes(&self) -> u64 {
+        0
+    }
+
     /// A handle to sync by while the writer goes on appending, so that a group commit need not hold the writer. It makes
     /// durable what the kernel had when `sync` was called: all appends of a log, the flushed ones of another file.
     /// `None` where the body cannot.

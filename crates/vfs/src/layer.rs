@@ -292,6 +292,10 @@ impl<L: Layer> WritableFile for Writer<L> {
         &self.path
     }
 
+    fn mapped_bytes(&self) -> u64 {
+        self.file.mapped_bytes()
+    }
+
     fn syncer(&self) -> Option<Arc<dyn FileSync>> {
         Some(Arc::new(Syncer {
             file: self.file.syncer()?,

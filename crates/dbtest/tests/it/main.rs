@@ -21,6 +21,7 @@ mod info_log;
 mod interop;
 mod iterators;
 mod mapped_reads;
+mod memory;
 mod metamorphic;
 mod model;
 mod multi_get;

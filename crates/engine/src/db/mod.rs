@@ -7,6 +7,7 @@ pub(crate) mod families;
 pub(crate) mod get;
 pub mod live_files;
 pub(crate) mod maintain;
+pub(crate) mod memory;
 mod multi_get;
 pub(crate) mod open;
 pub mod pins;

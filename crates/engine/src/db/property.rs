@@ -81,7 +81,7 @@ impl Db {
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
-    /// `esker.pins` (see [`Db::pins`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`,
+    /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`,
     /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
     /// several share it), and the numbers that
     /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
@@ -109,6 +109,7 @@ impl Db {
                 Some(inner.family_stats(&family.0, &version))
             }
             "rocksdb.dbstats" => Some(inner.db_stats()),
+            "esker.memory" => Some(inner.memory().to_string()),
             "esker.pins" => Some(inner.pins().to_string()),
             "esker.verify" => Some(inner.verify_progress().to_string()),
             "rocksdb.block-cache-entry-stats" => family.0.tables.block_cache().map(cache_stats),

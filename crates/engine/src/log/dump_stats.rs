@@ -100,6 +100,18 @@ impl DbInner {
             }
         }
         caches.iter().for_each(|cache| out.push_str(&cache_stats(cache)));
+        let memory = self.memory();
+        let lines = memory.lines();
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|(name, bytes)| format!("{name} {}", size(*bytes)))
+            .collect();
+        let _ = writeln!(
+            out,
+            "Memory of the database: {} in all: {}",
+            size(memory.total()),
+            lines.join(", ")
+        );
         let _ = write!(out, "\n** Pins **\n{}", self.pins());
         log_line!(self.log, Info, "{out}");
         if self.options.statistics {

@@ -14,7 +14,7 @@ use cache::{EntryRole, RoleUsage};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
-use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableReadOptions};
+use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableReadOptions};
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -249,6 +249,14 @@ impl TableCache {
             .load()
             .as_ref()
             .map_or(0, |table| table.memory_usage() as u64)
+    }
+
+    /// The same, by what it is.
+    pub fn memory(&self, file: &FileMetadata) -> TableMemory {
+        let table = self.slot(file).table.load();
+        table
+            .as_ref()
+            .map_or_else(TableMemory::default, |table| table.memory())
     }
 
     #[inline]

@@ -350,6 +350,12 @@ impl WritableFile for LogFile {
         &self.shared.handle.path
     }
 
+    fn mapped_bytes(&self) -> u64 {
+        let end = |window: &Window| self.prepared.min(window.offset + WINDOW);
+        let window = self.window.as_ref();
+        window.map_or(0, |window| end(window).saturating_sub(window.offset))
+    }
+
     fn syncer(&self) -> Option<Arc<dyn FileSync>> {
         Some(self.shared.clone())
     }

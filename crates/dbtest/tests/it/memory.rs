@@ -1,0 +1,143 @@
+//! The memory ledger against what the kernel says of the process.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use esker::{
+    BlockBasedOptions, Cache, CacheOptions, CacheType, ColumnFamilyOptions, CompressionType, Db,
+    FilterPolicy, FlushOptions, Options, ReadOptions, WriteOptions,
+};
+
+/// Tells the child its database.
+const DIR: &str = "ESKER_MEMORY_LEDGER_DIR";
+
+const ROWS: u32 = 300_000;
+
+fn key(row: u32) -> Vec<u8> {
+    format!("key{row:013}").into_bytes()
+}
+
+fn options(parts: bool, cache_type: CacheType) -> Options {
+    Options {
+        create_if_missing: true,
+        column_family: ColumnFamilyOptions {
+            write_buffer_size: 256 << 20,
+            disable_auto_compactions: true,
+            compression: CompressionType::None,
+            table: BlockBasedOptions {
+                filter_policy: FilterPolicy::Bloom(10.0),
+                cache_index_and_filter_blocks: parts,
+                block_cache: Some(Cache::new(CacheOptions {
+                    capacity: 256 << 20,
+                    cache_type,
+                    ..CacheOptions::default()
+                })),
+                ..BlockBasedOptions::default()
+            },
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn status(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kilobytes: u64 = line
+        .unwrap()
+        .trim_start_matches(':')
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    kilobytes << 10
+}
+
+#[test]
+fn the_ledger_is_what_the_process_has_grown_by() {
+    if !std::path::Path::new("/proc/self/status").exists() {
+        return;
+    }
+    let dir = std::env::temp_dir().join(format!("esker-memory-{}", std::process::id()));
+    let db = Db::open(&options(false, CacheType::Lru), &dir).unwrap();
+    let unlogged = WriteOptions {
+        disable_wal: true,
+        ..WriteOptions::default()
+    };
+    for row in 0..ROWS {
+        db.put_opt(&unlogged, &db.default_column_family(), &key(row), &[7; 100])
+            .unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    for child in ["owned lru", "cached lru", "owned clock", "cached clock"] {
+        // A process of its own: nothing freed before is used again, and no other test grows it.
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "memory::child", "--nocapture"])
+            .env(DIR, format!("{}|{child}", dir.display()))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{child}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(text.contains("the ledger is right"), "{text}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// What the test above runs in a process of its own.
+#[test]
+fn child() {
+    let Ok(task) = std::env::var(DIR) else { return };
+    let (dir, how) = task.split_once('|').unwrap();
+    let cache_type = match how.ends_with("lru") {
+        true => CacheType::Lru,
+        false => CacheType::HyperClock,
+    };
+    let db = Db::open(&options(how.starts_with("cached"), cache_type), dir).unwrap();
+    let resident = || status("RssAnon");
+    let (before, ledger_before) = (resident(), db.memory().total());
+    for _ in 0..2 {
+        let mut iter = db.iter(&ReadOptions::default());
+        iter.seek_to_first();
+        while iter.valid() {
+            iter.next();
+        }
+        for row in 0..ROWS {
+            assert!(db.get(&key(row)).unwrap().is_some());
+        }
+    }
+    let family = db.default_column_family();
+    let unlogged = WriteOptions {
+        disable_wal: true,
+        ..WriteOptions::default()
+    };
+    for row in 0..ROWS {
+        db.put_opt(&unlogged, &family, &key(row), &[8; 100]).unwrap();
+    }
+    let ledger = db.memory();
+    let grown = resident() - before;
+    let counted = ledger.total() - ledger_before;
+    println!("grown by {grown}, counted {counted}\n{ledger}");
+    assert!(counted > 60 << 20, "{ledger}");
+    let part = |name: &str| {
+        let lines = ledger.lines();
+        let found = lines.iter().find(|(line, _)| line == name);
+        found.map_or(0, |(_, bytes)| *bytes)
+    };
+    assert_eq!(
+        part("block cache IndexBlock") > 0,
+        how.starts_with("cached"),
+        "{ledger}"
+    );
+    assert_eq!(part("indexes") > 0, how.starts_with("owned"), "{ledger}");
+    assert!(
+        grown.abs_diff(counted) * 20 <= grown,
+        "{how}: grown by {grown}, counted {counted}\n{ledger}"
+    );
+    println!("the ledger is right");
+    let _ = Arc::new(db);
+}
