@@ -24,6 +24,7 @@ mod mapped_reads;
 mod metamorphic;
 mod model;
 mod multi_get;
+mod multi_scan;
 mod protection;
 mod read_flips;
 mod secondary;
