@@ -607,6 +607,13 @@ pub const CANARIES: &[Canary] = &[
         wrong: "partitions.last_key == next && false)",
         caught_by: Tests(&["-p", "esker-sst"]),
     },
+    Canary {
+        name: "a multi-scan takes a block of another run for the one it comes to",
+        file: "crates/sst/src/blocks.rs",
+        right: "let at = self.blocks.binary_search_by_key(&number, |block| block.0).ok()?;",
+        wrong: "let at = self.blocks.len().checked_sub(1).filter(|_| number > 0)?;",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "multi_scan::"]),
+    },
 ];
 
 /// Why a canary no longer fits, if it does not.

@@ -70,6 +70,7 @@ pub use options::{
     WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
+pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats, Ticker};
 pub use vfs::io_stats::{self, IoStats};

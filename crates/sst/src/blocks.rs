@@ -4,17 +4,18 @@
 //! for them and holds the blocks, which are in the cache then if they may be. What could not be read, or is damaged, is not
 //! held: whoever needs it reads it again by itself, and is told.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use base::Result;
-use vfs::{PendingRead, ReadBuffer};
+use vfs::PendingRead;
 
 use crate::block::BlockPin;
 use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
-use crate::readahead::bytes_of;
+use crate::readahead::{ScanBounds, bytes_of};
 use crate::reader::{Ahead, BlockReadOptions, Located, Table, Value};
 
 /// Gaps between two blocks that are read along rather than by two reads: RocksDB's `io_coalesce_threshold`, in bytes.
@@ -35,7 +36,8 @@ pub struct BlocksInFlight {
 struct Run {
     wanted: Vec<usize>,
     bytes: Range<u64>,
-    read: PendingRead,
+    /// `None`: it is read when it is waited for.
+    read: Option<PendingRead>,
 }
 
 /// Data blocks of one table, held in memory, by their numbers.
@@ -80,6 +82,41 @@ impl BlocksInFlight {
     }
 }
 
+/// Blocks that a cursor will come to, in their order. Those of one read are in memory at a time.
+#[derive(Default)]
+pub struct Prepared {
+    runs: VecDeque<Run>,
+    held: HeldBlocks,
+}
+
+impl Prepared {
+    /// True if block `number` is under way, or held.
+    pub(crate) fn has(&self, number: usize) -> bool {
+        let at = self.runs.partition_point(|run| run.wanted[0] <= number);
+        let run = at.checked_sub(1).and_then(|at| self.runs.get(at));
+        self.held.get(number).is_some() || run.is_some_and(|run| run.wanted.binary_search(&number).is_ok())
+    }
+
+    /// Block `number`, if it was prepared, could be read, and the cursor has not gone on beyond it before.
+    pub(crate) fn take(
+        &mut self,
+        table: &Table,
+        index: &Index,
+        number: usize,
+        options: &BlockReadOptions,
+    ) -> Option<BlockPin> {
+        while self.held.get(number).is_none() {
+            let run = self.runs.pop_front_if(|run| run.wanted[0] <= number)?;
+            if run.wanted.binary_search(&number).is_ok() {
+                self.held = HeldBlocks::default();
+                table.finish_run(index, run, options, &mut self.held);
+                break;
+            }
+        }
+        self.held.get(number).cloned()
+    }
+}
+
 impl Table {
     /// Begins to read those of the blocks, each given once or often and in any order, that are not in the cache. Blocks with no more than
     /// `coalesce` bytes between them are read by one read.
@@ -96,7 +133,8 @@ impl Table {
         }
         // Those located were located by the index.
         match self.owned_index() {
-            Ok(index) => self.start_numbers(
+            Ok(index) => self.begin(
+                true,
                 index,
                 blocks.into_iter().map(|located| located.block),
                 options,
@@ -106,8 +144,10 @@ impl Table {
         }
     }
 
-    pub(crate) fn start_numbers(
+    /// As [`start_blocks`](Table::start_blocks), by number; unless `now`, each read is done when it is waited for.
+    fn begin(
         &self,
+        now: bool,
         index: &Index,
         blocks: impl IntoIterator<Item = usize>,
         options: &BlockReadOptions,
@@ -143,14 +183,22 @@ impl Table {
                 }
                 let (wanted, behind) = rest.split_at(count);
                 let bytes = bytes_of(index, &(first..wanted[count - 1] + 1));
-                let mut span = Span::default();
                 let len = bytes.end.saturating_sub(bytes.start);
-                let file = &**self.fetcher.file();
-                let (bytes, read) = self.fetcher.start_fill(file, &mut span, bytes.start, len);
-                begun.runs.push(Run {
-                    wanted: wanted.to_vec(),
-                    bytes,
-                    read,
+                let wanted = wanted.to_vec();
+                begun.runs.push(match now {
+                    true => {
+                        let file = &**self.fetcher.file();
+                        let (bytes, read) =
+                            self.fetcher
+                                .start_fill(file, &mut Span::default(), bytes.start, len);
+                        let read = Some(read);
+                        Run { wanted, bytes, read }
+                    }
+                    false => Run {
+                        wanted,
+                        bytes,
+                        read: None,
+                    },
                 });
                 rest = behind;
             }
@@ -168,23 +216,80 @@ impl Table {
         let Ok(index) = self.owned_index() else {
             return held;
         };
-        for Run { wanted, bytes, read } in begun.runs {
-            let read: ReadBuffer = match read.wait() {
-                Ok(read) if read.len() as u64 == bytes.end - bytes.start => read,
-                _ => continue,
-            };
-            let span = Span {
-                offset: bytes.start,
-                bytes: read,
-            };
-            for block in wanted {
-                if let Ok(pin) = self.load_block(index, block, options, Ahead::Read(&span)) {
-                    held.blocks.push((block, pin));
-                }
-            }
+        for run in begun.runs {
+            self.finish_run(index, run, options, &mut held);
         }
         held.blocks.sort_unstable_by_key(|block| block.0);
         held
+    }
+
+    fn finish_run(&self, index: &Index, run: Run, options: &BlockReadOptions, held: &mut HeldBlocks) {
+        let Range { start, end } = run.bytes;
+        let mut span = Span {
+            offset: start,
+            ..Span::default()
+        };
+        let read = match run.read {
+            Some(read) => read.wait().map(|bytes| span.bytes = bytes),
+            None => self.fetcher.fill(
+                &**self.fetcher.file(),
+                &mut span,
+                start,
+                end.saturating_sub(start),
+            ),
+        };
+        if read.is_err() {
+            return;
+        }
+        // A read that ended early has those that are whole.
+        for block in run.wanted {
+            if span.holds(index.handle(block))
+                && let Ok(pin) = self.load_block(index, block, options, Ahead::Read(&span))
+            {
+                held.blocks.push((block, pin));
+            }
+        }
+    }
+
+    /// Begins to read the blocks of some ranges of internal keys, which follow each other, for a cursor that will walk through them.
+    /// No more than `budget` bytes, which what is begun is taken from.
+    pub fn start_ranges(
+        &self,
+        ranges: &[ScanBounds],
+        options: &BlockReadOptions,
+        coalesce: u64,
+        budget: &mut u64,
+    ) -> Prepared {
+        let index = match self.caches_parts() {
+            true => return Prepared::default(),
+            false => self.owned_index(),
+        };
+        // Whatever is wrong with the index fails the cursor.
+        let Ok(index) = index else {
+            return Prepared::default();
+        };
+        let mut blocks = Vec::new();
+        'ranges: for range in ranges {
+            let seek = |key: &Option<Vec<u8>>| Some(self.seek_index(index, &self.target(key.as_deref()?)));
+            let first = seek(&range.lower).unwrap_or(0);
+            let end = seek(&range.upper).map_or(index.len(), |last| (last + 1).min(index.len()));
+            for block in first..end {
+                if blocks.last() == Some(&block) {
+                    continue;
+                }
+                let size = index.handle(block).size;
+                if size > *budget {
+                    break 'ranges;
+                }
+                *budget -= size;
+                blocks.push(block);
+            }
+        }
+        let begun = self.begin(options.async_io, index, blocks, options, coalesce);
+        Prepared {
+            runs: begun.runs.into(),
+            held: HeldBlocks::default(),
+        }
     }
 
     /// As [`Table::get_located`], from the blocks held where they hold it.

@@ -9,6 +9,7 @@ use base::{Cursor, Error, Result};
 use vfs::RandomAccessFile;
 
 use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
+use crate::blocks::Prepared;
 use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
 use crate::reader::{Ahead, BlockReadOptions, Table, index_of};
@@ -53,6 +54,16 @@ impl TableCursor {
     /// at a time, if only of one block; of a mapped table, too.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
         self.readahead.read_through(file);
+    }
+
+    /// Blocks that it will walk through, as [`Table::start_ranges`] of its table began to read them.
+    pub fn prepare(&mut self, prepared: Prepared) {
+        self.readahead.prepare(Some(Box::new(prepared)));
+    }
+
+    /// Takes over what `before`, a cursor over the same table, was [prepared](TableCursor::prepare) for.
+    pub fn follow_in_table(&mut self, mut before: TableCursor) {
+        self.readahead.prepare(before.readahead.take_all_prepared());
     }
 
     /// Takes over from a cursor that has come to the end of the table before in the same scan: its memory for what is read ahead,
@@ -355,9 +366,16 @@ impl TableCursor {
         };
         let pin = match self.table.cached_block(index, number) {
             Some(pin) => Ok(pin),
-            None => self
-                .table
-                .load_block(index, number, &self.options, Ahead::Cursor(&mut self.readahead)),
+            None => match self
+                .readahead
+                .take_prepared(&self.table, index, number, &self.options)
+            {
+                Some(pin) => Ok(pin),
+                None => {
+                    self.table
+                        .load_block(index, number, &self.options, Ahead::Cursor(&mut self.readahead))
+                }
+            },
         };
         match pin {
             Ok(pin) => {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use base::Result;
 use vfs::{PendingRead, RandomAccessFile};
 
+use crate::block::BlockPin;
+use crate::blocks::Prepared;
 use crate::fetch::Span;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 use crate::index::Index;
@@ -78,6 +80,8 @@ pub(crate) struct Readahead {
     /// What of a mapped file the kernel was asked to have ready.
     hinted: Range<u64>,
     bounds: Option<Arc<ScanBounds>>,
+    /// What was said to be walked through.
+    prepared: Option<Box<Prepared>>,
     /// What is read through instead of the table's file.
     own_file: Option<Arc<dyn RandomAccessFile>>,
 }
@@ -91,6 +95,27 @@ impl Readahead {
     /// Reads through `file`, another descriptor of the table's, from now on.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
         self.own_file = Some(file);
+    }
+
+    /// Blocks that will be walked through.
+    pub fn prepare(&mut self, prepared: Option<Box<Prepared>>) {
+        self.prepared = prepared;
+    }
+
+    /// What of them is left.
+    pub fn take_all_prepared(&mut self) -> Option<Box<Prepared>> {
+        self.prepared.take()
+    }
+
+    /// Block `number`, if it was prepared.
+    pub fn take_prepared(
+        &mut self,
+        table: &Table,
+        index: &Index,
+        number: usize,
+        options: &BlockReadOptions,
+    ) -> Option<BlockPin> {
+        self.prepared.as_mut()?.take(table, index, number, options)
     }
 
     /// Goes on behind the last block of the table before: its memory is used again, and if `adaptive` its run goes on too.
@@ -180,7 +205,11 @@ impl Readahead {
         let handle = index.handle(number);
         let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
         let begun = self.next.as_ref().is_some_and(|(range, _)| covers(range, handle));
-        if file.mapped().is_some() || begun || self.span.holds(handle) {
+        let prepared = self
+            .prepared
+            .as_ref()
+            .is_some_and(|prepared| prepared.has(number));
+        if file.mapped().is_some() || begun || prepared || self.span.holds(handle) {
             return;
         }
         let len = (handle.size).saturating_add(BLOCK_TRAILER_LEN as u64);

@@ -181,6 +181,18 @@ flags::flags! {
     async_io: bool = false;
     /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
     auto_readahead_size: bool = false;
+    /// Ranges of one multiscan.
+    multiscan_size: i64 = 10;
+    /// Keys between the end of one of its ranges and the beginning of the next.
+    multiscan_stride: i64 = 100;
+    /// Blocks of a multiscan with no more than so many bytes between them are read by one read.
+    multiscan_coalesce_threshold: u64 = 16 << 10;
+    /// Bytes of blocks a multiscan reads beforehand at most; 0: as many as there are.
+    multiscan_max_prefetch_size: u64 = 0;
+    /// The reads of a multiscan are under way side by side.
+    multiscan_use_async_io: bool = false;
+    /// The ranges of multiscan are read by MultiScan; without it by one iterator that seeks.
+    use_multiscan: bool = true;
     /// Streams of keys that fillseq and fillbatch write, each under a prefix of its own; 0: keys as RocksDB makes them.
     streams: i64 = 0;
     /// Streams descend: the last key of each comes first.

@@ -125,6 +125,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         ),
         one_of(rng, "set_cache_capacity_one_in", &["0", "0", "100", "10000"]),
         one_of(rng, "async_io", &["0", "0", "1"]),
+        one_of(rng, "use_multiscan", &["0", "1"]),
+        one_of(rng, "multiscan_use_async_io", &["0", "1"]),
         one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "low_pri_pool_ratio", &["0", "0.5"]),
         one_of(rng, "top_level_index_pinning", &["0", "1", "2", "3"]),

@@ -113,6 +113,10 @@ flags::flags! {
     adaptive_readahead: bool = false;
     /// Reads are under way side by side, and while an iterator does something else: by io_uring.
     async_io: bool = false;
+    /// Half of the iterators are multi-scans.
+    use_multiscan: bool = false;
+    /// Their reads are under way side by side.
+    multiscan_use_async_io: bool = false;
     /// Nothing is read ahead beyond the bounds of an iterator, nor what is in the block cache.
     auto_readahead_size: bool = false;
     /// A backup is made, restored or opened, and compared once in so many operations; 0: never.

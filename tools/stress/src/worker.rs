@@ -6,8 +6,8 @@ use std::ops::Range;
 use base::{Error, ErrorKind};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, Db, DbIterator, FileChecksumGenFactory, FlushOptions, ReadOptions, Snapshot,
-    WriteBatch, WriteOptions,
+    CompactRangeOptions, Db, DbIterator, FileChecksumGenFactory, FlushOptions, MultiScanArgs, ReadOptions,
+    Snapshot, WriteBatch, WriteOptions,
 };
 use fastrand::Rng;
 
@@ -437,7 +437,63 @@ impl<'a> Worker<'a> {
     }
 
     /// An iterator moved about, turning round at will.
+    /// Ranges of keys, one behind the other.
+    fn scan_ranges(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
+        let mut ends: Vec<u64> = (0..2 * self.rng.usize(1..4))
+            .map(|_| self.rng.u64(keys.clone()))
+            .collect();
+        ends.sort_unstable();
+        let ranges: Vec<Range<u64>> = ends.chunks(2).map(|ends| ends[0]..ends[1]).collect();
+        let bounds = ranges.iter().map(|range| {
+            let end = keys::key(range.end).to_vec();
+            (keys::key(range.start).to_vec(), Some(end))
+        });
+        let args = MultiScanArgs {
+            ranges: bounds.collect(),
+            max_prefetch_size: if self.rng.bool() { 0 } else { 10_000 },
+            use_async_io: self.stress.flags.multiscan_use_async_io,
+            ..MultiScanArgs::default()
+        };
+        let options = self.read_options();
+        let (scan, seen) = self.see(family, keys, |handle| {
+            self.open.db.multi_scan(&options, handle, args.clone())
+        })?;
+        self.done.count(What::Iterate);
+        let (mut scan, rows) = (scan?, seen.rows());
+        for range in ranges {
+            let Some(iter) = scan.next_range() else {
+                return Err(Failure::Wrong(format!(
+                    "a multi-scan ends before its range {range:?}"
+                )));
+            };
+            for &(key, write) in rows.iter().filter(|row| range.contains(&row.0)) {
+                let found = iter.valid().then(|| (iter.key(), iter.value()));
+                if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
+                    let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
+                    iter.status()?;
+                    return Err(Failure::Wrong(format!(
+                        "{name}: a multi-scan finds {found} there, expected is write {write}"
+                    )));
+                }
+                iter.next();
+            }
+            let more = iter.valid().then(|| iter.key().to_vec());
+            iter.status()?;
+            if let Some(key) = more {
+                return Err(Failure::Wrong(format!(
+                    "column family {family}: range {range:?} of a multi-scan goes on to {key:02x?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn iterate(&mut self) -> Outcome {
+        if self.stress.flags.use_multiscan && self.rng.bool() {
+            return self.scan_ranges();
+        }
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
         let options = self.bounded(&keys);

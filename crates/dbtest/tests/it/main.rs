@@ -25,6 +25,7 @@ mod memory;
 mod metamorphic;
 mod model;
 mod multi_get;
+mod multi_scan;
 mod protection;
 mod read_flips;
 mod secondary;

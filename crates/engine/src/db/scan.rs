@@ -8,6 +8,7 @@ use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
+use crate::read::multi_scan::{MultiScan, MultiScanArgs};
 use crate::read::super_version::SuperVersion;
 use crate::stats::Ticker;
 
@@ -21,6 +22,50 @@ impl Db {
     /// An iterator over `family`; see [`iter`](Db::iter).
     pub fn iter_cf(&self, options: &ReadOptions, family: &ColumnFamily) -> DbIterator {
         self.inner().iterator(&family.0, options)
+    }
+
+    /// Reads many ranges of `family`, in their order and as of one moment, as separate iterators would, but their blocks are read
+    /// together: neighbours by one read, and with [`use_async_io`](MultiScanArgs::use_async_io) all of them side by side. Bounds in
+    /// `options` have no say.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path()).unwrap();
+    /// for key in ["a1", "a2", "b1", "c1"] {
+    ///     db.put(key.as_bytes(), b"value").unwrap();
+    /// }
+    /// let args = esker::MultiScanArgs {
+    ///     ranges: vec![(b"a".to_vec(), Some(b"b".to_vec())), (b"c".to_vec(), None)],
+    ///     ..Default::default()
+    /// };
+    /// let family = db.default_column_family();
+    /// let mut scan = db.multi_scan(&Default::default(), &family, args).unwrap();
+    /// let mut keys = Vec::new();
+    /// while let Some(range) = scan.next_range() {
+    ///     while range.valid() {
+    ///         keys.push(range.key().to_vec());
+    ///         range.next();
+    ///     }
+    ///     range.status().unwrap();
+    /// }
+    /// assert_eq!(keys, [b"a1", b"a2", b"c1"]);
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` for ranges that overlap or are out of order; what the iterator says.
+    pub fn multi_scan(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        args: MultiScanArgs,
+    ) -> Result<MultiScan, Error> {
+        let options = ReadOptions {
+            iterate_lower_bound: None,
+            iterate_upper_bound: None,
+            async_io: args.use_async_io,
+            ..options.clone()
+        };
+        MultiScan::new(self.iter_cf(&options, family), family.0.cmp.user(), args)
     }
 }
 

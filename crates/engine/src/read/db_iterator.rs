@@ -181,6 +181,28 @@ impl DbIterator {
         iterator
     }
 
+    /// Begins to read what lies between the bounds, pairs of user keys that follow each other. It stands nowhere afterwards.
+    pub(crate) fn prepare(&mut self, ranges: &[(Vec<u8>, Option<Vec<u8>>)], coalesce: u64, budget: u64) {
+        let user = self.family.cmp.user();
+        let internal = |key: &[u8]| {
+            let mut target = Vec::new();
+            internal_key::set_seek_target(&mut target, &user.stamped(key), MAX_SEQNO);
+            target
+        };
+        let bounds = ranges.iter().map(|(start, limit)| ScanBounds {
+            lower: Some(internal(start)),
+            upper: limit.as_deref().map(internal),
+        });
+        let bounds: Vec<ScanBounds> = bounds.collect();
+        self.cursor.prepare(&bounds, &self.read, coalesce, budget);
+        self.place = Place::Nowhere;
+    }
+
+    /// True if it reads the disk, and not memory alone.
+    pub(crate) fn reads_disk(&self) -> bool {
+        self.tier == ReadTier::All
+    }
+
     /// Tells those who read ahead where there is no more to read.
     fn bound_readahead(&mut self) {
         if self.lower.is_none() && self.upper.is_none() || !self.read.auto_readahead_size {

@@ -1,11 +1,13 @@
 //! The files of one level below L0, read as one sorted run. A file is opened when the cursor comes to it.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Cursor, Error, Result};
 use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
-use sst::{BlockReadOptions, PinnedBytes, ScanBounds, TableCursor};
+use sst::{BlockReadOptions, PinnedBytes, Prepared, ScanBounds, TableCursor};
 
 use super::table_cache::TableCache;
 use vfs::OpenOptions;
@@ -38,6 +40,8 @@ pub(crate) struct LevelCursor {
     files: Files,
     options: BlockReadOptions,
     bounds: Option<Arc<ScanBounds>>,
+    /// What was begun to be read of files, by their places, in their order.
+    prepared: VecDeque<(usize, Prepared)>,
     /// How files are opened for this cursor alone; `None`: they are read as by everybody.
     own_files: Option<OpenOptions>,
     /// False: range tombstones are somebody else's business, and there are no boundaries.
@@ -90,6 +94,7 @@ impl LevelCursor {
             files,
             options,
             bounds: None,
+            prepared: VecDeque::new(),
             own_files: None,
             with_tombstones,
             file: 0,
@@ -187,8 +192,15 @@ impl LevelCursor {
         if let Some(open) = &self.own_files {
             cursor.read_through(self.tables.open_file(metadata, open)?);
         }
-        if let Some(before) = self.cursor.take().filter(|_| file == self.file + 1) {
-            cursor.follow(before);
+        match self.cursor.take() {
+            Some(before) if file == self.file + 1 => cursor.follow(before),
+            Some(before) if file == self.file => cursor.follow_in_table(before),
+            _ => {}
+        }
+        while let Some((place, prepared)) = self.prepared.pop_front_if(|(place, _)| *place <= file) {
+            if place == file {
+                cursor.prepare(prepared);
+            }
         }
         cursor.set_bounds(self.bounds.clone());
         self.cursor = Some(cursor);
@@ -324,6 +336,39 @@ impl LevelCursor {
 }
 
 impl LevelCursor {
+    /// Begins to read what lies in these ranges, which follow each other: no more than `budget` bytes, which what is begun is taken from.
+    /// Files that cannot be opened now fail when they are come to.
+    pub fn prepare(&mut self, ranges: &[ScanBounds], coalesce: u64, budget: &mut u64) {
+        self.prepared.clear();
+        // Files, and which ranges come to them.
+        let mut places: Vec<(usize, Range<usize>)> = Vec::new();
+        for (number, range) in ranges.iter().enumerate() {
+            let first = range.lower.as_deref().map_or(0, |lower| self.file_of(lower));
+            let end = match &range.upper {
+                Some(upper) => (self.file_of(upper) + 1).min(self.files().len()),
+                None => self.files().len(),
+            };
+            for place in first..end {
+                match places.last_mut() {
+                    Some((last, numbers)) if *last == place => numbers.end = number + 1,
+                    _ => places.push((place, number..number + 1)),
+                }
+            }
+        }
+        for (place, numbers) in places {
+            if *budget == 0 {
+                break;
+            }
+            if let Ok(table) = self.tables.table(&self.files()[place]) {
+                let prepared = table.start_ranges(&ranges[numbers], &self.options, coalesce, budget);
+                self.prepared.push_back((place, prepared));
+            }
+        }
+        // Whatever is open is opened again, to have them.
+        self.cursor = None;
+        self.leave();
+    }
+
     /// Begins to read what `seek` to `target`, which must follow, will want.
     pub fn start_seek(&mut self, target: &[u8]) {
         let file = self.file_of(target);

@@ -23,7 +23,7 @@ use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, TRAILER_LEN, pack_trail
 use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
 use rangedel::{TombstoneCursor, TombstoneSource};
-use sst::{ScanBounds, TableCursor};
+use sst::{BlockReadOptions, ScanBounds, TableCursor};
 
 use super::level_cursor::LevelCursor;
 use super::value::PinnedValue;
@@ -212,6 +212,25 @@ impl MergingCursor {
                 Source::Level(cursor) => cursor.set_bounds(bounds.cloned()),
             }
         }
+    }
+
+    /// Begins to read what lies in these ranges of internal keys, which follow each other, of all sources together. No more than `budget`
+    /// bytes. It stands nowhere afterwards.
+    pub fn prepare(&mut self, ranges: &[ScanBounds], read: &BlockReadOptions, coalesce: u64, budget: u64) {
+        let mut budget = budget;
+        vfs::together(|| {
+            for source in &mut self.sources {
+                match source {
+                    Source::Memtable(_) => {}
+                    Source::Table(cursor) => {
+                        let prepared = cursor.table().start_ranges(ranges, read, coalesce, &mut budget);
+                        cursor.prepare(prepared);
+                    }
+                    Source::Level(cursor) => cursor.prepare(ranges, coalesce, &mut budget),
+                }
+            }
+        });
+        self.heap.clear();
     }
 
     /// Begins to read what `seek` to `target`, which must follow, will want of each source, all of it together.

@@ -4,6 +4,7 @@ pub(crate) mod blob_cache;
 pub(crate) mod db_iterator;
 pub(crate) mod level_cursor;
 pub(crate) mod merging_cursor;
+pub(crate) mod multi_scan;
 pub(crate) mod sources;
 pub(crate) mod super_version;
 pub(crate) mod table_cache;

@@ -20,7 +20,7 @@ const MISSING: &[(&[&str], &str)] = &[
         "reads of wide columns (GetEntity)",
     ),
     (&["fillembeddedblob"], "blobs embedded in tables"),
-    (&["multiscan", "multiscanrandom"], "MultiScan"),
+    (&["multiscanrandom"], "MultiScan of drawn lengths"),
     (&["approximatememtablestats"], "GetApproximateMemTableStats"),
     (&["ingestexternalfile"], "ingestion of external files"),
     (&["randomtransaction"], "transactions"),

@@ -5,6 +5,7 @@ pub mod meta;
 mod missing;
 mod mixed;
 pub mod mixgraph;
+mod raw;
 mod read;
 mod scan;
 pub mod streams;
@@ -330,6 +331,17 @@ pub const WORKLOADS: &[Workload] = &[
         "seekrandom",
         "seeks random keys and steps `seek_nexts` times",
         scan::seek_random,
+    ),
+    Workload::reading(
+        "multiscan",
+        "scans `multiscan_size` ranges of `seek_nexts` keys, `multiscan_stride` apart, from a random key on: by MultiScan, or without \
+         `use_multiscan` by an iterator",
+        scan::multi_scan,
+    ),
+    Workload::reading(
+        "rawread",
+        "reads `block_size` bytes at random places of the tables past the page cache, with no engine: what the device can do",
+        raw::random,
     ),
     Workload::reading(
         "fwdrange",

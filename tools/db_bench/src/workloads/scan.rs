@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use base::Result;
-use esker::ReadOptions;
+use esker::{DbIterator, MultiScanArgs, ReadOptions};
 
 use crate::bench::Params;
 use crate::report::Op;
@@ -194,5 +194,63 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     }
     thread.add_bytes(bytes as u64);
     thread.message = format!("({found} of {read} found)\n");
+    Ok(())
+}
+
+pub fn multi_scan(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let flags = params.flags;
+    let (num, len) = (flags.num as u64, params.seek_nexts.max(1) as u64);
+    let step = len + flags.multiscan_stride.max(0) as u64;
+    let most = num
+        .saturating_sub(step * flags.multiscan_size.max(1) as u64)
+        .max(1);
+    let options = read_options(params);
+    let (mut rows, mut bytes, mut scans) = (0u64, 0, 0u64);
+    let mut key = params.keys.allocate();
+    let mut pace = thread.pace(flags.duration, params.reads);
+    while !pace.done(1) {
+        let first = thread.rng.u64(..most);
+        let mut ranges = Vec::with_capacity(flags.multiscan_size.max(0) as usize);
+        for range in 0..flags.multiscan_size.max(0) as u64 {
+            let start = first + range * step;
+            params.keys.write(start, &mut key);
+            let from = key.clone();
+            params.keys.write(start + len, &mut key);
+            ranges.push((from, Some(key.clone())));
+        }
+        let family = params.family(first);
+        let mut walk = |entries: &mut DbIterator| {
+            while entries.valid() {
+                rows += 1;
+                bytes += entries.key().len() + black_box(entries.value()).len();
+                entries.next();
+            }
+            scans += 1;
+            entries.status()
+        };
+        thread.wait_to_read(1);
+        if flags.use_multiscan {
+            let args = MultiScanArgs {
+                ranges,
+                io_coalesce_threshold: flags.multiscan_coalesce_threshold,
+                max_prefetch_size: flags.multiscan_max_prefetch_size,
+                use_async_io: flags.multiscan_use_async_io,
+            };
+            let mut scan = params.db.multi_scan(&options, family, args)?;
+            while let Some(entries) = scan.next_range() {
+                walk(entries)?;
+            }
+        } else {
+            let mut entries = params.db.iter_cf(&options, family);
+            for (start, limit) in &ranges {
+                entries.set_bounds(Some(start), limit.as_deref());
+                entries.seek(start);
+                walk(&mut entries)?;
+            }
+        }
+        thread.finished(1, Op::Seek);
+    }
+    thread.add_bytes(bytes as u64);
+    thread.message = format!("({rows} rows of {scans} ranges)\n");
     Ok(())
 }
