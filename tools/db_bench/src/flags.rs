@@ -408,12 +408,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_all_at_once() {
         assert_eq!(
-            run("--enable_numa --num=5 --async_io=true --num_multi_db=4").unwrap_err(),
+            run("--enable_numa --num=5 --mmap_write=true --num_multi_db=4").unwrap_err(),
             "--enable_numa=true needs binding to NUMA nodes, which Esker does not have yet\n\
-             --async_io=true needs asynchronous reads, which Esker does not have yet\n\
+             --mmap_write=true needs writes through a memory map, which Esker does not have yet\n\
              --num_multi_db=4 needs several databases at once, which Esker does not have yet"
         );
-        run("--async_io --noasync_io").unwrap();
+        run("--mmap_write --nommap_write").unwrap();
     }
 
     #[test]
@@ -427,7 +427,7 @@ mod tests {
             ]
         );
         assert!(run("tomorrow=3").is_err());
-        let allowed = run("--undefok=async_io --async_io").unwrap();
+        let allowed = run("--undefok=mmap_write --mmap_write").unwrap();
         assert!(
             allowed.rest.ignored[0].ends_with("; --undefok allows it"),
             "{:?}",
