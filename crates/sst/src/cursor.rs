@@ -27,7 +27,9 @@ pub struct TableCursor {
     block: BlockCursor,
     /// The block's number; meaningful while the block cursor has a block.
     number: usize,
-    readahead: Readahead,
+    /// Made when something is read from the file, or is said about that: a scan of the cache has no use for it, and cursors are
+    /// moved about.
+    readahead: Option<Box<Readahead>>,
     error: Option<Error>,
 }
 
@@ -40,37 +42,47 @@ impl TableCursor {
             part: None,
             partition: 0,
             number: 0,
-            readahead: Readahead::default(),
+            readahead: None,
             error: None,
         }
     }
 
     /// Says between which keys somebody scans, so that nothing outside is read ahead. The cursor goes on to walk over all entries.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
-        self.readahead.set_bounds(bounds);
+        if bounds.is_some() || self.readahead.is_some() {
+            self.readahead().set_bounds(bounds);
+        }
     }
 
     /// Reads data blocks through `file` from now on, another descriptor of the table's file, whose hints are this cursor's own. A window
     /// at a time, if only of one block; of a mapped table, too.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
-        self.readahead.read_through(file);
+        self.readahead().read_through(file);
     }
 
     /// Blocks that it will walk through, as [`Table::start_ranges`] of its table began to read them.
     pub fn prepare(&mut self, prepared: Prepared) {
-        self.readahead.prepare(Some(Box::new(prepared)));
+        self.readahead().prepare(Some(Box::new(prepared)));
     }
 
     /// Takes over what `before`, a cursor over the same table, was [prepared](TableCursor::prepare) for.
     pub fn follow_in_table(&mut self, mut before: TableCursor) {
-        self.readahead.prepare(before.readahead.take_all_prepared());
+        if let Some(before) = &mut before.readahead {
+            self.readahead().prepare(before.take_all_prepared());
+        }
     }
 
     /// Takes over from a cursor that has come to the end of the table before in the same scan: its memory for what is read ahead,
     /// and with [`adaptive_readahead`](BlockReadOptions::adaptive_readahead) how much that is.
     pub fn follow(&mut self, before: TableCursor) {
-        self.readahead
-            .follow(before.readahead, self.options.adaptive_readahead);
+        let adaptive = self.options.adaptive_readahead;
+        if let Some(before) = before.readahead {
+            self.readahead().follow(*before, adaptive);
+        }
+    }
+
+    fn readahead(&mut self) -> &mut Readahead {
+        self.readahead.get_or_insert_default()
     }
 
     /// The table.
@@ -190,7 +202,8 @@ impl TableCursor {
                 && !self.options.cache_only
                 && table.hold_cached(index, number).is_none()
             {
-                self.readahead.start_block(table, index, number);
+                let readahead = self.readahead.get_or_insert_default();
+                readahead.start_block(table, index, number);
             }
         }
     }
@@ -366,16 +379,16 @@ impl TableCursor {
         };
         let pin = match self.table.cached_block(index, number) {
             Some(pin) => Ok(pin),
-            None => match self
-                .readahead
-                .take_prepared(&self.table, index, number, &self.options)
-            {
-                Some(pin) => Ok(pin),
-                None => {
-                    self.table
-                        .load_block(index, number, &self.options, Ahead::Cursor(&mut self.readahead))
+            None => {
+                let readahead = self.readahead.get_or_insert_default();
+                match readahead.take_prepared(&self.table, index, number, &self.options) {
+                    Some(pin) => Ok(pin),
+                    None => {
+                        let ahead = Ahead::Cursor(readahead);
+                        self.table.load_block(index, number, &self.options, ahead)
+                    }
                 }
-            },
+            }
         };
         match pin {
             Ok(pin) => {
