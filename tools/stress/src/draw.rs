@@ -167,6 +167,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         ));
     }
     if disk {
+        // Files may be of 4 KiB, and more than a process may have open.
+        args.push(one_of(rng, "open_files", &["100", "2000"]));
         args.push(format!("--sync_fault_injection={hides_unsynced}"));
         args.push(one_of(rng, "kill_random_test", &["0", "100", "1000", "10000"]));
     } else {
