@@ -20,6 +20,7 @@ mod formats;
 mod info_log;
 mod interop;
 mod iterators;
+mod limits;
 mod mapped_reads;
 mod memory;
 mod metamorphic;

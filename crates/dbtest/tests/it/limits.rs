@@ -1,0 +1,158 @@
+//! Many of what there usually are few of: iterators, snapshots, range tombstones in one file. What they cost grows with their number and
+//! no faster: these tests would not come to an end otherwise.
+//!
+//! `ESKER_LIMITS` multiplies the numbers of tombstones.
+
+use std::sync::Arc;
+
+use esker::{
+    BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, Options, ReadOptions, WriteBatch,
+    WriteOptions,
+};
+use testkit::rng::{self, TestRng};
+use vfs::MemFs;
+
+fn key(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+fn open() -> Db {
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    Db::open(&options, "/db").unwrap()
+}
+
+fn flush(db: &Db) {
+    db.flush(&FlushOptions::default()).unwrap();
+}
+
+fn compact(db: &Db) {
+    let whole = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    db.compact_range(&db.default_column_family(), &whole, None, None)
+        .unwrap();
+}
+
+#[test]
+fn ten_thousand_iterators_are_open() {
+    const ITERATORS: u64 = 10_000;
+    const ROWS: u64 = 1_000;
+    let db = open();
+    for number in 0..ROWS {
+        db.put(&key(number), b"old").unwrap();
+        if number % 300 == 299 {
+            flush(&db);
+        }
+    }
+    let mut iterators: Vec<_> = (0..ITERATORS).map(|_| db.iter(&ReadOptions::default())).collect();
+    for (number, iter) in iterators.iter_mut().enumerate() {
+        iter.seek(&key(number as u64 % ROWS));
+    }
+    for number in 0..ROWS {
+        db.put(&key(number), b"new").unwrap();
+    }
+    flush(&db);
+    compact(&db);
+    let pins = db.pins();
+    let holders: usize = pins.super_versions.iter().map(|pinned| pinned.holders).sum();
+    assert_eq!(holders as u64, ITERATORS);
+    assert!(pins.file_bytes > 0 && pins.memtable_bytes > 0);
+    for (number, iter) in iterators.iter_mut().enumerate() {
+        let at = number as u64 % ROWS;
+        assert_eq!((iter.key(), iter.value()), (&key(at)[..], &b"old"[..]));
+        iter.next();
+        assert_eq!(iter.valid(), at + 1 < ROWS);
+        iter.status().unwrap();
+    }
+    drop(iterators);
+    assert!(db.pins().super_versions.is_empty());
+}
+
+#[test]
+fn a_hundred_thousand_snapshots_are_held() {
+    const SNAPSHOTS: u64 = 100_000;
+    const KEYS: u64 = 100;
+    let rng = &mut TestRng::with_seed(rng::seed());
+    let db = open();
+    let family = db.default_column_family();
+    let mut snapshots = Vec::new();
+    for number in 0..SNAPSHOTS {
+        db.put(&key(number % KEYS), &key(number)).unwrap();
+        snapshots.push(db.snapshot());
+    }
+    let count = || db.property_int(&family, "rocksdb.num-snapshots");
+    assert_eq!(count(), Some(SNAPSHOTS));
+    flush(&db);
+    compact(&db);
+    for _ in 0..1_000 {
+        let at = rng.u64(KEYS..SNAPSHOTS);
+        let read = ReadOptions {
+            snapshot: Some(snapshots[at as usize].clone()),
+            ..ReadOptions::default()
+        };
+        // The last write of the key at or before the snapshot.
+        let sought = rng.u64(..KEYS);
+        let written = at - (at + KEYS - sought) % KEYS;
+        let value = db.get_opt(&read, &family, &key(sought)).unwrap();
+        assert_eq!(value.as_deref(), Some(&key(written)[..]));
+    }
+    // From the middle outwards, so that the list is cut everywhere.
+    while !snapshots.is_empty() {
+        drop(snapshots.swap_remove(snapshots.len() / 2));
+    }
+    assert_eq!(count(), Some(0));
+    compact(&db);
+    assert_eq!(
+        db.get(&key(7)).unwrap().as_deref(),
+        Some(&key(SNAPSHOTS - KEYS + 7)[..])
+    );
+}
+
+#[test]
+fn one_file_has_its_fill_of_range_tombstones() {
+    let times = std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap());
+    let tombstones: u64 = 100_000 * times;
+    let rng = &mut TestRng::with_seed(rng::seed());
+    let db = open();
+    let family = db.default_column_family();
+    let write = WriteOptions::default();
+    // Each covers the first half of its ten keys; they come in no order.
+    let mut order: Vec<u64> = (0..tombstones).collect();
+    rng.shuffle(&mut order);
+    for numbers in order.chunks(1_000) {
+        let mut batch = WriteBatch::new();
+        for number in numbers {
+            batch.put(&key(10 * number + 2), b"covered");
+            batch.put(&key(10 * number + 7), b"seen");
+            batch.delete_range(&key(10 * number), &key(10 * number + 5));
+        }
+        db.write(&write, batch).unwrap();
+    }
+    let look = |rng: &mut TestRng| {
+        for _ in 0..10_000 {
+            let number = 10 * rng.u64(..tombstones);
+            assert_eq!(db.get(&key(number + 2)).unwrap(), None);
+            assert_eq!(db.get(&key(number + 7)).unwrap().as_deref(), Some(&b"seen"[..]));
+        }
+        let mut iter = db.iter(&ReadOptions::default());
+        iter.seek_to_first();
+        for number in 0..tombstones {
+            assert_eq!(iter.key(), key(10 * number + 7));
+            iter.next();
+        }
+        assert!(!iter.valid());
+        iter.status().unwrap();
+    };
+    look(rng);
+    flush(&db);
+    look(rng);
+    let memory = db
+        .property_int(&family, "rocksdb.estimate-table-readers-mem")
+        .unwrap();
+    assert!(memory < 200 * tombstones, "{memory} bytes");
+}
