@@ -482,7 +482,16 @@ fn a_read_goes_no_further_than_its_tier() {
         ..ReadOptions::default()
     };
     let may_exist = |key: &[u8]| db.key_may_exist(&ReadOptions::default(), &family, key).unwrap();
-    log.take();
+    // What is asked of tables alone: threads of the background still remove files and write the LOG.
+    let asked_of_tables = || -> Vec<String> {
+        let lines = log.take();
+        lines
+            .lines()
+            .filter(|line| line.contains(".sst"))
+            .map(str::to_owned)
+            .collect()
+    };
+    asked_of_tables();
     assert!(matches!(may_exist(b"table"), KeyMayExist::Maybe));
     assert!(matches!(may_exist(b"new"), KeyMayExist::Yes(value) if &value[..] == b"3"));
     let cached = db.get_opt(&at(ReadTier::BlockCache), &family, b"table");
@@ -490,16 +499,16 @@ fn a_read_goes_no_further_than_its_tier() {
     let mut iter = db.iter(&at(ReadTier::BlockCache));
     iter.seek_to_first();
     assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::Incomplete);
-    assert_eq!(log.take(), "", "something was read");
+    assert_eq!(asked_of_tables(), [""; 0], "something was read");
 
     db.get(b"table").unwrap();
-    assert!(!log.take().is_empty());
+    assert!(!asked_of_tables().is_empty());
     assert!(matches!(may_exist(b"table"), KeyMayExist::Yes(value) if &value[..] == b"1"));
     assert!(matches!(may_exist(b"zebra"), KeyMayExist::No));
     let mut iter = db.iter(&at(ReadTier::BlockCache));
     iter.seek_to_first();
     assert_eq!(keys_of(&mut iter).len(), 3);
-    assert_eq!(log.take(), "", "something was read");
+    assert_eq!(asked_of_tables(), [""; 0], "something was read");
 
     let memtable = db.get_opt(&at(ReadTier::Memtable), &family, b"table");
     assert_eq!(memtable.unwrap_err().kind(), ErrorKind::Incomplete);
