@@ -11,7 +11,7 @@ use std::ops::{ControlFlow, Range};
 use base::Result;
 use vfs::PendingRead;
 
-use crate::block::BlockPin;
+use crate::block::{BlockPin, PinnedBytes};
 use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
@@ -300,19 +300,19 @@ impl Table {
         held: &HeldBlocks,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<PinnedBytes>> {
         let Some(pin) = held.get(located.block) else {
             return self.get_located(key, located, options, visit);
         };
         let index = self.owned_index()?;
-        match self.search_pin(index, key, located.block, pin, visit)? {
-            true => Ok(()),
-            false => {
-                let next = Located {
-                    block: located.block + 1,
-                };
-                self.get_located(key, next, options, visit)
-            }
+        let visited = self.search_pin(index, key, located.block, pin, visit)?;
+        if visited.done {
+            return Ok(visited.kept);
         }
+        let next = Located {
+            block: located.block + 1,
+        };
+        let kept = self.get_located(key, next, options, visit)?;
+        Ok(kept.or(visited.kept))
     }
 }

@@ -1,6 +1,5 @@
 //! A cursor over a whole table: its data blocks one after the other.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -166,6 +165,18 @@ impl TableCursor {
 
     /// To the first entry at or after the internal key `target`. Cheaper when that is in the block it stands in.
     pub fn seek(&mut self, target: &[u8]) {
+        if let Some(place) = self.enter_block_of(target) {
+            self.block.seek(&place, &self.table.stored_order);
+            self.note_place();
+            if !self.block.valid() {
+                self.next_block();
+            }
+        }
+    }
+
+    /// Loads the block where `target` is, or what follows it. `None` if all keys are before it, or there was an error.
+    #[inline(always)]
+    fn enter_block_of<'a>(&mut self, target: &'a [u8]) -> Option<Target<'a>> {
         self.error = None;
         let table = &*self.table;
         let place = table.target(target);
@@ -173,17 +184,13 @@ impl TableCursor {
             Some(index) => table.seek_index(index, &place),
             None => match self.seek_part(&place) {
                 Ok(number) => number,
-                Err(error) => return self.fail(error),
+                Err(error) => {
+                    self.fail(error);
+                    return None;
+                }
             },
         };
-        if !self.enter(number) {
-            return;
-        }
-        self.block.seek(&place, &self.table.stored_order);
-        self.note_place();
-        if !self.block.valid() {
-            self.next_block();
-        }
+        self.enter(number).then_some(place)
     }
 
     /// Begins to read the block that [`seek`](TableCursor::seek) to `target`, which must follow, will want, unless it is in the cache. The
@@ -225,10 +232,11 @@ impl TableCursor {
 
     /// To the last entry at or before the internal key `target`.
     pub fn seek_for_prev(&mut self, target: &[u8]) {
-        self.seek(target);
-        if self.valid() {
-            if self.table.cmp.compare(self.key(), target) != Ordering::Equal {
-                self.prev();
+        if let Some(place) = self.enter_block_of(target) {
+            self.block.seek_for_prev(&place, &self.table.stored_order);
+            self.note_place();
+            if !self.block.valid() {
+                self.prev_block();
             }
         } else if self.error.is_none() {
             self.seek_to_last();

@@ -11,7 +11,7 @@ use base::internal_key::ParsedInternalKey;
 use base::{Error, ErrorKind, Kind, Result, SeqNo, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
-use sst::{BlockReadOptions, HeldBlocks, Located, LookupKey, Table, Value};
+use sst::{BlockReadOptions, HeldBlocks, Located, LookupKey, PinnedBytes, Table, Value};
 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
@@ -112,13 +112,6 @@ impl Found<'_> {
             Found::Table(value) => value.bytes(),
         }
     }
-
-    fn keep(self) -> PinnedValue {
-        match self {
-            Found::Memory(value, mem) => PinnedValue::in_memtable(value.pin(mem)),
-            Found::Table(value) => PinnedValue::pinned(value.pin()),
-        }
-    }
 }
 
 impl<'a> GetContext<'a> {
@@ -143,7 +136,12 @@ impl<'a> GetContext<'a> {
         }
         match kind {
             Kind::Value if self.operands.is_empty() => {
-                self.outcome = Some(Ok(Some(value.keep())));
+                match value {
+                    Found::Memory(value, mem) => {
+                        self.outcome = Some(Ok(Some(PinnedValue::in_memtable(value.pin(mem)))));
+                    }
+                    Found::Table(value) => value.keep(),
+                }
                 ControlFlow::Break(())
             }
             Kind::Merge => {
@@ -185,6 +183,14 @@ impl<'a> GetContext<'a> {
                 })
         };
         self.outcome = Some(outcome);
+    }
+
+    /// Takes what the search of a table handed out.
+    #[inline]
+    fn take(&mut self, kept: Option<PinnedBytes>) {
+        if let Some(value) = kept {
+            self.outcome = Some(Ok(Some(PinnedValue::pinned(value))));
+        }
     }
 
     /// True once nothing older matters.
@@ -429,7 +435,8 @@ pub(super) fn search_table(
     family.tables.with_table(file, |table| {
         cover(file, table, lookup, context);
         let mut damaged = None;
-        table.get(lookup, read, &mut context.visitor(&mut damaged))?;
+        let kept = table.get(lookup, read, &mut context.visitor(&mut damaged))?;
+        context.take(kept);
         damaged.map_or(Ok(()), Err)
     })
 }
@@ -471,7 +478,8 @@ pub(super) fn read_located(
     context: &mut GetContext<'_>,
 ) -> Result<()> {
     let mut damaged = None;
-    table.get_located(lookup, located, read, &mut context.visitor(&mut damaged))?;
+    let kept = table.get_located(lookup, located, read, &mut context.visitor(&mut damaged))?;
+    context.take(kept);
     damaged.map_or(Ok(()), Err)
 }
 
@@ -485,6 +493,7 @@ pub(super) fn read_held(
     context: &mut GetContext<'_>,
 ) -> Result<()> {
     let mut damaged = None;
-    table.get_held(lookup, located, held, read, &mut context.visitor(&mut damaged))?;
+    let kept = table.get_held(lookup, located, held, read, &mut context.visitor(&mut damaged))?;
+    context.take(kept);
     damaged.map_or(Ok(()), Err)
 }

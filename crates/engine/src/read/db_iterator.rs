@@ -837,7 +837,28 @@ impl DbIterator {
             }
             self.saved_key.clear();
             self.saved_key.extend_from_slice(entry.user_key);
-            self.collect_backwards();
+            // Most keys have one entry, a plain value, and what lies before it tells that.
+            if entry.kind == Kind::Value && self.read_ts.is_none() && self.visible(&entry) {
+                self.skipped += 1;
+                if self.skipped - 1 > self.max_skippable {
+                    return self.fail_skipped();
+                }
+                self.value.clear();
+                self.value.extend_from_slice(self.cursor.value());
+                self.cursor.prev();
+                let is_newest = match self.cursor.valid() {
+                    true => !self.is_saved_key(internal_key::user_key(self.cursor.key())),
+                    false => self.cursor.status().is_ok(),
+                };
+                if is_newest {
+                    self.kind = Kind::Value;
+                    self.place = Place::Saved;
+                    return;
+                }
+                self.collect_backwards(Some(Kind::Value));
+            } else {
+                self.collect_backwards(None);
+            }
             if self.valid() || self.error.is_some() {
                 return;
             }
@@ -845,13 +866,13 @@ impl DbIterator {
         self.end();
     }
 
-    /// The cursor stands on the oldest entry of `saved_key`: walks them up to the newest visible one, or seeks it where there
-    /// are many, and makes the key current if that leaves it a value. The cursor ends before all of them.
-    fn collect_backwards(&mut self) {
+    /// The cursor stands on the oldest entry of `saved_key`, or on the one above it if that was `found`, with its bytes in `value`:
+    /// walks them up to the newest visible one, or seeks it where there are many, and makes the key current if that leaves it a
+    /// value. The cursor ends before all of them.
+    fn collect_backwards(&mut self, mut found: Option<Kind>) {
         self.place = Place::Nowhere;
-        let mut found: Option<Kind> = None;
         let mut operands: Vec<Vec<u8>> = Vec::new();
-        let (mut steps, mut hidden) = (0, 0);
+        let (mut steps, mut hidden) = (u64::from(found.is_some()), 0);
         // The buffer the value will stand in, so that a scan backwards allocates nothing per key.
         let mut value = std::mem::take(&mut self.value);
         while self.cursor.valid() {

@@ -342,8 +342,9 @@ impl MergingCursor {
         let lane = self.heap[0].lane as usize;
         self.note_moved(lane);
         if self.sources[lane].valid() {
-            self.heap[0].prefix = self.prefix_of(lane);
+            // Alone it is compared with nobody, and whoever joins builds the heap anew.
             if self.heap.len() > 1 {
+                self.heap[0].prefix = self.prefix_of(lane);
                 self.sift_down(0);
             }
             return;

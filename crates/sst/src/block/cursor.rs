@@ -70,11 +70,11 @@ struct Remembered {
 /// Bytes that hold most internal keys: room for them is made at once.
 const USUAL_KEY: usize = 64;
 
-/// What a seek asks for around the entry it ends at: nearly always a walk follows, one way or the other, and the processor would
-/// see which way only after it has waited a few times.
-const SEEK_PREFETCH_BEFORE: usize = 256;
-/// See [`SEEK_PREFETCH_BEFORE`]. A walk stays as far ahead.
-const SEEK_PREFETCH_BEHIND: usize = 512;
+/// What a seek asks for around the entry it ends at: nearly always a walk follows, and the processor would see which way only
+/// after it has waited a few times. Walks stay as far ahead.
+const SEEK_PREFETCH: usize = 512;
+/// What a seek asks for on the other side of the entry.
+const SEEK_PREFETCH_ASIDE: usize = 256;
 /// Bytes a step asks for: two lines hold a usual entry.
 const STEP_PREFETCH: usize = 128;
 
@@ -147,6 +147,15 @@ impl BlockCursor {
         }
     }
 
+    /// The key as it is stored.
+    #[inline]
+    fn stored_key(&self) -> &[u8] {
+        match self.place {
+            KeyPlace::Block => self.entry.suffix(self.held.get()),
+            KeyPlace::Buffer | KeyPlace::Rewritten => &self.buffer,
+        }
+    }
+
     /// The value. Requires `valid`.
     #[inline(always)]
     pub fn value(&self) -> &[u8] {
@@ -196,7 +205,7 @@ impl BlockCursor {
     /// To the entry after. Requires `valid`.
     #[inline(always)]
     pub fn next(&mut self) {
-        let ahead = self.held.get().as_ptr().addr() + self.entry.end + SEEK_PREFETCH_BEHIND;
+        let ahead = self.held.get().as_ptr().addr() + self.entry.end + SEEK_PREFETCH;
         prefetch(ahead, STEP_PREFETCH);
         self.step(self.entry.end);
     }
@@ -250,16 +259,12 @@ impl BlockCursor {
     #[inline(never)]
     fn arrive(&mut self) {
         let entries = self.held.get();
-        if let Some(protection) = self.held.block().and_then(Block::protection) {
-            let key = match self.place {
-                KeyPlace::Block => self.entry.suffix(entries),
-                KeyPlace::Buffer | KeyPlace::Rewritten => &self.buffer,
-            };
-            if let Err(error) = protection.verify(self.at, key, &self.entry, entries) {
-                self.leave();
-                self.error = Some(error);
-                return;
-            }
+        if let Some(protection) = self.held.block().and_then(Block::protection)
+            && let Err(error) = protection.verify(self.at, self.stored_key(), &self.entry, entries)
+        {
+            self.leave();
+            self.error = Some(error);
+            return;
         }
         if !self.form.is_plain() {
             self.rewrite();
@@ -297,7 +302,7 @@ impl BlockCursor {
         };
         let at = index.offset(i);
         let entries = self.held.get();
-        let ahead = at.saturating_sub(SEEK_PREFETCH_BEHIND);
+        let ahead = at.saturating_sub(SEEK_PREFETCH);
         prefetch(entries.as_ptr().addr() + ahead, STEP_PREFETCH);
         let Some(entry) = Entry::decode(entries, at) else {
             return self.fail(at);
@@ -385,28 +390,57 @@ impl BlockCursor {
     #[inline]
     pub fn seek(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
         self.leave();
-        let Some(block) = self.held.block() else {
-            return;
-        };
-        if block.is_empty() {
-            return;
+        match self.search(target, stored_order) {
+            ByIndex::At { entry, .. } => self.seek_to(entry, SEEK_PREFETCH_ASIDE, SEEK_PREFETCH),
+            ByIndex::End => {}
+            ByIndex::Unknown => self.seek_by_keys(target, stored_order),
+            ByIndex::Bad(at) => self.fail(at),
         }
-        if stored_order.is_bytewise()
-            && let Some(index) = block.entry_index_for_search()
-        {
-            match by_index(index, self.held.get(), target, &self.form) {
-                ByIndex::At(i) => return self.seek_to(i),
-                ByIndex::End => return,
-                ByIndex::Unknown => {}
-                ByIndex::Bad(at) => return self.fail(at),
-            }
-        }
-        self.seek_by_keys(target, stored_order);
     }
 
-    /// To entry `i`.
+    /// To the last entry at or before `target`; not valid if all are after it, and then [`prev`](BlockCursor::prev) stays so.
     #[inline]
-    fn seek_to(&mut self, i: usize) {
+    pub fn seek_for_prev(&mut self, target: &Target<'_>, stored_order: &UserComparator) {
+        self.leave();
+        self.at = 0;
+        match self.search(target, stored_order) {
+            ByIndex::At { entry, exact } => {
+                if let Some(entry) = if exact { Some(entry) } else { entry.checked_sub(1) } {
+                    self.seek_to(entry, SEEK_PREFETCH, SEEK_PREFETCH_ASIDE);
+                }
+            }
+            ByIndex::End => self.seek_to_last(),
+            ByIndex::Unknown => {
+                self.seek_by_keys(target, stored_order);
+                if !self.valid {
+                    if self.error.is_none() {
+                        self.seek_to_last();
+                    }
+                } else if compare(self.stored_key(), target, stored_order, &self.form) != Ordering::Equal {
+                    self.prev();
+                }
+            }
+            ByIndex::Bad(at) => self.fail(at),
+        }
+    }
+
+    /// Where the entry index says that `target` is.
+    #[inline(always)]
+    fn search(&self, target: &Target<'_>, stored_order: &UserComparator) -> ByIndex {
+        match self.held.block() {
+            Some(block) if !block.is_empty() => match block.entry_index_for_search() {
+                Some(index) if stored_order.is_bytewise() => {
+                    by_index(index, self.held.get(), target, &self.form)
+                }
+                _ => ByIndex::Unknown,
+            },
+            _ => ByIndex::End,
+        }
+    }
+
+    /// To entry `i`. Asks for so many bytes before and behind its beginning.
+    #[inline]
+    fn seek_to(&mut self, i: usize, before: usize, behind: usize) {
         let Some(index) = self.held.block().and_then(Block::entry_index) else {
             return;
         };
@@ -419,7 +453,7 @@ impl BlockCursor {
             },
         );
         let entries = self.held.get();
-        let near = at.saturating_sub(SEEK_PREFETCH_BEFORE)..entries.len().min(at + SEEK_PREFETCH_BEHIND);
+        let near = at.saturating_sub(before)..entries.len().min(at + behind);
         prefetch(entries.as_ptr().addr() + near.start, near.len());
         let Some(entry) = Entry::decode(entries, at) else {
             return self.fail(at);
@@ -493,8 +527,8 @@ fn set_key(
 
 /// What the entry index says of a target.
 enum ByIndex {
-    /// The first entry at or after it.
-    At(usize),
+    /// The first entry at or after it, and whether it is its very key.
+    At { entry: usize, exact: bool },
     /// All entries are before it.
     End,
     /// Only whole keys can tell.
@@ -506,6 +540,7 @@ enum ByIndex {
 #[inline(always)]
 fn by_index(index: EntryIndex<'_>, entries: &[u8], target: &Target<'_>, form: &KeyForm) -> ByIndex {
     let (mut i, mut tie) = index.search(target.user_key);
+    let mut exact = false;
     while tie {
         let at = index.offset(i);
         let Some(entry) = Entry::decode(entries, at) else {
@@ -517,7 +552,9 @@ fn by_index(index: EntryIndex<'_>, entries: &[u8], target: &Target<'_>, form: &K
             Some(Ordering::Less) => {}
             Some(Ordering::Equal) => {
                 let stored = base::internal_key::trailer(entry.suffix(entries));
-                if form.trailer(stored) <= target.trailer {
+                let trailer = form.trailer(stored);
+                if trailer <= target.trailer {
+                    exact = trailer == target.trailer;
                     break;
                 }
             }
@@ -525,7 +562,7 @@ fn by_index(index: EntryIndex<'_>, entries: &[u8], target: &Target<'_>, form: &K
         (i, tie) = index.next_tie(i);
     }
     if i < index.len() {
-        ByIndex::At(i)
+        ByIndex::At { entry: i, exact }
     } else {
         ByIndex::End
     }

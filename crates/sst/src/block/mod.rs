@@ -50,8 +50,8 @@ pub(crate) use cursor::BlockCursor;
 pub(crate) use entry::Entry;
 pub(crate) use entry_index::EntryIndex;
 pub(crate) use key_form::{KeyForm, Target};
+pub(crate) use pin::BlockPin;
 pub use pin::PinnedBytes;
-pub(crate) use pin::{BlockPin, PinRef};
 pub(crate) use prefetch::prefetch;
 
 /// Bits of the packed word that count restarts.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use cache::{Cache, Guard, Handle, Slot};
+use cache::Handle;
 
 use super::Block;
 
@@ -24,40 +24,6 @@ impl Deref for BlockPin {
         match self {
             BlockPin::Cached(handle) => handle,
             BlockPin::Owned(block) => block,
-        }
-    }
-}
-
-/// A block somebody up the stack holds.
-#[derive(Clone, Copy)]
-pub(crate) enum PinRef<'a> {
-    /// By a guard of the cache, found through `slot`.
-    Guard {
-        block: &'a Guard<'a, Block>,
-        cache: &'a Arc<Cache<Block>>,
-        slot: &'a Slot,
-    },
-    Pin(&'a BlockPin),
-}
-
-impl<'a> PinRef<'a> {
-    #[inline(always)]
-    pub fn block(self) -> &'a Block {
-        match self {
-            PinRef::Guard { block, .. } => block,
-            PinRef::Pin(pin) => pin,
-        }
-    }
-
-    /// A hold of one's own. `None` if the slot came to lead elsewhere meanwhile.
-    pub fn to_pin(self) -> Option<BlockPin> {
-        match self {
-            PinRef::Guard { block, cache, slot } => {
-                let again = cache.get(slot)?;
-                let same = std::ptr::eq::<Block>(&*again, &**block);
-                same.then(|| BlockPin::Cached(again.into_handle(cache)))
-            }
-            PinRef::Pin(pin) => Some(pin.clone()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Point lookups, and how a data block is found: by its slot, in the cache, in the file.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use cache::{CacheKey, EntryRole, Priority};
 
 use super::{BlockReadOptions, Table};
 use crate::block::search::{Lookup, Outcome, visit_versions};
-use crate::block::{Block, BlockPin, PinRef, PinnedBytes};
+use crate::block::{Block, BlockPin, PinnedBytes};
 use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
@@ -40,7 +41,29 @@ const UNLOCATED_UNFILTERED: usize = usize::MAX - 1;
 pub struct Value<'a> {
     bytes: &'a [u8],
     start: usize,
-    pin: PinRef<'a>,
+    kept: &'a Cell<Option<Kept>>,
+}
+
+/// The value to hand out: where it lies in its block.
+#[derive(Clone, Copy)]
+struct Kept {
+    start: usize,
+    len: usize,
+}
+
+impl Kept {
+    /// In the block of `pin`.
+    #[inline(always)]
+    fn of(self, pin: BlockPin) -> PinnedBytes {
+        PinnedBytes::in_block(pin, self.start, self.len)
+    }
+}
+
+/// What came of the search of one block.
+pub(crate) struct Visited {
+    /// The next block has none of what is looked for.
+    pub done: bool,
+    pub kept: Option<PinnedBytes>,
 }
 
 impl<'a> Value<'a> {
@@ -50,13 +73,14 @@ impl<'a> Value<'a> {
         self.bytes
     }
 
-    /// The value, to keep: holds its block in memory, and copies nothing (but where another thread moved the block to
-    /// another place in the cache at this moment).
-    pub fn pin(&self) -> PinnedBytes {
-        match self.pin.to_pin() {
-            Some(pin) => PinnedBytes::in_block(pin, self.start, self.bytes.len()),
-            None => PinnedBytes::copied(self.bytes),
-        }
+    /// Has the lookup hand the value out when it is over: the hold on the block that the lookup has goes over to it, and nothing is
+    /// copied. Of several that are to be kept the last one is.
+    #[inline]
+    pub fn keep(&self) {
+        self.kept.set(Some(Kept {
+            start: self.start,
+            len: self.bytes.len(),
+        }));
     }
 }
 
@@ -68,7 +92,8 @@ impl fmt::Debug for Value<'_> {
 
 impl Table {
     /// Looks a key up: shows `visit` the versions of it that are visible at the key's sequence number (and timestamp),
-    /// newest first, until it breaks. The filter is asked first. Range deletions are not looked at.
+    /// newest first, until it breaks. Gives the value that `visit` wanted to [keep](Value::keep). The filter is asked first. Range
+    /// deletions are not looked at.
     ///
     /// Nothing is allocated and nothing locked while the block is in the cache.
     ///
@@ -79,13 +104,13 @@ impl Table {
         key: &LookupKey,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<PinnedBytes>> {
         if self.caches_parts() {
             return self.get_by_parts(key, true, options, visit);
         }
         match self.locate_by_owned(key)? {
             Some(located) => self.get_by_owned(key, located, options, visit),
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 
@@ -165,7 +190,7 @@ impl Table {
         located: Located,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<PinnedBytes>> {
         match self.caches_parts() {
             true => self.get_by_parts(key, located.block == UNLOCATED, options, visit),
             false => self.get_by_owned(key, located, options, visit),
@@ -179,15 +204,18 @@ impl Table {
         located: Located,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<PinnedBytes>> {
         let index = self.owned_index()?;
         let lookup = self.lookup(key);
+        let mut kept = None;
         for i in located.block..index.len() {
-            if self.visit_block(index, i, &lookup, options, visit)? {
+            let visited = self.visit_block(index, i, &lookup, options, visit)?;
+            kept = visited.kept.or(kept);
+            if visited.done {
                 break;
             }
         }
-        Ok(())
+        Ok(kept)
     }
 
     #[inline(always)]
@@ -202,7 +230,7 @@ impl Table {
         }
     }
 
-    /// Shows `visit` what it looks for in block `i`. True if the next block has none of it.
+    /// Shows `visit` what it looks for in block `i`.
     #[inline(always)]
     pub(super) fn visit_block(
         &self,
@@ -211,68 +239,53 @@ impl Table {
         lookup: &Lookup<'_>,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<bool> {
-        self.with_block(index, i, options, |pin| {
-            self.visit_pinned(index, pin, lookup, visit)
-        })
+    ) -> Result<Visited> {
+        let place = index.place(i);
+        let in_cache = self.cache.as_ref();
+        let in_cache = in_cache.and_then(|cache| Some((cache, cache.get(&place.slot)?)));
+        let visited = match in_cache {
+            Some((cache, block)) => {
+                let visited = self.visit_held(index, &block, lookup, visit);
+                place.note(&block);
+                visited.map(|(done, kept)| Visited {
+                    done,
+                    kept: kept.map(|kept| kept.of(BlockPin::Cached(block.into_handle(cache)))),
+                })
+            }
+            None => {
+                let pin = self.load_block(index, i, options, Ahead::Nothing)?;
+                let visited = self.visit_held(index, &pin, lookup, visit);
+                visited.map(|(done, kept)| Visited {
+                    done,
+                    kept: kept.map(|kept| kept.of(pin)),
+                })
+            }
+        };
+        visited.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
 
+    /// Shows `visit` what it looks for in a block that is held meanwhile. Gives whether the next block has none of it, and what is to be
+    /// kept.
     #[inline(always)]
-    fn visit_pinned(
+    fn visit_held(
         &self,
         index: &Index,
-        pin: PinRef<'_>,
+        block: &Block,
         lookup: &Lookup<'_>,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<bool> {
-        let block = pin.block();
+    ) -> Result<(bool, Option<Kept>)> {
+        let kept = Cell::new(None);
         let outcome = visit_versions(block, lookup, &mut |internal_key, value| {
             let value = Value {
                 bytes: &block.data()[value.clone()],
                 start: value.start,
-                pin,
+                kept: &kept,
             };
             visit(internal_key, value)
         })?;
         // A user key that separates blocks is in one of them only, unless it has timestamps: they are part of it.
         let one_block = index.has_user_keys() && self.cmp.user().timestamp_size() == 0;
-        Ok(outcome == Outcome::Done || one_block)
-    }
-
-    #[inline(always)]
-    fn with_block<R>(
-        &self,
-        index: &Index,
-        i: usize,
-        options: &BlockReadOptions,
-        read: impl FnOnce(PinRef<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let result = match &self.cache {
-            Some(cache) => match cache.get(&index.place(i).slot) {
-                Some(block) => {
-                    let result = read(PinRef::Guard {
-                        block: &block,
-                        cache,
-                        slot: &index.place(i).slot,
-                    });
-                    index.place(i).note(&block);
-                    result
-                }
-                None => read(PinRef::Pin(&self.load_block(
-                    index,
-                    i,
-                    options,
-                    Ahead::Nothing,
-                )?)),
-            },
-            None => read(PinRef::Pin(&self.load_block(
-                index,
-                i,
-                options,
-                Ahead::Nothing,
-            )?)),
-        };
-        result.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
+        Ok((outcome == Outcome::Done || one_block, kept.get()))
     }
 
     /// Data block `i`, to hold, if its slot leads to the cache.
@@ -340,7 +353,7 @@ impl Table {
         })
     }
 
-    /// Searches block `i`, which is held. False if versions of the key may go on in the block behind it.
+    /// Searches block `i`, which is held.
     pub(crate) fn search_pin(
         &self,
         index: &Index,
@@ -348,9 +361,13 @@ impl Table {
         i: usize,
         pin: &BlockPin,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<bool> {
-        let done = self.visit_pinned(index, PinRef::Pin(pin), &self.lookup(key), visit);
-        done.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
+    ) -> Result<Visited> {
+        let visited = self.visit_held(index, pin, &self.lookup(key), visit);
+        let visited = visited.map(|(done, kept)| Visited {
+            done,
+            kept: kept.map(|kept| kept.of(pin.clone())),
+        });
+        visited.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
 
     /// Data block `i`, whose slot leads nowhere: from the cache, from what was read ahead, or from the file.

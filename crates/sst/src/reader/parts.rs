@@ -14,7 +14,7 @@ use codec::hash::hash32;
 
 use super::filter::FilterHandle;
 use super::{BlockReadOptions, Table, Value};
-use crate::block::{Block, BlockPin, Target};
+use crate::block::{Block, BlockPin, PinnedBytes, Target};
 use crate::filter::{FilterReader, LEGACY_SEED};
 use crate::format::{BlockHandle, FOOTER_LEN, IndexType};
 use crate::index::{Index, IndexBuilder, IndexCoding};
@@ -355,19 +355,22 @@ impl Table {
         filtered: bool,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<PinnedBytes>> {
         if filtered && !self.parts_may_contain(key, options)? {
-            return Ok(());
+            return Ok(None);
         }
         let lookup = self.lookup(key);
         let Some(mut place) = self.seek_parts(&lookup.target, options)? else {
-            return Ok(());
+            return Ok(None);
         };
+        let mut kept = None;
         loop {
             let index = place.part.index()?;
             for number in place.number..index.len() {
-                if self.visit_block(index, number, &lookup, options, visit)? {
-                    return Ok(());
+                let visited = self.visit_block(index, number, &lookup, options, visit)?;
+                kept = visited.kept.or(kept);
+                if visited.done {
+                    return Ok(kept);
                 }
             }
             let partition = place.partition + 1;
@@ -379,7 +382,7 @@ impl Table {
                         number: 0,
                     }
                 }
-                None => return Ok(()),
+                None => return Ok(kept),
             }
         }
     }

@@ -109,7 +109,9 @@ const PARTS: &[EntryRole] = &[
 fn look_up(table: &Table, entries: &Entries, options: &BlockReadOptions) -> Result<()> {
     let user_key = base::internal_key::user_key(&entries[entries.len() / 2].0);
     let key = LookupKey::new(user_key, MAX_SEQNO, table.comparator().user());
-    table.get(&key, options, &mut |_, _| std::ops::ControlFlow::Continue(()))
+    table
+        .get(&key, options, &mut |_, _| std::ops::ControlFlow::Continue(()))
+        .map(drop)
 }
 
 #[test]

@@ -57,15 +57,17 @@ fn numbered(count: u64) -> Entries {
         .collect()
 }
 
-fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -> Vec<(u64, PinnedBytes)> {
+fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -> Vec<(u64, Vec<u8>)> {
     let mut found = Vec::new();
     let key = LookupKey::new(user_key, seqno, table.comparator().user());
-    table
+    let kept = table
         .get(&key, options, &mut |key, value| {
-            found.push((internal_key::seqno(key), value.pin()));
+            value.keep();
+            found.push((internal_key::seqno(key), value.bytes().to_vec()));
             ControlFlow::Continue(())
         })
         .unwrap();
+    assert_eq!(kept.as_deref(), found.last().map(|(_, value)| &value[..]));
     found
 }
 
@@ -197,8 +199,13 @@ fn pinned_values_outlive_block_cache_and_table() {
                 if pins.len() % 2 == 0 {
                     pins.push((cursor.value_pin(), value));
                 } else {
-                    let found = get(&table, internal_key::user_key(key), MAX_SEQNO, &read);
-                    pins.push((found[0].1.clone(), value));
+                    let order = table.comparator().user();
+                    let lookup = LookupKey::new(internal_key::user_key(key), MAX_SEQNO, order);
+                    let kept = table.get(&lookup, &read, &mut |_, value| {
+                        value.keep();
+                        ControlFlow::Break(())
+                    });
+                    pins.push((kept.unwrap().unwrap(), value));
                 }
                 cursor.next();
             }
