@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::frame::Frame;
 use crate::lru::Lru;
+use crate::memory::BlockMemory;
 use crate::options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
 use crate::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
@@ -26,6 +27,7 @@ pub struct Cache<V> {
     name: &'static str,
     last_id: AtomicU64,
     last_owner: AtomicU64,
+    memory: BlockMemory,
 }
 
 // SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between them by
@@ -139,6 +141,7 @@ impl<V> Cache<V> {
             },
             last_id: AtomicU64::new(0),
             last_owner: AtomicU64::new(0),
+            memory: BlockMemory::new(options.capacity),
         })
     }
 
@@ -169,6 +172,11 @@ impl<V> Cache<V> {
     pub fn new_id_of(&self, owner: u32) -> u64 {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         (u64::from(owner) << CacheKey::OWNER_SHIFT) | id
+    }
+
+    /// Where the bytes of its values are to lie. Of the size for the capacity it was made with.
+    pub fn memory(&self) -> &BlockMemory {
+        &self.memory
     }
 
     /// An owner of entries nobody else in this cache is. Never 0.

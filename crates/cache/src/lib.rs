@@ -47,6 +47,10 @@
 //! In a clock a hand goes round. It takes an entry off whose countdown is over, and otherwise counts down, or up (to three) where
 //! the bit is set, which it clears. The countdown begins by priority, so that a block read once and never again goes first.
 //!
+//! # Memory
+//!
+//! What values are made of besides their frames comes, if whoever makes them wants it, from the cache's [`BlockMemory`].
+//!
 //! # Accounting
 //!
 //! [`Cache::usage`] is the sum of the charges of all entries that hold memory, erased ones that are still pinned
@@ -58,11 +62,13 @@ mod clock_shard;
 mod frame;
 mod lru;
 mod lru_shard;
+mod memory;
 mod options;
 mod shard;
 mod sync;
 
 pub use cache::{Cache, EntryInfo, Guard, Handle, RoleUsage, Slot, Stats};
+pub use memory::{BlockMemory, Buffer};
 pub use options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
 
 #[cfg(all(loom, test))]

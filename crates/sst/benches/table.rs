@@ -112,7 +112,7 @@ fn block_parse(bencher: Bencher) {
     for i in 0..ONE_BLOCK {
         builder.add(&stored(i), &VALUE);
     }
-    let contents: Box<[u8]> = builder.finish().0.as_slice().into();
+    let contents = builder.finish().0.clone();
     bencher
         .with_inputs(|| contents.clone())
         .bench_local_values(|contents| Block::parse(black_box(contents)).expect("the block just built"));

@@ -104,8 +104,9 @@ pub struct BlockDump {
 pub fn data_block(table: &Table, handle: BlockHandle) -> Result<BlockDump> {
     let in_block = |error| table.fetcher.in_block(error, handle);
     let (_, trailer) = table.fetcher.stored(handle)?;
-    let (contents, size) = table.fetcher.contents(handle, BlockKind::Data, true)?;
-    let block = Block::parse_prefix(contents.into_boxed_slice(), size).map_err(in_block)?;
+    let contents = table.fetcher.contents(handle, BlockKind::Data, true)?;
+    let size = contents.len();
+    let block = Block::parse(contents).map_err(in_block)?;
     let mut dump = BlockDump {
         stored_size: handle.size,
         compression_type: trailer[0],

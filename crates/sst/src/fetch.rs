@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result};
+use cache::{BlockMemory, Buffer};
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionType, Decompressor};
 use vfs::{PendingRead, RandomAccessFile, ReadBuffer};
@@ -58,13 +59,21 @@ pub(crate) enum BlockKind {
 thread_local! {
     /// The stored form of a block on its way to be uncompressed.
     static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// A block uncompressed, on its way to memory of its size.
+    static PLAIN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// From here on a type byte means what the compression manager of the database says.
 const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
 
 /// A thread keeps no more than this for blocks to come.
-const STORED_LIMIT: usize = 1 << 20;
+const KEPT_LIMIT: usize = 1 << 20;
+
+fn shorten(kept: &mut Vec<u8>) {
+    if kept.capacity() > KEPT_LIMIT {
+        *kept = Vec::new();
+    }
+}
 
 impl BlockFetcher {
     pub fn new(file: Arc<dyn RandomAccessFile>, footer: &Footer, limit: u64, tail: Span) -> BlockFetcher {
@@ -180,87 +189,92 @@ impl BlockFetcher {
         }
     }
 
-    fn decompress(
-        &self,
-        handle: BlockHandle,
-        kind: BlockKind,
-        ty: CompressionType,
-        stored: &[u8],
-    ) -> Result<Vec<u8>> {
-        let mut contents = Vec::new();
-        self.decompressor(kind)
-            .decompress(ty, stored, &mut contents)
-            .map_err(|error| self.in_block(error, handle))?;
-        Ok(contents)
+    /// The contents of a block, uncompressed.
+    pub fn contents(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<Vec<u8>> {
+        self.with_contents(handle, kind, verify, &self.tail, <[u8]>::to_vec)
     }
 
-    /// The contents of a block, uncompressed, in memory of their own; what is behind the returned length is not part of
-    /// them.
-    pub fn contents(&self, handle: BlockHandle, kind: BlockKind, verify: bool) -> Result<(Vec<u8>, usize)> {
-        self.contents_near(handle, kind, verify, &self.tail)
-    }
-
-    /// As [`contents`](BlockFetcher::contents), from `near` if the block is there.
-    fn contents_near(
+    /// What `take` makes of the contents of a block, which lie in memory of the thread, or where they are anyway: in `near`, or in a
+    /// mapping.
+    fn with_contents<R>(
         &self,
         handle: BlockHandle,
         kind: BlockKind,
         verify: bool,
         near: &Span,
-    ) -> Result<(Vec<u8>, usize)> {
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
         let len = self.stored_len(handle)?;
         if let Some(stored) = self.in_memory(handle, len, near) {
-            let (contents, byte) = self.check(handle, stored, verify)?;
-            let contents = match self.compression_type(handle, byte)? {
-                CompressionType::None => contents.to_vec(),
-                ty => self.decompress(handle, kind, ty, contents)?,
-            };
-            let len = contents.len();
-            return Ok((contents, len));
+            return self.uncompress(handle, kind, verify, stored, take);
         }
         STORED.with_borrow_mut(|stored| {
             stored.resize(len, 0);
             self.file.read_exact_at(handle.offset, stored)?;
-            let (contents, byte) = self.check(handle, stored, verify)?;
-            let ty = self.compression_type(handle, byte)?;
-            let result = if ty == CompressionType::None {
-                let len = contents.len();
-                (std::mem::take(stored), len)
-            } else {
-                let contents = self.decompress(handle, kind, ty, contents)?;
-                let len = contents.len();
-                (contents, len)
-            };
-            if stored.capacity() > STORED_LIMIT {
-                *stored = Vec::new();
-            }
-            Ok(result)
+            let result = self.uncompress(handle, kind, verify, stored, take);
+            shorten(stored);
+            result
         })
+    }
+
+    fn uncompress<R>(
+        &self,
+        handle: BlockHandle,
+        kind: BlockKind,
+        verify: bool,
+        stored: &[u8],
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let (contents, byte) = self.check(handle, stored, verify)?;
+        match self.compression_type(handle, byte)? {
+            CompressionType::None => Ok(take(contents)),
+            ty => PLAIN.with_borrow_mut(|plain| {
+                let uncompressed = self.decompressor(kind).decompress(ty, contents, plain);
+                uncompressed.map_err(|error| self.in_block(error, handle))?;
+                let result = take(plain);
+                shorten(plain);
+                Ok(result)
+            }),
+        }
     }
 
     /// A parsed meta block.
     ///
     /// Errors: `Corruption` with file and offset; what the file system says.
     pub fn meta_block(&self, handle: BlockHandle, verify: bool) -> Result<Block> {
-        self.block(handle, BlockKind::Meta, verify, &self.tail)
+        self.block(handle, BlockKind::Meta, verify, &self.tail, None)
     }
 
-    /// A parsed data block, from `near` if it is there, else from the file.
+    /// A parsed data block, from `near` if it is there, else from the file. It will lie in `memory`, or on the heap.
     ///
     /// Errors: as for [`meta_block`](BlockFetcher::meta_block).
-    pub fn data_block(&self, handle: BlockHandle, verify: bool, near: &Span) -> Result<Block> {
-        self.block(handle, BlockKind::Data, verify, near)
+    pub fn data_block(
+        &self,
+        handle: BlockHandle,
+        verify: bool,
+        near: &Span,
+        memory: Option<&BlockMemory>,
+    ) -> Result<Block> {
+        self.block(handle, BlockKind::Data, verify, near, memory)
     }
 
-    fn block(&self, handle: BlockHandle, kind: BlockKind, verify: bool, near: &Span) -> Result<Block> {
+    fn block(
+        &self,
+        handle: BlockHandle,
+        kind: BlockKind,
+        verify: bool,
+        near: &Span,
+        memory: Option<&BlockMemory>,
+    ) -> Result<Block> {
         if self.file.mapped().is_some()
             && !near.holds(handle)
             && let Some(block) = self.mapped_block(handle, verify)?
         {
             return Ok(block);
         }
-        let (contents, len) = self.contents_near(handle, kind, verify, near)?;
-        Block::parse_prefix(contents.into_boxed_slice(), len).map_err(|error| self.in_block(error, handle))
+        let copy = |contents: &[u8]| Buffer::copy_of(memory, contents);
+        let contents = self.with_contents(handle, kind, verify, near, copy)?;
+        Block::parse(contents).map_err(|error| self.in_block(error, handle))
     }
 
     /// A block that lies in a mapping as it is: no copy is made.
@@ -280,9 +294,7 @@ impl BlockFetcher {
 
     /// The contents of a block that is not made of entries: a filter, a dictionary.
     pub fn raw(&self, handle: BlockHandle, verify: bool) -> Result<Vec<u8>> {
-        let (mut contents, len) = self.contents(handle, BlockKind::Meta, verify)?;
-        contents.truncate(len);
-        Ok(contents)
+        self.contents(handle, BlockKind::Meta, verify)
     }
 
     /// The stored contents and the trailer of a block, nothing verified.

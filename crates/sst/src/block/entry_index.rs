@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 
 use base::internal_key::TRAILER_LEN;
+use cache::Buffer;
 
 use super::Entry;
 
@@ -62,21 +63,25 @@ impl<'a> EntryIndex<'a> {
         }
     }
 
-    /// Of a block whose entries end at `entries_end`. `None` if it is empty, too large, or damaged.
-    pub fn build(data: &[u8], entries_end: usize) -> Option<(Box<[u8]>, u32)> {
+    /// Of a block whose entries end at `entries_end`, in so many zeros. `None` if it is empty, too large, or damaged.
+    pub fn build(
+        data: &[u8],
+        entries_end: usize,
+        zeroed: impl FnOnce(usize) -> Buffer,
+    ) -> Option<(Buffer, u32)> {
         if entries_end == 0 || entries_end >= MAX_ENTRIES_LEN {
             return None;
         }
         SEEN.with_borrow_mut(|seen| {
             seen.clear();
             let common_len = survey(&data[..entries_end], seen)?;
-            let bytes = EntryIndex::fill(data, seen, common_len);
+            let mut bytes = zeroed(seen.len() * (WORD + 2) + common_len);
+            EntryIndex::fill(&mut bytes, data, seen, common_len);
             Some((bytes, (seen.len() as u32) << 16 | common_len as u32))
         })
     }
 
-    fn fill(data: &[u8], seen: &[Seen], common_len: usize) -> Box<[u8]> {
-        let mut bytes = vec![0; seen.len() * (WORD + 2) + common_len].into_boxed_slice();
+    fn fill(bytes: &mut [u8], data: &[u8], seen: &[Seen], common_len: usize) {
         let (words, rest) = bytes.split_at_mut(seen.len() * WORD);
         let (offsets, common) = rest.split_at_mut(seen.len() * 2);
         common.copy_from_slice(&data[usize::from(seen[0].key)..][..common_len]);
@@ -99,7 +104,6 @@ impl<'a> EntryIndex<'a> {
             word.copy_from_slice(&(window & mask).to_ne_bytes());
             offset.copy_from_slice(&entry.at.to_ne_bytes());
         }
-        bytes
     }
 
     /// Bytes an index may take for a block of this shape, without looking at it.

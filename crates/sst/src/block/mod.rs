@@ -42,6 +42,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::coding;
 use base::{Error, Result};
+use cache::Buffer;
 
 use crate::part::Part;
 use protection::BlockProtection;
@@ -82,7 +83,7 @@ pub struct Block {
     entries_end: u32,
     num_restarts: u32,
     /// The bytes of the entry index, once somebody made it. `None` where there can be none.
-    index: OnceLock<Option<Box<[u8]>>>,
+    index: OnceLock<Option<Buffer>>,
     /// The counts of the entry index; set before `index` is.
     index_counts: AtomicU32,
     searched: AtomicBool,
@@ -92,7 +93,7 @@ const _: () = assert!(size_of::<Block>() <= 56);
 
 /// Memory that begins with the bytes of a block; there may be more behind them.
 enum Data {
-    Owned(Box<[u8]>),
+    Owned(Buffer),
     /// One word here, so that the usual case stays small.
     Apart(Box<Apart>),
 }
@@ -104,7 +105,7 @@ struct Apart {
 }
 
 enum Bytes {
-    Owned(Box<[u8]>),
+    Owned(Buffer),
     /// A range of a mapped file.
     Mapped {
         file: Arc<dyn vfs::RandomAccessFile>,
@@ -202,20 +203,12 @@ impl Block {
     /// entry: entries are checked as they are met.
     ///
     /// Errors: `Corruption` with the offset within the block.
-    pub fn parse(contents: impl Into<Box<[u8]>>) -> Result<Block> {
-        let contents = contents.into();
-        let len = contents.len();
-        Block::parse_prefix(contents, len)
-    }
-
-    /// As [`Block::parse`] of the first `len` bytes: a block is read together with its trailer, and cutting that off
-    /// would cost a copy.
-    pub(crate) fn parse_prefix(bytes: Box<[u8]>, len: usize) -> Result<Block> {
-        let data = &bytes[..len];
-        let shape = Shape::parse(data)?;
+    pub fn parse(contents: impl Into<Buffer>) -> Result<Block> {
+        let bytes = contents.into();
+        let shape = Shape::parse(&bytes)?;
         match shape.values.clone() {
             None => Ok(Block::new(Data::Owned(bytes), &shape)),
-            Some(values) => Block::parse(join_sections(data, &shape, values)?),
+            Some(values) => Block::parse(join_sections(&bytes, &shape, values)?),
         }
     }
 
@@ -389,7 +382,7 @@ impl Block {
     }
 
     #[inline(always)]
-    fn view_entry_index<'a>(&self, bytes: &'a Option<Box<[u8]>>) -> Option<EntryIndex<'a>> {
+    fn view_entry_index<'a>(&self, bytes: &'a Option<Buffer>) -> Option<EntryIndex<'a>> {
         // Set before `index` is, whose reading orders the two.
         let counts = self.index_counts.load(Ordering::Relaxed);
         bytes.as_deref().map(|bytes| EntryIndex::new(bytes, counts))
@@ -406,9 +399,13 @@ impl Block {
 
     #[cold]
     #[inline(never)]
-    fn build_entry_index(&self) -> &Option<Box<[u8]>> {
+    fn build_entry_index(&self) -> &Option<Buffer> {
         self.index.get_or_init(|| {
-            let (bytes, counts) = EntryIndex::build(self.data(), self.entries_end as usize)?;
+            let zeroed = |len| match &self.data {
+                Data::Owned(bytes) => bytes.zeroed_beside(len),
+                Data::Apart(_) => Buffer::from(vec![0; len]),
+            };
+            let (bytes, counts) = EntryIndex::build(self.data(), self.entries_end as usize, zeroed)?;
             self.index_counts.store(counts, Ordering::Relaxed);
             Some(bytes)
         })
@@ -452,10 +449,10 @@ impl Block {
             return size_of::<Apart>() + part.memory_usage();
         }
         let data = match &self.data {
-            Data::Owned(bytes) => bytes.len(),
+            Data::Owned(bytes) => bytes.len() + Buffer::OVERHEAD,
             Data::Apart(apart) => {
                 let bytes = match &apart.bytes {
-                    Bytes::Owned(bytes) => bytes.len(),
+                    Bytes::Owned(bytes) => bytes.len() + Buffer::OVERHEAD,
                     Bytes::Mapped { .. } | Bytes::Part(_) => 0,
                 };
                 let protection = apart.protection.as_ref();

@@ -388,14 +388,18 @@ impl Table {
                     .in_file(self.path()));
             }
             let verify = options.verify_checksums;
+            let cache = self.cache.as_ref().filter(|_| options.fill_cache);
+            let memory = cache.map(|cache| cache.memory());
             let block = match ahead {
-                Ahead::Nothing => self.fetcher.data_block(handle, verify, &Span::default())?,
-                Ahead::Read(span) => self.fetcher.data_block(handle, verify, span)?,
+                Ahead::Nothing => self
+                    .fetcher
+                    .data_block(handle, verify, &Span::default(), memory)?,
+                Ahead::Read(span) => self.fetcher.data_block(handle, verify, span, memory)?,
                 Ahead::Cursor(ahead) => {
                     if !options.cache_only {
                         ahead.before_read(self, index, i, options)?;
                     }
-                    self.fetcher.data_block(handle, verify, ahead.span())?
+                    self.fetcher.data_block(handle, verify, ahead.span(), memory)?
                 }
             };
             let protected = block.protect(self.block_protection);

@@ -48,12 +48,8 @@ fn data_blocks(table: &Table) -> Vec<Vec<u8>> {
         .unwrap()
         .iter()
         .map(|line| {
-            let (mut contents, len) = table
-                .fetcher
-                .contents(line.handle, BlockKind::Data, true)
-                .unwrap();
-            contents.truncate(len);
-            contents
+            let contents = table.fetcher.contents(line.handle, BlockKind::Data, true);
+            contents.unwrap()
         })
         .collect()
 }

@@ -1,0 +1,372 @@
+//! Memory for what a cache holds: taken from the system in large pieces, which huge pages may back.
+//!
+//! A point read touches five or six places of a cache, each in another page. In pages of 4 KiB a cache of some hundred megabytes
+//! has many more of them than the processor remembers the addresses of, so that most of these touches wait for a walk through
+//! the page tables besides, which in a virtual machine takes longer than the data. Blocks of all sizes therefore lie side
+//! by side in pieces of the size of a huge page, and the system is asked to back them so (Linux: `madvise(MADV_HUGEPAGE)`, where
+//! `/sys/kernel/mm/transparent_hugepage/enabled` is not `never`). It also keeps the cache's memory apart from everybody
+//! else's: what is evicted leaves room for the next block, not holes in the heap of the program.
+//!
+//! A piece that is empty goes back to the system, but for the first of each part; all go with the cache and the last buffer.
+
+use std::alloc::{GlobalAlloc, Layout, handle_alloc_error};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use talc::DefaultBinning;
+use talc::base::Talc;
+use talc::source::GlobalAllocSource;
+
+use crate::sync::Mutex;
+
+/// Bytes the system is asked for at once, and what they are aligned to: a huge page of x86-64 and usually of AArch64.
+const PIECE: usize = 2 << 20;
+/// Caches below this take ordinary pages: a huge one that is barely used would be a good part of them.
+const HUGE_FROM: usize = 32 << 20;
+/// A part is for so much of a cache's capacity: threads that fill the cache seldom meet in one.
+const PART_CAPACITY: usize = 64 << 20;
+const MAX_PARTS: usize = 8;
+/// Before a buffer's bytes stands whose it is.
+const HEADER: usize = size_of::<*const Part>();
+
+/// Where a cache's blocks lie: what [`Buffer`]s are made from.
+pub struct BlockMemory {
+    parts: Box<[Arc<Part>]>,
+}
+
+/// A heap with a lock of its own.
+struct Part {
+    heap: Mutex<Talc<GlobalAllocSource<Pieces>, DefaultBinning>>,
+    claimed: Arc<AtomicUsize>,
+}
+
+/// The system as a source of memory.
+#[derive(Debug)]
+struct Pieces {
+    huge: bool,
+    claimed: Arc<AtomicUsize>,
+}
+
+// SAFETY: memory comes from a mapping of its own, aligned to `PIECE`, of which the caller gets all that he asks for.
+unsafe impl GlobalAlloc for Pieces {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(start) = map(layout.size(), self.huge) else {
+            return std::ptr::null_mut();
+        };
+        self.claimed.fetch_add(layout.size(), Ordering::Relaxed);
+        start.as_ptr()
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        self.claimed.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller gives back what `alloc` gave him, of that size.
+        unsafe { unmap(start, layout.size()) };
+    }
+}
+
+/// `len` fresh bytes, aligned to [`PIECE`].
+fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
+    let room = len.checked_add(PIECE)?;
+    // SAFETY: a new mapping, which touches nothing that is there.
+    let all = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            room,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if all == libc::MAP_FAILED {
+        return None;
+    }
+    let all = all.cast::<u8>();
+    let before = all.align_offset(PIECE);
+    let start = all.wrapping_add(before);
+    let behind = room - before - len;
+    for (edge, len) in [(all, before), (start.wrapping_add(len), behind)] {
+        if len > 0 {
+            // SAFETY: a part of the new mapping, which nobody uses.
+            unsafe { unmap(edge, len) };
+        }
+    }
+    #[cfg(target_os = "linux")]
+    if huge {
+        // What comes of it does not matter: it is advice.
+        // SAFETY: the mapping is ours, and stays what it was.
+        unsafe { libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = huge;
+    NonNull::new(start)
+}
+
+/// # Safety
+/// `start..start + len` are whole pages of a mapping that nobody uses any more.
+unsafe fn unmap(start: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    let unmapped = unsafe { libc::munmap(start.cast(), len) };
+    debug_assert_eq!(unmapped, 0, "a mapping of ours can be given back");
+}
+
+/// Which part the thread takes memory from.
+fn place_of_thread() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static PLACE: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    PLACE.try_with(|place| *place).unwrap_or(0)
+}
+
+impl BlockMemory {
+    /// For a cache of that capacity. Takes nothing yet.
+    pub fn new(capacity: usize) -> BlockMemory {
+        let parts = (capacity / PART_CAPACITY).clamp(1, MAX_PARTS);
+        let claimed = Arc::new(AtomicUsize::new(0));
+        let part = |_| {
+            let pieces = Pieces {
+                huge: capacity >= HUGE_FROM,
+                claimed: claimed.clone(),
+            };
+            let source = GlobalAllocSource::with_block_size(pieces, PIECE);
+            Arc::new(Part {
+                heap: Mutex::new(Talc::new(source)),
+                claimed: claimed.clone(),
+            })
+        };
+        BlockMemory {
+            parts: (0..parts).map(part).collect(),
+        }
+    }
+
+    /// Bytes taken from the system and not given back; what buffers do not use of them is room for more.
+    pub fn claimed(&self) -> usize {
+        self.parts[0].claimed.load(Ordering::Relaxed)
+    }
+
+    fn part(&self) -> &Arc<Part> {
+        &self.parts[place_of_thread() % self.parts.len()]
+    }
+}
+
+impl fmt::Debug for BlockMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockMemory")
+            .field("parts", &self.parts.len())
+            .field("claimed", &self.claimed())
+            .finish()
+    }
+}
+
+/// Bytes of a fixed length that have one owner, in a cache's memory or on the heap. Takes two words.
+pub struct Buffer {
+    /// The first byte. In front of it stands the [`HEADER`]: an `Arc<Part>`, or null.
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: it is the only owner of its bytes, and a part may be used from any thread.
+unsafe impl Send for Buffer {}
+// SAFETY: shared, it gives out shared bytes only.
+unsafe impl Sync for Buffer {}
+
+fn layout_of(len: usize) -> Layout {
+    Layout::from_size_align(len.saturating_add(HEADER), HEADER).expect("bytes that are in memory already")
+}
+
+impl Buffer {
+    /// What a buffer takes besides its bytes.
+    pub const OVERHEAD: usize = HEADER + size_of::<usize>();
+
+    /// A copy of `bytes`, in `memory` or on the heap.
+    pub fn copy_of(memory: Option<&BlockMemory>, bytes: &[u8]) -> Buffer {
+        Buffer::with(memory.map(BlockMemory::part), bytes.len(), |start| {
+            // SAFETY: `start` is the first of so many bytes of a new allocation.
+            unsafe {
+                start
+                    .as_ptr()
+                    .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+            };
+        })
+    }
+
+    /// `len` zeros, in the memory that this buffer is in.
+    pub fn zeroed_beside(&self, len: usize) -> Buffer {
+        let part = self.part();
+        // SAFETY: the header of a buffer in a part is an `Arc` of it, which the buffer holds meanwhile.
+        let part = part.map(|part| unsafe { std::mem::ManuallyDrop::new(Arc::from_raw(part.as_ptr())) });
+        Buffer::with(part.as_deref(), len, |start| {
+            // SAFETY: as in `copy_of`.
+            unsafe { start.as_ptr().write_bytes(0, len) };
+        })
+    }
+
+    /// `fill` writes all of the bytes.
+    fn with(part: Option<&Arc<Part>>, len: usize, fill: impl FnOnce(NonNull<u8>)) -> Buffer {
+        let layout = layout_of(len);
+        let allocation = match part {
+            // SAFETY: the layout has a size.
+            Some(part) => unsafe { part.heap.lock().allocate(layout) },
+            // SAFETY: as above.
+            None => NonNull::new(unsafe { std::alloc::alloc(layout) }),
+        };
+        let Some(allocation) = allocation else {
+            handle_alloc_error(layout);
+        };
+        let owner = part.map_or(std::ptr::null(), |part| Arc::into_raw(part.clone()));
+        // SAFETY: the allocation has room for the header and is aligned for it.
+        let start = unsafe {
+            allocation.cast().write(owner);
+            allocation.add(HEADER)
+        };
+        fill(start);
+        Buffer { start, len }
+    }
+
+    /// The part it is in.
+    fn part(&self) -> Option<NonNull<Part>> {
+        // SAFETY: the header was written when the buffer was made.
+        let owner = unsafe { self.start.sub(HEADER).cast::<*const Part>().read() };
+        NonNull::new(owner.cast_mut())
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let layout = layout_of(self.len);
+        // SAFETY: an allocation begins with its header.
+        let allocation = unsafe { self.start.sub(HEADER) };
+        match self.part() {
+            Some(part) => {
+                // SAFETY: the header is an `Arc` that this buffer owns, and is read no more.
+                let part = unsafe { Arc::from_raw(part.as_ptr()) };
+                // SAFETY: it was allocated there with this layout. The part outlives this by `part`.
+                unsafe { part.heap.lock().deallocate(allocation.as_ptr(), layout) };
+            }
+            // SAFETY: without an owner it is of the heap, with this layout.
+            None => unsafe { std::alloc::dealloc(allocation.as_ptr(), layout) },
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `len` bytes from `start` on were written when it was made, and are its own.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and nobody else has them.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl From<&[u8]> for Buffer {
+    fn from(bytes: &[u8]) -> Buffer {
+        Buffer::copy_of(None, bytes)
+    }
+}
+
+impl From<Vec<u8>> for Buffer {
+    fn from(bytes: Vec<u8>) -> Buffer {
+        Buffer::copy_of(None, &bytes)
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.len)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn bytes(len: usize, mark: u8) -> Vec<u8> {
+        (0..len).map(|i| (i as u8).wrapping_mul(31) ^ mark).collect()
+    }
+
+    #[test]
+    fn buffers_come_and_go_in_any_order() {
+        let mut rng = testkit::rng::rng();
+        for capacity in [0, 1 << 20, 256 << 20] {
+            let memory = BlockMemory::new(capacity);
+            let mut held: Vec<(Buffer, Vec<u8>)> = Vec::new();
+            for step in 0..4000 {
+                if held.len() > 300 || !held.is_empty() && rng.one_in(3) {
+                    let (buffer, expected) = held.swap_remove(rng.usize(..held.len()));
+                    assert_eq!(buffer[..], expected[..]);
+                } else {
+                    let len = match rng.u32(..20) {
+                        0 => 0,
+                        1 => rng.usize(..3 << 20),
+                        2..=8 => rng.usize(..300),
+                        _ => 4000 + rng.usize(..400),
+                    };
+                    let memory = Some(&memory).filter(|_| !rng.one_in(5));
+                    let expected = bytes(len, step as u8);
+                    held.push((Buffer::copy_of(memory, &expected), expected));
+                }
+                if let Some((buffer, _)) = held.last()
+                    && rng.one_in(4)
+                {
+                    let mut beside = buffer.zeroed_beside(rng.usize(..500));
+                    assert!(beside.iter().all(|byte| *byte == 0));
+                    beside.fill(0xff);
+                    let expected = beside.to_vec();
+                    held.push((beside, expected));
+                }
+            }
+            assert!(memory.claimed() > 0);
+            // The memory lives as long as the last buffer.
+            drop(memory);
+            assert!(held.iter().all(|(buffer, expected)| buffer[..] == expected[..]));
+        }
+    }
+
+    #[test]
+    fn what_is_empty_goes_back_to_the_system() {
+        let memory = BlockMemory::new(64 << 20);
+        let buffers: Vec<Buffer> = (0..8000)
+            .map(|i| Buffer::copy_of(Some(&memory), &bytes(4100, i as u8)))
+            .collect();
+        let full = memory.claimed();
+        assert!((32 << 20..35 << 20).contains(&full), "{full}");
+        drop(buffers);
+        assert_eq!(memory.claimed(), PIECE);
+    }
+
+    #[test]
+    fn threads_take_and_give_back_each_others() {
+        let memory = BlockMemory::new(256 << 20);
+        let (give, take) = std::sync::mpsc::channel::<Buffer>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for buffer in take {
+                    assert_eq!(buffer[..], bytes(buffer.len(), 7)[..]);
+                }
+            });
+            for _ in 0..3 {
+                let (give, memory) = (give.clone(), &memory);
+                scope.spawn(move || {
+                    for i in 0..2000 {
+                        give.send(Buffer::copy_of(Some(memory), &bytes(i % 700, 7)))
+                            .unwrap();
+                    }
+                });
+            }
+            drop(give);
+        });
+    }
+}
