@@ -517,6 +517,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker", "--test", "it", "unique_ids::"]),
     },
     Canary {
+        name: "a memtable whose filter lacks the key is not asked for range tombstones",
+        file: "crates/engine/src/db/get.rs",
+        right: "        let tombstones = mem.range_tombstones();\n        if !tombstones.is_empty() {\n            context.covering",
+        wrong: "        let tombstones = mem.range_tombstones();\n        if !tombstones.is_empty() && mem.may_contain(context.user_key) != Some(false) {\n            context.covering",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "memtable_filter::"]),
+    },
+    Canary {
+        name: "rows with checksums are not put into the memtable's filter",
+        file: "crates/memtable/src/memtable.rs",
+        right: "        if kind != Kind::RangeDeletion {\n            self.add_to_filter(user_key);",
+        wrong: "        if kind != Kind::RangeDeletion && entry.is_null() {\n            self.add_to_filter(user_key);",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "memtable_filter::"]),
+    },
+    Canary {
         name: "flushes do not verify the checksums of a memtable's rows",
         file: "crates/memtable/src/cursor.rs",
         right: "self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr()))",

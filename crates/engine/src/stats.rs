@@ -42,6 +42,10 @@ tickers! {
     MemtableHit = "rocksdb.memtable.hit";
     /// Gets that no memtable answered.
     MemtableMiss = "rocksdb.memtable.miss";
+    /// Searches of a memtable by Gets that its filter could not spare: RocksDB's `bloom_memtable_hit_count`.
+    MemtableFilterHit = "esker.bloom.memtable.hit";
+    /// Those it spared: `bloom_memtable_miss_count`.
+    MemtableFilterMiss = "esker.bloom.memtable.miss";
     /// Gets answered by L0.
     GetHitL0 = "rocksdb.l0.hit";
     /// Gets answered by L1.

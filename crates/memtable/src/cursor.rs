@@ -4,6 +4,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use base::prefix::PrefixExtractor;
 use base::{Cursor, Error, Result};
 
 use crate::checks;
@@ -49,6 +50,29 @@ impl MemtableCursor {
     /// The value together with the memtable, independent of the cursor. Requires [`valid`](Cursor::valid).
     pub fn pin_value(&self) -> PinnedValue {
         PinnedValue::new(self.table.clone(), self.current())
+    }
+
+    /// As [`seek`](Cursor::seek), where nobody wants a key without `target`'s prefix by `extractor`: not valid if the memtable's filter
+    /// knows that there is none.
+    pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
+        match self.table.may_contain_prefix(extractor, target) {
+            Some(false) => self.leave(),
+            _ => self.seek(target),
+        }
+    }
+
+    /// The same of [`seek_for_prev`](Cursor::seek_for_prev).
+    pub fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
+        match self.table.may_contain_prefix(extractor, target) {
+            Some(false) => self.leave(),
+            _ => self.seek_for_prev(target),
+        }
+    }
+
+    fn leave(&mut self) {
+        self.place = Place::NONE;
+        self.entry = None;
+        self.error = None;
     }
 
     #[inline]

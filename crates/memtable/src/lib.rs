@@ -7,12 +7,14 @@
 //! * `node`: slots written once, and the word that orders them
 //! * `tree`: the tree itself and its reading; its head comment says what makes it fast and why it is sound
 //! * `insert`: its writing
+//! * `filter`: which keys it cannot hold
 //! * [`Memtable`], [`MemtableCursor`]: what the engine uses
 
 mod arena;
 mod checks;
 mod cursor;
 mod entry;
+mod filter;
 mod insert;
 mod memtable;
 mod node;
@@ -21,6 +23,7 @@ mod sync;
 mod tree;
 
 pub use cursor::MemtableCursor;
+pub use filter::FilterOptions;
 pub use memtable::{Memtable, MemtableOptions, PinnedValue, Value};
 
 #[cfg(all(loom, test))]

@@ -11,6 +11,7 @@ use loom::thread;
 
 use crate::arena::Arena;
 use crate::entry::{Entry, Target};
+use crate::filter::{Filter, FilterOptions};
 use crate::insert::Near;
 use crate::tree::{Place, Tree, found};
 
@@ -319,5 +320,37 @@ fn the_arena_gives_each_piece_to_one() {
         );
         assert_eq!(arena.memory_usage() % (1 << 10), 0);
         assert!((2600..=8 << 10).contains(&arena.memory_usage()));
+    });
+}
+
+/// Two writers fill one line, and who learns from one of them that its row is there is not told otherwise.
+#[test]
+fn a_filter_never_denies_what_was_published() {
+    model(6, || {
+        let options = FilterOptions {
+            bytes: 1,
+            whole_keys: true,
+            prefix_extractor: None,
+        };
+        let filter = Arc::new(Filter::new(options, UserComparator::Bytewise));
+        let published = Arc::new(AtomicUsize::new(0));
+        let writers = [1, 2].map(|n: u8| {
+            let (filter, published) = (filter.clone(), published.clone());
+            thread::spawn(move || {
+                filter.add(&key(n));
+                published.fetch_or(n.into(), Ordering::Release);
+            })
+        });
+        let seen = published.load(Ordering::Acquire);
+        for n in [1, 2] {
+            assert!(
+                seen & usize::from(n) == 0 || filter.may_contain(&key(n)),
+                "{n} of {seen}"
+            );
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert!(filter.may_contain(&key(1)) && filter.may_contain(&key(2)));
     });
 }

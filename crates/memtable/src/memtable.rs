@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::internal_key::{pack_trailer, trailer, user_key};
+use base::prefix::PrefixExtractor;
 use base::protection::mismatch;
 use base::{InternalComparator, Kind, MAX_SEQNO, Protection, Result, SeqNo};
 use rangedel::{FragmentedTombstones, MemTombstones};
@@ -17,6 +18,7 @@ use crate::arena::Arena;
 use crate::checks::{self, Checks};
 use crate::cursor::MemtableCursor;
 use crate::entry::{Entry, Target};
+use crate::filter::{Filter, FilterOptions};
 use crate::insert::Near;
 use crate::tree::{Tree, found};
 
@@ -40,6 +42,8 @@ pub struct MemtableOptions {
     /// Compares the entries around the place where a search ends with each other, and each entry of a walk with the one before.
     /// Needs no checksums. Default false.
     pub check_order: bool,
+    /// A Bloom filter over its keys, which insertions fill and [`may_contain`](Memtable::may_contain) asks. Default none.
+    pub filter: Option<FilterOptions>,
 }
 
 impl Default for MemtableOptions {
@@ -50,6 +54,7 @@ impl Default for MemtableOptions {
             protection_bytes_per_key: 0,
             verify_on_seek: false,
             check_order: false,
+            filter: None,
         }
     }
 }
@@ -64,6 +69,7 @@ pub struct Memtable {
     tombstones: MemTombstones,
     /// With checksums: the range tombstones as they were added, from the start to the end of each.
     tombstone_rows: Option<Tree>,
+    filter: Option<Box<Filter>>,
     counters: Counters,
 }
 
@@ -98,6 +104,9 @@ impl Memtable {
         Memtable {
             tombstones: MemTombstones::new(cmp.user().clone()),
             tombstone_rows: (checks.width > 0).then(rows),
+            filter: options
+                .filter
+                .map(|filter| Box::new(Filter::new(filter, cmp.user().clone()))),
             tree: Tree::new(cmp, checks, arena()),
             counters: Counters {
                 entries: AtomicU64::new(0),
@@ -132,6 +141,7 @@ impl Memtable {
         if kind == Kind::RangeDeletion {
             self.tombstones.add(user_key, value, seqno);
         } else {
+            self.add_to_filter(user_key);
             let trailer = pack_trailer(seqno, kind as u8);
             let added = NEAR.with(|places| match places.try_borrow_mut() {
                 Ok(mut places) => {
@@ -201,6 +211,9 @@ impl Memtable {
             let place = "a write on its way to the memtable";
             return Err(mismatch(place, user_key, seqno, kind as u8));
         }
+        if kind != Kind::RangeDeletion {
+            self.add_to_filter(user_key);
+        }
         if let Some(tree) = tree {
             checks::begin();
             let place = tree.identity() as usize % PLACES;
@@ -226,6 +239,27 @@ impl Memtable {
         }
         self.count(seqno, kind, user_key, value);
         Ok(true)
+    }
+
+    #[inline(always)]
+    fn add_to_filter(&self, user_key: &[u8]) {
+        if let Some(filter) = &self.filter {
+            filter.add(user_key);
+        }
+    }
+
+    /// What its filter says of a user key: `Some(false)` if it knows that there is no entry of it, `None` without a filter. Range
+    /// tombstones are not in it.
+    #[inline]
+    pub fn may_contain(&self, user_key: &[u8]) -> Option<bool> {
+        self.filter.as_ref().map(|filter| filter.may_contain(user_key))
+    }
+
+    /// What its filter says of keys with the prefix that `extractor` gives for the user key of `internal_key`; `None` without a
+    /// filter, and true where it was filled with the prefixes of another extractor, or with none.
+    pub fn may_contain_prefix(&self, extractor: &dyn PrefixExtractor, internal_key: &[u8]) -> Option<bool> {
+        let filter = self.filter.as_ref()?;
+        Some(filter.may_contain_prefix_by(extractor, internal_key))
     }
 
     /// Counts a row that was added.
@@ -345,7 +379,7 @@ impl Memtable {
         MemtableCursor::new(self.clone())
     }
 
-    /// Bytes taken from the allocator for entries, and those of the range tombstones.
+    /// Bytes taken from the allocator for entries, and those of the range tombstones and the filter.
     #[inline]
     pub fn memory_usage(&self) -> usize {
         let tombstones = if self.tombstones.is_empty() {
@@ -354,7 +388,11 @@ impl Memtable {
             self.tombstones.memory_usage()
         };
         let rows = self.tombstone_rows.as_ref();
-        self.tree.arena.memory_usage() + tombstones + rows.map_or(0, |rows| rows.arena.memory_usage())
+        let filter = self.filter.as_ref();
+        self.tree.arena.memory_usage()
+            + tombstones
+            + rows.map_or(0, |rows| rows.arena.memory_usage())
+            + filter.map_or(0, |filter| filter.memory_usage())
     }
 
     /// Entries added, without range tombstones.

@@ -8,7 +8,7 @@ use base::internal_key::{self, encode, pack_trailer, trailer, user_key};
 use base::{Comparator, Cursor, InternalComparator, Kind, MAX_SEQNO, SeqNo, UserComparator};
 use testkit::TestRng;
 
-use crate::{Memtable, MemtableOptions};
+use crate::{FilterOptions, Memtable, MemtableOptions};
 
 fn memtable(cmp: UserComparator, options: MemtableOptions) -> Arc<Memtable> {
     Arc::new(Memtable::new(InternalComparator::new(cmp), options))
@@ -226,6 +226,48 @@ impl Ord for Ordered {
     }
 }
 
+fn random_filter(rng: &mut TestRng) -> Option<FilterOptions> {
+    let extractor = *rng.pick(&["fixed:2", "capped:3", "noop", "none"]);
+    rng.bool().then(|| FilterOptions {
+        bytes: rng.usize(1..4000),
+        whole_keys: rng.bool(),
+        prefix_extractor: base::prefix::builtin(extractor),
+    })
+}
+
+/// Threads that fill lines together take no bit from each other.
+#[test]
+fn threads_fill_a_filter_together() {
+    let table = memtable(
+        UserComparator::Bytewise,
+        MemtableOptions {
+            filter: Some(FilterOptions {
+                bytes: 4096,
+                whole_keys: true,
+                prefix_extractor: None,
+            }),
+            ..MemtableOptions::default()
+        },
+    );
+    let key = |thread: u32, number: u32| [thread.to_be_bytes(), number.to_be_bytes()].concat();
+    let start = std::sync::Barrier::new(4);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (table, start) = (&table, &start);
+            scope.spawn(move || {
+                start.wait();
+                for number in 0..2000 {
+                    table.add(1, Kind::Value, &key(thread, number), b"");
+                }
+            });
+        }
+    });
+    for (thread, number) in (0..4).flat_map(|thread| (0..2000).map(move |number| (thread, number))) {
+        assert_eq!(table.may_contain(&key(thread, number)), Some(true));
+    }
+    assert!(table.memory_usage() > 4096 + 8000 * 8);
+}
+
 #[test]
 fn it_answers_as_a_sorted_map_would() {
     let mut rng = testkit::rng();
@@ -241,6 +283,7 @@ fn it_answers_as_a_sorted_map_would() {
                     protection_bytes_per_key: *rng.pick(&[0, 0, 1, 2, 4, 8]),
                     verify_on_seek: rng.bool(),
                     check_order: rng.bool(),
+                    filter: random_filter(&mut rng),
                 },
             );
             let mut model = BTreeMap::new();

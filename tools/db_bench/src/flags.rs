@@ -207,6 +207,8 @@ flags::flags! {
     keys_per_prefix: i64 = 0;
     /// Iterators end where the prefix they sought ends.
     prefix_same_as_start: bool = false;
+    /// Bytes of a filter of each memtable, as a part of write_buffer_size: up to 0.25.
+    memtable_bloom_size_ratio: f64 = 0.0;
     /// Seeks ask filters for the prefix where the upper bound (--max_scan_distance) has the same.
     auto_prefix_mode: bool = false;
     /// Iterators over a snapshot (--explicit_snapshot) let go, as they move, of memtables and files that have been replaced.

@@ -54,6 +54,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     if flags.prefix_size > 0 {
         family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(flags.prefix_size as usize)));
     }
+    family.memtable_prefix_bloom_size_ratio = flags.memtable_bloom_size_ratio.clamp(0.0, 0.25);
     let table = &mut family.table;
     table.block_size = flags.block_size;
     table.checksum = u8::try_from(flags.checksum_type)

@@ -23,6 +23,7 @@ mod iterators;
 mod limits;
 mod mapped_reads;
 mod memory;
+mod memtable_filter;
 mod metamorphic;
 mod model;
 mod multi_get;

@@ -11,7 +11,7 @@ use base::prefix;
 use base::{Error, InternalComparator, MAX_SEQNO, Result};
 use compact::stall::StallCondition;
 use manifest::{Version, VersionEdit};
-use memtable::{Memtable, MemtableOptions};
+use memtable::{FilterOptions, Memtable, MemtableOptions};
 use sst::BlockCache;
 
 use super::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
@@ -184,9 +184,22 @@ pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptio
         protection_bytes_per_key: options.memtable_protection_bytes_per_key as u8,
         verify_on_seek: options.memtable_verify_per_key_checksum_on_seek,
         check_order: options.paranoid_memory_checks,
+        filter: memtable_filter(options),
         ..MemtableOptions::default()
     };
     Arc::new(Memtable::new(cmp.clone(), options))
+}
+
+/// The filter of each memtable: `memtable_prefix_bloom_size_ratio`.
+fn memtable_filter(options: &ColumnFamilyOptions) -> Option<FilterOptions> {
+    let bytes = (options.write_buffer_size as f64 * options.memtable_prefix_bloom_size_ratio) as usize;
+    let filter = FilterOptions {
+        bytes,
+        whole_keys: options.memtable_whole_key_filtering,
+        prefix_extractor: options.prefix_extractor.clone(),
+    };
+    let holds_something = filter.whole_keys || filter.prefix_extractor.is_some();
+    (bytes > 0 && holds_something).then_some(filter)
 }
 
 /// A family's state as it is opened: no rows in memory.

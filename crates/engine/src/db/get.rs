@@ -18,7 +18,7 @@ use super::{Db, DbInner};
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::super_version::SuperVersion;
 use crate::read::value::{Base, PinnedValue};
-use crate::stats::Ticker;
+use crate::stats::{Stats, Ticker};
 
 impl Db {
     /// The value of `key` in the default family, or `None`.
@@ -273,7 +273,7 @@ impl DbInner {
         context: &mut GetContext<'_>,
     ) -> Result<()> {
         self.stats.count(Ticker::KeysRead, 1);
-        search_memtables(super_version, seqno, context)?;
+        search_memtables(super_version, seqno, &self.stats, context)?;
         let ticker = match context.done() {
             true => Ticker::MemtableHit,
             false => Ticker::MemtableMiss,
@@ -374,7 +374,12 @@ impl DbInner {
     }
 }
 
-fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut GetContext<'_>) -> Result<()> {
+fn search_memtables(
+    super_version: &SuperVersion,
+    seqno: SeqNo,
+    stats: &Stats,
+    context: &mut GetContext<'_>,
+) -> Result<()> {
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         if mem.is_empty() {
             continue;
@@ -384,6 +389,16 @@ fn search_memtables(super_version: &SuperVersion, seqno: SeqNo, context: &mut Ge
             context.covering = context
                 .covering
                 .max(tombstones.covering_seqno(context.user_key, seqno));
+        }
+        if let Some(may_contain) = mem.may_contain(context.user_key) {
+            let ticker = match may_contain {
+                true => Ticker::MemtableFilterHit,
+                false => Ticker::MemtableFilterMiss,
+            };
+            stats.count(ticker, 1);
+            if !may_contain {
+                continue;
+            }
         }
         mem.get(context.user_key, seqno, |seqno, kind, value| {
             context.visit(seqno, kind, Found::Memory(value, mem))

@@ -460,8 +460,9 @@ impl DbIterator {
             return;
         }
         newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
-        if self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key) {
-            self.cursor.seek_within_prefix(&self.target);
+        let within = self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key);
+        if let Some(extractor) = self.family.prefix_extractor.as_deref().filter(|_| within) {
+            self.cursor.seek_within_prefix(&self.target, extractor);
         } else {
             if self.read.async_io {
                 self.cursor.start_seek(&self.target);
@@ -491,13 +492,18 @@ impl DbIterator {
             return;
         }
         let user = self.family.cmp.user();
+        let mut within = self.prefix.is_some();
         match &self.upper {
             Some(upper) if user.compare_without_timestamp(&user.stamped(key), upper).is_ge() => {
                 before_key(&mut self.target, user, user.strip_timestamp(upper));
+                within = false;
             }
             _ => after_key(&mut self.target, user, key),
         }
-        self.cursor.seek_for_prev(&self.target);
+        match self.family.prefix_extractor.as_deref().filter(|_| within) {
+            Some(extractor) => self.cursor.seek_for_prev_within_prefix(&self.target, extractor),
+            None => self.cursor.seek_for_prev(&self.target),
+        }
         self.find_prev();
     }
 

@@ -20,6 +20,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, TRAILER_LEN, pack_trailer};
+use base::prefix::PrefixExtractor;
 use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
 use rangedel::{TombstoneCursor, TombstoneSource};
@@ -76,15 +77,21 @@ impl Source {
     fn seek(&mut self, target: &[u8]) {
         on_source!(self, cursor => cursor.seek(target))
     }
-    fn seek_within_prefix(&mut self, target: &[u8]) {
+    fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         match self {
-            Source::Memtable(cursor) => cursor.seek(target),
+            Source::Memtable(cursor) => cursor.seek_within_prefix(target, extractor),
             Source::Table(cursor) => cursor.seek_within_prefix(target),
             Source::Level(cursor) => cursor.seek_within_prefix(target),
         }
     }
     fn seek_for_prev(&mut self, target: &[u8]) {
         on_source!(self, cursor => cursor.seek_for_prev(target))
+    }
+    fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
+        match self {
+            Source::Memtable(cursor) => cursor.seek_for_prev_within_prefix(target, extractor),
+            _ => self.seek_for_prev(target),
+        }
     }
     fn seek_to_first(&mut self) {
         on_source!(self, cursor => cursor.seek_to_first())
@@ -246,10 +253,19 @@ impl MergingCursor {
         });
     }
 
-    /// As `seek`, where whoever asks wants no key behind those with `target`'s prefix: tables whose filters know that they have none
-    /// are not read.
-    pub fn seek_within_prefix(&mut self, target: &[u8]) {
-        self.place(Direction::Forward, |source| source.seek_within_prefix(target));
+    /// As `seek`, where whoever asks wants no key behind those with `target`'s prefix, which is one by `extractor`: memtables and
+    /// tables whose filters know that they have none are not read.
+    pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
+        self.place(Direction::Forward, |source| {
+            source.seek_within_prefix(target, extractor);
+        });
+    }
+
+    /// As `seek_for_prev`, where whoever asks wants no key before those with `target`'s prefix. Only memtables' filters are asked.
+    pub fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
+        self.place(Direction::Backward, |source| {
+            source.seek_for_prev_within_prefix(target, extractor);
+        });
     }
 
     #[inline]
