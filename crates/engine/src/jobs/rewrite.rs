@@ -260,13 +260,13 @@ impl<'a> Rewrite<'a> {
         for level in &self.plan.inputs {
             if level.level > 0 {
                 let cursor = LevelCursor::over_files(tables.clone(), level.files.clone(), read, open);
-                sources.push(Source::Level(Box::new(cursor)));
+                sources.push(Source::Level(cursor));
                 continue;
             }
             for file in &level.files {
                 let mut cursor = tables.table(file)?.cursor(read);
                 cursor.read_through(tables.open_file(file, &open)?);
-                sources.push(Source::Table(Box::new(cursor)));
+                sources.push(Source::Table(cursor));
             }
         }
         Ok(sources)

@@ -63,7 +63,7 @@ pub struct ReadOptions {
     /// Iterators with a [`snapshot`](Self::snapshot) let go, as they move, of memtables and files that flushes and compactions
     /// have replaced, and read on in what replaced them: they hold back neither memory nor disk space for longer than it takes
     /// to move a step, and see the same rows all the while. Costs one load a step, and a seek where something was replaced.
-    /// Without a snapshot it changes nothing. Default: false.
+    /// Without a snapshot it changes nothing. Default: true; RocksDB's is false.
     pub auto_refresh_iterator_with_snapshot: bool,
 }
 
@@ -85,7 +85,7 @@ impl Default for ReadOptions {
             adaptive_readahead: false,
             auto_readahead_size: true,
             async_io: false,
-            auto_refresh_iterator_with_snapshot: false,
+            auto_refresh_iterator_with_snapshot: true,
         }
     }
 }

@@ -15,6 +15,7 @@ use sst::{BlockReadOptions, ScanBounds};
 
 use super::merging_cursor::{MergingCursor, after_key, before_key};
 use super::sources;
+use super::spare::{Spare, SpareKey};
 use super::super_version::SuperVersion;
 use super::value::{Base, Columns, PinnedValue};
 use crate::db::column_family::Family;
@@ -156,14 +157,14 @@ impl DbIterator {
             auto_prefix_mode: options.auto_prefix_mode,
             direction: Direction::Forward,
             place: Place::Nowhere,
-            saved_key: Vec::new(),
-            value: Vec::new(),
+            saved_key: SAVED_KEY.take_for(0),
+            value: VALUE.take_for(0),
             kind: Kind::Value,
             entity: Vec::new(),
             error: broken.clone(),
             broken,
             refused,
-            target: Vec::new(),
+            target: TARGET.take_for(0),
             tier,
             read,
             tailing: options.tailing,
@@ -980,6 +981,20 @@ impl DbIterator {
             self.seek_before_saved_key();
         }
     }
+}
+
+impl Drop for DbIterator {
+    fn drop(&mut self) {
+        SAVED_KEY.leave(&mut self.saved_key);
+        VALUE.leave(&mut self.value);
+        TARGET.leave(&mut self.target);
+    }
+}
+
+thread_local! {
+    static SAVED_KEY: Spare<u8> = const { Spare::new() };
+    static VALUE: Spare<u8> = const { Spare::new() };
+    static TARGET: Spare<u8> = const { Spare::new() };
 }
 
 /// Makes `target` what sorts at or before the newest entry of `key` that is visible at `seqno` and `read_ts`, and behind all that

@@ -27,6 +27,7 @@ use rangedel::{TombstoneCursor, TombstoneSource};
 use sst::{BlockReadOptions, ScanBounds, TableCursor};
 
 use super::level_cursor::LevelCursor;
+use super::spare::{Spare, SpareKey};
 use super::value::PinnedValue;
 
 /// Covered entries stepped over one by one before the covered lanes seek to the end of the span: a seek costs as
@@ -38,9 +39,9 @@ pub(crate) enum Source {
     /// A memtable, mutable or not.
     Memtable(MemtableCursor),
     /// One table, of L0.
-    Table(Box<TableCursor>),
+    Table(TableCursor),
     /// The files of a level below L0, one after the other.
-    Level(Box<LevelCursor>),
+    Level(LevelCursor),
 }
 
 macro_rules! on_source {
@@ -121,6 +122,11 @@ struct Item {
     lane: u32,
 }
 
+thread_local! {
+    static SOURCES: Spare<Source> = const { Spare::new() };
+    static HEAP: Spare<Item> = const { Spare::new() };
+}
+
 /// Merges sources. See the module's head for the invariants.
 pub(crate) struct MergingCursor {
     cmp: InternalComparator,
@@ -160,10 +166,10 @@ impl MergingCursor {
     ) -> MergingCursor {
         MergingCursor {
             cmp,
-            sources: Vec::with_capacity(most),
+            sources: SOURCES.take_for(most),
             tombstones: Vec::new(),
             active: 0,
-            heap: Vec::with_capacity(most),
+            heap: HEAP.take_for(most),
             direction: Direction::Forward,
             snapshot,
             read_ts: read_ts.map(Into::into),
@@ -501,6 +507,13 @@ impl MergingCursor {
             self.rebuild();
         }
         self.skip_covered();
+    }
+}
+
+impl Drop for MergingCursor {
+    fn drop(&mut self) {
+        SOURCES.leave(&mut self.sources);
+        HEAP.leave(&mut self.heap);
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod level_cursor;
 pub(crate) mod merging_cursor;
 pub(crate) mod multi_scan;
 pub(crate) mod sources;
+pub(crate) mod spare;
 pub(crate) mod super_version;
 pub(crate) mod table_cache;
 pub(crate) mod value;

@@ -52,7 +52,7 @@ pub(crate) fn merged(
                         .clone()
                         .into()
                 });
-                cursor.add(Source::Table(Box::new(table.cursor(read))), covered);
+                cursor.add(Source::Table(table.cursor(read)), covered);
             }
             Err(failed) => error = error.or(Some(failed)),
         }
@@ -60,7 +60,7 @@ pub(crate) fn merged(
     for level in levels {
         if !version.files(level).is_empty() {
             let level = LevelCursor::new(family.tables.clone(), version.clone(), level, read, true);
-            cursor.add(Source::Level(Box::new(level)), None);
+            cursor.add(Source::Level(level), None);
         }
     }
     (cursor, error)

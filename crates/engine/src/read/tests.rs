@@ -268,12 +268,12 @@ fn a_merge_leaves_out_what_tombstones_cover() {
             for file in version.files(0) {
                 let table = bench.tables.table(file).unwrap();
                 let tombstones = bench.tables.tombstones_within_bounds(file, &table).clone();
-                let cursor = Box::new(table.cursor(options));
+                let cursor = table.cursor(options);
                 merged.add(Source::Table(cursor), Some(tombstones.into()));
             }
             for level in 1..3 {
                 let cursor = LevelCursor::new(bench.tables.clone(), version.clone(), level, options, true);
-                merged.add(Source::Level(Box::new(cursor)), None);
+                merged.add(Source::Level(cursor), None);
             }
             merged
         };
