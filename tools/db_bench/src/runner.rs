@@ -708,19 +708,22 @@ mod tests {
             json: "x".to_owned(),
             ..quiet()
         };
-        struct Still;
+        #[derive(Default)]
+        struct Still(AtomicU64);
         impl Observer for Still {
             fn sample(&self) -> Sample {
+                self.0.fetch_add(1, Ordering::Relaxed);
                 Sample {
                     stall_micros: 11,
                     ..Sample::default()
                 }
             }
         }
-        let summary = run(&flags, 3, 0, &Seeds::new(1), &Still, &|thread| {
+        let still = Still::default();
+        let summary = run(&flags, 3, 0, &Seeds::new(1), &still, &|thread| {
             thread.excluded = thread.id == 2;
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_millis(1_200) {
+            // Until an interval has ended.
+            while still.0.load(Ordering::Relaxed) == 0 {
                 thread.finished(5, if thread.excluded { Op::Write } else { Op::Read });
                 std::thread::yield_now();
             }
@@ -762,16 +765,17 @@ mod tests {
             report_file: report_file.clone(),
             ..quiet()
         };
+        let text = || std::fs::read_to_string(&report_file).unwrap_or_default();
         run(&flags, 1, 0, &Seeds::new(1), &(), &|thread| {
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_millis(1_100) {
+            // Until there are a heading and a row.
+            while text().lines().count() < 2 {
                 thread.finished(1, Op::Other);
                 std::thread::yield_now();
             }
             Ok(())
         })
         .unwrap();
-        let text = std::fs::read_to_string(report_file).unwrap();
+        let text = text();
         assert!(text.starts_with("secs_elapsed,interval_qps\n1,"), "{text}");
     }
 

@@ -163,12 +163,17 @@ fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // Two rounds in three it gets to write; in the third it is killed at any moment, recovery among them.
-    if round % 3 != 2 {
-        let start = Instant::now();
-        while counters(dir) == before && start.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+    // Of three rounds it gets to write a lot in one and something in another; in the third it is killed at any moment, recovery
+    // among them.
+    let least = match round % 3 {
+        0 => 300,
+        1 => 1,
+        _ => 0,
+    };
+    let start = Instant::now();
+    let written = || counters(dir).into_iter().zip(before);
+    while written().any(|(now, before)| now < before + least) && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(Duration::from_micros(rng.u64(0..150_000)));
     child.kill().unwrap();
