@@ -125,6 +125,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         ),
         one_of(rng, "set_cache_capacity_one_in", &["0", "0", "100", "10000"]),
         one_of(rng, "async_io", &["0", "0", "1"]),
+        one_of(rng, "verify_checksum", &["0", "1", "1"]),
         one_of(rng, "use_multiscan", &["0", "1"]),
         one_of(rng, "multiscan_use_async_io", &["0", "1"]),
         one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
@@ -168,7 +169,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     }
     if disk {
         // Files may be of 4 KiB, and more than a process may have open.
-        args.push(one_of(rng, "open_files", &["100", "2000"]));
+        args.push(one_of(rng, "open_files", &["16", "100", "2000"]));
         args.push(format!("--sync_fault_injection={hides_unsynced}"));
         args.push(one_of(rng, "kill_random_test", &["0", "100", "1000", "10000"]));
     } else {
@@ -221,6 +222,10 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
         if name == "cache_index_and_filter_blocks" && args.iter().any(|arg| arg == "--cache_size=0") {
             // Refused: there is no cache they could lie in.
+            continue;
+        }
+        if name == "max_open_files" && disk {
+            // It is `open_files`, which is bounded there.
             continue;
         }
         if !given && !KEPT.contains(&name) && rng.bool() {

@@ -353,6 +353,7 @@ impl<'a> Worker<'a> {
 
     pub(super) fn bounded(&mut self, keys: &Range<u64>) -> ReadOptions {
         ReadOptions {
+            auto_prefix_mode: self.rng.u32(..4) == 0,
             iterate_lower_bound: Some(keys::key(keys.start).to_vec()),
             iterate_upper_bound: Some(keys::key(keys.end).to_vec()),
             ..self.read_options()
@@ -436,7 +437,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// An iterator moved about, turning round at will.
     /// Ranges of keys, one behind the other.
     fn scan_ranges(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());
@@ -490,6 +490,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    /// An iterator moved about, turning round at will.
     fn iterate(&mut self) -> Outcome {
         if self.stress.flags.use_multiscan && self.rng.bool() {
             return self.scan_ranges();

@@ -191,6 +191,10 @@ impl EskerDatabase {
             fill_cache: !rng.one_in(5),
             verify_checksums: rng.bool(),
             readahead_size: if rng.one_in(5) { 4096 } else { 0 },
+            adaptive_readahead: rng.bool(),
+            auto_readahead_size: rng.bool(),
+            async_io: rng.one_in(3),
+            auto_prefix_mode: rng.one_in(3),
             auto_refresh_iterator_with_snapshot: rng.bool(),
             ..ReadOptions::default()
         }

@@ -74,7 +74,7 @@ option_table! {
         /// Milliseconds between these tries. Default: 100.
         follower_catchup_retry_wait_ms: u64 = 100;
         /// Reads table files past the kernel's cache (`O_DIRECT`). Default: false.
-        use_direct_reads: bool = false;
+        use_direct_reads: bool = false, domain["false", "false", "true"];
         /// Flushes and compactions write table files past the kernel's cache (`O_DIRECT`). Default: false.
         use_direct_io_for_flush_and_compaction: bool = false, domain["true", "false"];
         /// Compactions read tables and blob files past the kernel's cache (`O_DIRECT`), whatever reads of users do, so that they
