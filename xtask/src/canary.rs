@@ -458,8 +458,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "a block that cannot be read has no row for a Get",
         file: "crates/engine/src/db/get.rs",
-        right: "        table.get(lookup, read, &mut context.visitor(&mut damaged))?;\n",
-        wrong: "        table\n            .get(lookup, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();\n",
+        right: "table.get(lookup, read, &mut context.visitor(&mut damaged))?;",
+        wrong: "table\n            .get(lookup, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();",
         caught_by: Stress(3, FAILED_READS),
     },
     Canary {
@@ -542,8 +542,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "iterators do not verify the checksums of a cached block's entries",
         file: "crates/sst/src/block/cursor.rs",
-        right: "if let Err(error) = protection.verify(self.at, key, &self.entry, entries) {",
-        wrong: "if let (Some(error), _) = (self.error.clone(), (protection, key)) {",
+        right: "let Err(error) = protection.verify(self.at, self.stored_key(), &self.entry, entries)",
+        wrong: "let (Some(error), _) = (self.error.clone(), (protection, self.stored_key()))",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "protection::"]),
     },
     Canary {
