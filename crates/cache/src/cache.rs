@@ -9,7 +9,13 @@ use crate::clock::Clock;
 use crate::frame::Frame;
 use crate::lru::Lru;
 use crate::memory::BlockMemory;
-use crate::options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
+use crate::options::{
+    CacheKey, CacheOptions, CacheType, EntryRole, Insertion, MetadataChargePolicy, Priority, Standing,
+};
+use crate::secondary::{
+    AdmissionPolicy, CompressedSecondaryCacheOptions, Demote, Secondary, SecondaryTally, SecondaryUsage,
+    TieredCacheOptions,
+};
 use crate::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -25,6 +31,8 @@ pub struct Cache<V> {
     /// What each entry costs beside the charge it is inserted with.
     metadata_charge: usize,
     name: &'static str,
+    /// Where what is evicted goes down to.
+    secondary: Option<Arc<Secondary<V>>>,
     last_id: AtomicU64,
     last_owner: AtomicU64,
     memory: BlockMemory,
@@ -71,6 +79,14 @@ impl fmt::Debug for Slot {
     }
 }
 
+/// What a lookup found.
+enum Found<V> {
+    Value(Handle<V>),
+    /// The value came back from the secondary cache once.
+    Placeholder,
+    Nothing,
+}
+
 /// An entry as [`Cache::entries`] tells of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
@@ -84,7 +100,7 @@ pub struct EntryInfo {
     pub role: EntryRole,
     /// Guards and handles that pin it.
     pub pins: u64,
-    /// True if it is no longer in the table, and goes with its last pin.
+    /// True if it is not, or no longer, in the table, and goes with its last pin.
     pub erased: bool,
 }
 
@@ -102,6 +118,32 @@ pub struct RoleUsage {
 impl<V> Cache<V> {
     /// An empty cache of the kind that the options name.
     pub fn new(options: CacheOptions) -> Arc<Cache<V>> {
+        Cache::over(options, None)
+    }
+
+    /// The same over a secondary cache, which takes what it evicts, compressed, and gives it back to
+    /// [`lookup_or_restore`](Self::lookup_or_restore). Goes down by [`AdmissionPolicy::Placeholder`].
+    pub fn with_secondary(options: CacheOptions, secondary: CompressedSecondaryCacheOptions) -> Arc<Cache<V>>
+    where
+        V: Demote,
+    {
+        let secondary = Secondary::new(secondary, AdmissionPolicy::default());
+        Cache::over(options, Some(secondary))
+    }
+
+    /// The same where both share one budget: RocksDB's `NewTieredCache`. [`set_capacity`](Self::set_capacity) changes the budget.
+    pub fn tiered(options: CacheOptions, tiered: TieredCacheOptions) -> Arc<Cache<V>>
+    where
+        V: Demote,
+    {
+        let total = tiered.total_capacity;
+        let secondary = Secondary::tiered(tiered);
+        let capacity = total - secondary.capacity();
+        Cache::over(CacheOptions { capacity, ..options }, Some(secondary))
+    }
+
+    fn over(options: CacheOptions, secondary: Option<Secondary<V>>) -> Arc<Cache<V>> {
+        let secondary = secondary.map(Arc::new);
         let shard_bits = options.shard_bits();
         let shards = 1usize << shard_bits;
         let per_shard = options.capacity.div_ceil(shards);
@@ -115,13 +157,17 @@ impl<V> Cache<V> {
                     options.low_pri_pool_ratio,
                 ),
                 max_frames,
+                secondary.clone(),
             ),
-            CacheType::HyperClock => Shard::clock(Clock::new(
-                per_shard,
-                options.strict_capacity_limit,
-                options.estimated_entry_charge,
-                max_frames,
-            )),
+            CacheType::HyperClock => Shard::clock(
+                Clock::new(
+                    per_shard,
+                    options.strict_capacity_limit,
+                    options.estimated_entry_charge,
+                    max_frames,
+                ),
+                secondary.clone(),
+            ),
         };
         let of_entry = match options.cache_type {
             CacheType::Lru => Cache::<V>::METADATA_CHARGE,
@@ -135,10 +181,12 @@ impl<V> Cache<V> {
                 MetadataChargePolicy::DontChargeCacheMetadata => 0,
             },
             name: match (options.cache_type, options.estimated_entry_charge) {
+                _ if secondary.as_ref().is_some_and(|secondary| secondary.is_tiered()) => "TieredCache",
                 (CacheType::Lru, _) => "LRUCache",
                 (CacheType::HyperClock, 0) => "AutoHyperClockCache",
                 (CacheType::HyperClock, _) => "FixedHyperClockCache",
             },
+            secondary,
             last_id: AtomicU64::new(0),
             last_owner: AtomicU64::new(0),
             memory: BlockMemory::new(options.capacity),
@@ -222,12 +270,108 @@ impl<V> Cache<V> {
         }
     }
 
-    /// The value of `key`, if it is here. Takes the shard's lock; counts as a hit or miss, and as the most recent use.
+    /// The value of `key`, if it is here; a secondary cache is not asked. Takes the shard's lock; counts as a hit or miss, and as
+    /// the most recent use.
     pub fn lookup(self: &Arc<Self>, key: CacheKey) -> Option<Handle<V>> {
+        match self.find(key) {
+            Found::Value(handle) => Some(handle),
+            Found::Placeholder | Found::Nothing => None,
+        }
+    }
+
+    /// As [`lookup`](Self::lookup), and where the value is not here but in the secondary cache, what `restore` makes of its bytes, with
+    /// its charge. What comes back the first time is the caller's alone, charged as long as it is pinned; when it is asked
+    /// for again before long it is inserted as [`insert_as`](Self::insert_as) does. `Err`: there was no room to charge it; it is the caller's
+    /// without the cache. Without a secondary cache this costs one comparison more than `lookup`, and that on a miss.
+    ///
+    /// Uncompressing takes no lock. `restore` gives `None` for bytes it cannot use: that is a miss, and they are forgotten.
+    pub fn lookup_or_restore(
+        self: &Arc<Self>,
+        key: CacheKey,
+        priority: Priority,
+        role: EntryRole,
+        tally: &SecondaryTally,
+        restore: impl FnOnce(&[u8]) -> Option<(V, usize)>,
+    ) -> Option<Result<Handle<V>, V>> {
+        let wanted_before = match self.find(key) {
+            Found::Value(handle) => return Some(Ok(handle)),
+            Found::Placeholder => true,
+            Found::Nothing => false,
+        };
+        let secondary = self.secondary.as_ref()?;
+        let (value, charge) = secondary.find(key, role, wanted_before, tally, restore)?;
+        let insertion = |value, charge: usize, role, standing| Insertion {
+            key,
+            hash: key.hash(),
+            value,
+            charge: charge.saturating_add(self.metadata_charge),
+            priority,
+            role,
+            standing,
+        };
+        if wanted_before {
+            return Some(
+                self.add(insertion(value, charge, role, Standing::Listed))
+                    .or_else(|value| self.add(insertion(value, charge, role, Standing::Alone))),
+            );
+        }
+        let alone = self.add(insertion(value, charge, role, Standing::Alone));
+        let placeholder = insertion(secondary.placeholder(), 0, EntryRole::Misc, Standing::IfAbsent);
+        drop(self.add(placeholder).ok());
+        Some(alone)
+    }
+
+    fn find(self: &Arc<Self>, key: CacheKey) -> Found<V> {
         let hash = key.hash();
         let shard = self.shard_of_hash(hash);
-        let (index, frame) = self.shards[shard].lookup(key, hash)?;
-        Some(self.handle(shard, index, frame))
+        let Some((index, frame)) = self.shards[shard].lookup(key, hash) else {
+            return Found::Nothing;
+        };
+        let handle = self.handle(shard, index, frame);
+        match &self.secondary {
+            Some(secondary) if secondary.found_placeholder(&handle) => Found::Placeholder,
+            _ => Found::Value(handle),
+        }
+    }
+
+    pub(crate) fn add(self: &Arc<Self>, insertion: Insertion<V>) -> Result<Handle<V>, V> {
+        let shard = self.shard_of_hash(insertion.hash);
+        let (index, frame) = self.shards[shard].insert(insertion)?;
+        Ok(self.handle(shard, index, frame))
+    }
+
+    /// True if the secondary cache has the value of `key`.
+    pub fn secondary_holds(&self, key: CacheKey) -> bool {
+        self.secondary
+            .as_ref()
+            .is_some_and(|secondary| secondary.holds(key))
+    }
+
+    /// What the secondary cache holds, if there is one. Costs what [`usage_by_role`](Self::usage_by_role) does.
+    pub fn secondary_usage(&self) -> Option<SecondaryUsage> {
+        self.secondary.as_ref().map(|secondary| secondary.usage())
+    }
+
+    /// Changes the capacity of the secondary cache, if there is one: what no longer fits goes; with 0 nothing goes down any more. Where
+    /// both share one budget, until that is changed.
+    pub fn set_secondary_capacity(&self, capacity: usize) {
+        if let Some(secondary) = &self.secondary {
+            secondary.set_capacity(capacity);
+        }
+    }
+
+    /// Changes when what is evicted goes down to the secondary cache, if there is one.
+    pub fn set_admission_policy(&self, policy: AdmissionPolicy) {
+        if let Some(secondary) = &self.secondary {
+            secondary.set_policy(policy);
+        }
+    }
+
+    /// Changes the secondary cache's part of the budget it shares with this, 0 to 1. False where they share none.
+    pub fn set_compressed_secondary_ratio(&self, ratio: f64) -> bool {
+        self.secondary
+            .as_ref()
+            .is_some_and(|secondary| secondary.set_budget(None, Some(ratio), |own| self.resize(own)))
     }
 
     /// As [`insert_as`](Self::insert_as) in the role of [`Misc`](EntryRole::Misc).
@@ -260,21 +404,30 @@ impl<V> Cache<V> {
         priority: Priority,
         role: EntryRole,
     ) -> Result<Handle<V>, V> {
-        let hash = key.hash();
-        let shard = self.shard_of_hash(hash);
-        let charge = charge.saturating_add(self.metadata_charge);
-        let (index, frame) = self.shards[shard].insert(key, hash, value, charge, priority, role)?;
-        Ok(self.handle(shard, index, frame))
+        self.add(Insertion {
+            key,
+            hash: key.hash(),
+            value,
+            charge: charge.saturating_add(self.metadata_charge),
+            priority,
+            role,
+            standing: Standing::Listed,
+        })
     }
 
     /// Takes `key` out of the table: neither lookups nor slots find it any more. Its value goes at once, or with
-    /// its last pin. True if it was there. Takes the shard's lock.
+    /// its last pin. The secondary cache forgets it. True if it was here or there. Takes the shard's lock.
     pub fn erase(&self, key: CacheKey) -> bool {
         let hash = key.hash();
-        self.shards[self.shard_of_hash(hash)].erase(key, hash)
+        let erased = self.shards[self.shard_of_hash(hash)].erase(key, hash);
+        match &self.secondary {
+            // Behind the other: what was evicted before is there by then, but for what another thread has in its hands.
+            Some(secondary) => secondary.erase(key) || erased,
+            None => erased,
+        }
     }
 
-    /// Frees everything that is not pinned.
+    /// Frees everything that is not pinned. A secondary cache keeps what it has.
     pub fn erase_unreferenced(&self) {
         self.shards.iter().for_each(Shard::erase_unreferenced);
     }
@@ -290,13 +443,28 @@ impl<V> Cache<V> {
         self.shards.iter().map(Shard::pinned_usage).sum()
     }
 
-    /// The sum of charges it may hold, in bytes: what it was made with, rounded up to a multiple of the shards.
+    /// The sum of charges it may hold, in bytes: what it was made with, rounded up to a multiple of the shards. Where it shares a
+    /// budget with its secondary cache, that of both.
     pub fn capacity(&self) -> usize {
-        self.shards.iter().map(|shard| shard.capacity()).sum()
+        let own: usize = self.shards.iter().map(|shard| shard.capacity()).sum();
+        match &self.secondary {
+            Some(secondary) if secondary.is_tiered() => own + secondary.capacity(),
+            _ => own,
+        }
     }
 
-    /// Changes the capacity; evicts what no longer fits and is not pinned.
+    /// Changes the capacity, or the budget shared with its secondary cache; evicts what no longer fits and is not pinned.
     pub fn set_capacity(&self, capacity: usize) {
+        let shared = self
+            .secondary
+            .as_ref()
+            .is_some_and(|secondary| secondary.set_budget(Some(capacity), None, |own| self.resize(own)));
+        if !shared {
+            self.resize(capacity);
+        }
+    }
+
+    fn resize(&self, capacity: usize) {
         let per_shard = capacity.div_ceil(self.shards.len());
         for shard in &self.shards {
             shard.set_capacity(per_shard);
@@ -310,7 +478,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Number of entries lookups may find.
+    /// Number of entries in the table; where there is a secondary cache, placeholders among them.
     pub fn occupancy(&self) -> usize {
         self.shards.iter().map(|shard| shard.occupancy()).sum()
     }
@@ -330,6 +498,11 @@ impl<V> Cache<V> {
         let mut sum = Stats::default();
         for shard in &self.shards {
             sum.add(&shard.stats());
+        }
+        if let Some(secondary) = &self.secondary {
+            let placeholders = secondary.placeholders_found().min(sum.hits);
+            sum.hits -= placeholders;
+            sum.misses += placeholders;
         }
         sum
     }

@@ -26,11 +26,14 @@ use std::ptr;
 
 use crate::cache::Stats;
 use crate::frame::{Slab, Zeroed};
-use crate::options::{CacheKey, EntryRole, Priority};
+use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, yield_now};
 
 /// How often the hand passes an entry that nobody touches before it goes.
 const MAX_COUNTDOWN: u32 = 3;
+
+/// In the word of an entry's priority and role: it was hit.
+const HIT: u32 = 1 << 24;
 
 const DISPLACEMENTS: u64 = (1 << 20) - 1;
 const TAG: u64 = ((1 << 12) - 1) << 20;
@@ -58,7 +61,7 @@ pub(crate) struct ClockEntry {
     next_free: AtomicU32,
     /// How often the hand will pass it by. The hand's alone.
     countdown: AtomicU32,
-    /// Priority and role, for reports.
+    /// Priority and role, for reports, and whether it was hit.
     kind: AtomicU32,
 }
 
@@ -80,17 +83,18 @@ unsafe impl Zeroed for ClockEntry {
 
 impl ClockEntry {
     /// Makes it that of an entry to come. The caller owns the empty frame.
-    pub(crate) fn set(&self, key: CacheKey, charge: usize, priority: Priority, role: EntryRole) {
+    pub(crate) fn set<V>(&self, insertion: &Insertion<V>) {
+        let Insertion { key, priority, .. } = *insertion;
         self.id.store(key.id, Ordering::Release);
         self.offset.store(key.offset, Ordering::Release);
-        self.charge.store(charge, Ordering::Release);
+        self.charge.store(insertion.charge, Ordering::Release);
         let countdown = match priority {
             Priority::High => MAX_COUNTDOWN,
             Priority::Low => 1,
             Priority::Bottom => 0,
         };
         self.countdown.store(countdown, Ordering::Relaxed);
-        let kind = (priority as u32) << 16 | role as u32;
+        let kind = (priority as u32) << 16 | insertion.role as u32;
         self.kind.store(kind, Ordering::Release);
     }
 
@@ -110,7 +114,7 @@ impl ClockEntry {
     }
 
     pub(crate) fn priority(&self) -> Priority {
-        let priority = self.kind.load(Ordering::Acquire) >> 16;
+        let priority = self.kind.load(Ordering::Acquire) >> 16 & 0xff;
         let all = [Priority::High, Priority::Low, Priority::Bottom];
         let found = all.into_iter().find(|known| *known as u32 == priority);
         found.unwrap_or(Priority::Low)
@@ -122,8 +126,16 @@ impl ClockEntry {
         found.unwrap_or_default()
     }
 
+    /// Whether the hand ever found it touched.
+    pub(crate) fn was_hit(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) & HIT != 0
+    }
+
     /// The hand passes by and finds it touched.
     pub(crate) fn count_up(&self) {
+        if !self.was_hit() {
+            self.kind.fetch_or(HIT, Ordering::Relaxed);
+        }
         let countdown = self.countdown.load(Ordering::Relaxed);
         self.countdown
             .store((countdown + 1).min(MAX_COUNTDOWN), Ordering::Relaxed);

@@ -6,8 +6,9 @@
 use crate::cache::EntryInfo;
 use crate::clock::{Clock, Count};
 use crate::frame::{Frame, LAST_GENERATION, Slab, State};
-use crate::options::{CacheKey, EntryRole, Priority};
-use crate::shard::Evicted;
+use crate::options::{CacheKey, Insertion, Standing};
+use crate::secondary::Secondary;
+use crate::shard::{Demoted, Evicted};
 
 /// Rounds of the hand in which an entry nobody touches goes: the countdown, and one.
 const ROUNDS: u64 = 5;
@@ -15,6 +16,17 @@ const ROUNDS: u64 = 5;
 pub(crate) struct ClockShard<'a, V> {
     pub(crate) frames: &'a Slab<Frame<V>>,
     pub(crate) clock: &'a Clock,
+    /// Where what is evicted goes down to.
+    pub(crate) secondary: Option<&'a Secondary<V>>,
+}
+
+/// Why an entry goes.
+#[derive(Clone, Copy)]
+enum Going {
+    /// To make room: it may go down to the secondary cache.
+    Evicted,
+    /// Nobody wants it any more.
+    Erased,
 }
 
 /// The state of an entry in sight that may go. One that is pinned is parked, so that it is looked at again when it is let go.
@@ -43,39 +55,51 @@ impl<'a, V> ClockShard<'a, V> {
         self.clock.frames_in_use()
     }
 
-    /// Adds an entry in the place of those with the same key, and pins it. The value comes back if there is no room. Of two
-    /// that come at once with the same key both may stay: lookups find one of them.
-    pub(crate) fn insert(
-        &self,
-        key: CacheKey,
-        hash: u64,
-        value: V,
-        charge: usize,
-        priority: Priority,
-        role: EntryRole,
-    ) -> Result<(u32, &'a Frame<V>), V> {
-        let mut evicted = Evicted::new();
+    fn evicted(&self) -> Evicted<'a, V> {
+        Evicted::new(self.secondary)
+    }
+
+    /// Adds an entry and pins it. The value comes back if there is no room, or where it must not be. Of two that come at once with
+    /// the same key both may stay: lookups find one of them.
+    pub(crate) fn insert(&self, insertion: Insertion<V>) -> Result<(u32, &'a Frame<V>), V> {
+        let mut evicted = self.evicted();
+        let Insertion {
+            key,
+            hash,
+            charge,
+            standing,
+            ..
+        } = insertion;
         self.grow_if_full();
         let mut passage = self.clock.pass();
+        if standing == Standing::IfAbsent && self.holds(key, hash) {
+            return Err(insertion.value);
+        }
         let fits = charge <= usize::MAX / 2 && self.reserve(charge, &mut evicted);
         if !fits {
             if self.clock.is_strict() || charge > usize::MAX / 2 {
                 self.clock.count(Count::Refused);
-                return Err(value);
+                return Err(insertion.value);
             }
             self.clock.charge(charge);
         }
-        let Some(index) = self.free_frame(&mut evicted) else {
+        let visible = standing != Standing::Alone;
+        let Some(index) = self.free_frame(visible, &mut evicted) else {
             self.clock.discharge(charge);
             self.clock.count(Count::Refused);
-            return Err(value);
+            return Err(insertion.value);
         };
+        self.clock.entry(index).set(&insertion);
+        let frame = self.known_frame(index);
+        if !visible {
+            // SAFETY: the frame is empty and on no list: it is this thread's.
+            unsafe { frame.fill(insertion.value, false, true) };
+            return Ok((index, frame));
+        }
         self.erase_all(key, hash, &mut evicted);
         self.clock.count(Count::Insert);
-        self.clock.entry(index).set(key, charge, priority, role);
-        let frame = self.known_frame(index);
-        // SAFETY: the frame is empty and on no list: it is this thread's.
-        unsafe { frame.fill(value, !fits) };
+        // SAFETY: as above.
+        unsafe { frame.fill(insertion.value, true, !fits) };
         if fits && self.clock.usage() > self.clock.capacity() {
             // The capacity was lowered meanwhile by one who did not see this entry.
             while !frame.park(frame.state(), false) {}
@@ -94,6 +118,15 @@ impl<'a, V> ClockShard<'a, V> {
         }
         drop(passage);
         Ok((index, frame))
+    }
+
+    /// True if an entry of that key is in sight.
+    fn holds(&self, key: CacheKey, hash: u64) -> bool {
+        let found = self.clock.table().search(hash, |index| {
+            let visible = self.known_frame(index).state().is_visible();
+            (visible && self.clock.entry(index).key() == key).then_some(())
+        });
+        found.is_some()
     }
 
     fn grow_if_full(&self) {
@@ -131,12 +164,12 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Takes the entries of `key` out of the table; true if there was one.
     pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let _passage = self.clock.pass();
         self.erase_all(key, hash, &mut evicted)
     }
 
-    fn erase_all(&self, key: CacheKey, hash: u64, evicted: &mut Evicted<V>) -> bool {
+    fn erase_all(&self, key: CacheKey, hash: u64, evicted: &mut Evicted<'_, V>) -> bool {
         let mut erased = false;
         // All the way: several may have come at once.
         self.clock.table().search(hash, |index| {
@@ -145,7 +178,7 @@ impl<'a, V> ClockShard<'a, V> {
                 if !state.is_visible() || self.clock.entry(index).key() != key {
                     return None::<()>;
                 }
-                if self.take_out(index, state, evicted).is_some() {
+                if self.take_out(index, state, Going::Erased, evicted).is_some() {
                     erased = true;
                     return None;
                 }
@@ -156,7 +189,7 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Frees every entry that is not pinned.
     pub(crate) fn erase_unreferenced(&self) {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let _passage = self.clock.pass();
         for index in 0..self.clock.frames_in_use() {
             let Some(frame) = self.frames.get(index) else {
@@ -166,7 +199,7 @@ impl<'a, V> ClockShard<'a, V> {
                 let state = frame.state();
                 if !state.is_visible()
                     || state.pins() > 0
-                    || self.take_out(index, state, &mut evicted).is_some()
+                    || self.take_out(index, state, Going::Erased, &mut evicted).is_some()
                 {
                     break;
                 }
@@ -175,7 +208,7 @@ impl<'a, V> ClockShard<'a, V> {
     }
 
     pub(crate) fn set_capacity(&self, capacity: usize) {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let _passage = self.clock.pass();
         self.clock.set_capacity(capacity);
         loop {
@@ -188,7 +221,7 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
     pub(crate) fn settle(&self, index: u32, generation: u32) {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let _passage = self.clock.pass();
         let frame = self.known_frame(index);
         loop {
@@ -202,7 +235,9 @@ impl<'a, V> ClockShard<'a, V> {
             } else if self.clock.usage() <= self.clock.capacity() {
                 frame.unpark_as_seen(state)
             } else {
-                let went = self.take_out(index, state, &mut evicted).is_some();
+                let went = self
+                    .take_out(index, state, Going::Evicted, &mut evicted)
+                    .is_some();
                 if went {
                     self.clock.count(Count::Eviction);
                 }
@@ -248,7 +283,7 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Charges what is to come, after evicting what must go; false if it does not fit beside what is pinned, and then nothing
     /// is charged.
-    fn reserve(&self, charge: usize, evicted: &mut Evicted<V>) -> bool {
+    fn reserve(&self, charge: usize, evicted: &mut Evicted<'_, V>) -> bool {
         loop {
             let (usage, capacity) = (self.clock.usage(), self.clock.capacity());
             let over = usage.saturating_add(charge).saturating_sub(capacity);
@@ -264,7 +299,7 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Moves the hand on until entries of `want` bytes went, or all are pinned; gives the bytes. What is pinned is parked on the
     /// way, so that it is looked at again when it is let go.
-    fn evict(&self, want: usize, evicted: &mut Evicted<V>) -> usize {
+    fn evict(&self, want: usize, evicted: &mut Evicted<'_, V>) -> usize {
         let frames = self.clock.frames_in_use();
         let (mut freed, mut loose) = (0, false);
         for step in 0..u64::from(frames) * ROUNDS {
@@ -285,7 +320,7 @@ impl<'a, V> ClockShard<'a, V> {
                     self.clock.entry(index).count_up();
                 }
             } else if self.clock.entry(index).count_down()
-                && let Some(charge) = self.take_out(index, state, evicted)
+                && let Some(charge) = self.take_out(index, state, Going::Evicted, evicted)
             {
                 self.clock.count(Count::Eviction);
                 // An entry that is charged nothing is progress too.
@@ -297,11 +332,16 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Takes the entry, which is in sight as `seen` says, out of the table: it goes now, or when its last pin does. Gives its
     /// charge, or nothing if it is not as `seen` any more.
-    fn take_out(&self, index: u32, seen: State, evicted: &mut Evicted<V>) -> Option<usize> {
+    fn take_out(&self, index: u32, seen: State, going: Going, evicted: &mut Evicted<'_, V>) -> Option<usize> {
         let entry = self.clock.entry(index);
         let frame = self.known_frame(index);
         // All of this is read before the exchange that says whether it was the entry's.
         let (hash, cell, charge) = (entry.key().hash(), entry.cell(), entry.charge());
+        let demoted = Demoted {
+            key: entry.key(),
+            role: entry.role(),
+            hit: seen.is_touched() || entry.was_hit(),
+        };
         if seen.pins() > 0 {
             if !frame.park(seen, true) {
                 return None;
@@ -311,13 +351,16 @@ impl<'a, V> ClockShard<'a, V> {
             let value = frame.take(seen)?;
             self.clock.remove_from_table(hash, cell);
             self.release(index, charge);
-            evicted.push(value);
+            match going {
+                Going::Evicted => evicted.push_demoted(value, demoted),
+                Going::Erased => evicted.push(value),
+            }
         }
         Some(charge)
     }
 
     /// Empties the frame of an entry that was erased, if it is as `seen` says.
-    fn empty(&self, index: u32, seen: State, evicted: &mut Evicted<V>) -> bool {
+    fn empty(&self, index: u32, seen: State, evicted: &mut Evicted<'_, V>) -> bool {
         let charge = self.clock.entry(index).charge();
         let Some(value) = self.known_frame(index).take(seen) else {
             return false;
@@ -335,9 +378,9 @@ impl<'a, V> ClockShard<'a, V> {
         }
     }
 
-    /// An empty frame, and room in the table for it; evicts for them where there is none.
-    fn free_frame(&self, evicted: &mut Evicted<V>) -> Option<u32> {
-        if !self.clock.occupy() {
+    /// An empty frame, and room in the table for it if it is to be `visible`; evicts for them where there is none.
+    fn free_frame(&self, visible: bool, evicted: &mut Evicted<'_, V>) -> Option<u32> {
+        if visible && !self.clock.occupy() {
             self.evict(1, evicted);
             if !self.clock.occupy() {
                 return None;
@@ -347,7 +390,7 @@ impl<'a, V> ClockShard<'a, V> {
             self.evict(1, evicted);
             self.clock.pop_free()
         });
-        if frame.is_none() {
+        if visible && frame.is_none() {
             self.clock.vacate();
         }
         frame

@@ -7,7 +7,7 @@
 //!
 //! | transition | by whom | how |
 //! |---|---|---|
-//! | empty -> filled (generation + 1, `VISIBLE`, one pin) | shard lock held | `fetch_add` |
+//! | empty -> filled (generation + 1, `VISIBLE` or, outside of the table, `PARKED`, one pin) | shard lock held | `fetch_add` |
 //! | pin, unpin | anyone | `fetch_add`, `fetch_sub` of 1 |
 //! | set `TOUCHED` | who holds a pin | `fetch_or` |
 //! | clear `TOUCHED`, set or clear `PARKED`, clear `VISIBLE` | shard lock held | CAS, `fetch_and` |
@@ -154,15 +154,15 @@ impl<V> Frame<V> {
         self.value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 
-    /// Fills an empty frame and pins the value once.
+    /// Fills an empty frame and pins the value once. One that is not `visible` is in no table, and is parked.
     ///
     /// # Safety
     /// The frame is empty and on no list, and the caller holds the shard's lock or, in a clock cache, took it from the free ones.
-    pub(crate) unsafe fn fill(&self, value: V, parked: bool) {
+    pub(crate) unsafe fn fill(&self, value: V, visible: bool, parked: bool) {
         // SAFETY: the frame is empty, so no reader's pin succeeds before the addition below, and the lock keeps out
         // other writers.
         self.value.with_mut(|cell| unsafe { (*cell).write(value) });
-        let flags = VISIBLE | if parked { PARKED } else { 0 };
+        let flags = if visible { VISIBLE } else { 0 } | if parked || !visible { PARKED } else { 0 };
         self.state
             .fetch_add((1 << GENERATION_SHIFT) | flags | PIN, Ordering::Release);
     }

@@ -51,6 +51,11 @@
 //!
 //! What values are made of besides their frames comes, if whoever makes them wants it, from the cache's [`BlockMemory`].
 //!
+//! # The secondary cache
+//!
+//! What is evicted may go down to a compressed cache behind this one (`secondary`), and [`Cache::lookup_or_restore`] asks it on a miss.
+//! Slots and pins know nothing of it: a value that came back lies in a frame like any other.
+//!
 //! # Accounting
 //!
 //! [`Cache::usage`] is the sum of the charges of all entries that hold memory, erased ones that are still pinned
@@ -64,12 +69,17 @@ mod lru;
 mod lru_shard;
 mod memory;
 mod options;
+mod secondary;
 mod shard;
 mod sync;
 
 pub use cache::{Cache, EntryInfo, Guard, Handle, RoleUsage, Slot, Stats};
 pub use memory::{BlockMemory, Buffer};
 pub use options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
+pub use secondary::{
+    AdmissionPolicy, CompressedSecondaryCacheOptions, Demote, SecondaryTally, SecondaryUsage,
+    TieredCacheOptions,
+};
 
 #[cfg(all(loom, test))]
 mod loom_tests;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use crate::{Cache, CacheKey, CacheOptions, CacheType, MetadataChargePolicy, Priority, Slot};
+use crate::options::{Insertion, Standing};
+use crate::{Cache, CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority, Slot};
 
 /// A value whose reads and whose death loom watches.
 struct Watched {
@@ -143,6 +144,37 @@ fn late_reader_of_a_frame_filled_again() {
         drop(fixture.insert(2));
         reader.join().unwrap();
         assert!(!fixture.get(0));
+        fixture.check();
+    });
+}
+
+/// A value that is in no table: whoever has its slot misses, and it goes with the last of its pins.
+#[test]
+fn reader_of_a_slot_of_a_value_in_no_table() {
+    model(|cache_type| {
+        let fixture = Fixture::new(cache_type, 1);
+        let key = Fixture::key(0);
+        fixture.live.fetch_add(1, Ordering::Relaxed);
+        let alone = fixture.cache.add(Insertion {
+            key,
+            hash: key.hash(),
+            value: Watched {
+                word: UnsafeCell::new(0),
+                live: fixture.live.clone(),
+            },
+            charge: 1,
+            priority: Priority::Low,
+            role: EntryRole::Misc,
+            standing: Standing::Alone,
+        });
+        let alone = alone.ok().expect("the limit is not strict");
+        fixture.slots[0].store(&alone);
+        let reader = spawn(&fixture, |fixture| assert!(!fixture.get(0)));
+        let inserter = spawn(&fixture, |fixture| drop(fixture.insert(1)));
+        assert_eq!(alone.read(), 0);
+        drop(alone);
+        reader.join().unwrap();
+        inserter.join().unwrap();
         fixture.check();
     });
 }

@@ -3,7 +3,7 @@
 //! All of it is indices into one vector of entries, parallel to the frames, so that walking a chain or a list
 //! touches no frame.
 
-use crate::options::{CacheKey, EntryRole, Priority};
+use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -30,20 +30,20 @@ pub(crate) struct Entry {
     pub(crate) priority: Priority,
     pub(crate) role: EntryRole,
     /// Looked up, or touched, since insertion.
-    hit: bool,
+    pub(crate) hit: bool,
 }
 
 impl Entry {
-    pub(crate) fn new(key: CacheKey, charge: usize, priority: Priority, role: EntryRole) -> Entry {
+    pub(crate) fn new<V>(insertion: &Insertion<V>) -> Entry {
         Entry {
-            key,
-            charge,
+            key: insertion.key,
+            charge: insertion.charge,
             chain: NONE,
             newer: NONE,
             older: NONE,
             pool: UNLISTED,
-            priority,
-            role,
+            priority: insertion.priority,
+            role: insertion.role,
             hit: false,
         }
     }

@@ -1,10 +1,11 @@
 //! A shard of an LRU cache: under one lock the table and lists that say what is in its frames.
 
 use crate::cache::EntryInfo;
-use crate::frame::{Frame, LAST_GENERATION, Slab};
+use crate::frame::{Frame, LAST_GENERATION, Slab, State};
 use crate::lru::{Entry, Lru};
-use crate::options::{CacheKey, EntryRole, Priority};
-use crate::shard::Evicted;
+use crate::options::{CacheKey, Insertion, Standing};
+use crate::secondary::Secondary;
+use crate::shard::{Demoted, Evicted};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Second chances one insertion hands out. When everything is touched, the bits say nothing any more, and walking
@@ -17,6 +18,18 @@ pub(crate) struct LruShard<'a, V> {
     pub(crate) lru: &'a Mutex<Lru>,
     /// Frames that this shard can name.
     pub(crate) max_frames: u64,
+    /// Where what is evicted goes down to.
+    pub(crate) secondary: Option<&'a Secondary<V>>,
+}
+
+/// What is evicted, as it was seen.
+fn demoted(lru: &Lru, index: u32, seen: State) -> Demoted {
+    let entry = lru.entry(index);
+    Demoted {
+        key: entry.key,
+        role: entry.role,
+        hit: entry.hit || seen.is_touched(),
+    }
 }
 
 impl<'a, V> LruShard<'a, V> {
@@ -28,18 +41,24 @@ impl<'a, V> LruShard<'a, V> {
         self.frames.get(index).expect("an index of the shard's own")
     }
 
-    /// Adds an entry in the place of one with the same key, and pins it. The value comes back if there is no room.
-    pub(crate) fn insert(
-        &self,
-        key: CacheKey,
-        hash: u64,
-        value: V,
-        charge: usize,
-        priority: Priority,
-        role: EntryRole,
-    ) -> Result<(u32, &'a Frame<V>), V> {
-        let mut evicted = Evicted::new();
+    fn evicted(&self) -> Evicted<'a, V> {
+        Evicted::new(self.secondary)
+    }
+
+    /// Adds an entry and pins it. The value comes back if there is no room, or where it must not be.
+    pub(crate) fn insert(&self, insertion: Insertion<V>) -> Result<(u32, &'a Frame<V>), V> {
+        let mut evicted = self.evicted();
         let mut lru = self.lock();
+        let Insertion {
+            key,
+            hash,
+            charge,
+            standing,
+            ..
+        } = insertion;
+        if standing == Standing::IfAbsent && lru.find(key, hash).is_some() {
+            return Err(insertion.value);
+        }
         self.make_room(&mut lru, charge, &mut evicted);
         let fits = lru
             .usage
@@ -47,26 +66,29 @@ impl<'a, V> LruShard<'a, V> {
             .is_some_and(|usage| usage <= lru.capacity);
         if (!fits && lru.strict_capacity_limit) || charge > usize::MAX / 2 {
             lru.stats.refused += 1;
-            return Err(value);
+            return Err(insertion.value);
         }
         let Some(index) = self.free_frame(&mut lru, &mut evicted) else {
             lru.stats.refused += 1;
-            return Err(value);
+            return Err(insertion.value);
         };
-        if let Some(old) = lru.find(key, hash) {
+        let visible = standing != Standing::Alone;
+        if visible && let Some(old) = lru.find(key, hash) {
             self.erase_entry(&mut lru, old, &mut evicted);
         }
-        lru.fill(index, Entry::new(key, charge, priority, role));
-        lru.add_to_table(index);
-        lru.stats.inserts += 1;
+        lru.fill(index, Entry::new(&insertion));
         let parked = lru.usage > lru.capacity;
-        if !parked {
-            lru.list(index);
+        if visible {
+            lru.add_to_table(index);
+            lru.stats.inserts += 1;
+            if !parked {
+                lru.list(index);
+            }
         }
         let frame = self.known_frame(index);
         // SAFETY: the lock is held, and the index was free or never used: the frame is empty and on no list of
         // filled ones.
-        unsafe { frame.fill(value, parked) };
+        unsafe { frame.fill(insertion.value, visible, parked) };
         Ok((index, frame))
     }
 
@@ -87,7 +109,7 @@ impl<'a, V> LruShard<'a, V> {
 
     /// Takes the entry of `key` out of the table; true if there was one.
     pub(crate) fn erase(&self, key: CacheKey, hash: u64) -> bool {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let mut lru = self.lock();
         let found = lru.find(key, hash);
         if let Some(index) = found {
@@ -98,7 +120,7 @@ impl<'a, V> LruShard<'a, V> {
 
     /// Frees every entry that is not pinned.
     pub(crate) fn erase_unreferenced(&self) {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let mut lru = self.lock();
         for index in 0..lru.frames() {
             let frame = self.known_frame(index);
@@ -110,7 +132,7 @@ impl<'a, V> LruShard<'a, V> {
     }
 
     pub(crate) fn set_capacity(&self, capacity: usize) {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let mut lru = self.lock();
         lru.set_capacity(capacity);
         self.make_room(&mut lru, 0, &mut evicted);
@@ -123,7 +145,7 @@ impl<'a, V> LruShard<'a, V> {
 
     /// Sees to a parked entry whose last pin was taken back while it was at `generation`.
     pub(crate) fn settle(&self, index: u32, generation: u32) {
-        let mut evicted = Evicted::new();
+        let mut evicted = self.evicted();
         let mut lru = self.lock();
         let frame = self.known_frame(index);
         loop {
@@ -141,9 +163,11 @@ impl<'a, V> LruShard<'a, V> {
                 if state.is_visible() {
                     lru.remove_from_table(index);
                     lru.stats.evictions += 1;
+                    evicted.push_demoted(value, demoted(&lru, index, state));
+                } else {
+                    evicted.push(value);
                 }
                 self.release_frame(&mut lru, index);
-                evicted.push(value);
                 break;
             }
         }
@@ -181,7 +205,7 @@ impl<'a, V> LruShard<'a, V> {
 
     /// Evicts until `charge` fits or nothing is left that may go. What is pinned is parked on the way, so
     /// afterwards either it fits or every entry is parked.
-    fn make_room(&self, lru: &mut Lru, charge: usize, evicted: &mut Evicted<V>) {
+    fn make_room(&self, lru: &mut Lru, charge: usize, evicted: &mut Evicted<'_, V>) {
         let mut second_chances = MAX_SECOND_CHANCES;
         while lru.usage.saturating_add(charge) > lru.capacity
             && self.evict_one(lru, &mut second_chances, evicted)
@@ -189,7 +213,7 @@ impl<'a, V> LruShard<'a, V> {
     }
 
     /// Evicts one entry; false if all are pinned, and parked now.
-    fn evict_one(&self, lru: &mut Lru, second_chances: &mut u32, evicted: &mut Evicted<V>) -> bool {
+    fn evict_one(&self, lru: &mut Lru, second_chances: &mut u32, evicted: &mut Evicted<'_, V>) -> bool {
         while let Some(index) = lru.victim() {
             let frame = self.known_frame(index);
             let state = frame.state();
@@ -206,8 +230,8 @@ impl<'a, V> LruShard<'a, V> {
                 lru.unlist(index);
                 lru.remove_from_table(index);
                 lru.stats.evictions += 1;
+                evicted.push_demoted(value, demoted(lru, index, state));
                 self.release_frame(lru, index);
-                evicted.push(value);
                 return true;
             }
         }
@@ -215,7 +239,7 @@ impl<'a, V> LruShard<'a, V> {
     }
 
     /// Takes a visible entry out of the table: it goes now, or when its last pin does.
-    fn erase_entry(&self, lru: &mut Lru, index: u32, evicted: &mut Evicted<V>) {
+    fn erase_entry(&self, lru: &mut Lru, index: u32, evicted: &mut Evicted<'_, V>) {
         lru.remove_from_table(index);
         if lru.is_listed(index) {
             lru.unlist(index);
@@ -244,7 +268,7 @@ impl<'a, V> LruShard<'a, V> {
     }
 
     /// An empty frame; evicts for one where no more can be named.
-    fn free_frame(&self, lru: &mut Lru, evicted: &mut Evicted<V>) -> Option<u32> {
+    fn free_frame(&self, lru: &mut Lru, evicted: &mut Evicted<'_, V>) -> Option<u32> {
         if let Some(index) = lru.pop_free() {
             return Some(index);
         }

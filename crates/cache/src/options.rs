@@ -30,6 +30,30 @@ impl CacheKey {
     }
 }
 
+/// Whether an entry can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is in the table, in the place of any other of its key.
+    Listed,
+    /// It is in the table, where there was none of its key: else it is refused.
+    IfAbsent,
+    /// It is in no table: it is charged, and goes with its last pin.
+    Alone,
+}
+
+/// What is inserted.
+pub(crate) struct Insertion<V> {
+    pub(crate) key: CacheKey,
+    /// That of the key.
+    pub(crate) hash: u64,
+    pub(crate) value: V,
+    /// Metadata included.
+    pub(crate) charge: usize,
+    pub(crate) priority: Priority,
+    pub(crate) role: EntryRole,
+    pub(crate) standing: Standing,
+}
+
 /// Which pool an entry starts in. A hit raises it to the high pool, where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {

@@ -6,7 +6,10 @@ use crate::clock_shard::ClockShard;
 use crate::frame::{Frame, Slab};
 use crate::lru::Lru;
 use crate::lru_shard::LruShard;
-use crate::options::{CacheKey, EntryRole, Priority};
+use std::sync::Arc;
+
+use crate::options::{CacheKey, EntryRole, Insertion};
+use crate::secondary::Secondary;
 use crate::sync::Mutex;
 
 /// The frames are read without a lock, so they do not share a line with what is written under one.
@@ -16,6 +19,8 @@ struct Padded<T>(T);
 pub(crate) struct Shard<V> {
     frames: Padded<Slab<Frame<V>>>,
     body: Padded<Body>,
+    /// Where what is evicted goes down to.
+    secondary: Option<Arc<Secondary<V>>>,
 }
 
 enum Body {
@@ -23,25 +28,57 @@ enum Body {
     Clock(Clock),
 }
 
-/// Values on their way out. Declared before the guard of the lock, so that they are dropped after it.
-/// An insertion usually evicts one: that needs no allocation.
-pub(crate) struct Evicted<V> {
-    first: Option<V>,
-    more: Vec<V>,
+/// What is known of an entry that makes room for others.
+#[derive(Clone, Copy)]
+pub(crate) struct Demoted {
+    pub(crate) key: CacheKey,
+    pub(crate) role: EntryRole,
+    /// It was found since it was inserted.
+    pub(crate) hit: bool,
 }
 
-impl<V> Evicted<V> {
-    pub(crate) fn new() -> Evicted<V> {
+/// Values on their way out: dropped, after those that were evicted went down to the secondary cache, where there is one. Declared
+/// before the guard of the lock, so that both happen after it is free. An insertion usually evicts one: that needs no allocation.
+pub(crate) struct Evicted<'a, V> {
+    secondary: Option<&'a Secondary<V>>,
+    first: Option<(V, Option<Demoted>)>,
+    more: Vec<(V, Option<Demoted>)>,
+}
+
+impl<'a, V> Evicted<'a, V> {
+    pub(crate) fn new(secondary: Option<&'a Secondary<V>>) -> Evicted<'a, V> {
         Evicted {
+            secondary,
             first: None,
             more: Vec::new(),
         }
     }
 
+    /// A value that was erased, or replaced.
     pub(crate) fn push(&mut self, value: V) {
+        self.add(value, None);
+    }
+
+    /// A value that makes room.
+    pub(crate) fn push_demoted(&mut self, value: V, demoted: Demoted) {
+        self.add(value, Some(demoted));
+    }
+
+    fn add(&mut self, value: V, demoted: Option<Demoted>) {
         match self.first {
-            None => self.first = Some(value),
-            Some(_) => self.more.push(value),
+            None => self.first = Some((value, demoted)),
+            Some(_) => self.more.push((value, demoted)),
+        }
+    }
+}
+
+impl<V> Drop for Evicted<'_, V> {
+    fn drop(&mut self) {
+        let Some(secondary) = self.secondary else { return };
+        for (value, demoted) in self.first.iter().chain(&self.more) {
+            if let Some(demoted) = demoted {
+                secondary.take(value, demoted);
+            }
         }
     }
 }
@@ -55,6 +92,7 @@ macro_rules! of_body {
                     frames: &$shard.frames.0,
                     lru,
                     max_frames: *max_frames,
+                    secondary: $shard.secondary.as_deref(),
                 };
                 $call
             }
@@ -62,6 +100,7 @@ macro_rules! of_body {
                 let $body = ClockShard {
                     frames: &$shard.frames.0,
                     clock,
+                    secondary: $shard.secondary.as_deref(),
                 };
                 $call
             }
@@ -71,20 +110,22 @@ macro_rules! of_body {
 
 impl<V> Shard<V> {
     /// A shard that names at most `max_frames` frames.
-    pub(crate) fn lru(lru: Lru, max_frames: u64) -> Shard<V> {
+    pub(crate) fn lru(lru: Lru, max_frames: u64, secondary: Option<Arc<Secondary<V>>>) -> Shard<V> {
         Shard {
             frames: Padded(Slab::new()),
             body: Padded(Body::Lru {
                 lru: Mutex::new(lru),
                 max_frames,
             }),
+            secondary,
         }
     }
 
-    pub(crate) fn clock(clock: Clock) -> Shard<V> {
+    pub(crate) fn clock(clock: Clock, secondary: Option<Arc<Secondary<V>>>) -> Shard<V> {
         Shard {
             frames: Padded(Slab::new()),
             body: Padded(Body::Clock(clock)),
+            secondary,
         }
     }
 
@@ -94,17 +135,9 @@ impl<V> Shard<V> {
         self.frames.0.get(index)
     }
 
-    /// Adds an entry in the place of one with the same key, and pins it. The value comes back if there is no room.
-    pub(crate) fn insert(
-        &self,
-        key: CacheKey,
-        hash: u64,
-        value: V,
-        charge: usize,
-        priority: Priority,
-        role: EntryRole,
-    ) -> Result<(u32, &Frame<V>), V> {
-        of_body!(self, body => body.insert(key, hash, value, charge, priority, role))
+    /// Adds an entry and pins it. The value comes back if there is no room, or where it must not be.
+    pub(crate) fn insert(&self, insertion: Insertion<V>) -> Result<(u32, &Frame<V>), V> {
+        of_body!(self, body => body.insert(insertion))
     }
 
     /// Pins the entry of `key` and counts the hit or miss.

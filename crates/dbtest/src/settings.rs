@@ -6,13 +6,14 @@ use std::sync::Arc;
 use base::{merge, prefix};
 use esker::option_table::OptionTable;
 use esker::{
-    BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Comparator, Error, MergeOperator, Options,
-    Result, UserComparator,
+    AdmissionPolicy, BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Comparator,
+    CompressedSecondaryCacheOptions, Error, MergeOperator, Options, Result, UserComparator,
 };
 use testkit::TestRng;
 
 /// Sets the option or component `name`: a row of the option tables under RocksDB's name, or `comparator`,
-/// `merge_operator`, `prefix_extractor`, `block_cache` (its bytes, and behind a colon its kind) of the families without options of their own;
+/// `merge_operator`, `prefix_extractor`, `block_cache` (its bytes, and behind colons its kind, the bytes of the secondary cache behind it,
+/// and when what is evicted goes down to that) of the families without options of their own;
 /// behind `cf.FAMILY.` that of one family, which begins as a copy of what those have so far.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
@@ -40,13 +41,28 @@ pub fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &str) ->
         "prefix_extractor" if value == "nullptr" => options.prefix_extractor = None,
         "prefix_extractor" => options.prefix_extractor = Some(prefix::builtin(value).ok_or_else(unknown)?),
         "block_cache" => {
-            let (capacity, kind) = value.split_once(':').unwrap_or((value, "lru_cache"));
+            let parts: Vec<&str> = value.split(':').collect();
+            let bytes = |text: &str| text.parse::<usize>().map_err(|_| unknown());
             let cache = CacheOptions {
-                capacity: capacity.parse().map_err(|_| unknown())?,
+                capacity: bytes(parts[0])?,
                 ..CacheOptions::default()
             };
+            let kind = parts.get(1).unwrap_or(&"lru_cache");
             let cache = cache.of_type(kind, options.table.block_size as usize);
-            options.table.block_cache = Some(Cache::new(cache.ok_or_else(unknown)?));
+            let cache = cache.ok_or_else(unknown)?;
+            options.table.block_cache = Some(match parts.get(2) {
+                None => Cache::new(cache),
+                Some(capacity) => Cache::with_secondary(
+                    cache,
+                    CompressedSecondaryCacheOptions {
+                        capacity: bytes(capacity)?,
+                        ..CompressedSecondaryCacheOptions::default()
+                    },
+                ),
+            });
+            if let (Some(policy), Some(cache)) = (parts.get(3), &options.table.block_cache) {
+                cache.set_admission_policy(AdmissionPolicy::of_name(policy).ok_or_else(unknown)?);
+            }
         }
         _ if BlockBasedOptions::row(name).is_some() => options.table.set(name, value)?,
         _ => options.set(name, value)?,

@@ -37,7 +37,10 @@ pub use base::env::{Clock, ManualClock, SystemClock};
 pub use base::merge::MergeOperator;
 pub use base::prefix::PrefixExtractor;
 pub use base::{Error, ErrorKind, Progress, Result, SeqNo};
-pub use cache::{Cache, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, RoleUsage};
+pub use cache::{
+    AdmissionPolicy, Cache, CacheOptions, CacheType, CompressedSecondaryCacheOptions, EntryRole,
+    MetadataChargePolicy, RoleUsage, SecondaryUsage, TieredCacheOptions,
+};
 pub use codec::checksum::ChecksumType;
 pub use codec::compression::{CompressionOptions, CompressionType};
 pub use compact::stall::{StallCause, StallCondition};

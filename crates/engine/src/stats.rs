@@ -1,9 +1,11 @@
 //! Counters, under RocksDB's names. Counting is off unless asked for; stalls, bytes of jobs, and bytes written are always
 //! counted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use cache::SecondaryTally;
 use compact::stall::{StallCause, StallCondition};
 use crossbeam_utils::CachePadded;
 
@@ -74,6 +76,18 @@ tickers! {
     TrivialMoves = "rocksdb.compaction.trivial.moves";
     /// Bytes of them.
     TrivialMoveBytes = "rocksdb.compaction.trivial.move.bytes";
+    /// Blocks that came back from a block cache's secondary cache. Always counted, as all that follow.
+    SecondaryCacheHits = "rocksdb.secondary.cache.hits";
+    /// Filters among them.
+    SecondaryCacheFilterHits = "rocksdb.secondary.cache.filter.hits";
+    /// Indexes among them.
+    SecondaryCacheIndexHits = "rocksdb.secondary.cache.index.hits";
+    /// Data blocks among them.
+    SecondaryCacheDataHits = "rocksdb.secondary.cache.data.hits";
+    /// Lookups in a secondary cache that found no more than that the block was evicted before.
+    CompressedSecondaryCacheDummyHits = "rocksdb.compressed.secondary.cache.dummy.hits";
+    /// Lookups in a secondary cache that found the block.
+    CompressedSecondaryCacheHits = "rocksdb.compressed.secondary.cache.hits";
 }
 
 /// The counters of one database.
@@ -82,6 +96,8 @@ pub struct Stats {
     tickers: Vec<CachePadded<AtomicU64>>,
     /// Delays and stops, by cause.
     stalls: [[StallCounter; 3]; 2],
+    /// What the database's tables had back from secondary caches, which they count.
+    pub(crate) secondary: Arc<SecondaryTally>,
 }
 
 /// How often writers waited for one reason, and how long.
@@ -105,6 +121,7 @@ impl Stats {
             enabled,
             tickers: Ticker::ALL.iter().map(|_| CachePadded::default()).collect(),
             stalls: Default::default(),
+            secondary: Arc::default(),
         }
     }
 
@@ -123,7 +140,14 @@ impl Stats {
 
     /// What `ticker` counted since the database was opened.
     pub fn get(&self, ticker: Ticker) -> u64 {
-        self.tickers[ticker as usize].load(Ordering::Relaxed)
+        match ticker {
+            Ticker::SecondaryCacheHits | Ticker::CompressedSecondaryCacheHits => self.secondary.hits(),
+            Ticker::SecondaryCacheFilterHits => self.secondary.filter_hits(),
+            Ticker::SecondaryCacheIndexHits => self.secondary.index_hits(),
+            Ticker::SecondaryCacheDataHits => self.secondary.data_hits(),
+            Ticker::CompressedSecondaryCacheDummyHits => self.secondary.dummy_hits(),
+            _ => self.tickers[ticker as usize].load(Ordering::Relaxed),
+        }
     }
 
     /// Counts `amount` whether counting is on or not, for half of what [`add`](Stats::add) costs. The caller holds a lock

@@ -204,10 +204,7 @@ impl TableCursor {
         if let Ok(index) = table.owned_index() {
             let number = table.seek_index(index, &table.target(target));
             let at_hand = self.number == number && self.block.block().is_some();
-            if number < index.len()
-                && !at_hand
-                && !self.options.cache_only
-                && table.hold_cached(index, number).is_none()
+            if number < index.len() && !at_hand && !self.options.cache_only && !table.has_block(index, number)
             {
                 let readahead = self.readahead.get_or_insert_default();
                 readahead.start_block(table, index, number);

@@ -13,6 +13,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    /// Bytes it can be made of again.
+    pub fn save(&self) -> Vec<u8> {
+        match self {
+            Part::Index(index) => index.save(),
+            Part::Filter(filter) => filter.contents(),
+        }
+    }
+
     /// Bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         match self {

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use base::prefix::PrefixExtractor;
 use base::sync::Mutex;
 use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
-use cache::Cache;
+use cache::{Cache, SecondaryTally};
 use rangedel::FragmentedTombstones;
 use vfs::RandomAccessFile;
 
@@ -59,6 +59,8 @@ pub struct TableReadOptions {
     /// The table's identity in the cache, one of [`Cache::new_id`] of that cache: given again for the same file, what it left
     /// in the cache is found there. Default: a new one.
     pub cache_id: Option<u64>,
+    /// Where it is counted what came back from the cache's secondary cache. Default: a count of its own.
+    pub secondary_tally: Arc<SecondaryTally>,
     /// Index and filter lie in the cache too, and are read again when they were evicted; without a cache, whenever they are
     /// needed. Default: the table owns them.
     pub metadata_caching: Option<MetadataCaching>,
@@ -83,6 +85,7 @@ impl TableReadOptions {
             largest_seqno: None,
             cache: None,
             cache_id: None,
+            secondary_tally: Arc::default(),
             metadata_caching: None,
             prefix_extractor: None,
             verify_checksums: true,
@@ -214,6 +217,7 @@ pub struct Table {
     filter_has_whole_keys: bool,
     cache: Option<Arc<BlockCache>>,
     cache_id: u64,
+    secondary_tally: Arc<SecondaryTally>,
     file_number: u64,
     verify_checksums: bool,
     block_protection: u8,

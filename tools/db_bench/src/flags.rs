@@ -230,6 +230,25 @@ flags::flags! {
     cache_high_pri_pool_ratio: f64 = 0.0;
     /// Share of the block cache kept for blocks of low priority.
     cache_low_pri_pool_ratio: f64 = 0.0;
+    /// What the block cache evicts goes down to a compressed secondary cache behind it.
+    use_compressed_secondary_cache: bool = false;
+    /// Bytes of the secondary cache.
+    compressed_secondary_cache_size: i64 = 32 << 20;
+    /// The secondary cache is split into 2 to the power of so many shards; negative: by its size.
+    compressed_secondary_cache_numshardbits: i32 = 6;
+    /// Share of the secondary cache kept for blocks of high priority.
+    compressed_secondary_cache_high_pri_pool_ratio: f64 = 0.0;
+    /// Share of the secondary cache kept for blocks of low priority.
+    compressed_secondary_cache_low_pri_pool_ratio: f64 = 0.0;
+    /// How blocks in the secondary cache are compressed: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
+    compressed_secondary_cache_compression_type: String = "lz4".to_owned();
+    /// Level of that compression, in the library's own scale; 32767: the library's choice.
+    compressed_secondary_cache_compression_level: i32 = 32767;
+    /// Block cache and secondary cache share one budget, the sum of both sizes.
+    use_tiered_cache: bool = false;
+    /// When blocks go down, where both share a budget: auto, placeholder (at the second eviction), allow_cache_hits (at the first, if
+    /// they were found meanwhile), allow_all.
+    tiered_adm_policy: String = "auto".to_owned();
     /// Bits a key in Bloom filters; negative: no filters.
     bloom_bits: f64 = -1.0;
     /// Makes Ribbon filters that are as accurate as Bloom filters of so many bits.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    Cache, CacheOptions, ChecksumType, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
-    FilterPolicy, IndexShortening, IndexType, Options,
+    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CompressedSecondaryCacheOptions,
+    CompressionType, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy, IndexShortening, IndexType,
+    Options, TieredCacheOptions,
 };
 
 use crate::flags::Flags;
@@ -121,7 +122,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         )));
     };
     if flags.cache_size > 0 {
-        table.block_cache = Some(Cache::new(cache));
+        table.block_cache = Some(block_cache(flags, cache)?);
     } else {
         table.no_block_cache = true;
     }
@@ -143,6 +144,39 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             .collect();
     }
     Ok(options)
+}
+
+/// The block cache, and the secondary cache behind it.
+fn block_cache(flags: &Flags, cache: CacheOptions) -> Result<Arc<BlockCache>> {
+    if !flags.use_compressed_secondary_cache {
+        return Ok(Cache::new(cache));
+    }
+    let mut secondary = CompressedSecondaryCacheOptions {
+        capacity: flags.compressed_secondary_cache_size.max(0) as usize,
+        num_shard_bits: flags.compressed_secondary_cache_numshardbits,
+        high_pri_pool_ratio: flags.compressed_secondary_cache_high_pri_pool_ratio,
+        low_pri_pool_ratio: flags.compressed_secondary_cache_low_pri_pool_ratio,
+        compression_type: ::flags::engine::compression(&flags.compressed_secondary_cache_compression_type)?,
+        ..CompressedSecondaryCacheOptions::default()
+    };
+    secondary.compression_opts.level = flags.compressed_secondary_cache_compression_level;
+    let policy = AdmissionPolicy::of_name(&flags.tiered_adm_policy).ok_or_else(|| {
+        Error::invalid_argument(format!(
+            "--tiered_adm_policy={}: auto, placeholder, allow_cache_hits and allow_all are what there is",
+            flags.tiered_adm_policy
+        ))
+    })?;
+    if !flags.use_tiered_cache {
+        return Ok(Cache::with_secondary(cache, secondary));
+    }
+    let total_capacity = cache.capacity + secondary.capacity;
+    let tiered = TieredCacheOptions {
+        total_capacity,
+        compressed_secondary_ratio: secondary.capacity as f64 / total_capacity as f64,
+        adm_policy: policy,
+        comp_cache_opts: secondary,
+    };
+    Ok(Cache::tiered(cache, tiered))
 }
 
 #[cfg(test)]
@@ -209,6 +243,8 @@ mod tests {
             "--partition_index --index_with_first_key",
             "--index_shortening_mode=3",
             "--cache_type=clock_cache",
+            "--use_compressed_secondary_cache --compressed_secondary_cache_compression_type=rar",
+            "--use_compressed_secondary_cache --use_tiered_cache --tiered_adm_policy=three_queue",
             "--use_hash_search",
             "--write_buffer_size=abc",
         ] {

@@ -46,7 +46,7 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ),
     ("partition_filters", &["true", "false"]),
     ("metadata_block_size", &["64", "512"]),
-    ("block_cache", &["4096", "65536"]),
+    ("block_cache", &["4096", "65536", "4096:lru_cache:65536"]),
     ("paranoid_file_checks", &["true", "false"]),
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
     // Named at all, there is an info log.

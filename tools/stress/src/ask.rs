@@ -55,6 +55,11 @@ impl Worker<'_> {
         let capacities = [0, 4096, size / 2, size, 2 * size];
         cache.set_capacity(capacities[self.rng.usize(..capacities.len())]);
         cache.set_strict_capacity_limit(self.rng.bool());
+        let size = self.stress.flags.compressed_secondary_cache_size as usize;
+        if size > 0 {
+            cache.set_secondary_capacity([0, size / 2, size][self.rng.usize(..3)]);
+        }
+        cache.set_compressed_secondary_ratio([0.0, 0.3, 0.9][self.rng.usize(..3)]);
         self.done.count(What::CacheCapacity);
     }
 

@@ -80,7 +80,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "prefix_size", &["0", "5", "7", "8"]),
         one_of(rng, "bloom_bits", &["-1", "0", "10", "18.5"]),
         one_of(rng, "bloom_before_level", &["2147483647", "-1", "0", "2"]),
-        one_of(rng, "cache_size", &["0", "100000", "8388608"]),
+        one_of(rng, "cache_size", &["0", "10000", "100000", "8388608"]),
         one_of(
             rng,
             "compression_type",
@@ -121,8 +121,16 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(
             rng,
             "cache_type",
-            &["lru_cache", "fixed_hyper_clock_cache", "auto_hyper_clock_cache"],
+            &[
+                "lru_cache",
+                "fixed_hyper_clock_cache",
+                "auto_hyper_clock_cache",
+                "tiered_lru_cache",
+                "tiered_auto_hyper_clock_cache",
+            ],
         ),
+        one_of(rng, "adm_policy", &["0", "2", "4"]),
+        one_of(rng, "enable_do_not_compress_roles", &["0", "0", "1"]),
         one_of(rng, "set_cache_capacity_one_in", &["0", "0", "100", "10000"]),
         one_of(rng, "async_io", &["0", "0", "1"]),
         one_of(rng, "verify_checksum", &["0", "1", "1"]),
@@ -139,6 +147,13 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
     ];
+    if !args.iter().any(|arg| arg.starts_with("--cache_type=tiered_")) {
+        args.push(one_of(
+            rng,
+            "compressed_secondary_cache_size",
+            &["0", "50000", "8388608"],
+        ));
+    }
     // It needs prefixes, which every run has.
     if rng.u32(..8) == 0 {
         args.push("--index_type=kHashSearch".to_owned());

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    Cache, CacheOptions, ChecksumType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options,
-    PinningTier,
+    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CompressedSecondaryCacheOptions,
+    EntryRole, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier,
+    TieredCacheOptions,
 };
 
 flags::flags! {
@@ -192,7 +193,19 @@ flags::flags! {
     checksum_type: String = "kCRC32c".to_owned();
     /// How files are merged: 0 leveled, 3 not at all.
     compaction_style: i32 = 0;
-    /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache, auto_hyper_clock_cache.
+    /// Bytes of a compressed secondary cache behind the block cache; 0: none.
+    compressed_secondary_cache_size: u64 = 0;
+    /// The secondary cache is split into 2 to the power of so many shards; negative: by its size.
+    compressed_secondary_cache_numshardbits: i32 = -1;
+    /// Share of a tiered_ cache's bytes that is its secondary cache's; 0: half.
+    compressed_secondary_cache_ratio: f64 = 0.0;
+    /// What goes down to the secondary cache is not compressed.
+    enable_do_not_compress_roles: bool = false;
+    /// When what a tiered_ cache evicts goes down to its secondary cache: 0 and 1 at the second eviction, 2 at the first, if it was found
+    /// meanwhile, 4 at the first.
+    adm_policy: u32 = 0;
+    /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache, auto_hyper_clock_cache; with tiered_ before it, it
+    /// shares its bytes with a compressed secondary cache.
     cache_type: String = "lru_cache".to_owned();
     /// The block cache is made larger or smaller, and strict or not, once in so many operations; 0: never.
     set_cache_capacity_one_in: u64 = 0;
@@ -358,14 +371,7 @@ impl Flags {
                 low_pri_pool_ratio: self.low_pri_pool_ratio,
                 ..CacheOptions::default()
             };
-            let block_size = family.table.block_size as usize;
-            let cache = cache.of_type(&self.cache_type, block_size).ok_or_else(|| {
-                Error::invalid_argument(format!(
-                    "--cache_type={}: no block cache of that kind",
-                    self.cache_type
-                ))
-            })?;
-            family.table.block_cache = Some(Cache::new(cache));
+            family.table.block_cache = Some(self.block_cache(cache, family.table.block_size as usize)?);
         } else {
             family.table.no_block_cache = true;
         }
@@ -378,5 +384,61 @@ impl Flags {
             flags::engine::set(&mut options, name, value)?;
         }
         Ok(options)
+    }
+
+    /// The block cache, and the secondary cache behind it.
+    fn block_cache(&self, cache: CacheOptions, block_size: usize) -> Result<Arc<BlockCache>> {
+        let (tiered, kind) = match self.cache_type.strip_prefix("tiered_") {
+            Some(kind) => (true, kind),
+            None => (false, &*self.cache_type),
+        };
+        let cache = cache.of_type(kind, block_size).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "--cache_type={}: no block cache of that kind",
+                self.cache_type
+            ))
+        })?;
+        let mut secondary = CompressedSecondaryCacheOptions {
+            capacity: self.compressed_secondary_cache_size as usize,
+            num_shard_bits: self.compressed_secondary_cache_numshardbits,
+            ..CompressedSecondaryCacheOptions::default()
+        };
+        if self.enable_do_not_compress_roles {
+            secondary.do_not_compress_roles = EntryRole::ALL.to_vec();
+        }
+        if tiered && secondary.capacity > 0 {
+            return Err(Error::invalid_argument(format!(
+                "--compressed_secondary_cache_size and --cache_type={}: only one is possible",
+                self.cache_type
+            )));
+        }
+        let adm_policy = match self.adm_policy {
+            0 | 1 => AdmissionPolicy::Placeholder,
+            2 => AdmissionPolicy::AllowCacheHits,
+            4 => AdmissionPolicy::AllowAll,
+            _ => {
+                return Err(Error::invalid_argument(format!(
+                    "--adm_policy={}: 0, 1, 2 and 4 are what there is; 3 needs a third tier",
+                    self.adm_policy
+                )));
+            }
+        };
+        Ok(match (tiered, secondary.capacity) {
+            (false, 0) => Cache::new(cache),
+            (false, _) => Cache::with_secondary(cache, secondary),
+            (true, _) => {
+                let ratio = match self.compressed_secondary_cache_ratio {
+                    0.0 => 0.5,
+                    ratio => ratio,
+                };
+                let tiered = TieredCacheOptions {
+                    total_capacity: cache.capacity,
+                    compressed_secondary_ratio: ratio,
+                    adm_policy,
+                    comp_cache_opts: secondary,
+                };
+                Cache::tiered(cache, tiered)
+            }
+        })
     }
 }

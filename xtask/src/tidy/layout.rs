@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("base", &["simulated"]),
     ("codec", &["base"]),
     ("vfs", &["base"]),
-    ("cache", &["base"]),
+    ("cache", &["base", "codec"]),
     ("rangedel", &["base"]),
     ("testkit", &["base"]),
     ("wal", &["base", "codec", "vfs"]),

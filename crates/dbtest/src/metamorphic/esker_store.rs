@@ -159,6 +159,8 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
                 "1000000",
                 "20000:auto_hyper_clock_cache",
                 "100000:fixed_hyper_clock_cache",
+                "1000:lru_cache:100000",
+                "1000:auto_hyper_clock_cache:20000:allow_all",
             ]),
         );
     }

@@ -31,5 +31,6 @@ mod multi_scan;
 mod protection;
 mod read_flips;
 mod secondary;
+mod secondary_cache;
 mod timestamps;
 mod told_faults;

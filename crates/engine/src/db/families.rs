@@ -26,6 +26,7 @@ use crate::read::blob_cache::BlobCache;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
 use crate::read::value::{Merger, ValueResolver};
+use crate::stats::Stats;
 
 impl Db {
     /// The column family of that name, if there is one.
@@ -68,6 +69,7 @@ pub(crate) struct Shared<'a> {
     pub open_limit: &'a Arc<OpenLimit>,
     pub obsolete: &'a Arc<ObsoleteFiles>,
     pub published: &'a Arc<AtomicU64>,
+    pub stats: &'a Arc<Stats>,
 }
 
 /// Puts a family together from its options and, for what they leave open, from the OPTIONS file.
@@ -103,6 +105,7 @@ pub(crate) fn assemble(
             cmp: cmp.clone(),
             prefix_extractor: prefix_extractor.clone(),
             block_cache,
+            secondary_tally: shared.stats.secondary.clone(),
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             advise_random: shared.options.advise_random_on_open,
@@ -246,6 +249,7 @@ impl DbInner {
             open_limit: &self.open_limit,
             obsolete: &self.obsolete,
             published: &self.published,
+            stats: &self.stats,
         }
     }
 

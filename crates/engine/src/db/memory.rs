@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cache::RoleUsage;
+use cache::{RoleUsage, SecondaryUsage};
 use sst::{BlockCache, TableMemory};
 
 use super::column_family::Family;
@@ -40,6 +40,8 @@ pub struct CacheMemory {
     pub pinned: u64,
     /// What is in it.
     pub roles: Vec<RoleUsage>,
+    /// What is in the secondary cache behind it, if there is one.
+    pub secondary: Option<SecondaryUsage>,
 }
 
 impl MemoryLedger {
@@ -58,6 +60,12 @@ impl MemoryLedger {
             let used = cache.roles.iter().filter(|of_role| of_role.entries > 0);
             lines.extend(used.map(|of_role| {
                 let name = format!("block cache {}", of_role.role.name());
+                (name, of_role.usage as u64)
+            }));
+            let secondary = cache.secondary.iter().flat_map(|secondary| &secondary.roles);
+            let used = secondary.filter(|of_role| of_role.entries > 0);
+            lines.extend(used.map(|of_role| {
+                let name = format!("secondary cache {}", of_role.role.name());
                 (name, of_role.usage as u64)
             }));
         }
@@ -135,6 +143,7 @@ impl DbInner {
                 capacity: cache.capacity() as u64,
                 pinned: cache.pinned_usage() as u64,
                 roles: cache.usage_by_role(None).to_vec(),
+                secondary: cache.secondary_usage(),
             })
             .collect();
         ledger

@@ -552,6 +552,7 @@ pub(crate) fn assemble_db(
         }
     }
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
+    let stats = Arc::new(Stats::new(options.statistics));
     let shared = Shared {
         options,
         dir,
@@ -559,6 +560,7 @@ pub(crate) fn assemble_db(
         open_limit: &open_limit,
         obsolete: &obsolete,
         published: &published,
+        stats: &stats,
     };
     let mut state = DbState {
         families: BTreeMap::new(),
@@ -658,7 +660,7 @@ pub(crate) fn assemble_db(
         telling: Mutex::default(),
         samples: Mutex::default(),
         next_job: AtomicU64::new(RECOVERY_JOB + 1),
-        stats: Arc::new(Stats::new(options.statistics)),
+        stats,
         open_limit,
         block_cache,
         read_only,

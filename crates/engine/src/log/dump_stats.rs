@@ -268,6 +268,15 @@ pub(crate) fn cache_stats(cache: &Arc<BlockCache>) -> String {
         }
     }
     out.push('\n');
+    if let Some(secondary) = cache.secondary_usage() {
+        let entries: usize = secondary.roles.iter().map(|of_role| of_role.entries).sum();
+        let _ = writeln!(
+            out,
+            "Block cache secondary, compressed, capacity: {} usage: {} occupancy: {entries}",
+            size(secondary.capacity as u64),
+            size(secondary.usage as u64)
+        );
+    }
     out
 }
 

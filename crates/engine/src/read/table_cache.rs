@@ -10,7 +10,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use base::prefix::PrefixExtractor;
 use base::sync::Mutex;
 use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
-use cache::{EntryRole, RoleUsage};
+use cache::{EntryRole, RoleUsage, SecondaryTally};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
@@ -24,6 +24,7 @@ pub(crate) struct TableCacheOptions {
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub block_cache: Option<Arc<BlockCache>>,
+    pub secondary_tally: Arc<SecondaryTally>,
     pub direct: bool,
     pub mmap: bool,
     pub advise_random: bool,
@@ -390,6 +391,7 @@ impl TableCache {
         let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;
         let options = TableReadOptions {
             cache_id: Some(slot.cache_id),
+            secondary_tally: self.options.secondary_tally.clone(),
             metadata_caching: self.options.metadata_caching[usize::from(flushed)],
             cmp: self.options.cmp.clone(),
             file_number: file.number,

@@ -81,6 +81,7 @@ impl Bench {
         let options = TableCacheOptions {
             cmp: cmp.clone(),
             prefix_extractor: None,
+            secondary_tally: Arc::default(),
             block_cache: None,
             direct: false,
             mmap: false,

@@ -32,6 +32,7 @@ mod pin;
 )]
 mod prefetch;
 mod protection;
+mod saved;
 pub(crate) mod search;
 
 use std::fmt;

@@ -72,6 +72,12 @@ impl FastLocalBloom {
         })
     }
 
+    /// The bytes it was made of.
+    pub(super) fn data(&self) -> Vec<u8> {
+        let words = self.lines.iter().flat_map(|line| line.0);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
     #[inline]
     fn line(&self, hash: u64) -> &Line {
         &self.lines[line_index(hash, self.lines.len())]

@@ -36,6 +36,11 @@ impl LegacyBloom {
         })
     }
 
+    /// The bytes it was made of.
+    pub(super) fn data(&self) -> &[u8] {
+        &self.data
+    }
+
     /// False if nothing with this hash was added.
     pub fn may_match(&self, hash: u32) -> bool {
         let line_len = 1usize << self.log2_line_len;

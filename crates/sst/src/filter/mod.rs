@@ -49,6 +49,8 @@ const MARKER_RIBBON: i8 = -2;
 #[derive(Debug)]
 pub struct FilterReader {
     body: Body,
+    /// What the contents end in.
+    metadata: [u8; METADATA_LEN],
 }
 
 #[derive(Debug)]
@@ -90,7 +92,21 @@ impl FilterReader {
                 _ => Body::AlwaysTrue,
             },
         };
-        Ok(FilterReader { body })
+        let metadata = contents.last_chunk().copied().unwrap_or_default();
+        Ok(FilterReader { body, metadata })
+    }
+
+    /// Contents that a filter with the same answers is made of: those it was made of, but for bytes it has no use for.
+    pub(crate) fn contents(&self) -> Vec<u8> {
+        let mut contents = match &self.body {
+            Body::FastLocalBloom(bloom) => bloom.data(),
+            Body::Ribbon(ribbon) => ribbon.data(),
+            Body::LegacyBloom(bloom) => bloom.data().to_vec(),
+            Body::AlwaysTrue => return vec![0; METADATA_LEN + 1],
+            Body::AlwaysFalse => return Vec::new(),
+        };
+        contents.extend_from_slice(&self.metadata);
+        contents
     }
 
     /// False if nothing with this hash was added.

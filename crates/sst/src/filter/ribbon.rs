@@ -110,6 +110,14 @@ impl Ribbon {
         })
     }
 
+    /// The segments it was made of, as bytes.
+    pub(super) fn data(&self) -> Vec<u8> {
+        self.segments
+            .iter()
+            .flat_map(|segment| segment.to_le_bytes())
+            .collect()
+    }
+
     #[inline]
     fn place(&self, start: u64) -> Place {
         let block = (start / BLOCK_SLOTS) as usize;

@@ -68,7 +68,8 @@ fn small_bloom_filter_is_rocksdbs_to_the_bit() {
         let builder = full(FilterPolicy::Bloom(10.0), 5).unwrap();
         let mut builder = builder.optimized_for_memory(optimize_for_memory);
         assert_eq!(add_all(&mut builder, &keys), expected, "{src}");
-        let filter = FilterReader::new(expected).unwrap();
+        let filter = FilterReader::new(&expected).unwrap();
+        assert_eq!(filter.contents(), expected);
         assert_eq!(filter.kind(), "FastLocalBloom");
         assert!(keys.iter().all(|key| matches(&filter, key)));
     }
@@ -85,7 +86,9 @@ fn large_filters_are_rocksdbs_to_the_bit() {
         assert!(filter.ends_with(&unhex(&vector["trailer_hex"])));
         assert_eq!(u64::from(crc32c(&filter)), vector["filter_crc32c"]);
 
-        let filter = FilterReader::new(filter).unwrap();
+        let contents = filter;
+        let filter = FilterReader::new(&contents).unwrap();
+        assert_eq!(filter.contents(), contents);
         assert!(keys.iter().all(|key| matches(&filter, key)));
         let wrong = (0..10_000u32)
             .filter(|i| matches(&filter, format!("absent{i}").as_bytes()))
@@ -105,6 +108,7 @@ fn ribbon_filter_of_rocksdb_is_read() {
     assert_eq!(contents.len() as u64, vector["len"]);
     let filter = FilterReader::new(&contents).unwrap();
     assert_eq!(filter.kind(), "Standard128Ribbon");
+    assert_eq!(filter.contents(), contents);
     assert!((0..1000).all(|i| matches(&filter, format!("key{i:05}").as_bytes())));
     let wrong: Vec<u64> = (0..200)
         .filter(|i| matches(&filter, format!("absent{i:05}").as_bytes()))
@@ -311,6 +315,12 @@ fn what_is_not_understood_matches_everything() {
         assert!(!matches(&FilterReader::new(empty).unwrap(), b"key"));
     }
     assert!(matches(&FilterReader::new([0; 6]).unwrap(), b"key"));
+    // Those that say one thing to all keep to it.
+    for contents in [&[][..], &[0; 5], &[0; 6], &[0, 5, 0, 0, 0, 0]] {
+        let filter = FilterReader::new(contents).unwrap();
+        let again = FilterReader::new(filter.contents()).unwrap();
+        assert_eq!(matches(&filter, b"key"), matches(&again, b"key"), "{contents:?}");
+    }
     assert!(
         FilterReader::new([0, 0xff, 0, 6, 0, 0])
             .unwrap_err()

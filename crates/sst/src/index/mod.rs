@@ -14,6 +14,7 @@
 //! | hash index | its hints are not needed |
 
 mod prefixes;
+mod saved;
 
 use std::cmp;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
-use cache::{CacheKey, EntryRole, Priority};
+use cache::{Buffer, CacheKey, EntryRole, Priority};
 
-use super::{BlockReadOptions, Table};
+use super::{BlockCache, BlockReadOptions, Table};
 use crate::block::search::{Lookup, Outcome, visit_versions};
 use crate::block::{Block, BlockPin, PinnedBytes};
 use crate::fetch::Span;
+use crate::format::BlockHandle;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
 use crate::readahead::Readahead;
@@ -314,10 +315,7 @@ impl Table {
         let Some(cache) = &self.cache else { return };
         for i in 0..index.len() {
             if index.place(i).slot.is_set() {
-                cache.erase(CacheKey {
-                    id: self.cache_id,
-                    offset: index.handle(i).offset,
-                });
+                cache.erase(self.block_key(index.handle(i)));
                 index.place(i).slot.clear();
             }
         }
@@ -343,14 +341,45 @@ impl Table {
     /// Data block `i`, to hold, if it is in the cache; its slot leads there from now on.
     pub(crate) fn hold_cached(&self, index: &Index, i: usize) -> Option<BlockPin> {
         self.cached_block(index, i).or_else(|| {
-            let key = CacheKey {
-                id: self.cache_id,
-                offset: index.handle(i).offset,
-            };
-            let block = self.cache.as_ref()?.lookup(key)?;
-            index.place(i).slot.store(&block);
-            Some(BlockPin::Cached(block))
+            let cache = self.cache.as_ref()?;
+            self.lookup_block(cache, index, i)
         })
+    }
+
+    /// True if data block `i` need not be read from the file.
+    pub(crate) fn has_block(&self, index: &Index, i: usize) -> bool {
+        let key = self.block_key(index.handle(i));
+        self.is_cached(index, i)
+            || self
+                .cache
+                .as_ref()
+                .is_some_and(|cache| cache.lookup(key).is_some() || cache.secondary_holds(key))
+    }
+
+    fn block_key(&self, handle: BlockHandle) -> CacheKey {
+        CacheKey {
+            id: self.cache_id,
+            offset: handle.offset,
+        }
+    }
+
+    /// Data block `i` from the cache, or from what is below it; its slot leads there from now on.
+    fn lookup_block(&self, cache: &Arc<BlockCache>, index: &Index, i: usize) -> Option<BlockPin> {
+        let key = self.block_key(index.handle(i));
+        let restore = |bytes: &[u8]| {
+            let bytes = Buffer::copy_of(Some(cache.memory()), bytes);
+            let block = Block::parse(bytes).ok()?.protect(self.block_protection).ok()?;
+            let charge = block.charge();
+            Some((block, charge))
+        };
+        let (priority, role) = (Priority::Low, EntryRole::DataBlock);
+        match cache.lookup_or_restore(key, priority, role, &self.secondary_tally, restore)? {
+            Ok(block) => {
+                index.place(i).slot.store(&block);
+                Some(BlockPin::Cached(block))
+            }
+            Err(block) => Some(BlockPin::Owned(Arc::new(block))),
+        }
     }
 
     /// Searches block `i`, which is held.
@@ -408,13 +437,9 @@ impl Table {
         let Some(cache) = &self.cache else {
             return Ok(BlockPin::Owned(Arc::new(read()?)));
         };
-        let key = CacheKey {
-            id: self.cache_id,
-            offset: handle.offset,
-        };
-        if let Some(block) = cache.lookup(key) {
-            index.place(i).slot.store(&block);
-            return Ok(BlockPin::Cached(block));
+        let key = self.block_key(handle);
+        if let Some(block) = self.lookup_block(cache, index, i) {
+            return Ok(block);
         }
         let block = read()?;
         if !options.fill_cache {

@@ -110,6 +110,7 @@ impl Table {
                 .cache_id
                 .or_else(|| Some(options.cache.as_ref()?.new_id()))
                 .unwrap_or(0),
+            secondary_tally: options.secondary_tally,
             parts: options
                 .metadata_caching
                 .map(|caching| Box::new(CachedParts::new(caching))),

@@ -213,19 +213,27 @@ impl Table {
             return Ok(PartRef::Guard(guard));
         }
         let key = kind.key(self.cache_id, handle);
-        let found = match cache.lookup(key) {
-            Some(found) => found,
+        let found = match &pins {
+            // It would come back for this reader alone, and be read again by the next.
+            Some(_) => cache.lookup(key).map(Ok),
+            None => cache.lookup_or_restore(
+                key,
+                self.part_priority(),
+                kind.role(),
+                &self.secondary_tally,
+                |bytes| self.restore_part(kind, bytes),
+            ),
+        };
+        let found = match found {
+            Some(Ok(found)) => found,
+            Some(Err(block)) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
             None => {
                 let block = read()?;
                 if !options.fill_cache && pins.is_none() {
                     return Ok(PartRef::Pin(BlockPin::Owned(block.into())));
                 }
-                let priority = match parts.caching.high_priority {
-                    true => Priority::High,
-                    false => Priority::Low,
-                };
                 let charge = block.charge();
-                match cache.insert_as(key, block, charge, priority, kind.role()) {
+                match cache.insert_as(key, block, charge, self.part_priority(), kind.role()) {
                     Ok(inserted) => inserted,
                     Err(block) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
                 }
@@ -240,6 +248,34 @@ impl Table {
         Ok(PartRef::Pin(BlockPin::Cached(found)))
     }
 
+    fn part_priority(&self) -> Priority {
+        match self.cached_parts().caching.high_priority {
+            true => Priority::High,
+            false => Priority::Low,
+        }
+    }
+
+    /// A part that comes back from the secondary cache, and its charge.
+    fn restore_part(&self, kind: PartKind, saved: &[u8]) -> Option<(Block, usize)> {
+        let part = match kind {
+            PartKind::Filter | PartKind::FilterPartition => FilterReader::new(saved).map(Part::Filter),
+            _ => Index::restore(
+                saved,
+                self.properties.index_key_is_user_key,
+                self.limit_of_blocks(),
+                &self.stored_order,
+            )
+            .map(Part::Index),
+        };
+        let block = part.map(Block::of_part).ok()?;
+        let charge = block.charge();
+        Some((block, charge))
+    }
+
+    fn limit_of_blocks(&self) -> u64 {
+        self.file_size() - FOOTER_LEN as u64
+    }
+
     fn read_index_block(&self, handle: BlockHandle, kind: PartKind) -> Result<Index> {
         let coding = match kind {
             PartKind::TopLevelIndex | PartKind::TopLevelFilter => {
@@ -248,8 +284,7 @@ impl Table {
             _ => IndexCoding::of(&self.properties),
         };
         let block = self.fetcher.meta_block(handle, self.verify_checksums)?;
-        let limit = self.file_size() - FOOTER_LEN as u64;
-        let mut builder = IndexBuilder::new(coding.user_keys, limit);
+        let mut builder = IndexBuilder::new(coding.user_keys, self.limit_of_blocks());
         builder.add_block(&block, coding)?;
         Ok(builder.build(&self.stored_order))
     }

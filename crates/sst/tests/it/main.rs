@@ -7,4 +7,5 @@ mod damage;
 mod fixtures;
 mod parts;
 mod readahead;
+mod secondary;
 mod tables;

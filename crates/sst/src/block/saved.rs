@@ -1,0 +1,48 @@
+//! Blocks on their way down to a secondary cache, and what stands for them in the cache meanwhile.
+
+use std::borrow::Cow;
+
+use base::coding;
+use cache::{Buffer, Demote};
+
+use super::{Block, Bytes, Data, Shape, WORD};
+
+impl Demote for Block {
+    /// The block as it can be parsed again, without what a file put between its restart points and its end; of another part of a
+    /// table, bytes of our own. None of a mapped file: what it needs is in memory anyway, or read at no more cost.
+    fn saved(&self) -> Option<Cow<'_, [u8]>> {
+        if let Data::Apart(apart) = &self.data {
+            match &apart.bytes {
+                Bytes::Part(part) => return Some(Cow::Owned(part.save())),
+                Bytes::Mapped { .. } => return None,
+                Bytes::Owned(_) => {}
+            }
+        }
+        let data = self.data();
+        let end = self.entries_end as usize + self.num_restarts() * WORD;
+        let word = self.num_restarts;
+        let ends_there = data.len() >= end + WORD && coding::u32_at(data, end) == word;
+        Some(match ends_there {
+            true => Cow::Borrowed(&data[..end + WORD]),
+            false => {
+                let mut block = data[..end].to_vec();
+                coding::put_u32(&mut block, word);
+                Cow::Owned(block)
+            }
+        })
+    }
+
+    /// A block without a single byte, which none of a file is.
+    fn placeholder() -> Block {
+        let shape = Shape {
+            entries_end: 0,
+            num_restarts: 0,
+            values: None,
+        };
+        Block::new(Data::Owned(Buffer::from(&[][..])), &shape)
+    }
+
+    fn is_placeholder(&self) -> bool {
+        matches!(&self.data, Data::Owned(bytes) if bytes.is_empty())
+    }
+}

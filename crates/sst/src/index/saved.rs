@@ -1,0 +1,59 @@
+//! An index as bytes, for the secondary cache: what a table's index block was decoded into, and can be decoded from again at less
+//! cost. Never on disk.
+//!
+//! ```text
+//! number varint   then for each block
+//! shared varint   bytes of the separator before that this one begins with
+//! rest            varint length ‖ bytes
+//! offset varint   size varint
+//! ```
+
+use base::coding::{self, Reader};
+use base::{Result, UserComparator};
+
+use super::{Index, IndexBuilder};
+use crate::format::BlockHandle;
+
+impl Index {
+    /// Itself as bytes; where blocks were seen in the cache is not in them.
+    pub(crate) fn save(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.keys.len() + 8 * self.len());
+        coding::put_varint64(&mut out, self.len() as u64);
+        let mut last: &[u8] = &[];
+        for i in 0..self.len() {
+            let separator = self.separator(i);
+            let shared = last.iter().zip(separator).take_while(|(a, b)| a == b).count();
+            coding::put_varint64(&mut out, shared as u64);
+            coding::put_length_prefixed(&mut out, &separator[shared..]);
+            let handle = self.handle(i);
+            coding::put_varint64(&mut out, handle.offset);
+            coding::put_varint64(&mut out, handle.size);
+            last = separator;
+        }
+        out
+    }
+
+    /// What [`save`](Index::save) made bytes of, of a table whose blocks end before `limit`.
+    pub(crate) fn restore(
+        saved: &[u8],
+        user_keys: bool,
+        limit: u64,
+        stored_order: &UserComparator,
+    ) -> Result<Index> {
+        let mut builder = IndexBuilder::new(user_keys, limit);
+        // It was within its limits when it was read.
+        builder.keys_limit = u32::MAX as usize;
+        let mut saved = Reader::new(saved);
+        let mut separator: Vec<u8> = Vec::new();
+        for _ in 0..saved.varint64("number of blocks")? {
+            separator.truncate(saved.varint64("shared length")? as usize);
+            separator.extend_from_slice(saved.length_prefixed("separator")?);
+            let handle = BlockHandle {
+                offset: saved.varint64("offset")?,
+                size: saved.varint64("size")?,
+            };
+            builder.push(&separator, handle)?;
+        }
+        Ok(builder.build(stored_order))
+    }
+}
