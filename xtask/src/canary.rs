@@ -414,6 +414,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-sst", "--test", "it", "secondary"]),
     },
     Canary {
+        name: "blocks of an obsolete table are looked for, however few are found",
+        file: "crates/sst/src/reader/uncache.rs",
+        right: "+ 1.5) >= self.threshold",
+        wrong: "+ 1.5) >= 0.0",
+        caught_by: Tests(&["-p", "esker-sst", "--lib", "uncache"]),
+    },
+    Canary {
         name: "an index goes into the cache without its checksum being verified",
         file: "crates/sst/src/reader/parts.rs",
         right: "let block = self.fetcher.meta_block(handle, self.verify_checksums)?;",

@@ -11,6 +11,7 @@ mod open;
 mod parts;
 #[cfg(test)]
 mod tests;
+mod uncache;
 mod warm;
 
 use std::fmt;

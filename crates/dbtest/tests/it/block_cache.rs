@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use esker::{
-    BlockBasedOptions, BlockCache, Cache, CacheOptions, ColumnFamilyOptions, Db, EntryRole, ErrorKind,
-    FilterPolicy, FlushOptions, MetadataChargePolicy, Options, PrepopulateBlockCache,
+    AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, ColumnFamilyOptions,
+    CompressedSecondaryCacheOptions, Db, EntryRole, ErrorKind, FilterPolicy, FlushOptions,
+    MetadataChargePolicy, Options, PrepopulateBlockCache,
 };
 use vfs::MemFs;
 
@@ -321,5 +322,57 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
             misses(&cache, || read_all(&db, 2, 600)) > 50,
             "what was cold is cold"
         );
+    }
+}
+
+#[test]
+fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
+    for (parts, uncache_aggressiveness) in [(false, 0), (false, 10_000), (true, 10_000)] {
+        let fs = Arc::new(MemFs::new());
+        let cache: Arc<BlockCache> = Cache::with_secondary(
+            CacheOptions {
+                capacity: 8 << 20,
+                num_shard_bits: 0,
+                ..CacheOptions::default()
+            },
+            CompressedSecondaryCacheOptions::default(),
+        );
+        cache.set_admission_policy(AdmissionPolicy::AllowAll);
+        let table = BlockBasedOptions {
+            cache_index_and_filter_blocks: parts,
+            ..with_parts(&cache)
+        };
+        let mut options = options(&fs, table);
+        options.column_family.uncache_aggressiveness = uncache_aggressiveness;
+        let db = Db::open(&options, "/db").unwrap();
+        fill(&db, 3, 400);
+        read_all(&db, 3, 400);
+        // Some of it goes down, and what an iterator holds is pinned.
+        cache.set_capacity(40 << 10);
+        cache.set_capacity(8 << 20);
+        let below = || cache.secondary_usage().unwrap().usage;
+        assert!(below() > 0);
+        let blocks = || cache.occupancy();
+        let before = blocks();
+        assert!(before > 50);
+        let family = db.default_column_family();
+        let mut iter = db.iter(&esker::ReadOptions::default());
+        iter.seek_to_first();
+        db.compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
+            .unwrap();
+        assert!(blocks() >= before, "an iterator reads the files");
+        drop(iter);
+        if uncache_aggressiveness == 0 {
+            db.close().unwrap();
+            assert!(blocks() > before / 2, "{} of {before}", blocks());
+            continue;
+        }
+        let start = std::time::Instant::now();
+        while blocks() > 10 || below() > 0 {
+            assert!(start.elapsed().as_secs() < 60, "they stay: {:?}", cache.entries());
+            std::thread::yield_now();
+        }
+        read_all(&db, 3, 400);
+        db.close().unwrap();
     }
 }

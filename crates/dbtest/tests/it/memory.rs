@@ -142,3 +142,44 @@ fn child() {
     println!("the ledger is right");
     let _ = Arc::new(db);
 }
+
+#[test]
+fn open_iterators_are_in_the_ledger_until_they_are_closed() {
+    let dir = std::env::temp_dir().join(format!("esker-iterators-{}", std::process::id()));
+    let db = Db::open(&options(false, CacheType::Lru), &dir).unwrap();
+    let iterators = || db.memory().iterators;
+    let add_table = || {
+        db.put(b"k", b"v").unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+    };
+    assert_eq!(iterators(), 0);
+    let one = db.iter(&ReadOptions::default());
+    let small = iterators();
+    assert!(small > 200, "{small}");
+    (0..3).for_each(|_| add_table());
+    let mut many: Vec<_> = (0..50).map(|_| db.iter(&ReadOptions::default())).collect();
+    let all = iterators();
+    assert!(
+        all - small > 50 * small,
+        "with three tables each holds more: {all}"
+    );
+    for iter in &mut many {
+        iter.seek_to_first();
+        assert!(iter.valid());
+    }
+    assert_eq!(iterators(), all, "it is not counted while they move");
+    let each = (all - small) / 50;
+    drop(many.split_off(10));
+    assert_eq!(iterators(), small + 10 * each);
+    // One that moves on holds what the others do.
+    add_table();
+    many[0].refresh(None).unwrap();
+    assert!(iterators() > small + 10 * each);
+    drop(many);
+    assert_eq!(iterators(), small);
+    assert!(db.memory().to_string().contains(&format!("iterators: {small}")));
+    drop(one);
+    assert_eq!(iterators(), 0);
+    db.close().unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+}

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use base::env::Clock;
@@ -40,6 +40,8 @@ pub(crate) struct Family {
     /// The database's: rows up to this sequence number are in their memtables.
     pub published: Arc<AtomicU64>,
     pub dropped: AtomicBool,
+    /// Bytes that open iterators hold for themselves.
+    pub iterator_memory: AtomicUsize,
 }
 
 impl Family {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use base::merge::{self, MergeOperator};
@@ -115,6 +115,10 @@ pub(crate) fn assemble(
             metadata_caching: [false, true].map(|flushed| options.table.metadata_caching(flushed)),
             // RocksDB's bound of what is like a flushed file.
             largest_flushed: options.write_buffer_size / 2 * 3,
+            uncache_aggressiveness: match shared.options.allow_mmap_reads {
+                true => 0,
+                false => options.uncache_aggressiveness,
+            },
         },
         shared.open_limit.clone(),
         shared.obsolete.clone(),
@@ -149,6 +153,7 @@ pub(crate) fn assemble(
         clock: shared.options.clock.clone(),
         published: shared.published.clone(),
         dropped: AtomicBool::new(false),
+        iterator_memory: AtomicUsize::new(0),
         cmp,
     })
 }

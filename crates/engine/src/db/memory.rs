@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cache::{RoleUsage, SecondaryUsage};
 use sst::{BlockCache, TableMemory};
@@ -9,8 +10,8 @@ use sst::{BlockCache, TableMemory};
 use super::column_family::Family;
 use super::{Db, DbInner};
 
-/// What a database has in memory, in bytes; see [`Db::memory`]. Not in it: what a job holds while it runs, what an iterator holds
-/// beyond blocks and memtables (some kilobytes, and what it reads ahead), and what the allocator needs for itself.
+/// What a database has in memory, in bytes; see [`Db::memory`]. Not in it: what a job holds while it runs, what an iterator reads ahead,
+/// and what the allocator needs for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLedger {
     /// Memtables that are written to, or wait to be flushed, and the rows' bookkeeping in them.
@@ -25,6 +26,9 @@ pub struct MemoryLedger {
     pub filters: u64,
     /// What else open tables take: properties, range deletions.
     pub tables: u64,
+    /// Open iterators: their cursors, counted when they are opened. What they read ahead is not in it, nor keys and values they put
+    /// together.
+    pub iterators: u64,
     /// Windows of WALs, mapped and populated. The kernel writes them back by itself, and counts them as shared.
     pub wal_windows: u64,
 }
@@ -73,6 +77,7 @@ impl MemoryLedger {
             ("indexes".to_owned(), self.indexes),
             ("filters".to_owned(), self.filters),
             ("tables".to_owned(), self.tables),
+            ("iterators".to_owned(), self.iterators),
             ("WAL windows".to_owned(), self.wal_windows),
         ]);
         lines
@@ -128,6 +133,7 @@ impl DbInner {
             {
                 caches.push(cache.clone());
             }
+            ledger.iterators += family.iterator_memory.load(Ordering::Relaxed) as u64;
             let version = family.super_version.load().version.clone();
             for (_, file) in version.all_files() {
                 let TableMemory { index, filter, other } = family.tables.memory(file);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::filename;
 use base::sync::{Condvar, Mutex, MutexGuard};
+use sst::Table;
 use vfs::FileSystem;
 
 use crate::events::{Event, Listeners};
@@ -26,6 +27,8 @@ pub(crate) struct ObsoleteFiles {
 #[derive(Default)]
 struct Queue {
     files: Vec<PathBuf>,
+    /// Obsolete tables with blocks in the block cache, and how hard these are to be taken out.
+    uncached: Vec<(Arc<Table>, u32)>,
     /// Who asked that nothing be deleted, and has not taken it back.
     held: usize,
     /// When the first of them did.
@@ -51,6 +54,12 @@ impl ObsoleteFiles {
     /// Queues table `number`.
     pub fn add_table(&self, number: u64) {
         self.add(filename::table(&self.dir, number));
+    }
+
+    /// Has the blocks of an obsolete table taken out of the block cache, as hard as that, whether files may be deleted or not.
+    pub fn uncache(&self, table: Arc<Table>, aggressiveness: u32) {
+        self.queue.lock().uncached.push((table, aggressiveness));
+        self.changed.notify_all();
     }
 
     /// Queues a file.
@@ -99,6 +108,15 @@ impl ObsoleteFiles {
         let mut called = false;
         let mut wait = None;
         loop {
+            let uncached = std::mem::take(&mut queue.uncached);
+            if !uncached.is_empty() {
+                MutexGuard::unlocked(&mut queue, || {
+                    for (table, aggressiveness) in uncached {
+                        table.uncache(aggressiveness);
+                    }
+                });
+                continue;
+            }
             let nothing_to_do = queue.files.is_empty() || queue.held > 0;
             if nothing_to_do && queue.closed {
                 return;

@@ -124,6 +124,12 @@ option_table! {
         /// Compares the rows of a memtable around the place where a search ends with each other, and each row of a scan with the
         /// one before: rows out of order are an error. Needs no checksums. Default: false.
         paranoid_memory_checks: bool = false, domain["false", "false", "true"];
+        /// Takes the blocks of files that compactions have replaced out of the block cache, where they would wait to be evicted: how
+        /// hard. 0: not at all; 1: until the first block that is not there; 11, 69, 230: while nine tenths, half, a tenth of them are
+        /// expected to be there; 10000: every block is looked for. Costs the background thread that deletes the file a lock for
+        /// each block. The trap: a checkpoint in the same cache has blocks of its own, so nothing of others is lost, but with most of
+        /// the data not cached large values look for what is not there. Nothing is done with allow_mmap_reads. Default: 0.
+        uncache_aggressiveness: u32 = 0, domain["0", "0", "1", "300", "10000"];
     }
     components {
         /// The order of keys. A family that was created with another order is refused. Default: bytewise.

@@ -6,6 +6,8 @@
 //! * [`Place::Saved`], forwards: key and value were put together from several entries, and the cursor stands behind them.
 //! * [`Place::Saved`], backwards: the cursor stands before all entries of the current key.
 
+mod counted;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -113,6 +115,8 @@ pub struct DbIterator {
     auto_refresh: bool,
     /// The newest super version it moved to, or tried to.
     number: u64,
+    /// What the family has counted it with.
+    counted: usize,
 }
 
 impl DbIterator {
@@ -177,7 +181,9 @@ impl DbIterator {
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
             super_version,
+            counted: 0,
         };
+        iterator.count();
         iterator.bound_readahead();
         iterator
     }
@@ -312,6 +318,7 @@ impl DbIterator {
             return Err(error);
         }
         (self.cursor, self.seqno) = (cursor, seqno);
+        self.count();
         self.bound_readahead();
         // A snapshot of a secondary is read where it was taken, whatever is newer.
         self.number = self.number.max(super_version.number);

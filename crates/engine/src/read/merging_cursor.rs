@@ -178,6 +178,18 @@ impl MergingCursor {
         }
     }
 
+    /// Bytes on the heap, but for what grows while it is moved.
+    pub fn memory_usage(&self) -> usize {
+        let boxed = self.sources.iter().map(|source| match source {
+            Source::Memtable(_) => 0,
+            Source::Table(_) => size_of::<TableCursor>(),
+            Source::Level(_) => size_of::<LevelCursor>(),
+        });
+        boxed.sum::<usize>()
+            + self.sources.capacity() * size_of::<Source>()
+            + self.heap.capacity() * size_of::<Item>()
+    }
+
     /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.
     pub fn add(&mut self, source: Source, tombstones: Option<TombstoneSource>) {
         self.sources.push(source);

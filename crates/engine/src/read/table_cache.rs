@@ -35,6 +35,8 @@ pub(crate) struct TableCacheOptions {
     pub metadata_caching: [Option<MetadataCaching>; 2],
     /// Bytes of a file beyond which it is none that a flush might have written.
     pub largest_flushed: u64,
+    /// How hard the blocks of obsolete tables are taken out of the block cache; 0: not at all.
+    pub uncache_aggressiveness: u32,
 }
 
 /// Opens the tables of one column family and keeps them open.
@@ -64,14 +66,20 @@ struct TableSlot {
     touched: AtomicBool,
     /// Set when no version to come will hold the file: with the last version that does, the file goes.
     obsolete: AtomicBool,
+    uncache_aggressiveness: u32,
     files: Arc<ObsoleteFiles>,
 }
 
 impl Drop for TableSlot {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            self.table.store(None);
+            let table = self.table.swap(None);
             self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
+            if self.uncache_aggressiveness > 0
+                && let Some(table) = table
+            {
+                self.files.uncache(table, self.uncache_aggressiveness);
+            }
             self.files.add_table(self.number);
         }
     }
@@ -276,6 +284,7 @@ impl TableCache {
                 tombstones: OnceLock::new(),
                 touched: AtomicBool::new(false),
                 obsolete: AtomicBool::new(false),
+                uncache_aggressiveness: self.options.uncache_aggressiveness,
                 files: self.obsolete.clone(),
             })
         });

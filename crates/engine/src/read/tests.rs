@@ -90,6 +90,7 @@ impl Bench {
             block_protection_bytes_per_key: 0,
             metadata_caching: [None; 2],
             largest_flushed: 0,
+            uncache_aggressiveness: 0,
             verify_unique_ids: true,
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));

@@ -299,28 +299,6 @@ impl Table {
         Some(BlockPin::Cached(block.into_handle(cache)))
     }
 
-    /// Takes the table's data blocks out of the cache: for a table whose file is obsolete, so that its blocks do not
-    /// wait to be evicted. Pinned blocks stay until they are let go. Costs a shard lock for each block that was ever
-    /// found through this table.
-    pub fn uncache(&self) {
-        if self.caches_parts() {
-            return self.uncache_parts();
-        }
-        if let Some(index) = self.index.value.get() {
-            self.uncache_blocks(index);
-        }
-    }
-
-    pub(super) fn uncache_blocks(&self, index: &Index) {
-        let Some(cache) = &self.cache else { return };
-        for i in 0..index.len() {
-            if index.place(i).slot.is_set() {
-                cache.erase(self.block_key(index.handle(i)));
-                index.place(i).slot.clear();
-            }
-        }
-    }
-
     /// Asks for the part of data block `i` that a walk into it reads first, if it is in the cache by its slot.
     #[inline]
     pub(crate) fn prefetch_block(&self, index: &Index, i: usize, part: impl FnOnce(&Block)) {

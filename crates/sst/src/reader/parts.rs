@@ -37,7 +37,7 @@ pub struct MetadataCaching {
 /// Which part of a table. Its number keeps the parts' keys in the cache from each other's, and from data blocks', whatever
 /// offsets a damaged file may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PartKind {
+pub(super) enum PartKind {
     Index = 1,
     TopLevelIndex,
     IndexPartition,
@@ -50,7 +50,7 @@ enum PartKind {
 const KIND_SHIFT: u32 = 60;
 
 impl PartKind {
-    fn key(self, id: u64, handle: BlockHandle) -> CacheKey {
+    pub fn key(self, id: u64, handle: BlockHandle) -> CacheKey {
         let offset = handle.offset & ((1 << KIND_SHIFT) - 1);
         CacheKey {
             id,
@@ -88,7 +88,13 @@ impl CachedParts {
         }
     }
 
-    fn pins(&self, kind: PartKind) -> bool {
+    /// Lets go of what was to stay.
+    pub fn unpin(&self) {
+        self.pins.lock().clear();
+    }
+
+    /// Whether a part of that kind is to stay.
+    pub fn pins(&self, kind: PartKind) -> bool {
         match kind {
             PartKind::Index | PartKind::Filter => self.caching.pin_unpartitioned,
             PartKind::TopLevelIndex | PartKind::TopLevelFilter => self.caching.pin_top_level,
@@ -149,13 +155,13 @@ impl Table {
         self.parts.is_some()
     }
 
-    fn cached_parts(&self) -> &CachedParts {
+    pub(super) fn cached_parts(&self) -> &CachedParts {
         self.parts
             .as_deref()
             .expect("asked of tables that keep their parts in the cache")
     }
 
-    fn has_partitioned_index(&self) -> bool {
+    pub(super) fn has_partitioned_index(&self) -> bool {
         self.properties.index_type == IndexType::TwoLevel
     }
 
@@ -290,7 +296,7 @@ impl Table {
     }
 
     /// The index, or its top level.
-    fn first_part(&self, options: &BlockReadOptions) -> Result<PartRef<'_>> {
+    pub(super) fn first_part(&self, options: &BlockReadOptions) -> Result<PartRef<'_>> {
         let kind = match self.has_partitioned_index() {
             true => PartKind::TopLevelIndex,
             false => PartKind::Index,
@@ -298,7 +304,22 @@ impl Table {
         self.part(&self.cached_parts().index, self.index_handle, kind, options)
     }
 
-    fn partition(&self, top: &Index, partition: usize, options: &BlockReadOptions) -> Result<PartRef<'_>> {
+    /// The top level of a partitioned filter.
+    pub(super) fn top_level_filter(
+        &self,
+        handle: BlockHandle,
+        options: &BlockReadOptions,
+    ) -> Result<PartRef<'_>> {
+        let slot = &self.cached_parts().filter;
+        self.part(slot, handle, PartKind::TopLevelFilter, options)
+    }
+
+    pub(super) fn partition(
+        &self,
+        top: &Index,
+        partition: usize,
+        options: &BlockReadOptions,
+    ) -> Result<PartRef<'_>> {
         let slot = &top.place(partition).slot;
         self.part(slot, top.handle(partition), PartKind::IndexPartition, options)
     }
@@ -461,7 +482,7 @@ impl Table {
                 Ok(filter.filter()?.may_match(hash, legacy))
             }
             FilterHandle::Partitioned(handle) => {
-                let top = self.part(slot, handle, PartKind::TopLevelFilter, options)?;
+                let top = self.top_level_filter(handle, options)?;
                 let top = top.index()?;
                 let Some(last) = top.len().checked_sub(1) else {
                     return Ok(true);
@@ -492,7 +513,7 @@ impl Table {
                 self.part(slot, handle, PartKind::Filter, &options)?;
             }
             FilterHandle::Partitioned(handle) => {
-                let top = self.part(slot, handle, PartKind::TopLevelFilter, &options)?;
+                let top = self.top_level_filter(handle, &options)?;
                 let top = top.index()?;
                 for partition in 0..top.len() {
                     let (slot, handle) = (&top.place(partition).slot, top.handle(partition));
@@ -501,49 +522,5 @@ impl Table {
             }
         }
         Ok(())
-    }
-
-    /// What [`Table::uncache`] does, for such tables: with the data blocks go the parts. What is found is what a part in the cache
-    /// leads to; the rest waits to be evicted.
-    pub(super) fn uncache_parts(&self) {
-        let Some(cache) = &self.cache else { return };
-        let parts = self.cached_parts();
-        parts.pins.lock().clear();
-        if let Some(first) = cache.get(&parts.index)
-            && let Ok(index) = index_of(&first)
-        {
-            if self.has_partitioned_index() {
-                for partition in 0..index.len() {
-                    let slot = &index.place(partition).slot;
-                    if let Some(block) = cache.get(slot)
-                        && let Ok(blocks) = index_of(&block)
-                    {
-                        self.uncache_blocks(blocks);
-                    }
-                    cache.erase(PartKind::IndexPartition.key(self.cache_id, index.handle(partition)));
-                }
-                cache.erase(PartKind::TopLevelIndex.key(self.cache_id, self.index_handle));
-            } else {
-                self.uncache_blocks(index);
-                cache.erase(PartKind::Index.key(self.cache_id, self.index_handle));
-            }
-        }
-        match self.filter_handle {
-            FilterHandle::None => {}
-            FilterHandle::Full(handle) => {
-                cache.erase(PartKind::Filter.key(self.cache_id, handle));
-            }
-            FilterHandle::Partitioned(handle) => {
-                if let Some(top) = cache.get(&parts.filter)
-                    && let Ok(top) = index_of(&top)
-                {
-                    for partition in 0..top.len() {
-                        let handle = top.handle(partition);
-                        cache.erase(PartKind::FilterPartition.key(self.cache_id, handle));
-                    }
-                }
-                cache.erase(PartKind::TopLevelFilter.key(self.cache_id, handle));
-            }
-        }
     }
 }

@@ -336,14 +336,14 @@ fn an_obsolete_table_leaves_the_cache() {
     };
     let (obsolete, other) = (open("a.sst"), open("b.sst"));
     let read = BlockReadOptions::default();
-    obsolete.uncache();
+    obsolete.uncache(10_000);
     for table in [&obsolete, &other] {
         forwards(table, read).unwrap();
     }
     let blocks = other.index().unwrap().len();
     assert_eq!(cache.occupancy(), 2 * blocks);
     let pinned = get(&obsolete, b"key000500", MAX_SEQNO, &read);
-    obsolete.uncache();
+    obsolete.uncache(10_000);
     assert_eq!(cache.occupancy(), blocks);
     assert_eq!(&pinned[0].1[..], &entries[500].1[..]);
     assert_eq!(forwards(&obsolete, read).unwrap(), entries);
