@@ -60,6 +60,7 @@ unsafe impl GlobalAlloc for Pieces {
         start.as_ptr()
     }
 
+    // SAFETY: as the trait asks of whoever calls it.
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         self.claimed.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller gives back what `alloc` gave him, of that size.

@@ -6,6 +6,7 @@
 //! * [`Place::Saved`], forwards: key and value were put together from several entries, and the cursor stands behind them.
 //! * [`Place::Saved`], backwards: the cursor stands before all entries of the current key.
 
+mod backwards;
 mod counted;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use sst::{BlockReadOptions, ScanBounds};
 
 use super::merging_cursor::{MergingCursor, after_key, before_key};
 use super::sources;
-use super::spare::{Spare, SpareKey};
+use super::spare::Spare;
 use super::super_version::SuperVersion;
 use super::value::{Base, Columns, PinnedValue};
 use crate::db::column_family::Family;
@@ -161,14 +162,14 @@ impl DbIterator {
             auto_prefix_mode: options.auto_prefix_mode,
             direction: Direction::Forward,
             place: Place::Nowhere,
-            saved_key: SAVED_KEY.take_for(0),
-            value: VALUE.take_for(0),
+            saved_key: SAVED_KEY.try_with(Spare::take).unwrap_or_default(),
+            value: VALUE.try_with(Spare::take).unwrap_or_default(),
             kind: Kind::Value,
             entity: Vec::new(),
             error: broken.clone(),
             broken,
             refused,
-            target: TARGET.take_for(0),
+            target: TARGET.try_with(Spare::take).unwrap_or_default(),
             tier,
             read,
             tailing: options.tailing,
@@ -594,31 +595,6 @@ impl DbIterator {
         }
     }
 
-    /// Moves the cursor before every entry of `saved_key`.
-    fn step_before_saved_key(&mut self) {
-        for _ in 0..self.max_skip {
-            if !self.cursor.valid() {
-                break;
-            }
-            let user_key = internal_key::user_key(self.cursor.key());
-            if self
-                .user()
-                .compare_without_timestamp(user_key, &self.saved_key)
-                .is_lt()
-            {
-                return;
-            }
-            self.cursor.prev();
-        }
-        self.seek_before_saved_key();
-    }
-
-    fn seek_before_saved_key(&mut self) {
-        let user = self.family.cmp.user();
-        before_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
-        self.cursor.seek_for_prev(&self.target);
-    }
-
     fn fail(&mut self, error: Error) {
         self.error = Some(error);
         self.place = Place::Nowhere;
@@ -830,171 +806,14 @@ impl DbIterator {
         self.kind = kind;
         self.place = Place::Saved;
     }
-
-    /// From where the cursor stands, backwards to the first key a reader sees.
-    fn find_prev(&mut self) {
-        while self.cursor.valid() {
-            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
-                Ok(entry) => entry,
-                Err(error) => return self.fail(error),
-            };
-            if let Some(lower) = &self.lower
-                && self
-                    .user()
-                    .compare_without_timestamp(entry.user_key, lower)
-                    .is_lt()
-            {
-                break;
-            }
-            if self.prefix.is_some() && self.outside_prefix(entry.user_key) {
-                break;
-            }
-            self.saved_key.clear();
-            self.saved_key.extend_from_slice(entry.user_key);
-            // Most keys have one entry, a plain value, and what lies before it tells that.
-            if entry.kind == Kind::Value && self.read_ts.is_none() && self.visible(&entry) {
-                self.skipped += 1;
-                if self.skipped - 1 > self.max_skippable {
-                    return self.fail_skipped();
-                }
-                self.value.clear();
-                self.value.extend_from_slice(self.cursor.value());
-                self.cursor.prev();
-                let is_newest = match self.cursor.valid() {
-                    true => !self.is_saved_key(internal_key::user_key(self.cursor.key())),
-                    false => self.cursor.status().is_ok(),
-                };
-                if is_newest {
-                    self.kind = Kind::Value;
-                    self.place = Place::Saved;
-                    return;
-                }
-                self.collect_backwards(Some(Kind::Value));
-            } else {
-                self.collect_backwards(None);
-            }
-            if self.valid() || self.error.is_some() {
-                return;
-            }
-        }
-        self.end();
-    }
-
-    /// The cursor stands on the oldest entry of `saved_key`, or on the one above it if that was `found`, with its bytes in `value`:
-    /// walks them up to the newest visible one, or seeks it where there are many, and makes the key current if that leaves it a
-    /// value. The cursor ends before all of them.
-    fn collect_backwards(&mut self, mut found: Option<Kind>) {
-        self.place = Place::Nowhere;
-        let mut operands: Vec<Vec<u8>> = Vec::new();
-        let (mut steps, mut hidden) = (u64::from(found.is_some()), 0);
-        // The buffer the value will stand in, so that a scan backwards allocates nothing per key.
-        let mut value = std::mem::take(&mut self.value);
-        while self.cursor.valid() {
-            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
-                Ok(entry) => entry,
-                Err(error) => return self.fail(error),
-            };
-            if !self.is_saved_key(entry.user_key) {
-                break;
-            }
-            // One of them may be the one that is shown.
-            self.skipped += 1;
-            if self.skipped - 1 > self.max_skippable {
-                return self.fail_skipped();
-            }
-            if !self.visible(&entry) {
-                hidden += 1;
-                if hidden > self.max_skip {
-                    self.seek_before_saved_key();
-                    break;
-                }
-                self.cursor.prev();
-                continue;
-            }
-            steps += 1;
-            if steps > self.max_skip {
-                self.value = value;
-                return self.collect_by_seek();
-            }
-            match entry.kind {
-                Kind::Merge => operands.push(self.cursor.value().to_vec()),
-                kind => {
-                    operands.clear();
-                    found = (!kind.is_tombstone()).then_some(kind);
-                    if found.is_some() {
-                        value.clear();
-                        value.extend_from_slice(self.cursor.value());
-                    }
-                }
-            }
-            if self.read_ts.is_some() {
-                let (key, full) = (&mut self.saved_key, entry.user_key);
-                key.clear();
-                key.extend_from_slice(full);
-            }
-            self.cursor.prev();
-        }
-        if let Err(error) = self.cursor.status() {
-            return self.fail(error);
-        }
-        if !operands.is_empty() {
-            self.take_merged(found.map(|kind| (kind, value)), &operands);
-        } else if let Some(kind) = found {
-            self.take_saved(kind, value);
-        } else {
-            self.value = value;
-            if self.skipped > self.max_skippable {
-                self.fail_skipped();
-            }
-        }
-    }
-
-    /// As [`collect_backwards`](Self::collect_backwards), from the newest version down.
-    #[cold]
-    fn collect_by_seek(&mut self) {
-        let key = self.user().strip_timestamp(&self.saved_key);
-        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
-        self.cursor.seek(&self.target);
-        while self.cursor.valid() {
-            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
-                Ok(entry) => entry,
-                Err(error) => return self.fail(error),
-            };
-            if !self.is_saved_key(entry.user_key) {
-                break;
-            }
-            if !self.visible(&entry) {
-                self.cursor.next();
-                continue;
-            }
-            match entry.kind {
-                Kind::Merge => self.merge_forwards(),
-                kind if kind.is_tombstone() => {}
-                kind => {
-                    self.saved_key.clear();
-                    self.saved_key.extend_from_slice(entry.user_key);
-                    let mut value = std::mem::take(&mut self.value);
-                    value.clear();
-                    value.extend_from_slice(self.cursor.value());
-                    self.take_saved(kind, value);
-                }
-            }
-            break;
-        }
-        if let Err(error) = self.cursor.status() {
-            return self.fail(error);
-        }
-        if self.error.is_none() {
-            self.seek_before_saved_key();
-        }
-    }
 }
 
 impl Drop for DbIterator {
     fn drop(&mut self) {
-        SAVED_KEY.leave(&mut self.saved_key);
-        VALUE.leave(&mut self.value);
-        TARGET.leave(&mut self.target);
+        let _ = SAVED_KEY.try_with(|spare| spare.leave(&mut self.saved_key));
+        let _ = VALUE.try_with(|spare| spare.leave(&mut self.value));
+        let _ = TARGET.try_with(|spare| spare.leave(&mut self.target));
+        self.uncount();
     }
 }
 

@@ -27,7 +27,7 @@ use rangedel::{TombstoneCursor, TombstoneSource};
 use sst::{BlockReadOptions, ScanBounds, TableCursor};
 
 use super::level_cursor::LevelCursor;
-use super::spare::{Spare, SpareKey};
+use super::spare::Spare;
 use super::value::PinnedValue;
 
 /// Covered entries stepped over one by one before the covered lanes seek to the end of the span: a seek costs as
@@ -164,12 +164,16 @@ impl MergingCursor {
         snapshot: SeqNo,
         read_ts: Option<&[u8]>,
     ) -> MergingCursor {
+        let mut sources = SOURCES.try_with(Spare::take).unwrap_or_default();
+        let mut heap = HEAP.try_with(Spare::take).unwrap_or_default();
+        sources.reserve(most);
+        heap.reserve(most);
         MergingCursor {
             cmp,
-            sources: SOURCES.take_for(most),
+            sources,
             tombstones: Vec::new(),
             active: 0,
-            heap: HEAP.take_for(most),
+            heap,
             direction: Direction::Forward,
             snapshot,
             read_ts: read_ts.map(Into::into),
@@ -180,14 +184,7 @@ impl MergingCursor {
 
     /// Bytes on the heap, but for what grows while it is moved.
     pub fn memory_usage(&self) -> usize {
-        let boxed = self.sources.iter().map(|source| match source {
-            Source::Memtable(_) => 0,
-            Source::Table(_) => size_of::<TableCursor>(),
-            Source::Level(_) => size_of::<LevelCursor>(),
-        });
-        boxed.sum::<usize>()
-            + self.sources.capacity() * size_of::<Source>()
-            + self.heap.capacity() * size_of::<Item>()
+        self.sources.capacity() * size_of::<Source>() + self.heap.capacity() * size_of::<Item>()
     }
 
     /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.
@@ -524,8 +521,8 @@ impl MergingCursor {
 
 impl Drop for MergingCursor {
     fn drop(&mut self) {
-        SOURCES.leave(&mut self.sources);
-        HEAP.leave(&mut self.heap);
+        let _ = SOURCES.try_with(|spare| spare.leave(&mut self.sources));
+        let _ = HEAP.try_with(|spare| spare.leave(&mut self.heap));
     }
 }
 

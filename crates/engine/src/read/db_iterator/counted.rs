@@ -14,11 +14,10 @@ impl DbIterator {
             self.counted = holds;
         }
     }
-}
 
-impl Drop for DbIterator {
-    fn drop(&mut self) {
+    /// Takes it back, at the end.
+    pub(super) fn uncount(&mut self) {
         let memory = &self.family.iterator_memory;
-        memory.fetch_sub(self.counted, Ordering::Relaxed);
+        memory.fetch_sub(std::mem::take(&mut self.counted), Ordering::Relaxed);
     }
 }
