@@ -182,9 +182,9 @@ impl MergingCursor {
         }
     }
 
-    /// Bytes on the heap, but for what grows while it is moved.
+    /// Bytes on the heap, but for what grows while it is moved, and whatever more room the memory it took over has.
     pub fn memory_usage(&self) -> usize {
-        self.sources.capacity() * size_of::<Source>() + self.heap.capacity() * size_of::<Item>()
+        self.sources.len() * (size_of::<Source>() + size_of::<Item>())
     }
 
     /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.
