@@ -568,6 +568,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "memtable_filter::"]),
     },
     Canary {
+        name: "an entry whose block was not read comes to the top of the heap",
+        file: "crates/engine/src/read/merging_cursor.rs",
+        right: "unread += usize::from(self.sources[lane].is_unread());",
+        wrong: "unread += usize::from(self.sources[lane].is_unread() && lane + 1 < self.sources.len());",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
+    },
+    Canary {
+        name: "the first key that an index tells is not compared with its block's",
+        file: "crates/sst/src/cursor.rs",
+        right: "self.block_failed() || self.block.valid() && self.block.key() == self.deferred_key()",
+        wrong: "self.block_failed() || self.block.valid()",
+        caught_by: Tests(&["-p", "esker-sst", "--test", "it", "first_keys"]),
+    },
+    Canary {
         name: "flushes do not verify the checksums of a memtable's rows",
         file: "crates/memtable/src/cursor.rs",
         right: "self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr()))",

@@ -16,7 +16,7 @@ use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
 use crate::readahead::{ScanBounds, bytes_of};
-use crate::reader::{Ahead, BlockReadOptions, Located, Table, Value};
+use crate::reader::{Ahead, BlockReadOptions, Located, Table, Value, index_of};
 
 /// Gaps between two blocks that are read along rather than by two reads: RocksDB's `io_coalesce_threshold`, in bytes.
 pub const IO_COALESCE_THRESHOLD: u64 = 16 << 10;
@@ -27,6 +27,8 @@ const MOST: u64 = 1 << 20;
 /// Data blocks of one table that are being read.
 #[derive(Default)]
 pub struct BlocksInFlight {
+    /// Of a table whose index lies in the cache, the part of the index that leads to the blocks.
+    part: Option<BlockPin>,
     runs: Vec<Run>,
     /// Blocks that are in the cache, and were at once.
     cached: Vec<(usize, BlockPin)>,
@@ -121,7 +123,8 @@ impl Table {
     /// Begins to read those of the blocks, each given once or often and in any order, that are not in the cache. Blocks with no more than
     /// `coalesce` bytes between them are read by one read.
     ///
-    /// Reads nothing where the file is mapped, where only the cache may be read, and where the table's index lies in the cache.
+    /// Reads nothing where the file is mapped, where only the cache may be read, and where the table's index lies in the cache: see
+    /// [`start_lookups`](Table::start_lookups).
     pub fn start_blocks(
         &self,
         blocks: impl IntoIterator<Item = Located>,
@@ -142,6 +145,48 @@ impl Table {
             ),
             Err(_) => BlocksInFlight::default(),
         }
+    }
+
+    /// As [`start_blocks`](Table::start_blocks), of a table whose index and filter lie in the cache: of the blocks that may hold these keys,
+    /// which are in their order; what must be read of the index to know them is read at once. The blocks are found in the cache
+    /// by lookups that follow, as long as they are held; so nothing is read where `fill_cache` is false. Nothing for other tables.
+    pub fn start_lookups<'k>(
+        &self,
+        keys: impl IntoIterator<Item = &'k LookupKey>,
+        options: &BlockReadOptions,
+        coalesce: u64,
+    ) -> Vec<BlocksInFlight> {
+        let mut begun: Vec<BlocksInFlight> = Vec::new();
+        if !self.caches_parts() || !options.fill_cache || options.cache_only {
+            return begun;
+        }
+        let mut parts: Vec<(BlockPin, usize, Vec<usize>)> = Vec::new();
+        for key in keys {
+            // Whatever fails here fails in the lookup.
+            if !self.parts_may_contain(key, options).unwrap_or(false) {
+                continue;
+            }
+            let sought = self.pin_sought_part(&self.target(key.internal_key()), options);
+            let Ok(Some((part, partition, number))) = sought else {
+                continue;
+            };
+            match parts.last_mut().filter(|part| part.1 == partition) {
+                Some((_, _, numbers)) => numbers.push(number),
+                None => parts.push((part, partition, vec![number])),
+            }
+        }
+        vfs::together(|| {
+            for (part, _, numbers) in parts {
+                if let Ok(index) = index_of(&part) {
+                    let blocks = self.begin(true, index, numbers, options, coalesce);
+                    begun.push(BlocksInFlight {
+                        part: Some(part),
+                        ..blocks
+                    });
+                }
+            }
+        });
+        begun
     }
 
     /// As [`start_blocks`](Table::start_blocks), by number; unless `now`, each read is done when it is waited for.
@@ -213,9 +258,11 @@ impl Table {
         if begun.runs.is_empty() {
             return held;
         }
-        let Ok(index) = self.owned_index() else {
-            return held;
+        let index = match &begun.part {
+            Some(part) => index_of(part),
+            None => self.owned_index(),
         };
+        let Ok(index) = index else { return held };
         for run in begun.runs {
             self.finish_run(index, run, options, &mut held);
         }

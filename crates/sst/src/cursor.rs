@@ -193,22 +193,105 @@ impl TableCursor {
         self.enter(number).then_some(place)
     }
 
-    /// Begins to read the block that [`seek`](TableCursor::seek) to `target`, which must follow, will want, unless it is in the cache. The
-    /// cursor stays where it is.
-    pub fn start_seek(&mut self, target: &[u8]) {
+    /// As [`seek`](TableCursor::seek), but where `target` leads to the first key of a block that is not in the cache, and the index tells
+    /// that key, the block is not read: true, and the cursor is to stand on [`deferred_key`](TableCursor::deferred_key) once it is
+    /// [loaded](TableCursor::load_deferred). It is not valid before.
+    pub fn seek_deferring(&mut self, target: &[u8]) -> bool {
+        let deferred = match self.table.has_first_keys() {
+            true => self.unread_block_of(target),
+            false => None,
+        };
+        match deferred {
+            Some(number) => {
+                self.block.clear();
+                self.number = number;
+            }
+            None => self.seek(target),
+        }
+        deferred.is_some()
+    }
+
+    /// The number of the block at whose first key a seek to `target` ends, if it is not in memory.
+    fn unread_block_of(&mut self, target: &[u8]) -> Option<usize> {
+        self.error = None;
         let table = &*self.table;
-        if table.caches_parts() {
+        let place = table.target(target);
+        let number = match table.loaded_index() {
+            Some(index) => table.seek_index(index, &place),
+            // What fails here fails in the seek.
+            None => self.seek_part(&place).ok()?,
+        };
+        let at_hand = self.number == number && self.block.block().is_some();
+        let index = self.index()?;
+        if number >= index.len() || at_hand || self.table.is_cached(index, number) {
+            return None;
+        }
+        let first_key = index.first_key(number)?;
+        (self.table.cmp.compare(first_key, target) != Ordering::Less).then_some(number)
+    }
+
+    /// The key on which the cursor is to stand; of use after [`seek_deferring`](TableCursor::seek_deferring) alone.
+    pub fn deferred_key(&self) -> &[u8] {
+        let index = self.index();
+        index
+            .and_then(|index| index.first_key(self.number))
+            .unwrap_or_default()
+    }
+
+    /// To the first entry of the block that was not read. Fails with `Corruption` if that has another key than the index says.
+    #[cold]
+    pub fn load_deferred(&mut self) {
+        if !self.enter(self.number) {
+            return;
+        }
+        self.block.seek_to_first();
+        self.note_place();
+        if self.block_failed() || self.block.valid() && self.block.key() == self.deferred_key() {
+            return;
+        }
+        let error = Error::corruption("first key in index doesn't match first key in block");
+        self.fail(match self.index() {
+            Some(index) => self.table.fetcher.in_block(error, index.handle(self.number)),
+            None => error,
+        });
+    }
+
+    /// Begins to read the block that [`seek`](TableCursor::seek) to `target` will want, or if `backwards`
+    /// [`seek_for_prev`](TableCursor::seek_for_prev), unless it is in the cache. One of the two must follow. An index that lies in the
+    /// cache, and was evicted, is read now.
+    pub fn start_seek(&mut self, target: &[u8], backwards: bool) {
+        if self.options.cache_only {
             return;
         }
         // Whatever fails here fails in the seek.
-        if let Ok(index) = table.owned_index() {
-            let number = table.seek_index(index, &table.target(target));
-            let at_hand = self.number == number && self.block.block().is_some();
-            if number < index.len() && !at_hand && !self.options.cache_only && !table.has_block(index, number)
-            {
-                let readahead = self.readahead.get_or_insert_default();
-                readahead.start_block(table, index, number);
-            }
+        let place = self.table.target(target);
+        let Ok(sought) = self.seek_part(&place) else {
+            return;
+        };
+        let table = &*self.table;
+        let index = match table.loaded_index() {
+            Some(index) => index,
+            None => match self.part.as_deref().map(index_of) {
+                Some(Ok(index)) => index,
+                _ => return,
+            },
+        };
+        let number = match backwards && sought >= index.len() {
+            true => index.len().wrapping_sub(1),
+            false => sought,
+        };
+        let at_hand = self.number == number && self.block.block().is_some();
+        if number < index.len() && !at_hand && !table.has_block(index, number) {
+            let readahead = self.readahead.get_or_insert_default();
+            readahead.start_block(table, index, number);
+        }
+    }
+
+    /// As [`start_seek`](TableCursor::start_seek), of [`seek_within_prefix`](TableCursor::seek_within_prefix).
+    pub fn start_seek_within_prefix(&mut self, target: &[u8]) {
+        let may_contain = self.table.may_contain_prefix_of(target, &self.options);
+        if may_contain.unwrap_or(false) {
+            self.start_seek(target, false);
         }
     }
 

@@ -216,6 +216,7 @@ pub struct Table {
     /// Set if the filter holds prefixes of this extractor and no whole keys can be asked for.
     filter_prefixes: Option<Arc<dyn PrefixExtractor>>,
     filter_has_whole_keys: bool,
+    has_first_keys: bool,
     cache: Option<Arc<BlockCache>>,
     cache_id: u64,
     secondary_tally: Arc<SecondaryTally>,
@@ -366,6 +367,12 @@ impl Table {
         })
         .map_err(|error| self.fetcher.in_block(error, handle))?;
         Ok(handles)
+    }
+
+    /// True if the index tells the first key of each block, so that a cursor may stand there without the block.
+    #[inline]
+    pub fn has_first_keys(&self) -> bool {
+        self.has_first_keys
     }
 
     #[inline(always)]

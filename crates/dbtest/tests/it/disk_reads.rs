@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind, FilterContext, FlushOptions, Options,
-    ReadOptions, ValueType,
+    CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind, FilterContext, FilterPolicy,
+    FlushOptions, IndexType, Options, ReadOptions, ValueType,
 };
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule};
 
@@ -380,6 +380,155 @@ fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
     }
 }
 
+/// The same where indexes and filters lie in the cache, in one block or in partitions.
+#[test]
+fn a_multi_get_by_cached_indexes_reads_side_by_side() {
+    for (index_type, fill_cache) in [
+        (IndexType::BinarySearch, true),
+        (IndexType::TwoLevel, true),
+        (IndexType::BinarySearch, false),
+    ] {
+        let stage = Stage::new(|options| {
+            let table = &mut options.column_family.table;
+            table.no_block_cache = false;
+            table.cache_index_and_filter_blocks = true;
+            table.filter_policy = FilterPolicy::Bloom(10.0);
+            table.metadata_block_size = 200;
+            table.partition_filters = true;
+            table.index_type = index_type;
+        });
+        let reading = ReadOptions {
+            async_io: true,
+            fill_cache,
+            ..ReadOptions::default()
+        };
+        let family = stage.db.default_column_family();
+        // Indexes and filters come into the cache.
+        let numbers = [43, 13, 303, 203];
+        for found in stage
+            .db
+            .multi_get(&ReadOptions::default(), &family, &numbers.map(key))
+        {
+            assert!(found.unwrap().is_some());
+        }
+        stage.fs.take();
+        let numbers = [42, 10, 11, 12, 40, 300, 999_999, 200, 10];
+        let found = stage.db.multi_get(&reading, &family, &numbers.map(key));
+        for (number, found) in numbers.iter().zip(found) {
+            let expected = (*number < KEYS).then(|| value(*number));
+            assert_eq!(found.unwrap(), expected, "{number}");
+        }
+        let log = stage.fs.take();
+        let count = |what: &str| {
+            log.lines()
+                .filter(|line| line.starts_with(what) && line.contains(".sst "))
+                .count()
+        };
+        match fill_cache {
+            // Blocks 10 to 12, 40 and 42, 200, 300: no partition of the index has more than a few blocks.
+            true => {
+                assert!((4..=7).contains(&count("start_read ")), "{log}");
+                assert_eq!(count("read "), 0, "{log}");
+            }
+            false => assert_eq!((count("start_read "), count("read ")), (0, 8), "{log}"),
+        }
+    }
+}
+
+/// The reads of all sorted runs are begun before any is waited for, whatever the seek, and wherever the indexes are.
+#[test]
+fn seeks_read_all_runs_side_by_side() {
+    for (cached, index_type) in [
+        (false, IndexType::BinarySearch),
+        (true, IndexType::BinarySearch),
+        (true, IndexType::TwoLevel),
+        (false, IndexType::BinarySearchWithFirstKey),
+    ] {
+        let fs = LogFs::new(Arc::new(MemFs::new()), DB).with_queries();
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(fs.clone()),
+            column_family: ColumnFamilyOptions {
+                compression: CompressionType::None,
+                disable_auto_compactions: true,
+                prefix_extractor: base::prefix::builtin("fixed:7"),
+                table: BlockBasedOptions {
+                    block_size: 8000,
+                    no_block_cache: !cached,
+                    cache_index_and_filter_blocks: cached,
+                    metadata_block_size: 200,
+                    filter_policy: FilterPolicy::Bloom(20.0),
+                    index_type,
+                    max_auto_readahead_size: 0,
+                    ..BlockBasedOptions::default()
+                },
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, DB).unwrap();
+        let family = db.default_column_family();
+        // Three runs of all keys but those of one prefix, which is in the last alone.
+        for run in 0..3 {
+            for number in (0..KEYS).filter(|number| run == 2 || number / 100 != 3) {
+                db.put(&key(number), &value(number)).unwrap();
+            }
+            db.flush(&FlushOptions::default()).unwrap();
+            if run == 0 {
+                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+                    .unwrap();
+            }
+        }
+        let reading = ReadOptions {
+            async_io: true,
+            fill_cache: false,
+            ..ReadOptions::default()
+        };
+        let reads = || {
+            let log = fs.take();
+            let count = |what: &str| {
+                log.lines()
+                    .filter(|line| line.starts_with(what) && line.contains(".sst "))
+                    .count()
+            };
+            (count("start_read "), count("read "))
+        };
+        let within = ReadOptions {
+            prefix_same_as_start: true,
+            ..reading.clone()
+        };
+        // What is needed of indexes and filters below, and other blocks.
+        for number in [0, 70, 130, 330] {
+            let mut iter = db.iter(&ReadOptions {
+                fill_cache: true,
+                ..within.clone()
+            });
+            iter.seek(&key(number));
+            iter.seek_for_prev(&key(number));
+        }
+        fs.take();
+        for (number, options, forwards, expected) in [
+            (11, &reading, true, 3),
+            (50, &reading, false, 3),
+            (151, &within, true, 3),
+            (351, &within, true, 1),
+        ] {
+            let mut iter = db.iter(options);
+            match forwards {
+                true => iter.seek(&key(number)),
+                false => iter.seek_for_prev(&key(number)),
+            }
+            assert_eq!((iter.key(), iter.value()), (&key(number)[..], &value(number)[..]));
+            let (begun, read) = reads();
+            assert_eq!(begun, expected, "{number} {index_type:?}, {read} read one by one");
+            // Partitions of the index are read at once.
+            if index_type != IndexType::TwoLevel {
+                assert_eq!(read, 0, "{number} {index_type:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
     let mem = MemFs::new();
@@ -432,5 +581,100 @@ fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
             }
             faults.clear_rules();
         }
+    }
+}
+
+/// Where indexes tell the first key of each block, a seek over many sorted runs reads the blocks it comes to and no others. Each block has
+/// one row here, so that a step reads another, and the one that it comes to.
+#[test]
+fn runs_that_a_scan_does_not_come_to_are_not_read() {
+    const RUNS: u64 = 5;
+    for (index_type, cached, reads) in [
+        (IndexType::BinarySearch, false, [5, 6, 7, 8]),
+        (IndexType::BinarySearchWithFirstKey, false, [1, 3, 5, 7]),
+        (IndexType::BinarySearchWithFirstKey, true, [1, 3, 5, 7]),
+    ] {
+        let fs = LogFs::new(Arc::new(MemFs::new()), DB).with_queries();
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(fs.clone()),
+            column_family: ColumnFamilyOptions {
+                compression: CompressionType::None,
+                disable_auto_compactions: true,
+                table: BlockBasedOptions {
+                    block_size: 900,
+                    no_block_cache: !cached,
+                    cache_index_and_filter_blocks: cached,
+                    index_type,
+                    max_auto_readahead_size: 0,
+                    ..BlockBasedOptions::default()
+                },
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, DB).unwrap();
+        let family = db.default_column_family();
+        // Neighbours lie in different runs: the oldest in a level, the others in L0.
+        for run in (0..RUNS).rev() {
+            for number in (run..KEYS).step_by(RUNS as usize) {
+                db.put(&key(number), &value(number)).unwrap();
+            }
+            db.flush(&FlushOptions::default()).unwrap();
+            if run + 1 == RUNS {
+                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+                    .unwrap();
+            }
+        }
+        let count = || {
+            let log = fs.take();
+            let reads = log
+                .lines()
+                .filter(|line| line.starts_with("read") && line.contains(".sst"));
+            reads.count()
+        };
+        let scan = |from: u64, steps: u64| {
+            let mut iter = db.iter(&ReadOptions {
+                fill_cache: false,
+                ..ReadOptions::default()
+            });
+            iter.seek(&key(from));
+            for number in from..from + steps {
+                assert_eq!((iter.key(), iter.value()), (&key(number)[..], &value(number)[..]));
+                iter.next();
+            }
+            assert_eq!(
+                (iter.key(), iter.value()),
+                (&key(from + steps)[..], &value(from + steps)[..])
+            );
+            iter.status().unwrap();
+        };
+        // Indexes come into memory, blocks do not stay.
+        if cached {
+            db.get_opt(&ReadOptions::default(), &family, &key(KEYS)).unwrap();
+            let mut iter = db.iter(&ReadOptions::default());
+            iter.seek_for_prev(&key(KEYS));
+            iter.seek(&key(KEYS - 10));
+        } else {
+            scan(0, RUNS);
+        }
+        fs.take();
+        let counted = [0, 1, 2, 3].map(|steps| {
+            scan(20, steps);
+            count()
+        });
+        assert_eq!(counted, reads, "{index_type:?}");
+        // Turns and scans to the end see every row.
+        let mut iter = db.iter(&ReadOptions::default());
+        iter.seek(&key(23));
+        iter.prev();
+        assert_eq!(iter.key(), key(22));
+        iter.seek(&key(20));
+        for number in 20..KEYS {
+            assert_eq!((iter.key(), iter.value()), (&key(number)[..], &value(number)[..]));
+            iter.next();
+        }
+        assert!(!iter.valid());
+        iter.status().unwrap();
     }
 }

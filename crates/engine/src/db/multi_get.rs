@@ -248,9 +248,9 @@ impl DbInner {
             }
             Ok(())
         });
-        let held = match read.async_io {
+        let (held, _in_cache) = match read.async_io {
             true => hold_blocks(read, batch, groups),
-            false => Vec::new(),
+            false => Default::default(),
         };
         let mut each = |step: &mut dyn FnMut(usize, &Group<'_>, &mut Underway<'_>) -> Result<()>| {
             for (number, group) in groups.iter().enumerate() {
@@ -282,19 +282,37 @@ impl DbInner {
     }
 }
 
-/// Reads the blocks of all groups that are not in the cache, side by side.
+/// Reads the blocks of all groups that are not in the cache, side by side. Those of tables whose indexes are in the cache, the second,
+/// are found there while they are held.
 #[cold]
-fn hold_blocks(read: &BlockReadOptions, batch: &[Underway<'_>], groups: &[Group<'_>]) -> Vec<HeldBlocks> {
-    let begun: Vec<BlocksInFlight> = vfs::together(|| {
+fn hold_blocks(
+    read: &BlockReadOptions,
+    batch: &[Underway<'_>],
+    groups: &[Group<'_>],
+) -> (Vec<HeldBlocks>, Vec<HeldBlocks>) {
+    let begun: Vec<(BlocksInFlight, Vec<BlocksInFlight>)> = vfs::together(|| {
         let begin = |group: &Group<'_>| {
-            let keys = batch[group.keys.clone()].iter().filter(|key| !key.done());
-            let located = keys.filter_map(|key| key.located);
-            group.table.start_blocks(located, read, IO_COALESCE_THRESHOLD)
+            let keys = || {
+                let keys = batch[group.keys.clone()].iter();
+                keys.filter(|key| !key.done() && key.located.is_some())
+            };
+            let (table, coalesce) = (&group.table, IO_COALESCE_THRESHOLD);
+            let located = keys().filter_map(|key| key.located);
+            (
+                table.start_blocks(located, read, coalesce),
+                table.start_lookups(keys().map(|key| &key.lookup), read, coalesce),
+            )
         };
         groups.iter().map(begin).collect()
     });
-    let finish = |(group, begun): (&Group<'_>, BlocksInFlight)| group.table.finish_blocks(begun, read);
-    groups.iter().zip(begun).map(finish).collect()
+    let mut in_cache = Vec::new();
+    let finish = |(group, (begun, of_parts)): (&Group<'_>, (BlocksInFlight, Vec<BlocksInFlight>))| {
+        let of_parts = of_parts.into_iter();
+        in_cache.extend(of_parts.map(|begun| group.table.finish_blocks(begun, read)));
+        group.table.finish_blocks(begun, read)
+    };
+    let held = groups.iter().zip(begun).map(finish).collect();
+    (held, in_cache)
 }
 
 /// Opens the table of `file` for these keys. What goes wrong is their answer.

@@ -16,7 +16,7 @@ use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
 use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use sst::{BlockReadOptions, ScanBounds};
 
-use super::merging_cursor::{MergingCursor, after_key, before_key};
+use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
 use super::sources;
 use super::spare::Spare;
 use super::super_version::SuperVersion;
@@ -49,7 +49,8 @@ enum Place {
 /// It reads the database as it was when it was made, or as of [`ReadOptions::snapshot`], and keeps what it needs alive by
 /// itself: it may outlive the [`Db`](crate::Db) it came from. It is `Send`; one thread uses it at a time. For as long as it
 /// lives it holds the memtables and files it reads, also after flushes and compactions have replaced them, unless
-/// [`refresh`](DbIterator::refresh) or [`ReadOptions::auto_refresh_iterator_with_snapshot`] lets them go.
+/// [`refresh`](DbIterator::refresh) lets them go, or it has a snapshot: then it moves on by itself
+/// ([`ReadOptions::auto_refresh_iterator_with_snapshot`]).
 ///
 /// A new iterator stands nowhere: seek first. `next`, `prev`, `key` and `value` require [`valid`](DbIterator::valid), and panic
 /// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error.
@@ -471,10 +472,13 @@ impl DbIterator {
         newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
         let within = self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key);
         if let Some(extractor) = self.family.prefix_extractor.as_deref().filter(|_| within) {
+            if self.read.async_io {
+                self.cursor.start_seek(&self.target, SeekKind::WithinPrefix);
+            }
             self.cursor.seek_within_prefix(&self.target, extractor);
         } else {
             if self.read.async_io {
-                self.cursor.start_seek(&self.target);
+                self.cursor.start_seek(&self.target, SeekKind::Seek);
             }
             self.cursor.seek(&self.target);
         }
@@ -508,6 +512,9 @@ impl DbIterator {
                 within = false;
             }
             _ => after_key(&mut self.target, user, key),
+        }
+        if self.read.async_io {
+            self.cursor.start_seek(&self.target, SeekKind::ForPrev);
         }
         match self.family.prefix_extractor.as_deref().filter(|_| within) {
             Some(extractor) => self.cursor.seek_for_prev_within_prefix(&self.target, extractor),

@@ -19,6 +19,8 @@ enum Place {
     Nowhere,
     /// On an entry of the current file.
     Entry,
+    /// On the first entry of a block that has not been read: its key is known.
+    Unread,
     /// On the largest bound of the current file, whose entries are behind but whose range tombstones may reach further.
     LargestBound,
     /// On the smallest bound of the current file, going backwards.
@@ -46,6 +48,8 @@ pub(crate) struct LevelCursor {
     own_files: Option<OpenOptions>,
     /// False: range tombstones are somebody else's business, and there are no boundaries.
     with_tombstones: bool,
+    /// A seek may end on an entry whose block it does not read; see [`defer_reads`](Self::defer_reads).
+    defers: bool,
     /// Index of the current file.
     file: usize,
     cursor: Option<TableCursor>,
@@ -67,6 +71,22 @@ impl LevelCursor {
         with_tombstones: bool,
     ) -> LevelCursor {
         LevelCursor::walking(tables, Files::Level(version, level), options, with_tombstones)
+    }
+
+    /// Over one file, with its tombstones.
+    pub fn over_file(
+        tables: Arc<TableCache>,
+        file: Arc<FileMetadata>,
+        options: BlockReadOptions,
+    ) -> LevelCursor {
+        LevelCursor::walking(tables, Files::Some(vec![file]), options, true)
+    }
+
+    /// From now on a seek need not read the block it ends in, where the index tells its first key: the cursor is
+    /// [unread](Self::is_unread) then.
+    pub fn defer_reads(mut self) -> LevelCursor {
+        self.defers = true;
+        self
     }
 
     /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries. Reads through
@@ -97,6 +117,7 @@ impl LevelCursor {
             prepared: VecDeque::new(),
             own_files: None,
             with_tombstones,
+            defers: false,
             file: 0,
             cursor: None,
             tombstones: None,
@@ -132,6 +153,21 @@ impl LevelCursor {
     #[inline]
     pub fn at_boundary(&self) -> bool {
         matches!(self.place, Place::LargestBound | Place::SmallestBound)
+    }
+
+    /// True if it stands on an entry whose key alone is known: [`read`](Self::read) comes before its value, and before a step.
+    #[inline]
+    pub fn is_unread(&self) -> bool {
+        self.place == Place::Unread
+    }
+
+    /// Reads the block of the entry it stands on.
+    #[cold]
+    pub fn read(&mut self) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.load_deferred();
+        }
+        self.settle_forwards();
     }
 
     /// The tombstones in force, if they are not those of the last call.
@@ -321,6 +357,17 @@ impl LevelCursor {
         }
     }
 
+    /// The last file that begins at or before `target`: the first that does not end before it, or the one before.
+    fn file_before(&self, target: &[u8]) -> Option<usize> {
+        let i = self.file_of(target);
+        let cmp = self.tables.comparator();
+        let reaches = |file: &Arc<FileMetadata>| cmp.compare(&file.smallest, target).is_le();
+        match self.files().get(i).is_some_and(reaches) {
+            true => Some(i),
+            false => i.checked_sub(1),
+        }
+    }
+
     fn place_in(&mut self, file: Option<usize>, seek: impl FnOnce(&mut TableCursor)) -> bool {
         self.error = None;
         if !self.enter(file) {
@@ -372,7 +419,21 @@ impl LevelCursor {
     /// Begins to read what `seek` to `target`, which must follow, will want.
     pub fn start_seek(&mut self, target: &[u8]) {
         let file = self.file_of(target);
-        self.place_in(Some(file), |cursor| cursor.start_seek(target));
+        self.place_in(Some(file), |cursor| cursor.start_seek(target, false));
+    }
+
+    /// The same of `seek_within_prefix`.
+    pub fn start_seek_within_prefix(&mut self, target: &[u8]) {
+        let file = self.files().get(self.file_of(target));
+        if file.is_some_and(|file| !self.lacks_prefix(file, target)) {
+            self.start_seek(target);
+        }
+    }
+
+    /// The same of `seek_for_prev`.
+    pub fn start_seek_for_prev(&mut self, target: &[u8]) {
+        let file = self.file_before(target);
+        self.place_in(file, |cursor| cursor.start_seek(target, true));
     }
 }
 
@@ -397,20 +458,21 @@ impl Cursor for LevelCursor {
 
     fn seek(&mut self, target: &[u8]) {
         let file = self.file_of(target);
-        if self.place_in(Some(file), |cursor| cursor.seek(target)) {
+        let mut unread = false;
+        let defers = self.defers;
+        let placed = self.place_in(Some(file), |cursor| match defers {
+            true => unread = cursor.seek_deferring(target),
+            false => cursor.seek(target),
+        });
+        if unread {
+            self.place = Place::Unread;
+        } else if placed {
             self.settle_forwards();
         }
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) {
-        // The last file that begins at or before the target: the first that does not end before it, or the one before.
-        let i = self.file_of(target);
-        let cmp = self.tables.comparator();
-        let reaches = |file: &Arc<FileMetadata>| cmp.compare(&file.smallest, target).is_le();
-        let file = match self.files().get(i).is_some_and(reaches) {
-            true => Some(i),
-            false => i.checked_sub(1),
-        };
+        let file = self.file_before(target);
         if self.place_in(file, |cursor| cursor.seek_for_prev(target)) {
             self.settle_backwards();
         }
@@ -418,6 +480,7 @@ impl Cursor for LevelCursor {
 
     #[inline]
     fn next(&mut self) {
+        debug_assert!(!self.is_unread(), "read first");
         match (&mut self.cursor, self.place) {
             (Some(cursor), Place::Entry) => cursor.next(),
             // From the smallest bound the entries lie ahead.
@@ -429,6 +492,7 @@ impl Cursor for LevelCursor {
 
     #[inline]
     fn prev(&mut self) {
+        debug_assert!(!self.is_unread(), "read first");
         match (&mut self.cursor, self.place) {
             (Some(cursor), Place::Entry) => cursor.prev(),
             (Some(cursor), Place::LargestBound) => cursor.seek_to_last(),
@@ -443,6 +507,7 @@ impl Cursor for LevelCursor {
             Place::Entry => self.cursor.as_ref().map_or(&[], TableCursor::key),
             Place::LargestBound => &self.files()[self.file].largest,
             Place::SmallestBound => &self.files()[self.file].smallest,
+            Place::Unread => self.cursor.as_ref().map_or(&[], TableCursor::deferred_key),
             Place::Nowhere => &[],
         }
     }

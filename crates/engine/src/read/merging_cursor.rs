@@ -13,7 +13,9 @@
 //! 2. Going forwards, no lane stands before the top's key; going backwards, none stands after it.
 //! 3. For one user key, whatever lane `i` holds is newer than whatever lane `j > i` holds. So a tombstone of lane `i`
 //!    covers everything of its span in the lanes below, and those may seek to the span's end without looking.
-//! 4. A level stands on a *boundary* (the edge of a file that has range tombstones) until every other lane has passed it,
+//! 4. The lane on top stands on an entry that was read; others may stand on one of which only the key is known, so that
+//!    levels that nobody comes to are not read.
+//! 5. A level stands on a *boundary* (the edge of a file that has range tombstones) until every other lane has passed it,
 //!    so that the file's tombstones stay in force exactly as long as they can matter.
 
 use std::cmp::Ordering;
@@ -107,12 +109,27 @@ impl Source {
     fn at_boundary(&self) -> bool {
         matches!(self, Source::Level(level) if level.at_boundary())
     }
+    #[inline]
+    fn is_unread(&self) -> bool {
+        matches!(self, Source::Level(level) if level.is_unread())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Forward,
     Backward,
+}
+
+/// A seek that reads may be begun for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SeekKind {
+    /// `seek`.
+    Seek,
+    /// `seek_within_prefix`.
+    WithinPrefix,
+    /// `seek_for_prev`.
+    ForPrev,
 }
 
 /// A lane in the heap, with the first eight bytes of its key beside it: most comparisons need no more.
@@ -133,8 +150,11 @@ pub(crate) struct MergingCursor {
     sources: Vec<Source>,
     /// The tombstones of each lane in force where it stands; none, also for lanes beyond its end, where there never were any.
     tombstones: Vec<Option<Box<TombstoneCursor>>>,
-    /// Lanes whose tombstones are not empty.
+    /// Lanes whose tombstones are not empty, and lanes that stand on an entry that was not read: while there are any, steps have more
+    /// to look at.
     active: usize,
+    /// Those that stand on an entry that was not read.
+    unread: usize,
     heap: Vec<Item>,
     direction: Direction,
     /// Tombstones newer than this are not seen ...
@@ -173,6 +193,7 @@ impl MergingCursor {
             sources,
             tombstones: Vec::new(),
             active: 0,
+            unread: 0,
             heap,
             direction: Direction::Forward,
             snapshot,
@@ -255,14 +276,22 @@ impl MergingCursor {
         self.heap.clear();
     }
 
-    /// Begins to read what `seek` to `target`, which must follow, will want of each source, all of it together.
-    pub fn start_seek(&mut self, target: &[u8]) {
+    /// Begins to read what a `seek` to `target` of this kind, which must follow, will want of each source, all of it together.
+    #[cold]
+    pub fn start_seek(&mut self, target: &[u8], kind: SeekKind) {
         vfs::together(|| {
             for source in &mut self.sources {
-                match source {
-                    Source::Memtable(_) => {}
-                    Source::Table(cursor) => cursor.start_seek(target),
-                    Source::Level(cursor) => cursor.start_seek(target),
+                match (source, kind) {
+                    (Source::Memtable(_), _) => {}
+                    (Source::Table(cursor), SeekKind::WithinPrefix) => {
+                        cursor.start_seek_within_prefix(target)
+                    }
+                    (Source::Table(cursor), _) => cursor.start_seek(target, kind == SeekKind::ForPrev),
+                    (Source::Level(cursor), SeekKind::Seek) => cursor.start_seek(target),
+                    (Source::Level(cursor), SeekKind::WithinPrefix) => {
+                        cursor.start_seek_within_prefix(target)
+                    }
+                    (Source::Level(cursor), SeekKind::ForPrev) => cursor.start_seek_for_prev(target),
                 }
             }
         });
@@ -335,14 +364,20 @@ impl MergingCursor {
 
     fn rebuild(&mut self) {
         self.heap.clear();
+        let mut unread = 0;
         for lane in 0..self.sources.len() {
             self.note_moved(lane);
             if self.sources[lane].valid() {
+                unread += usize::from(self.sources[lane].is_unread());
                 self.heap.push(Item {
                     prefix: self.prefix_of(lane),
                     lane: lane as u32,
                 });
             }
+        }
+        if self.unread + unread > 0 {
+            self.active = self.active - self.unread + unread;
+            self.unread = unread;
         }
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
@@ -430,6 +465,9 @@ impl MergingCursor {
                 self.step_top();
                 continue;
             }
+            if self.unread > 0 && self.read_top() {
+                continue;
+            }
             let Some(lane) = self.covering_lane() else { return };
             steps += 1;
             if lane < top_lane && steps > STEPS_BEFORE_SEEK && self.seek_lanes_past(lane) {
@@ -438,6 +476,22 @@ impl MergingCursor {
                 self.step_top();
             }
         }
+    }
+
+    /// Reads what the top stands on, if it was not read. True if it was not.
+    fn read_top(&mut self) -> bool {
+        let lane = self.heap[0].lane as usize;
+        let Source::Level(level) = &mut self.sources[lane] else {
+            return false;
+        };
+        if !level.is_unread() {
+            return false;
+        }
+        level.read();
+        self.unread -= 1;
+        self.active -= 1;
+        self.settle_top();
+        true
     }
 
     /// Moves the lanes below `lane` past the span of its tombstone. False if the span is not known.

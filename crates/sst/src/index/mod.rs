@@ -184,6 +184,15 @@ pub struct Index {
     /// What all separators begin with, where the order is bytewise; and their prefixes behind that.
     common_len: usize,
     prefixes: Option<Prefixes>,
+    /// The first internal key of each block, where the index has them.
+    first_keys: Option<Box<FirstKeys>>,
+}
+
+/// Keys, back to back, and where each ends.
+#[derive(Debug, Default)]
+struct FirstKeys {
+    keys: Vec<u8>,
+    ends: Vec<u32>,
 }
 
 impl Index {
@@ -215,6 +224,13 @@ impl Index {
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
         BlockHandle::new(self.offsets[i], u64::from(self.sizes[i]))
+    }
+
+    /// The first internal key of block `i`, as the index has it; `None` where it has none.
+    pub(crate) fn first_key(&self, i: usize) -> Option<&[u8]> {
+        let FirstKeys { keys, ends } = self.first_keys.as_deref()?;
+        let start = i.checked_sub(1).map_or(0, |before| ends[before] as usize);
+        Some(&keys[start..ends[i] as usize])
     }
 
     /// The first block that begins at or behind an offset of the file, or the number of blocks. Of a table whose blocks lie in another
@@ -302,6 +318,9 @@ impl Index {
             + size_of_val(&*self.sizes)
             + size_of_val(&*self.places)
             + self.prefixes.as_ref().map_or(0, Prefixes::memory_usage)
+            + self.first_keys.as_ref().map_or(0, |first_keys| {
+                size_of::<FirstKeys>() + first_keys.keys.len() + size_of_val(&*first_keys.ends)
+            })
     }
 }
 
@@ -351,6 +370,7 @@ pub struct IndexBuilder {
     key_ends: Vec<u32>,
     offsets: Vec<u64>,
     sizes: Vec<u32>,
+    first_keys: FirstKeys,
 }
 
 impl IndexBuilder {
@@ -364,6 +384,7 @@ impl IndexBuilder {
             key_ends: Vec::new(),
             offsets: Vec::new(),
             sizes: Vec::new(),
+            first_keys: FirstKeys::default(),
         }
     }
 
@@ -375,7 +396,10 @@ impl IndexBuilder {
             .keys_limit
             .saturating_add(block.data().len().saturating_mul(KEYS_FACTOR))
             .min(u32::MAX as usize);
-        decode_block(block, coding, |entry| self.push(entry.separator, entry.handle))
+        decode_block(block, coding, |entry| {
+            self.push(entry.separator, entry.handle)?;
+            entry.first_key.map_or(Ok(()), |key| self.push_first_key(key))
+        })
     }
 
     fn push(&mut self, separator: &[u8], handle: BlockHandle) -> Result<()> {
@@ -401,8 +425,22 @@ impl IndexBuilder {
         Ok(())
     }
 
+    fn push_first_key(&mut self, key: &[u8]) -> Result<()> {
+        let FirstKeys { keys, ends } = &mut self.first_keys;
+        if key.len() < TRAILER_LEN || keys.len() + key.len() > self.keys_limit {
+            return Err(Error::corruption("bad index entry: first key is no internal key"));
+        }
+        keys.extend_from_slice(key);
+        ends.push(keys.len() as u32);
+        Ok(())
+    }
+
     /// The index, with prefixes if the order of the stored user keys is bytewise.
-    pub fn build(self, stored_order: &UserComparator) -> Index {
+    pub fn build(mut self, stored_order: &UserComparator) -> Index {
+        self.first_keys.keys.shrink_to_fit();
+        self.first_keys.ends.shrink_to_fit();
+        // All blocks have one, or none has.
+        let has_first_keys = !self.offsets.is_empty() && self.first_keys.ends.len() == self.offsets.len();
         let mut index = Index {
             places: std::iter::repeat_with(Place::default)
                 .take(self.offsets.len())
@@ -414,6 +452,7 @@ impl IndexBuilder {
             user_keys: self.user_keys,
             common_len: 0,
             prefixes: None,
+            first_keys: has_first_keys.then(|| Box::new(self.first_keys)),
         };
         if stored_order.is_bytewise() {
             let user_key = |i: usize| {

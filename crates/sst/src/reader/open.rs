@@ -14,7 +14,7 @@ use super::{CachedParts, Lazy, Table, TableReadOptions};
 use crate::block::entries::Entries;
 use crate::block::{Block, KeyForm};
 use crate::fetch::{BlockFetcher, Span};
-use crate::format::{BlockHandle, FOOTER_LEN, Footer, meta};
+use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
 use crate::properties::{GLOBAL_SEQNO, TableProperties};
 
 /// How much of the end of a file is read at once to open it: footer, metaindex, properties and often the index.
@@ -106,6 +106,7 @@ impl Table {
         fetcher.drop_tail();
         Ok(Table {
             filter_has_whole_keys: properties.whole_key_filtering != Some(false),
+            has_first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey && form.is_plain(),
             cache_id: options
                 .cache_id
                 .or_else(|| Some(options.cache.as_ref()?.new_id()))

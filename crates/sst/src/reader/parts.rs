@@ -445,7 +445,7 @@ impl Table {
 
     /// What [`Table::may_contain`] does, for such tables.
     #[inline(never)]
-    pub(super) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
+    pub(crate) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
         if self.filter_has_whole_keys {
             let legacy = || key.legacy_filter_hash();
             return self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options);

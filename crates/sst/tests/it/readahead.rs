@@ -360,13 +360,13 @@ fn the_next_window_is_under_way_while_one_is_walked_through() {
     ];
     assert_eq!(stage.blocks(), named(&backwards));
     let mut cursor = stage.table.cursor(options);
-    cursor.start_seek(&key(50));
+    cursor.start_seek(&key(50), false);
     assert_eq!(stage.blocks(), named(&[("start_read", 50..51)]));
     cursor.seek(&key(50));
     step(&mut cursor, 0, false);
     assert!(cursor.valid() && stage.blocks().is_empty());
     // Another seek than was said.
-    cursor.start_seek(&key(60));
+    cursor.start_seek(&key(60), false);
     cursor.seek(&key(70));
     assert!(cursor.valid());
     assert_eq!(stage.blocks(), named(&[("start_read", 60..61), ("read", 70..71)]));

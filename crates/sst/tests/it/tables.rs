@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::internal_key::{self, MAX_SEQNO};
 use base::{InternalComparator, Kind, Result, UserComparator};
 use sst::filter::FilterPolicy;
+use sst::format::IndexType;
 use sst::writer::{TableWriter, TableWriterOptions};
 use sst::{BlockReadOptions, LookupKey, PinnedBytes, Table, TableReadOptions};
 use testkit::conformance::check_cursor;
@@ -399,6 +400,57 @@ fn verify_names_the_block_and_goes_on() {
     );
     cursor.seek_to_last();
     assert!(cursor.valid() && cursor.status().is_ok());
+}
+
+/// A cursor that stands on a first key of the index alone is none other than one that read the block.
+#[test]
+fn first_keys_stand_for_blocks_that_are_not_read() {
+    let order = UserComparator::Bytewise;
+    let options = TableWriterOptions {
+        index_type: IndexType::BinarySearchWithFirstKey,
+        checksum: codec::ChecksumType::None,
+        compression: codec::CompressionType::None,
+        enable_index_compression: false,
+        ..options(&order)
+    };
+    let entries = numbered(300);
+    let bytes = write(options, &entries, &[]);
+    let table = Table::open(file("f.sst", bytes.clone()), TableReadOptions::new(cmp(&order))).unwrap();
+    let mut cursor = table.cursor(BlockReadOptions::default());
+    let mut firsts = Vec::new();
+    for (key, value) in &entries {
+        if cursor.seek_deferring(key) {
+            assert!(!cursor.valid());
+            assert_eq!(cursor.deferred_key(), key);
+            cursor.load_deferred();
+            firsts.push(key.clone());
+        }
+        assert_eq!((cursor.key(), cursor.value()), (&key[..], &value[..]));
+    }
+    assert!(firsts.len() > 20);
+    // Between two blocks the seek leads to the first key of the next; behind all it leads nowhere.
+    let between = internal_key::encode(internal_key::user_key(&firsts[7]), MAX_SEQNO, Kind::Value);
+    assert!(cursor.seek_deferring(&between));
+    assert_eq!(cursor.deferred_key(), firsts[7]);
+    cursor.load_deferred();
+    cursor.next();
+    assert!(cursor.valid() && cursor.key() > &firsts[7][..]);
+    let behind = internal_key::encode(b"l", MAX_SEQNO, Kind::Value);
+    assert!(!cursor.seek_deferring(&behind) && !cursor.valid());
+    cursor.status().unwrap();
+    // An index that does not tell the truth is found out when the block is read.
+    let mut damaged = bytes;
+    let at = damaged
+        .windows(firsts[7].len())
+        .rposition(|window| window == firsts[7]);
+    damaged[at.unwrap() + firsts[7].len() - 9] += 1;
+    let table = Table::open(file("g.sst", damaged), TableReadOptions::new(cmp(&order))).unwrap();
+    let mut cursor = table.cursor(BlockReadOptions::default());
+    assert!(cursor.seek_deferring(&between));
+    cursor.load_deferred();
+    assert!(!cursor.valid());
+    let error = cursor.status().unwrap_err();
+    assert!(error.is_corruption() && error.offset().is_some(), "{error}");
 }
 
 #[test]
