@@ -6,8 +6,8 @@
 //! ```
 //!
 //! One thread overwrites every row again and again. The other scans a snapshot slowly, a few seconds for it all, and prints
-//! twice a second how many bytes of flushed memtables and of replaced files it keeps from going. At its end every row is
-//! the one of the snapshot. `--seconds=N` makes the scan longer, `--rows=N` the database larger.
+//! twice a second what `Db::pins` says: how many bytes of flushed memtables and of replaced files it keeps from going. At its
+//! end every row is the one of the snapshot. `--seconds=N` makes the scan longer, `--rows=N` the database larger.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,15 +20,6 @@ fn value(row: u64, round: u64) -> Vec<u8> {
     let mut value = vec![0; VALUE_LEN];
     fastrand::Rng::with_seed(row << 32 | round).fill(&mut value);
     value
-}
-
-/// Bytes of memtables, and of tables on disk, that only a reader holds.
-fn held(db: &Db) -> (u64, u64) {
-    let family = db.default_column_family();
-    let size = |name: &str| db.property_int(&family, name).unwrap_or(0);
-    let memtables =
-        size("rocksdb.size-all-mem-tables").saturating_sub(size("rocksdb.cur-size-all-mem-tables"));
-    (memtables, size("rocksdb.obsolete-sst-files-size"))
 }
 
 /// The number behind `--NAME=`.
@@ -87,12 +78,13 @@ fn main() -> esker::Result<()> {
             std::thread::park_timeout(due.saturating_sub(start.elapsed()));
             if told.elapsed() >= Duration::from_millis(500) {
                 told = Instant::now();
-                let (memtables, files) = held(&db);
+                let pins = db.pins();
                 println!(
-                    "{:5.1} s: {found:7} rows; held: {:6.1} MiB of memtables, {:7.1} MiB of files",
+                    "{:5.1} s: {found:7} rows; {} old states held, {:6.1} MiB of memtables, {:7.1} MiB of files",
                     start.elapsed().as_secs_f64(),
-                    memtables as f64 / 1048576.0,
-                    files as f64 / 1048576.0
+                    pins.super_versions.len(),
+                    pins.memtable_bytes as f64 / 1048576.0,
+                    pins.file_bytes as f64 / 1048576.0
                 );
             }
         }

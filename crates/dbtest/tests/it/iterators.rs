@@ -131,6 +131,29 @@ const MOVES: [Move; 7] = [
     ("off the end", |iter| iter.seek(&key(KEYS)), None),
 ];
 
+/// An iterator that was given a snapshot and nothing else does.
+#[test]
+fn iterators_with_snapshots_let_go_by_default() {
+    let stage = Stage::new();
+    let snapshot = stage.db.snapshot();
+    let with_snapshot = ReadOptions {
+        snapshot: Some(snapshot),
+        ..ReadOptions::default()
+    };
+    for (options, lets_go) in [(with_snapshot, true), (ReadOptions::default(), false)] {
+        let mut iter = stage.db.iter(&options);
+        iter.seek(&key(50));
+        stage.replace_everything();
+        stage.expect_held("before the step");
+        iter.next();
+        match lets_go {
+            true => stage.expect_nothing_held("with a snapshot"),
+            false => stage.expect_held("without one"),
+        }
+        assert_eq!(iter.key(), key(51));
+    }
+}
+
 #[test]
 fn a_step_lets_go_of_what_was_replaced() {
     for (name, step, lands_on) in MOVES {

@@ -63,7 +63,8 @@ pub struct ReadOptions {
     /// Iterators with a [`snapshot`](Self::snapshot) let go, as they move, of memtables and files that flushes and compactions
     /// have replaced, and read on in what replaced them: they hold back neither memory nor disk space for longer than it takes
     /// to move a step, and see the same rows all the while. Costs one load a step, and a seek where something was replaced.
-    /// Without a snapshot it changes nothing. Default: true; RocksDB's is false.
+    /// Without a snapshot it changes nothing. Default: true; RocksDB's is false, and a long scan of a snapshot keeps what it
+    /// began with in memory and on the disk.
     pub auto_refresh_iterator_with_snapshot: bool,
 }
 
