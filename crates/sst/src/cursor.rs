@@ -227,7 +227,7 @@ impl TableCursor {
             return None;
         }
         let first_key = index.first_key(number)?;
-        (self.table.cmp.compare(first_key, target) != Ordering::Less).then_some(number)
+        (self.table.cmp.compare(first_key, target) != std::cmp::Ordering::Less).then_some(number)
     }
 
     /// The key on which the cursor is to stand; of use after [`seek_deferring`](TableCursor::seek_deferring) alone.

@@ -49,8 +49,7 @@ enum Place {
 /// It reads the database as it was when it was made, or as of [`ReadOptions::snapshot`], and keeps what it needs alive by
 /// itself: it may outlive the [`Db`](crate::Db) it came from. It is `Send`; one thread uses it at a time. For as long as it
 /// lives it holds the memtables and files it reads, also after flushes and compactions have replaced them, unless
-/// [`refresh`](DbIterator::refresh) lets them go, or it has a snapshot: then it moves on by itself
-/// ([`ReadOptions::auto_refresh_iterator_with_snapshot`]).
+/// [`refresh`](DbIterator::refresh) or, with a snapshot, [`ReadOptions::auto_refresh_iterator_with_snapshot`] lets them go.
 ///
 /// A new iterator stands nowhere: seek first. `next`, `prev`, `key` and `value` require [`valid`](DbIterator::valid), and panic
 /// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error.
@@ -472,10 +471,9 @@ impl DbIterator {
         newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
         let within = self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key);
         if let Some(extractor) = self.family.prefix_extractor.as_deref().filter(|_| within) {
-            if self.read.async_io {
-                self.cursor.start_seek(&self.target, SeekKind::WithinPrefix);
-            }
-            self.cursor.seek_within_prefix(&self.target, extractor);
+            let side_by_side = self.read.async_io;
+            self.cursor
+                .seek_within_prefix(&self.target, extractor, side_by_side);
         } else {
             if self.read.async_io {
                 self.cursor.start_seek(&self.target, SeekKind::Seek);

@@ -298,8 +298,11 @@ impl MergingCursor {
     }
 
     /// As `seek`, where whoever asks wants no key behind those with `target`'s prefix, which is one by `extractor`: memtables and
-    /// tables whose filters know that they have none are not read.
-    pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
+    /// tables whose filters know that they have none are not read, and the others `side_by_side` if told so.
+    pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor, side_by_side: bool) {
+        if side_by_side {
+            self.start_seek(target, SeekKind::WithinPrefix);
+        }
         self.place(Direction::Forward, |source| {
             source.seek_within_prefix(target, extractor);
         });
