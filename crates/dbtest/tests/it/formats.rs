@@ -40,6 +40,8 @@ fn drawn(rng: &mut TestRng, format_versions: std::ops::RangeInclusive<u32>) -> O
     };
     dbtest::settings::draw(rng, &mut family.table);
     family.table.format_version = rng.u32(format_versions);
+    // RocksDB 11 alone reads it.
+    family.table.separate_key_value_in_data_block = false;
     family.table.block_size = *rng.pick(&[100, 512]);
     let dictionary: &&str = rng.pick(DICTIONARIES);
     family.set("compression_opts", dictionary).unwrap();

@@ -121,6 +121,7 @@ impl<'a> TableOutputs<'a> {
                 DataBlockIndexType::BinaryAndHash => Some(table.data_block_hash_table_util_ratio),
             },
             use_delta_encoding: table.use_delta_encoding,
+            separate_key_value_in_data_block: table.separate_key_value_in_data_block,
             index_type: table.index_type,
             index_shortening: table.index_shortening,
             metadata_block_size: table.metadata_block_size as usize,

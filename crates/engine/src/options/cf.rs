@@ -285,6 +285,10 @@ option_table! {
         data_block_hash_table_util_ratio: f64 = 0.75, domain["0.75", "0.3", "2"];
         /// Keys of data blocks leave out what they share with the key before. Default: true.
         use_delta_encoding: bool = true, domain["true", "true", "false"];
+        /// Values of data blocks lie behind all keys of their block, which RocksDB searches faster where values are large, and which
+        /// compresses better; RocksDB before 11.0 refuses such tables. Here a block is put together again when it is read, which
+        /// costs a copy of it. Default: false.
+        separate_key_value_in_data_block: bool = false, domain["false", "false", "true"];
         /// Compresses the index as data blocks are. Default: true.
         enable_index_compression: bool = true, domain["true", "false"];
         /// Bytes of a partition of the index and of the filter, where they are in partitions. Default: 4096.

@@ -33,6 +33,7 @@ const NOT_ROCKSDBS: &[&str] = &[
 const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("block_protection_bytes_per_key", "8.3.0"),
     ("decouple_partitioned_filters", "9.6.0"),
+    ("separate_key_value_in_data_block", "11.0.0"),
     ("use_delta_encoding", "9.0.0"),
     ("follower_refresh_catchup_period_ms", "9.4.0"),
     ("follower_catchup_retry_count", "9.4.0"),

@@ -4,6 +4,10 @@
 //! entry       = shared v32 ‖ non-shared v32 ‖ value length v32 ‖ key from `shared` on ‖ value
 //! index entry = shared v32 ‖ non-shared v32 ‖ key from `shared` on ‖ value          where values are delta-coded
 //! block       = entry* ‖ offset of a restart point u32 * ‖ [hash index] ‖ number of restart points and flags u32
+//!
+//! With keys and values apart, where the first entry from a restart point on has one length more:
+//! entry       = shared v32 ‖ non-shared v32 ‖ value length v32 ‖ [offset of its value v32] ‖ key from `shared` on
+//! block       = entry* ‖ value* ‖ offset of a restart point u32 * ‖ [hash index] ‖ offset of the values u32 ‖ number and flags u32
 //! ```
 //!
 //! Every `restart_interval` entries the sharing stops at a restart point, where a search can begin. The first entry is
@@ -12,8 +16,8 @@
 use base::coding::{MAX_VARINT32, put_varint32};
 use base::internal_key::user_key;
 
-use super::HASH_INDEX;
 use super::hash_index::HashIndexBuilder;
+use super::{HASH_INDEX, SEPARATED};
 
 /// Builds one block after another, in buffers it keeps.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub struct BlockBuilder {
     hash_index: Option<HashIndexBuilder>,
     /// Bytes of that so far.
     hash_index_size: usize,
+    /// The values, where they lie behind all keys.
+    values: Option<Vec<u8>>,
 }
 
 impl BlockBuilder {
@@ -45,6 +51,7 @@ impl BlockBuilder {
             shares: true,
             hash_index: None,
             hash_index_size: 0,
+            values: None,
         }
     }
 
@@ -64,6 +71,14 @@ impl BlockBuilder {
         }
     }
 
+    /// The same, with values behind all keys of their block.
+    pub fn with_values_apart(self) -> BlockBuilder {
+        BlockBuilder {
+            values: Some(Vec::new()),
+            ..self
+        }
+    }
+
     /// True if nothing was added since the last [`reset`](BlockBuilder::reset).
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -73,7 +88,8 @@ impl BlockBuilder {
     /// Bytes the block would take if it were finished now.
     #[inline]
     pub fn size(&self) -> usize {
-        self.buffer.len() + 4 * self.restarts.len() + 4 + self.hash_index_size
+        let values = self.values.as_ref().map_or(0, |values| values.len() + 4);
+        self.buffer.len() + 4 * self.restarts.len() + 4 + self.hash_index_size + values
     }
 
     /// What RocksDB expects [`size`](BlockBuilder::size) to be after an entry of those lengths: a little too much, since
@@ -86,8 +102,12 @@ impl BlockBuilder {
             0
         };
         let lengths = base::coding::varint_len(key_len as u64) + base::coding::varint_len(value_len as u64);
+        let offset = match &self.values {
+            Some(values) if self.counter == 0 || restart > 0 => base::coding::varint_len(values.len() as u64),
+            _ => 0,
+        };
         // Four bytes for the shared length: RocksDB's figure, and where blocks end depends on it.
-        self.size() + key_len + value_len + restart + 4 + lengths
+        self.size() + key_len + value_len + restart + 4 + lengths + offset
     }
 
     /// As [`size_after`](BlockBuilder::size_after) an entry of [`add_delta`](BlockBuilder::add_delta), whose whole value has
@@ -133,6 +153,10 @@ impl BlockBuilder {
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> usize {
         let (shared, common) = self.start_entry(key);
+        if self.values.is_some() {
+            self.add_apart(key, shared, value);
+            return common;
+        }
         let rest = &key[shared..];
         self.buffer.reserve(3 * MAX_VARINT32 + rest.len() + value.len());
         if shared | rest.len() | value.len() < 0x80 {
@@ -149,6 +173,24 @@ impl BlockBuilder {
             self.add_to_hash_index(key);
         }
         common
+    }
+
+    /// Adds the entry that was started, its value apart from it.
+    #[inline(never)]
+    fn add_apart(&mut self, key: &[u8], shared: usize, value: &[u8]) {
+        let Some(values) = &mut self.values else { return };
+        put_varint32(&mut self.buffer, shared as u32);
+        put_varint32(&mut self.buffer, (key.len() - shared) as u32);
+        put_varint32(&mut self.buffer, value.len() as u32);
+        // The first since the restart point.
+        if self.counter == 1 {
+            put_varint32(&mut self.buffer, values.len() as u32);
+        }
+        self.buffer.extend_from_slice(&key[shared..]);
+        values.extend_from_slice(value);
+        if self.hash_index.is_some() {
+            self.add_to_hash_index(key);
+        }
     }
 
     #[inline(never)]
@@ -175,6 +217,10 @@ impl BlockBuilder {
     pub fn finish(&mut self) -> (&mut Vec<u8>, &[u8]) {
         let size = self.size();
         self.buffer.reserve(size - self.buffer.len());
+        let values_offset = self.buffer.len() as u32;
+        if let Some(values) = &self.values {
+            self.buffer.extend_from_slice(values);
+        }
         for restart in &self.restarts {
             self.buffer.extend_from_slice(&restart.to_le_bytes());
         }
@@ -183,6 +229,10 @@ impl BlockBuilder {
             && hash_index.finish(size, &mut self.buffer)
         {
             packed |= HASH_INDEX;
+        }
+        if self.values.is_some() {
+            packed |= SEPARATED;
+            self.buffer.extend_from_slice(&values_offset.to_le_bytes());
         }
         self.buffer.extend_from_slice(&packed.to_le_bytes());
         (&mut self.buffer, &self.last_key)
@@ -194,6 +244,9 @@ impl BlockBuilder {
         self.restarts.clear();
         self.restarts.push(0);
         self.counter = 0;
+        if let Some(values) = &mut self.values {
+            values.clear();
+        }
         if let Some(hash_index) = &mut self.hash_index {
             hash_index.reset();
             self.hash_index_size = hash_index.size();
@@ -225,14 +278,15 @@ mod tests {
     #[test]
     fn a_data_block_is_rocksdbs_to_the_byte() {
         let blocks = vectors("data_block");
-        let mut rebuilt = 0;
+        let (mut rebuilt, mut apart) = (0, 0);
         for vector in &blocks {
             let flags = &vector["flags"];
-            if flags["sep"] == true {
-                continue;
-            }
             let hash = (flags["hash"] == true).then_some(0.75);
             let mut builder = BlockBuilder::of_data(16, true, hash);
+            if flags["sep"] == true {
+                builder = builder.with_values_apart();
+                apart += 1;
+            }
             for entry in vector["entries"].as_array().unwrap() {
                 builder.add(&unhex(&entry["internal_key_hex"]), &unhex(&entry["value_hex"]));
             }
@@ -242,7 +296,8 @@ mod tests {
             assert_eq!(contents.len(), size);
             rebuilt += 1;
         }
-        assert_eq!(rebuilt, 2);
+        assert_eq!((rebuilt, apart), (blocks.len(), blocks.len() - 2));
+        assert!(apart > 0);
     }
 
     #[test]

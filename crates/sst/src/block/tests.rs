@@ -354,42 +354,14 @@ fn blocks_rocksdb_wrote_hold_what_they_should() {
     }
 }
 
-/// The layout of RocksDB 11 with keys and values apart.
+/// A block with keys and values apart.
 fn build_separated(entries: &Model, interval: usize, hash_index: bool) -> Vec<u8> {
-    let (mut keys, mut values, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut last: &[u8] = &[];
-    for (i, (key, value)) in entries.iter().enumerate() {
-        let is_restart = i % interval == 0;
-        let shared = match is_restart {
-            true => 0,
-            false => key.iter().zip(last).take_while(|(a, b)| a == b).count(),
-        };
-        if is_restart {
-            restarts.push(keys.len() as u32);
-        }
-        for len in [shared, key.len() - shared, value.len()] {
-            coding::put_varint32(&mut keys, len as u32);
-        }
-        if is_restart {
-            coding::put_varint32(&mut keys, values.len() as u32);
-        }
-        keys.extend_from_slice(&key[shared..]);
-        values.extend_from_slice(value);
-        last = key;
+    let hash = hash_index.then_some(0.75);
+    let mut builder = BlockBuilder::of_data(interval, true, hash).with_values_apart();
+    for (key, value) in entries {
+        builder.add(key, value);
     }
-    let values_offset = keys.len() as u32;
-    let mut out = [keys, values].concat();
-    for restart in &restarts {
-        coding::put_u32(&mut out, *restart);
-    }
-    let mut word = restarts.len() as u32 | SEPARATED;
-    if hash_index {
-        out.extend_from_slice(&[255, 254, 0, 3, 0]);
-        word |= HASH_INDEX;
-    }
-    coding::put_u32(&mut out, values_offset);
-    coding::put_u32(&mut out, word);
-    out
+    std::mem::take(builder.finish().0)
 }
 
 #[test]

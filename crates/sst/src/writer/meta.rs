@@ -245,6 +245,7 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.file_creation_time = options.file_creation_time;
     properties.format_version = options.format_version.into();
     properties.data_block_restart_interval = Some(options.block_restart_interval as u64);
+    properties.separate_key_value_in_data_block = options.separate_key_value_in_data_block.into();
     if options.external {
         properties.external_sst_file_version = Some(EXTERNAL_VERSION);
         properties.external_sst_file_global_seqno = Some(0);

@@ -79,11 +79,14 @@ impl TableWriter {
             meta::base_context_checksum(&options),
             options.compression_opts.clone(),
         );
-        let block = BlockBuilder::of_data(
+        let mut block = BlockBuilder::of_data(
             options.block_restart_interval,
             options.use_delta_encoding,
             options.hash_table_util_ratio(),
         );
+        if options.separate_key_value_in_data_block {
+            block = block.with_values_apart();
+        }
         // An empty block is never closed, however small blocks are to be.
         let never_full_up_to = if options.block_align {
             block.size()

@@ -47,6 +47,8 @@ pub struct TableWriterOptions {
     pub data_block_hash_table_util_ratio: Option<f64>,
     /// Keys of data blocks leave out what they share with the key before. Default true.
     pub use_delta_encoding: bool,
+    /// The values of a data block lie behind all its keys: RocksDB reads such tables from 11.0 on. Default false.
+    pub separate_key_value_in_data_block: bool,
     /// Which separators of the index are shortened. Default those between blocks.
     pub index_shortening: IndexShortening,
     /// Bytes of a partition of the index, and of the filter. Default 4096.
@@ -114,6 +116,7 @@ impl TableWriterOptions {
             index_type: IndexType::BinarySearch,
             data_block_hash_table_util_ratio: None,
             use_delta_encoding: true,
+            separate_key_value_in_data_block: false,
             index_shortening: IndexShortening::Separators,
             metadata_block_size: 4096,
             partition_filters: false,

@@ -45,6 +45,7 @@ fn random_options(rng: &mut TestRng, cmp: InternalComparator) -> TableWriterOpti
         index_type: *rng.pick(&INDEX_TYPES),
         data_block_hash_table_util_ratio: rng.bool().then(|| *rng.pick(&[0.75, 0.1, 3.0, 0.0])),
         use_delta_encoding: !rng.one_in(4),
+        separate_key_value_in_data_block: rng.one_in(3),
         index_shortening: *rng.pick(&SHORTENINGS),
         metadata_block_size: *rng.pick(&[1, 64, 200, 1000]),
         partition_filters: rng.bool(),
@@ -312,6 +313,7 @@ fn rocksdb_reads_every_index_and_filter() {
     for i in 0..60 {
         let written = TableWriterOptions {
             format_version: rng.u32(2..=5),
+            separate_key_value_in_data_block: false,
             ..random_options(&mut rng, bytewise())
         };
         let keys = rng.usize(1..300);
