@@ -116,6 +116,9 @@ impl Totals {
         ];
         for (what, names) in sums {
             let sum: u64 = names.iter().map(|name| self.sum(name)).sum();
+            if sum == 0 {
+                continue;
+            }
             text += &format!("| **all: {what}** | **{}** |\n", grouped(sum));
         }
         text
