@@ -26,7 +26,8 @@ pub use crate::lru::Stats;
 /// Values are shared, never copied: a [`Guard`] or [`Handle`] pins one, and it stays where it is, unchanged, until
 /// the last pin is gone.
 pub struct Cache<V> {
-    shards: Box<[Shard<V>]>,
+    /// Each counts the handles of its values apart: one count for all would go from core to core with every read.
+    shards: Box<[Arc<Shard<V>>]>,
     shard_bits: u32,
     /// What each entry costs beside the charge it is inserted with.
     metadata_charge: usize,
@@ -150,6 +151,7 @@ impl<V> Cache<V> {
         let max_frames = 1 << (32 - shard_bits);
         let new_shard = |_| match options.cache_type {
             CacheType::Lru => Shard::lru(
+                shard_bits,
                 Lru::new(
                     per_shard,
                     options.strict_capacity_limit,
@@ -160,6 +162,7 @@ impl<V> Cache<V> {
                 secondary.clone(),
             ),
             CacheType::HyperClock => Shard::clock(
+                shard_bits,
                 Clock::new(
                     per_shard,
                     options.strict_capacity_limit,
@@ -174,7 +177,7 @@ impl<V> Cache<V> {
             CacheType::HyperClock => Cache::<V>::CLOCK_METADATA_CHARGE,
         };
         Arc::new(Cache {
-            shards: (0..shards).map(new_shard).collect(),
+            shards: (0..shards).map(|shard| Arc::new(new_shard(shard))).collect(),
             shard_bits,
             metadata_charge: match options.metadata_charge_policy {
                 MetadataChargePolicy::FullChargeCacheMetadata => of_entry,
@@ -245,11 +248,7 @@ impl<V> Cache<V> {
         let index = number >> self.shard_bits;
         let frame = shard.frame(index)?;
         match frame.pin_generation((word >> 32) as u32) {
-            Ok(()) => Some(Guard {
-                cache: self,
-                frame,
-                number,
-            }),
+            Ok(()) => Some(Guard { shard, frame, number }),
             Err(last) => {
                 if let Some(generation) = last {
                     shard.settle(index, generation);
@@ -429,7 +428,7 @@ impl<V> Cache<V> {
 
     /// Frees everything that is not pinned. A secondary cache keeps what it has.
     pub fn erase_unreferenced(&self) {
-        self.shards.iter().for_each(Shard::erase_unreferenced);
+        self.shards.iter().for_each(|shard| shard.erase_unreferenced());
     }
 
     /// Sum of the charges of all entries, in bytes. Takes each shard's lock in turn.
@@ -440,7 +439,7 @@ impl<V> Cache<V> {
     /// Sum of the charges of the entries pinned right now, in bytes. Looks at every frame, under each shard's lock
     /// in turn: for reports, not for hot paths.
     pub fn pinned_usage(&self) -> usize {
-        self.shards.iter().map(Shard::pinned_usage).sum()
+        self.shards.iter().map(|shard| shard.pinned_usage()).sum()
     }
 
     /// The sum of charges it may hold, in bytes: what it was made with, rounded up to a multiple of the shards. Where it shares a
@@ -550,22 +549,15 @@ impl<V> Cache<V> {
 
     fn handle(self: &Arc<Self>, shard: usize, index: u32, frame: &Frame<V>) -> Handle<V> {
         Handle {
-            cache: self.clone(),
+            shard: self.shards[shard].clone(),
             frame: NonNull::from(frame),
             number: (index << self.shard_bits) | shard as u32,
         }
     }
 
-    #[inline]
-    fn unpin(&self, frame: &Frame<V>, number: u32) {
-        if let Some(generation) = frame.unpin() {
-            self.shards[self.shard_of(number)].settle(number >> self.shard_bits, generation);
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn check(&self) {
-        self.shards.iter().for_each(Shard::check);
+        self.shards.iter().for_each(|shard| shard.check());
     }
 
     #[cfg(all(test, not(loom)))]
@@ -590,23 +582,16 @@ impl<V> fmt::Debug for Cache<V> {
 
 /// A pin that borrows the cache: for the length of a read.
 pub struct Guard<'a, V> {
-    cache: &'a Cache<V>,
+    shard: &'a Arc<Shard<V>>,
     frame: &'a Frame<V>,
     number: u32,
 }
 
 impl<V> Guard<'_, V> {
     /// The same pin as an owned handle.
-    ///
-    /// # Panics
-    /// If `cache` is not the cache it came from.
-    pub fn into_handle(self, cache: &Arc<Cache<V>>) -> Handle<V> {
-        assert!(
-            std::ptr::eq(self.cache, Arc::as_ptr(cache)),
-            "a guard becomes a handle of its own cache only"
-        );
+    pub fn into_handle(self) -> Handle<V> {
         let handle = Handle {
-            cache: cache.clone(),
+            shard: self.shard.clone(),
             frame: NonNull::from(self.frame),
             number: self.number,
         };
@@ -629,7 +614,7 @@ impl<V> Deref for Guard<'_, V> {
 impl<V> Drop for Guard<'_, V> {
     #[inline]
     fn drop(&mut self) {
-        self.cache.unpin(self.frame, self.number);
+        self.shard.unpin(self.frame, self.number);
     }
 }
 
@@ -639,28 +624,23 @@ impl<V: fmt::Debug> fmt::Debug for Guard<'_, V> {
     }
 }
 
-/// A pin that owns what it needs: it keeps the cache alive, and may be sent, shared and kept.
+/// A pin that owns what it needs: it keeps its shard of the cache alive, and may be sent, shared and kept.
 pub struct Handle<V> {
-    cache: Arc<Cache<V>>,
-    /// In `cache`, which never frees a frame.
+    shard: Arc<Shard<V>>,
+    /// In `shard`, which never frees a frame.
     frame: NonNull<Frame<V>>,
     number: u32,
 }
 
-// SAFETY: it is an `Arc<Cache<V>>` with a pin, and a pin may be taken back by any thread.
+// SAFETY: it is an `Arc<Shard<V>>` with a pin, and a pin may be taken back by any thread.
 unsafe impl<V: Send + Sync> Send for Handle<V> {}
 // SAFETY: shared access gives out only `&V`, and more pins.
 unsafe impl<V: Send + Sync> Sync for Handle<V> {}
 
 impl<V> Handle<V> {
-    /// The cache it pins its value in.
-    pub fn cache(&self) -> &Arc<Cache<V>> {
-        &self.cache
-    }
-
     #[inline]
     fn frame(&self) -> &Frame<V> {
-        // SAFETY: the frame lies in a slab of the cache, which `self.cache` keeps alive.
+        // SAFETY: the frame lies in a slab of the shard, which `self.shard` keeps alive.
         unsafe { self.frame.as_ref() }
     }
 }
@@ -679,7 +659,7 @@ impl<V> Clone for Handle<V> {
     fn clone(&self) -> Handle<V> {
         self.frame().pin_again();
         Handle {
-            cache: self.cache.clone(),
+            shard: self.shard.clone(),
             frame: self.frame,
             number: self.number,
         }
@@ -688,7 +668,7 @@ impl<V> Clone for Handle<V> {
 
 impl<V> Drop for Handle<V> {
     fn drop(&mut self) {
-        self.cache.unpin(self.frame(), self.number);
+        self.shard.unpin(self.frame(), self.number);
     }
 }
 

@@ -17,6 +17,8 @@ use crate::sync::Mutex;
 struct Padded<T>(T);
 
 pub(crate) struct Shard<V> {
+    /// How many low bits of an entry's number name the shard; those above are the index of its frame.
+    bits: u32,
     frames: Padded<Slab<Frame<V>>>,
     body: Padded<Body>,
     /// Where what is evicted goes down to.
@@ -110,8 +112,14 @@ macro_rules! of_body {
 
 impl<V> Shard<V> {
     /// A shard that names at most `max_frames` frames.
-    pub(crate) fn lru(lru: Lru, max_frames: u64, secondary: Option<Arc<Secondary<V>>>) -> Shard<V> {
+    pub(crate) fn lru(
+        bits: u32,
+        lru: Lru,
+        max_frames: u64,
+        secondary: Option<Arc<Secondary<V>>>,
+    ) -> Shard<V> {
         Shard {
+            bits,
             frames: Padded(Slab::new()),
             body: Padded(Body::Lru {
                 lru: Mutex::new(lru),
@@ -121,11 +129,20 @@ impl<V> Shard<V> {
         }
     }
 
-    pub(crate) fn clock(clock: Clock, secondary: Option<Arc<Secondary<V>>>) -> Shard<V> {
+    pub(crate) fn clock(bits: u32, clock: Clock, secondary: Option<Arc<Secondary<V>>>) -> Shard<V> {
         Shard {
+            bits,
             frames: Padded(Slab::new()),
             body: Padded(Body::Clock(clock)),
             secondary,
+        }
+    }
+
+    /// Takes back the pin of the entry of that number, which is in `frame`.
+    #[inline]
+    pub(crate) fn unpin(&self, frame: &Frame<V>, number: u32) {
+        if let Some(generation) = frame.unpin() {
+            self.settle(number >> self.bits, generation);
         }
     }
 

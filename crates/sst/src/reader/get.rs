@@ -242,15 +242,13 @@ impl Table {
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Visited> {
         let place = index.place(i);
-        let in_cache = self.cache.as_ref();
-        let in_cache = in_cache.and_then(|cache| Some((cache, cache.get(&place.slot)?)));
-        let visited = match in_cache {
-            Some((cache, block)) => {
+        let visited = match self.cache.as_ref().and_then(|cache| cache.get(&place.slot)) {
+            Some(block) => {
                 let visited = self.visit_held(index, &block, lookup, visit);
                 place.note(&block);
                 visited.map(|(done, kept)| Visited {
                     done,
-                    kept: kept.map(|kept| kept.of(BlockPin::Cached(block.into_handle(cache)))),
+                    kept: kept.map(|kept| kept.of(BlockPin::Cached(block.into_handle()))),
                 })
             }
             None => {
@@ -296,7 +294,7 @@ impl Table {
         let place = index.place(i);
         place.prefetch();
         let block = cache.get(&place.slot)?;
-        Some(BlockPin::Cached(block.into_handle(cache)))
+        Some(BlockPin::Cached(block.into_handle()))
     }
 
     /// Asks for the part of data block `i` that a walk into it reads first, if it is in the cache by its slot.

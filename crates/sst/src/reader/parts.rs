@@ -360,10 +360,9 @@ impl Table {
     }
 
     fn pin_part(&self, part: PartRef<'_>) -> BlockPin {
-        match (part, &self.cache) {
-            (PartRef::Guard(guard), Some(cache)) => BlockPin::Cached(guard.into_handle(cache)),
-            (PartRef::Pin(pin), _) => pin,
-            (PartRef::Guard(_), None) => unreachable!("a guard is one of the table's cache"),
+        match part {
+            PartRef::Guard(guard) => BlockPin::Cached(guard.into_handle()),
+            PartRef::Pin(pin) => pin,
         }
     }
 
