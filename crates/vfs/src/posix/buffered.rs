@@ -9,8 +9,9 @@ use base::{Error, Result};
 use super::io::{Preallocation, Writeback, error, write_full};
 use crate::{CreateOptions, FileSync, WritableFile};
 
-/// Bytes gathered before a system call. The call costs what copying a few KiB does, so more gains little.
-const BUFFER: usize = 64 << 10;
+/// Bytes gathered before a system call, which hands over all up to a multiple of as many: what comes at once the kernel keeps in one
+/// piece if it can, and it finds large pieces faster when they are read. More would leave a core's cache before it is handed over.
+const BUFFER: usize = 256 << 10;
 
 /// What writer and syncers share: the descriptor stays open until the last of them is done.
 #[derive(Debug)]
@@ -80,6 +81,13 @@ impl BufferedFile {
             .map_err(|e| (data.len(), error("sync_file_range", path, e)))
     }
 
+    fn gather(&mut self, data: &[u8]) {
+        if self.buffer.capacity() == 0 && !data.is_empty() {
+            self.buffer.reserve_exact(BUFFER);
+        }
+        self.buffer.extend_from_slice(data);
+    }
+
     fn check_open(&self) -> Result<()> {
         if self.closed {
             Err(closed(&self.handle.path))
@@ -91,17 +99,25 @@ impl BufferedFile {
 
 impl WritableFile for BufferedFile {
     fn append(&mut self, data: &[u8]) -> Result<()> {
-        if self.buffer.len() + data.len() > BUFFER || self.closed {
-            self.check_open()?;
+        self.check_open()?;
+        let room = BUFFER - (self.len() % BUFFER as u64) as usize;
+        if data.len() < room {
+            self.gather(data);
+            return Ok(());
+        }
+        let whole = room + (data.len() - room) / BUFFER * BUFFER;
+        let (now, later) = data.split_at(whole);
+        if self.buffer.is_empty() {
+            self.hand_over(now).map_err(|(_, e)| e)?;
+        } else {
+            let (first, rest) = now.split_at(room);
+            self.gather(first);
             self.flush()?;
-            if data.len() >= BUFFER {
-                return self.hand_over(data).map_err(|(_, e)| e);
+            if !rest.is_empty() {
+                self.hand_over(rest).map_err(|(_, e)| e)?;
             }
         }
-        if self.buffer.capacity() == 0 {
-            self.buffer.reserve_exact(BUFFER);
-        }
-        self.buffer.extend_from_slice(data);
+        self.gather(later);
         Ok(())
     }
 

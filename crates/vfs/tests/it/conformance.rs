@@ -67,7 +67,9 @@ fn plain_files_hold_what_was_appended() {
     on_each(|Subject { fs, dir, .. }| {
         let mut rng = testkit::rng();
         for options in plain_options() {
-            for total in [0, 1, 4095, 4096, 65535, 65536, 65537, 3_000_000] {
+            let around = |edge: usize| edge - 1..=edge + 1;
+            let totals = around(1).chain(around(4 << 10)).chain(around(64 << 10)).chain(around(256 << 10));
+            for total in totals.chain([3_000_000]) {
                 let path = dir.join("plain");
                 let data = rng.bytes(total);
                 let Some(mut file) = supported(options.direct, fs.create(&path, &options)) else {
