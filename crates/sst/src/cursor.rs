@@ -11,7 +11,7 @@ use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
 use crate::blocks::Prepared;
 use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
-use crate::reader::{Ahead, BlockReadOptions, Table, index_of};
+use crate::reader::{Ahead, BlockReadOptions, Located, Table, index_of};
 
 /// Where an iterator over a table stands. Holds the table and at most one block.
 ///
@@ -284,6 +284,19 @@ impl TableCursor {
         if number < index.len() && !at_hand && !table.has_block(index, number) {
             let readahead = self.readahead.get_or_insert_default();
             readahead.start_block(table, index, number);
+        }
+    }
+
+    /// Asks for the memory that a [`seek`](TableCursor::seek) or [`seek_for_prev`](TableCursor::seek_for_prev) to `target` will read first, if its block is
+    /// in the cache. Worth it where several cursors seek the same: then they wait for memory together.
+    pub fn hint_seek(&self, target: &[u8]) {
+        let table = &*self.table;
+        if let Some(index) = table.loaded_index() {
+            let block = table.seek_index(index, &table.target(target));
+            if block < index.len() {
+                index.place(block).prefetch();
+                table.prefetch_block_of(Located { block });
+            }
         }
     }
 

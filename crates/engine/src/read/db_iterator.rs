@@ -475,8 +475,9 @@ impl DbIterator {
             self.cursor
                 .seek_within_prefix(&self.target, extractor, side_by_side);
         } else {
-            if self.read.async_io {
-                self.cursor.start_seek(&self.target, SeekKind::Seek);
+            match self.read.async_io {
+                true => self.cursor.start_seek(&self.target, SeekKind::Seek),
+                false => self.cursor.hint_seek(&self.target, false),
             }
             self.cursor.seek(&self.target);
         }
@@ -511,8 +512,9 @@ impl DbIterator {
             }
             _ => after_key(&mut self.target, user, key),
         }
-        if self.read.async_io {
-            self.cursor.start_seek(&self.target, SeekKind::ForPrev);
+        match self.read.async_io {
+            true => self.cursor.start_seek(&self.target, SeekKind::ForPrev),
+            false => self.cursor.hint_seek(&self.target, true),
         }
         match self.family.prefix_extractor.as_deref().filter(|_| within) {
             Some(extractor) => self.cursor.seek_for_prev_within_prefix(&self.target, extractor),

@@ -416,6 +416,15 @@ impl LevelCursor {
         self.leave();
     }
 
+    /// Asks for the memory that a `seek`, or if `backwards` a `seek_for_prev`, to `target` reads first; one of the two must follow.
+    pub fn hint_seek(&mut self, target: &[u8], backwards: bool) {
+        let file = match backwards {
+            true => self.file_before(target),
+            false => Some(self.file_of(target)),
+        };
+        self.place_in(file, |cursor| cursor.hint_seek(target));
+    }
+
     /// Begins to read what `seek` to `target`, which must follow, will want.
     pub fn start_seek(&mut self, target: &[u8]) {
         let file = self.file_of(target);

@@ -155,6 +155,8 @@ pub(crate) struct MergingCursor {
     active: usize,
     /// Those that stand on an entry that was not read.
     unread: usize,
+    /// Lanes of tables.
+    runs: usize,
     heap: Vec<Item>,
     direction: Direction,
     /// Tombstones newer than this are not seen ...
@@ -194,6 +196,7 @@ impl MergingCursor {
             tombstones: Vec::new(),
             active: 0,
             unread: 0,
+            runs: 0,
             heap,
             direction: Direction::Forward,
             snapshot,
@@ -210,6 +213,7 @@ impl MergingCursor {
 
     /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.
     pub fn add(&mut self, source: Source, tombstones: Option<TombstoneSource>) {
+        self.runs += usize::from(!matches!(source, Source::Memtable(_)));
         self.sources.push(source);
         self.set_tombstones(self.sources.len() - 1, tombstones);
     }
@@ -274,6 +278,22 @@ impl MergingCursor {
             }
         });
         self.heap.clear();
+    }
+
+    /// Where there are several runs of tables, has them ask for the memory that a `seek`, or if `backwards` a `seek_for_prev`, to
+    /// `target` will read first, so that they wait for it together. One of the two must follow.
+    #[inline]
+    pub fn hint_seek(&mut self, target: &[u8], backwards: bool) {
+        if self.runs < 2 {
+            return;
+        }
+        for source in &mut self.sources {
+            match source {
+                Source::Memtable(_) => {}
+                Source::Table(cursor) => cursor.hint_seek(target),
+                Source::Level(cursor) => cursor.hint_seek(target, backwards),
+            }
+        }
     }
 
     /// Begins to read what a `seek` to `target` of this kind, which must follow, will want of each source, all of it together.

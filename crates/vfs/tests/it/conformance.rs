@@ -68,7 +68,10 @@ fn plain_files_hold_what_was_appended() {
         let mut rng = testkit::rng();
         for options in plain_options() {
             let around = |edge: usize| edge - 1..=edge + 1;
-            let totals = around(1).chain(around(4 << 10)).chain(around(64 << 10)).chain(around(256 << 10));
+            let totals = around(1)
+                .chain(around(4 << 10))
+                .chain(around(64 << 10))
+                .chain(around(256 << 10));
             for total in totals.chain([3_000_000]) {
                 let path = dir.join("plain");
                 let data = rng.bytes(total);
