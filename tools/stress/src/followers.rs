@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use esker::{ColumnFamily, Db, DbIterator, Error, ErrorKind, Options};
 
@@ -16,6 +16,22 @@ pub struct Secondary {
     pub db: Db,
     /// The highest sequence number it was seen to read up to.
     reached: AtomicU64,
+}
+
+/// A primary of small files may change them faster than a busy machine opens them.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Does it again for as long as it is told to try again.
+fn until_it_keeps_up<T>(mut what: impl FnMut() -> esker::Result<T>) -> Outcome<T> {
+    let begun = Instant::now();
+    loop {
+        match what() {
+            Err(error) if error.kind() == ErrorKind::TryAgain && begun.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            result => return Ok(result?),
+        }
+    }
 }
 
 impl Stress {
@@ -48,10 +64,10 @@ impl Stress {
             return Ok(None);
         }
         let (options, own) = (self.options_of_others(), self.secondary_path());
-        let db = match self.flags.seed % 2 {
-            0 => Db::open_as_secondary(&options, &self.path, own)?,
-            _ => Db::open_as_follower(&options, own, &self.path)?,
-        };
+        let db = until_it_keeps_up(|| match self.flags.seed % 2 {
+            0 => Db::open_as_secondary(&options, &self.path, &own),
+            _ => Db::open_as_follower(&options, &own, &self.path),
+        })?;
         Ok(Some(Secondary {
             reached: AtomicU64::new(db.latest_sequence_number()),
             db,
@@ -80,7 +96,7 @@ impl Secondary {
     /// Reads what there is. It never goes back; what it reads may be ahead of what its primary has made visible.
     fn catch_up(&self) -> Outcome {
         let before = self.reached.load(Ordering::Acquire);
-        self.db.try_catch_up_with_primary()?;
+        until_it_keeps_up(|| self.db.try_catch_up_with_primary())?;
         let reached = self.db.latest_sequence_number();
         self.reached.fetch_max(reached, Ordering::AcqRel);
         if reached < before {
