@@ -299,15 +299,8 @@ impl<V> Cache<V> {
         };
         let secondary = self.secondary.as_ref()?;
         let (value, charge) = secondary.find(key, role, wanted_before, tally, restore)?;
-        let insertion = |value, charge: usize, role, standing| Insertion {
-            key,
-            hash: key.hash(),
-            value,
-            charge: charge.saturating_add(self.metadata_charge),
-            priority,
-            role,
-            standing,
-        };
+        let insertion =
+            |value, charge, role, standing| self.insertion(key, value, charge, priority, role, standing);
         if wanted_before {
             return Some(
                 self.add(insertion(value, charge, role, Standing::Listed))
@@ -403,15 +396,27 @@ impl<V> Cache<V> {
         priority: Priority,
         role: EntryRole,
     ) -> Result<Handle<V>, V> {
-        self.add(Insertion {
+        self.add(self.insertion(key, value, charge, priority, role, Standing::Listed))
+    }
+
+    fn insertion(
+        &self,
+        key: CacheKey,
+        value: V,
+        charge: usize,
+        priority: Priority,
+        role: EntryRole,
+        standing: Standing,
+    ) -> Insertion<V> {
+        Insertion {
             key,
             hash: key.hash(),
             value,
             charge: charge.saturating_add(self.metadata_charge),
             priority,
             role,
-            standing: Standing::Listed,
-        })
+            standing,
+        }
     }
 
     /// Takes `key` out of the table: neither lookups nor slots find it any more. Its value goes at once, or with

@@ -35,12 +35,12 @@ const HEADER: usize = size_of::<*const Part>();
 /// Where a cache's blocks lie: what [`Buffer`]s are made from.
 pub struct BlockMemory {
     parts: Box<[Arc<Part>]>,
+    claimed: Arc<AtomicUsize>,
 }
 
 /// A heap with a lock of its own.
 struct Part {
     heap: Mutex<Talc<GlobalAllocSource<Pieces>, DefaultBinning>>,
-    claimed: Arc<AtomicUsize>,
 }
 
 /// The system as a source of memory.
@@ -136,17 +136,17 @@ impl BlockMemory {
             let source = GlobalAllocSource::with_block_size(pieces, PIECE);
             Arc::new(Part {
                 heap: Mutex::new(Talc::new(source)),
-                claimed: claimed.clone(),
             })
         };
         BlockMemory {
             parts: (0..parts).map(part).collect(),
+            claimed,
         }
     }
 
     /// Bytes taken from the system and not given back; what buffers do not use of them is room for more.
     pub fn claimed(&self) -> usize {
-        self.parts[0].claimed.load(Ordering::Relaxed)
+        self.claimed.load(Ordering::Relaxed)
     }
 
     fn part(&self) -> &Arc<Part> {

@@ -405,7 +405,8 @@ impl BlockCursor {
         self.at = 0;
         match self.search(target, stored_order) {
             ByIndex::At { entry, exact } => {
-                if let Some(entry) = if exact { Some(entry) } else { entry.checked_sub(1) } {
+                let last = if exact { Some(entry) } else { entry.checked_sub(1) };
+                if let Some(entry) = last {
                     self.seek_to(entry, SEEK_PREFETCH, SEEK_PREFETCH_ASIDE);
                 }
             }
