@@ -246,6 +246,7 @@ fn write_outputs(bencher: Bencher, case: &str) {
         })
     };
     let limits = SplitLimits {
+        borders: Default::default(),
         output_level: 1,
         grandparents: if case == "grandparents" {
             (0..keys).step_by(3000).map(file).collect()

@@ -5,6 +5,7 @@
 //! * [`picker`]: a version, options and what runs in, a [`Plan`] out; leveled and of a key range
 //! * [`levels`], [`score`]: how large each level may be, and which are too large
 //! * [`stall`]: when writes must wait for compactions
+//! * [`streams`]: keys written in order, and the level a file of them may be put into at once
 //! * [`options`]: the knobs
 //!
 //! Transforming:
@@ -27,6 +28,7 @@ pub mod plan;
 pub mod score;
 pub mod split;
 pub mod stall;
+pub mod streams;
 pub mod stripes;
 pub mod subranges;
 pub mod tombstones;
@@ -48,6 +50,7 @@ pub use picker::range::{
 pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running};
 pub use plan::{CompactionReason, LevelFiles, Plan};
 pub use score::{LevelScore, Scores};
-pub use split::{OutputSplitter, SplitLimits};
+pub use split::{Border, OutputSplitter, SplitLimits};
 pub use stall::{StallCause, StallCondition};
+pub use streams::{Stream, StreamFinder, files_around, lowest_level};
 pub use tombstones::CompactionTombstones;

@@ -63,7 +63,8 @@ pub struct LeveledOptions {
     pub target_file_size_base: u64,
     /// How many times larger the files of each level below are. 1.
     pub target_file_size_multiplier: u64,
-    /// Bytes one compaction should not exceed; 0 stands for 25 times `target_file_size_base`. 0.
+    /// Bytes one compaction should not exceed; 0 stands for 25 times `target_file_size_base`, and more where a level is more than ten
+    /// times the one above: two and a half times the multiplier. 0.
     pub max_compaction_bytes: u64,
     /// Estimated bytes of compaction due from which on writes are delayed; 0: never. 64 GiB.
     pub soft_pending_compaction_bytes_limit: u64,
@@ -111,7 +112,10 @@ impl LeveledOptions {
     /// Bytes one compaction should not exceed, the default filled in.
     pub fn max_compaction_bytes(&self) -> u64 {
         match self.max_compaction_bytes {
-            0 => self.target_file_size_base.saturating_mul(25),
+            0 => {
+                let files = (2.5 * self.max_bytes_for_level_multiplier).max(25.0);
+                multiply(self.target_file_size_base, files)
+            }
             bytes => bytes,
         }
     }

@@ -66,6 +66,19 @@ impl FileBounds {
         self.add_seqno(tombstone.seqno);
     }
 
+    /// Extends to what lies behind it, without a key in common.
+    pub fn append(&mut self, behind: FileBounds) {
+        if self.is_empty() {
+            *self = behind;
+            return;
+        }
+        self.largest = behind.largest;
+        self.smallest_seqno = self.smallest_seqno.min(behind.smallest_seqno);
+        self.largest_seqno = self.largest_seqno.max(behind.largest_seqno);
+        self.num_entries += behind.num_entries;
+        self.num_range_deletions += behind.num_range_deletions;
+    }
+
     #[inline]
     fn add_seqno(&mut self, seqno: SeqNo) {
         if self.num_entries + self.num_range_deletions == 1 {

@@ -169,6 +169,12 @@ impl Running {
         }
     }
 
+    /// True if user keys from `smallest` to `largest`, both inclusive, are [reserved](Running::reserve) in some level.
+    pub fn reserves(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
+        let mut jobs = self.jobs.iter();
+        jobs.any(|job| job.start_level.is_none() && job.meets(cmp, smallest, largest))
+    }
+
     /// True while a compaction has inputs in L0: its files overlap, so that there is one at a time.
     pub fn level0_busy(&self) -> bool {
         self.jobs.iter().any(|job| job.start_level == Some(0))
@@ -176,11 +182,16 @@ impl Running {
 
     /// True if some compaction writes to `level` within the user keys from `smallest` to `largest`, both inclusive.
     pub fn writes_to(&self, cmp: &UserComparator, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
-        self.jobs.iter().any(|job| {
-            job.output_level == level
-                && cmp.compare_without_timestamp(smallest, &job.largest) != Ordering::Greater
-                && cmp.compare_without_timestamp(largest, &job.smallest) != Ordering::Less
-        })
+        let mut jobs = self.jobs.iter();
+        jobs.any(|job| job.output_level == level && job.meets(cmp, smallest, largest))
+    }
+}
+
+impl Job {
+    /// True if it has to do with user keys from `smallest` to `largest`, both inclusive.
+    fn meets(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
+        cmp.compare_without_timestamp(smallest, &self.largest) != Ordering::Greater
+            && cmp.compare_without_timestamp(largest, &self.smallest) != Ordering::Less
     }
 }
 

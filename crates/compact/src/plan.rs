@@ -12,7 +12,7 @@ use rangedel::FragmentedTombstones;
 use crate::beyond::{BeyondOutput, KeyRange};
 use crate::cursor::CompactionRules;
 use crate::order;
-use crate::split::SplitLimits;
+use crate::split::{Border, SplitLimits};
 use crate::tombstones::CompactionTombstones;
 
 /// Why something is compacted. The names are RocksDB's.
@@ -186,14 +186,15 @@ impl Plan {
         self.inputs.iter().map(|input| input.files.len()).sum()
     }
 
-    /// How its output is to be cut.
-    pub fn split_limits(&self) -> SplitLimits {
+    /// How its output is to be cut, `borders` among the places.
+    pub fn split_limits(&self, borders: Arc<[Border]>) -> SplitLimits {
         SplitLimits {
             output_level: self.output_level,
             grandparents: self.grandparents.clone(),
             target_file_size: self.target_file_size,
             max_output_file_size: self.max_output_file_size,
             max_compaction_bytes: self.max_compaction_bytes,
+            borders,
         }
     }
 

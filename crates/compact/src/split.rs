@@ -26,7 +26,21 @@ pub struct SplitLimits {
     pub max_output_file_size: u64,
     /// Bytes a file and the grandparents it overlaps should not exceed together.
     pub max_compaction_bytes: u64,
+    /// Where streams will go on, in order: files end there.
+    pub borders: Arc<[Border]>,
 }
+
+/// A place among user keys where a stream will go on: the next file of that stream fits in between two that end there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Border {
+    /// The user key that stands there now.
+    pub key: Box<[u8]>,
+    /// What comes next will come behind it, and else before it.
+    pub behind: bool,
+}
+
+/// Parts of the target size that a file must have to end at a border.
+const MIN_PART_AT_BORDER: u64 = 256;
 
 /// Decides where the output of one compaction is cut. Shown every key before it is written, in order.
 #[derive(Debug)]
@@ -42,6 +56,8 @@ pub struct OutputSplitter {
     overlapped_bytes: u64,
     /// Grandparent boundaries within the current file.
     boundaries: u64,
+    /// The first border no key was behind yet.
+    next_border: usize,
 }
 
 impl OutputSplitter {
@@ -55,6 +71,7 @@ impl OutputSplitter {
             started: false,
             overlapped_bytes: 0,
             boundaries: 0,
+            next_border: 0,
         }
     }
 
@@ -66,6 +83,7 @@ impl OutputSplitter {
             target_file_size: u64::MAX,
             max_output_file_size: u64::MAX,
             max_compaction_bytes: u64::MAX,
+            borders: Arc::default(),
         };
         OutputSplitter::new(cmp, limits)
     }
@@ -84,14 +102,31 @@ impl OutputSplitter {
         } else {
             self.advance(key)
         };
+        let at_border = self.next_border < self.limits.borders.len() && self.passes_border(key);
         let Some(file_size) = file_size else { return false };
         let stop = file_size >= self.limits.max_output_file_size
+            || (at_border && file_size >= self.limits.target_file_size / MIN_PART_AT_BORDER)
             || (crossed > 0 && self.is_good_end(crossed, self.overlapped_bytes - before, file_size));
         if stop {
             self.boundaries = 0;
             self.overlapped_bytes = self.bytes_under(key);
         }
         stop
+    }
+
+    /// Takes note of `key`. True if the keys shown before it lay before some border, and it lies behind.
+    fn passes_border(&mut self, key: &[u8]) -> bool {
+        let cmp = &self.cmp;
+        let user_key = base::internal_key::user_key(key);
+        let behind = |border: &Border| match cmp.compare_without_timestamp(user_key, &border.key) {
+            Ordering::Less => false,
+            Ordering::Equal => !border.behind,
+            Ordering::Greater => true,
+        };
+        let borders = &self.limits.borders[self.next_border..];
+        let passed = borders.iter().take_while(|border| behind(border)).count();
+        self.next_border += passed;
+        passed > 0
     }
 
     /// Whether to end a file where `crossed` boundaries of grandparents, of `new_bytes` bytes, lie before the next key.

@@ -55,11 +55,12 @@ pub enum Event {
         memory_bytes: u64,
         reason: FlushReason,
     },
-    /// A memtable was written to a table. `level_files` is how many files each level has now.
+    /// Memtables, or a stream of their keys, were written to a table. `level_files` is how many files each level has now.
     Flushed {
         family: String,
         job: u64,
         file: u64,
+        level: usize,
         entries: u64,
         bytes: u64,
         micros: u64,

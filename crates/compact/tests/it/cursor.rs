@@ -145,6 +145,7 @@ fn compact(state: &State, case: &mut TestCase) -> String {
         None => OutputSplitter::never(cmp.clone()),
         Some(target_file_size) => {
             let limits = SplitLimits {
+                borders: Default::default(),
                 output_level: 1,
                 target_file_size,
                 max_output_file_size: if grandparents.is_empty() {

@@ -276,6 +276,7 @@ fn splitter(rng: &mut TestRng, cmp: &UserComparator, keys: &[Vec<u8>]) -> Output
     }
     let target_file_size = rng.u64(1..60);
     let limits = SplitLimits {
+        borders: Default::default(),
         output_level: 1,
         grandparents,
         target_file_size,

@@ -108,7 +108,27 @@ pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
     steps
 }
 
+/// Keys in order, of one stream or of two that take turns: enough that flushes put them below L0.
+fn streams_write(rng: &mut Rng, names: &[String], sync: bool) -> Step {
+    let family = &names[rng.usize(..names.len())];
+    let (streams, base, falls) = (rng.usize(1..3), 30 * rng.usize(..20), rng.bool());
+    let changes = (0..70 * streams).map(|at| {
+        let number = base + at / streams;
+        let number = if falls { 9999 - number } else { number };
+        let key = format!("s{}{number:04}", at % streams).into_bytes();
+        let value = format!("{:016x}", rng.u64(..)).into_bytes();
+        (family.clone(), Change::Put { key, value })
+    });
+    Step::Write {
+        changes: changes.collect(),
+        sync,
+    }
+}
+
 fn random_write(rng: &mut Rng, flavour: &Flavour, names: &[String], sync: bool) -> Step {
+    if rng.u8(..20) == 0 {
+        return streams_write(rng, names, sync);
+    }
     let count = if rng.bool() { 1 } else { rng.usize(2..6) };
     let changes = (0..count).map(|_| {
         let family = names[rng.usize(..names.len())].clone();

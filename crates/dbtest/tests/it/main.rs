@@ -32,5 +32,6 @@ mod protection;
 mod read_flips;
 mod secondary;
 mod secondary_cache;
+mod streams;
 mod timestamps;
 mod told_faults;

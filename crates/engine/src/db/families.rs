@@ -235,6 +235,7 @@ pub(crate) fn fresh_state(
         compaction_due: false,
         running: Default::default(),
         flushing: false,
+        stream_borders: Default::default(),
         stats: Default::default(),
     };
     state.update_stall();

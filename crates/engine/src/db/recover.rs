@@ -25,6 +25,7 @@ use super::column_family::Family;
 use super::open::{Moment, read_manifest, write_identity};
 use super::state::{DbState, LiveWal};
 use crate::events::Event;
+use crate::jobs::flush::Flushed;
 use crate::write::batch::Operations;
 use crate::write::pipeline::{apply, deletion_kind};
 use crate::write::predecessor::Predecessor;
@@ -432,12 +433,12 @@ impl DbInner {
             return Ok(());
         }
         let (family, table) = (own.family.clone(), own.mem.table.clone());
-        if let Some(file) =
-            self.write_memtables(&family, &[table], own.version.next_epoch_number(), RECOVERY_JOB)?
-        {
+        let epoch_number = own.version.next_epoch_number();
+        let tables = self.write_memtables(&family, &[table], &[], epoch_number, RECOVERY_JOB)?;
+        if !tables.is_empty() {
             let edit = VersionEdit {
                 column_family: id,
-                new_files: vec![(0, file)],
+                new_files: tables.iter().map(Flushed::in_edit).collect(),
                 ..VersionEdit::default()
             };
             let mut builder = VersionBuilder::new(&own.version);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
+use compact::Border;
 use compact::score::Scores;
 use compact::stall::{StallCause, StallCondition, StallInputs};
 use manifest::Version;
@@ -87,6 +88,8 @@ pub(crate) struct FamilyState {
     pub running: compact::picker::Running,
     /// A flush of this family is at work.
     pub flushing: bool,
+    /// Where the streams will go on that its last flush found; compactions end their files there.
+    pub stream_borders: Arc<[Border]>,
     /// What its jobs did.
     pub stats: FamilyStats,
 }

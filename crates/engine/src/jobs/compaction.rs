@@ -35,6 +35,8 @@ struct WrittenBy {
 struct Facts<'a> {
     family: &'a Family,
     base_level: usize,
+    /// Nothing lies below.
+    last_level: usize,
 }
 
 impl FileFacts for Facts<'_> {
@@ -50,17 +52,19 @@ impl FileFacts for Facts<'_> {
     }
 
     /// By the file's own compression, not by what is configured for the level it lies in. A table that is not open is not
-    /// opened for the question: it is rewritten, as it would be if it differed.
+    /// opened for the question: where levels differ it is rewritten, as it would be if it differed.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
         let options = &self.family.options;
-        if options.compression_per_level.is_empty() && options.bottommost_compression.is_none() {
+        if options.move_files_of_any_compression {
             return true;
         }
-        let wanted = options.compression_for(output_level, self.base_level, false);
-        self.family
-            .tables
-            .compression(file)
-            .is_some_and(|compression| compression == wanted)
+        let one_for_all =
+            options.compression_per_level.is_empty() && options.bottommost_compression.is_none();
+        let wanted = options.compression_for(output_level, self.base_level, output_level >= self.last_level);
+        match self.family.tables.compression(file) {
+            Some(compression) => compression == wanted,
+            None => one_for_all,
+        }
     }
 }
 
@@ -89,6 +93,7 @@ impl DbInner {
             facts: &Facts {
                 family: &own.family,
                 base_level,
+                last_level: own.version.num_non_empty_levels().saturating_sub(1),
             },
         };
         Some(pick(&context))
@@ -175,6 +180,7 @@ impl DbInner {
         let running: JobId = own.running.start(&plan);
         let (family, version) = (own.family.clone(), own.version.clone());
         let full_history_ts_low = own.full_history_ts_low.clone();
+        let borders = own.stream_borders.clone();
         state.running_compactions += 1;
         let job = self.new_job();
         let start = self.options.clock.now();
@@ -196,7 +202,9 @@ impl DbInner {
             let written = MutexGuard::unlocked(state, || {
                 self.tell_compaction_begun(&family, job, &plan);
                 let threads = self.subcompactions_allowed(&plan, max_subcompactions);
-                Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?.run(threads)
+                Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?
+                    .ending_at(borders)
+                    .run(threads)
             });
             written.and_then(|written| {
                 outputs = written.files.iter().map(|file| file.number).collect();

@@ -1,19 +1,22 @@
-//! Flush: full memtables become a table of L0.
+//! Flush: full memtables become a table of L0, and tables of the streams that need not go there.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::sync::MutexGuard;
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, Result, SeqNo};
+use codec::compression::CompressionType;
 use compact::{
-    CompactionCursor, CompactionRules, CompactionTombstones, OutputRange, OutputSplitter, write_outputs,
+    BeyondOutput, CompactionCursor, CompactionRules, CompactionTombstones, FileBounds, OutputRange,
+    OutputSink, OutputSplitter, write_outputs,
 };
 use manifest::{FileMetadata, VersionEdit};
 use memtable::Memtable;
-use rangedel::FragmentedTombstones;
+use rangedel::{FragmentedTombstones, RangeTombstone};
 
 use super::output::{Destination, TableOutputs};
+use super::streams::PlacedStream;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
@@ -53,11 +56,12 @@ impl DbInner {
         } else {
             own.mem.first_wal
         };
-        let epoch_number = own.version.next_epoch_number();
+        let version = own.version.clone();
+        let epoch_number = version.next_epoch_number();
         state.running_flushes += 1;
         let job = self.new_job();
         let start = self.options.clock.now();
-        let written = MutexGuard::unlocked(state, || {
+        let streams = MutexGuard::unlocked(state, || {
             self.notify(&Event::FlushBegun {
                 family: family.name.clone(),
                 job,
@@ -67,31 +71,37 @@ impl DbInner {
                 memory_bytes: memtables.iter().map(|mem| mem.memory_usage() as u64).sum(),
                 reason,
             });
+            self.streams_of(&family, &version, &memtables)
+        });
+        let placed = self.place(state, id, streams);
+        let written = MutexGuard::unlocked(state, || {
             if several_families {
                 self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             }
             let before = thread_cpu();
-            let file = self.write_memtables(&family, &memtables, epoch_number, job)?;
-            Ok((file, thread_cpu().saturating_sub(before)))
+            let tables = self.write_memtables(&family, &memtables, &placed, epoch_number, job)?;
+            Ok((tables, thread_cpu().saturating_sub(before)))
         });
-        let installed = written.and_then(|(file, cpu)| {
+        let installed = written.and_then(|(tables, cpu)| {
             let edit = VersionEdit {
                 column_family: id,
                 log_number: Some(log_number),
-                new_files: file.iter().map(|file| (0, file.clone())).collect(),
+                new_files: tables.iter().map(Flushed::in_edit).collect(),
                 ..VersionEdit::default()
             };
-            let written = file.iter().map(|file| file.number);
+            let written = tables.iter().map(|table| table.file.number);
             let took = self.options.clock.now().saturating_sub(start);
             self.apply_edit(state, edit, |own| {
                 own.retire(memtables.len());
-                if let Some(file) = &file {
-                    own.stats.flushed(file, took, cpu);
+                if !tables.is_empty() {
+                    let bytes = tables.iter().map(|table| table.file.size).sum();
+                    own.stats.flushed(bytes, took, cpu);
                 }
             })
             .inspect_err(|error| self.discard_of_dropped(error, written))?;
-            Ok(file)
+            Ok(tables)
         });
+        self.release(state, id, &placed);
         state.running_flushes -= 1;
         let mut stall = None;
         let mut shape = (Vec::new(), 0);
@@ -126,96 +136,98 @@ impl DbInner {
         &self,
         family: &Family,
         job: u64,
-        installed: &Result<Option<Arc<FileMetadata>>>,
+        installed: &Result<Vec<Flushed>>,
         took: Duration,
         shape: (Vec<usize>, usize),
     ) {
-        if !matches!(installed, Ok(Some(_))) {
-            self.notify(&Event::JobEnded {
-                family: family.name.clone(),
-                job,
-                action: "flush",
-                error: installed.as_ref().err().cloned(),
-            });
-        }
-        match installed {
-            Ok(Some(file)) => {
-                self.stats.add(Ticker::FlushWriteBytes, file.size);
-                let (level_files, immutable_memtables) = shape;
-                self.notify(&Event::Flushed {
+        let tables = match installed {
+            Ok(tables) if !tables.is_empty() => tables,
+            _ => {
+                self.notify(&Event::JobEnded {
                     family: family.name.clone(),
                     job,
-                    compression: family.options.compression_for(0, 1, false),
-                    level_files,
-                    immutable_memtables,
-                    file: file.number,
-                    entries: file.stats.get().map_or(0, |stats| stats.num_entries),
-                    bytes: file.size,
-                    micros: took.as_micros() as u64,
+                    action: "flush",
+                    error: installed.as_ref().err().cloned(),
                 });
+                match installed {
+                    // The family was dropped meanwhile: nothing is wrong.
+                    Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
+                    Err(error) => self.latch("flush", error.clone()),
+                    Ok(_) => {}
+                }
+                return;
             }
-            // The family was dropped meanwhile: nothing is wrong.
-            Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
-            Ok(None) => {}
-            Err(error) => self.latch("flush", error.clone()),
+        };
+        let (level_files, immutable_memtables) = shape;
+        for Flushed {
+            level,
+            compression,
+            file,
+        } in tables
+        {
+            self.stats.add(Ticker::FlushWriteBytes, file.size);
+            self.notify(&Event::Flushed {
+                family: family.name.clone(),
+                job,
+                compression: *compression,
+                level_files: level_files.clone(),
+                immutable_memtables,
+                file: file.number,
+                level: *level,
+                entries: file.stats.get().map_or(0, |stats| stats.num_entries),
+                bytes: file.size,
+                micros: took.as_micros() as u64,
+            });
         }
     }
 
-    /// Writes memtables, oldest first, to one table, as a part of `job`. `None` if nothing of them is left to write.
+    /// Writes memtables, oldest first, as a part of `job`: each stream of `placed`, which are in the order of their keys, to a table
+    /// of its own, all else to one of L0. No table is written that would be empty.
     pub(crate) fn write_memtables(
         &self,
         family: &Family,
         memtables: &[Arc<Memtable>],
+        placed: &[PlacedStream],
         epoch_number: Option<u64>,
         job: u64,
-    ) -> Result<Option<Arc<FileMetadata>>> {
-        let snapshots = self.snapshots.seqnos();
-        let sources = memtables
-            .iter()
-            .rev()
-            .map(|mem| Source::Memtable(mem.cursor()))
-            .collect();
-        let sets: Vec<Arc<FragmentedTombstones>> = memtables
-            .iter()
-            .map(|mem| mem.verified_range_tombstones(&snapshots))
-            .collect::<Result<_>>()
-            .map_err(|error| family.in_memory(error))?;
-        let user = family.cmp.user();
-        let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
-        let rules = CompactionRules {
-            snapshots,
-            tombstones: CompactionTombstones::new(user.clone(), &borrowed),
-            merge_operator: family.values.operator(),
-            ..CompactionRules::new(user.clone())
-        };
-        let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
-        let destination = Destination {
+    ) -> Result<Vec<Flushed>> {
+        let writer = MemtableWriter::new(self, family, memtables)?;
+        let rest = Destination {
             level: None,
+            flushed: true,
             bottommost: false,
             compression: family.options.compression_for(0, 1, false),
         };
-        let mut outputs = TableOutputs::new(self, family, destination, 0, job);
-        cursor.seek_to_first();
-        let written = write_outputs(
-            &mut cursor,
-            OutputRange::default(),
-            OutputSplitter::never(user.clone()),
-            &mut outputs,
-        )
-        .and_then(|()| outputs.sync_dir());
-        match written {
-            Ok(()) => Ok(outputs
-                .files
-                .pop()
-                .map(|file| Arc::new(FileMetadata { epoch_number, ..file }))),
-            Err(error) => {
-                outputs.discard();
-                Err(match error.file() {
-                    Some(_) => error,
-                    None => family.in_memory(error),
-                })
-            }
+        let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
+        let destinations = placed.iter().map(|placed| Destination {
+            level: Some(placed.level),
+            flushed: true,
+            bottommost: placed.bottommost,
+            compression: placed.compression,
+        });
+        outputs.extend(destinations.map(|to| TableOutputs::new(self, family, to, 0, job)));
+        let written = match placed {
+            [] => writer.write(None, None, false, &mut outputs[0]),
+            _ => writer.write_apart(placed, &mut outputs),
+        };
+        // They lie in one directory.
+        let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
+        if let Err(error) = written.and_then(|()| some.map_or(Ok(()), TableOutputs::sync_dir)) {
+            outputs.into_iter().for_each(TableOutputs::discard);
+            return Err(match error.file() {
+                Some(_) => error,
+                None => family.in_memory(error),
+            });
         }
+        let tables = outputs.iter_mut().flat_map(|outputs| {
+            let (level, compression) = (outputs.destination.level, outputs.destination.compression);
+            outputs.files.drain(..).map(move |file| Flushed {
+                level: level.unwrap_or(0),
+                compression,
+                file: Arc::new(FileMetadata { epoch_number, ..file }),
+            })
+        });
+        Ok(tables.collect())
     }
 
     /// Deletes the tables a job wrote for a family that was dropped before they could be installed. After other failures
@@ -237,5 +249,148 @@ impl DbInner {
                 self.obsolete.add(base::filename::wal(&self.wal_dir, wal.number));
             }
         }
+    }
+}
+
+/// A table that a flush wrote.
+#[derive(Clone)]
+pub(crate) struct Flushed {
+    pub level: usize,
+    pub compression: CompressionType,
+    pub file: Arc<FileMetadata>,
+}
+
+impl Flushed {
+    /// As a version edit adds it.
+    pub fn in_edit(&self) -> (u32, Arc<FileMetadata>) {
+        (self.level as u32, self.file.clone())
+    }
+}
+
+/// The rows of some memtables, to be written in one part or several.
+struct MemtableWriter<'a> {
+    family: &'a Family,
+    memtables: &'a [Arc<Memtable>],
+    snapshots: Vec<SeqNo>,
+    tombstones: CompactionTombstones,
+}
+
+impl<'a> MemtableWriter<'a> {
+    fn new(db: &DbInner, family: &'a Family, memtables: &'a [Arc<Memtable>]) -> Result<MemtableWriter<'a>> {
+        let snapshots = db.snapshots.seqnos();
+        let sets: Vec<Arc<FragmentedTombstones>> = memtables
+            .iter()
+            .map(|mem| mem.verified_range_tombstones(&snapshots))
+            .collect::<Result<_>>()
+            .map_err(|error| family.in_memory(error))?;
+        let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
+        Ok(MemtableWriter {
+            family,
+            memtables,
+            tombstones: CompactionTombstones::new(family.cmp.user().clone(), &borrowed),
+            snapshots,
+        })
+    }
+
+    /// Writes the user keys from `start` to before `end` to `sink`. `bottommost`: nothing of that range lies below.
+    fn write(
+        &self,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        bottommost: bool,
+        sink: &mut impl OutputSink,
+    ) -> Result<()> {
+        let family = self.family;
+        let user = family.cmp.user();
+        let sources = self.memtables.iter().rev();
+        let sources = sources.map(|mem| Source::Memtable(mem.cursor())).collect();
+        let plain = CompactionRules::new(user.clone());
+        let rules = CompactionRules {
+            snapshots: self.snapshots.clone(),
+            tombstones: self.tombstones.clone(),
+            merge_operator: family.values.operator(),
+            end: end.map(<[u8]>::to_vec),
+            bottommost,
+            beyond: match bottommost {
+                true => BeyondOutput::nothing(user.clone()),
+                false => plain.beyond.clone(),
+            },
+            ..plain
+        };
+        let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
+        match start {
+            Some(start) => cursor.seek(start),
+            None => cursor.seek_to_first(),
+        }
+        let splitter = OutputSplitter::never(user.clone());
+        write_outputs(&mut cursor, OutputRange { start, end }, splitter, sink)
+    }
+
+    /// Writes what lies between the streams of `placed` to the first of `outputs`, and each stream to one of the others.
+    fn write_apart(&self, placed: &[PlacedStream], outputs: &mut [TableOutputs<'_>]) -> Result<()> {
+        let (rest, streams) = outputs.split_at_mut(1);
+        let mut rest = OneTable {
+            outputs: &mut rest[0],
+            bounds: FileBounds::default(),
+        };
+        // Where what is not written yet begins.
+        let mut start = None;
+        for (placed, outputs) in placed.iter().zip(streams) {
+            let stream = &placed.stream;
+            let first = Some(&stream.first[..]);
+            if start != first {
+                self.write(start, first, false, &mut rest)?;
+            }
+            self.write(first, stream.end.as_deref(), placed.bottommost, outputs)?;
+            start = stream.end.as_deref();
+            if start.is_none() {
+                return rest.finish();
+            }
+        }
+        self.write(start, None, false, &mut rest)?;
+        rest.finish()
+    }
+}
+
+/// What comes in several parts goes to one table. There must be no range tombstones.
+struct OneTable<'s, 'a> {
+    outputs: &'s mut TableOutputs<'a>,
+    bounds: FileBounds,
+}
+
+impl OneTable<'_, '_> {
+    fn finish(self) -> Result<()> {
+        match self.bounds.is_empty() {
+            true => Ok(()),
+            false => self.outputs.close(self.bounds),
+        }
+    }
+}
+
+impl OutputSink for OneTable<'_, '_> {
+    fn open(&mut self) -> Result<()> {
+        match self.bounds.is_empty() {
+            true => self.outputs.open(),
+            false => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.outputs.add(key, value)
+    }
+
+    fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        self.outputs.add_range_tombstone(tombstone)
+    }
+
+    fn file_size(&self) -> u64 {
+        self.outputs.file_size()
+    }
+
+    /// The table stays open for the parts to come.
+    fn close(&mut self, bounds: FileBounds) -> Result<()> {
+        self.bounds.append(bounds);
+        Ok(())
     }
 }

@@ -9,4 +9,5 @@ pub(crate) mod output;
 pub(crate) mod output_check;
 pub(crate) mod rewrite;
 pub(crate) mod scheduler;
+pub(crate) mod streams;
 pub(crate) mod verifier;

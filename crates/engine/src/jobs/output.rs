@@ -27,8 +27,10 @@ use crate::read::value::Merger;
 /// What tables are written for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destination {
-    /// `None`: they come from a memtable.
+    /// `None`: L0, from memtables.
     pub level: Option<usize>,
+    /// They come from memtables.
+    pub flushed: bool,
     /// Nothing older of their keys lies anywhere below.
     pub bottommost: bool,
     pub compression: CompressionType,
@@ -39,7 +41,7 @@ pub(crate) struct Destination {
 pub(crate) struct TableOutputs<'a> {
     db: &'a DbInner,
     family: &'a Family,
-    destination: Destination,
+    pub destination: Destination,
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
     /// The job that writes them.
@@ -264,7 +266,7 @@ impl TableOutputs<'_> {
         let Some(plan) = self.compaction else {
             return match option {
                 PrepopulateBlockCache::Disable => Ok(()),
-                _ if self.destination.level.is_some() => Ok(()),
+                _ if !self.destination.flushed => Ok(()),
                 _ => table.warm(|_, _| true),
             };
         };

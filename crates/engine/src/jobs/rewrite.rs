@@ -10,8 +10,8 @@ use base::{Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::subranges::{self, Anchor};
 use compact::{
-    BlobHook, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones, FilterContext,
-    LevelTargets, OutputRange, OutputSplitter, Plan, Relocation, write_outputs,
+    BlobHook, Border, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones,
+    FilterContext, LevelTargets, OutputRange, OutputSplitter, Plan, Relocation, write_outputs,
 };
 use manifest::{BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
@@ -38,6 +38,8 @@ pub(crate) struct Rewrite<'a> {
     tombstones: CompactionTombstones,
     /// Empty: none.
     full_history_ts_low: Box<[u8]>,
+    /// Where outputs end in any case.
+    borders: Arc<[Border]>,
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
     garbage: Arc<Mutex<BlobGarbage>>,
@@ -112,10 +114,17 @@ impl<'a> Rewrite<'a> {
             snapshots: db.snapshots.seqnos(),
             tombstones: plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?,
             full_history_ts_low,
+            borders: Arc::default(),
             oldest_ancestor_time: known_times.min().unwrap_or(0),
             garbage: Arc::default(),
             cpu: AtomicU64::new(0),
         })
+    }
+
+    /// With outputs that end at `borders`, too.
+    pub fn ending_at(mut self, borders: Arc<[Border]>) -> Rewrite<'a> {
+        self.borders = borders;
+        self
     }
 
     /// Writes the outputs, on up to `threads` threads.
@@ -219,6 +228,7 @@ impl<'a> Rewrite<'a> {
             self.family,
             Destination {
                 level: Some(plan.output_level),
+                flushed: false,
                 bottommost: plan.bottommost,
                 compression: self.compression(),
             },
@@ -230,7 +240,10 @@ impl<'a> Rewrite<'a> {
             Some(start) => cursor.seek(start),
             None => cursor.seek_to_first(),
         }
-        let splitter = OutputSplitter::new(self.family.cmp.user().clone(), plan.split_limits());
+        let splitter = OutputSplitter::new(
+            self.family.cmp.user().clone(),
+            plan.split_limits(self.borders.clone()),
+        );
         match write_outputs(&mut cursor, range, splitter, &mut outputs) {
             Ok(()) => Ok(outputs),
             Err(error) => {

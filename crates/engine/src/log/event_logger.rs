@@ -64,6 +64,7 @@ impl EventListener for InfoLog {
                 family,
                 job,
                 file,
+                level,
                 bytes,
                 compression,
                 level_files,
@@ -73,7 +74,7 @@ impl EventListener for InfoLog {
                 log_line!(
                     self,
                     Info,
-                    "[{family}] [JOB {job}] Level-0 flush table #{file}: {bytes} bytes OK"
+                    "[{family}] [JOB {job}] Level-{level} flush table #{file}: {bytes} bytes OK"
                 );
                 self.event("flush_finished", *job, |json| {
                     json.text("cf_name", family)

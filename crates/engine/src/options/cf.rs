@@ -57,7 +57,9 @@ option_table! {
         max_bytes_for_level_multiplier: f64 = 10.0, range(1.0, 1e6), domain["4", "10"];
         /// Sizes levels from the last one upwards, so that about a tenth of the data lies above it. Default: true.
         level_compaction_dynamic_level_bytes: bool = true, domain["true", "false"];
-        /// Bytes a compaction takes in at most; 0 chooses 25 times the target file size. Default: 0.
+        /// Bytes a compaction takes in at most; 0 chooses 25 times the target file size, or two and a half times
+        /// max_bytes_for_level_multiplier where that is more. RocksDB stays at 25, so that with a larger multiplier files are
+        /// rewritten that could have been moved. Default: 0.
         max_compaction_bytes: u64 = 0, domain["0", "1048576"];
         /// Bytes waiting for compaction that slow writes down; 0: never. Default: 64 GiB.
         soft_pending_compaction_bytes_limit: u64 = 64 << 30;
@@ -65,6 +67,19 @@ option_table! {
         hard_pending_compaction_bytes_limit: u64 = 256 << 30;
         /// Compacts only when asked to. Default: false.
         disable_auto_compactions: bool = false;
+        /// Moves files down as they are though the level they come to is compressed in another way: they are compressed so when they
+        /// are next merged. For loads in order, where the upper levels are not compressed. Without it a file is moved where its own
+        /// compression, whatever is configured, is that of the level. The trap: what is never merged stays as large as it came.
+        /// Default: false.
+        move_files_of_any_compression: bool = false, domain["false", "false", "true"];
+        /// Notices, when memtables are flushed, keys that were written in ascending or descending order, in one stream or in
+        /// several that take turns. Each stream gets a table of its own, in the lowest level where nothing overlaps it, compressed as
+        /// that level is: it is never rewritten, as it would be if one table held keys of several streams. Costs a flush a look at
+        /// its first 4096 keys, and where there are streams a walk over all keys. Streams of less than a 256th of
+        /// target_file_size_base, or of two blocks, go to L0 with all else; so does everything while range deletions are flushed, with
+        /// timestamps, and with disable_auto_compactions. The trap: of many streams each flush makes as many tables, and they stay
+        /// that small; a larger write_buffer_size makes them larger. Default: true.
+        streams_bypass_level0: bool = true, domain["true", "true", "false"];
         /// Levelled, or none. Default: kCompactionStyleLevel.
         compaction_style: CompactionStyle = CompactionStyle::Level;
         /// Compression of tables. Default: kLZ4Compression.

@@ -22,6 +22,8 @@ const ROCKSDB_VERSION: &str = "7.8.3";
 
 /// Options that no RocksDB has.
 const NOT_ROCKSDBS: &[&str] = &[
+    "streams_bypass_level0",
+    "move_files_of_any_compression",
     "verify_checksums_in_compaction",
     "statistics",
     "verify_rate_bytes_per_sec",

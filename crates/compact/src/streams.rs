@@ -1,0 +1,383 @@
+//! Streams: sequences of keys that were written in ascending, or in descending, order, several of them in turn.
+//!
+//! Who writes N streams into one database, each under a prefix of its own, gets memtables with N runs of keys, in each
+//! of which sequence numbers only rise (or only fall). Cut at the borders of such runs, a file never spans the place where the
+//! next keys of a stream will go, and nothing it brings ever has to be merged with anything: it is put where it will stay as it
+//! is. Cut anywhere else it overlaps what comes next, and every byte is rewritten level by level.
+
+use std::sync::Arc;
+
+use base::internal_key;
+use base::{SeqNo, UserComparator};
+use manifest::{FileMetadata, Version};
+
+use crate::options::LeveledOptions;
+use crate::picker::Running;
+use crate::split::Border;
+
+/// Keys in a row that rise, or fall, before that is more than chance.
+const MIN_KEYS: u64 = 32;
+
+/// Keys after which, if hardly any were in a long run, no more are looked at.
+const PROBE: u64 = 4096;
+
+/// Of so many keys of a stream one may be out of turn.
+const KEYS_PER_STRAY: u64 = 8;
+
+/// Keys in a row that may be the beginning of a stream.
+const MIN_PIECE: u64 = 8;
+
+/// Keys in a row that may be the rest of a stream that was interrupted.
+const MIN_REST: u64 = 3;
+
+/// One stream's share of what is flushed: the user keys from `first` to before `end`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stream {
+    /// Its smallest user key.
+    pub first: Vec<u8>,
+    /// Its largest user key.
+    pub last: Vec<u8>,
+    /// The user key after `last`, whatever it belongs to; `None`: there is none.
+    pub end: Option<Vec<u8>>,
+    /// Bytes of its keys and values, about.
+    pub bytes: u64,
+    /// Its keys came in descending order.
+    pub falls: bool,
+}
+
+impl Stream {
+    /// Where its next keys will go.
+    pub fn border(&self) -> Border {
+        let key = if self.falls { &self.first } else { &self.last };
+        Border {
+            key: key[..].into(),
+            behind: !self.falls,
+        }
+    }
+}
+
+/// Finds the streams among entries shown in the order of internal keys. Costs two comparisons and a copy of the key for each.
+#[derive(Debug)]
+pub struct StreamFinder {
+    min_bytes: u64,
+    /// Those that have ended, and may be streams or become ones.
+    found: Vec<Run>,
+    open: Run,
+    /// The key before the last one.
+    before: Vec<u8>,
+    /// Keys shown, each once however many versions it has.
+    shown: u64,
+    in_long_runs: u64,
+}
+
+/// Keys in a row whose sequence numbers all rise, or all fall.
+#[derive(Debug, Default)]
+struct Run {
+    stream: Stream,
+    direction: Option<Direction>,
+    first_seqno: SeqNo,
+    last_seqno: SeqNo,
+    /// Of the key before the last: the last may have been out of turn itself.
+    before_seqno: SeqNo,
+    keys: u64,
+    /// Keys among them that were out of turn.
+    strays: u64,
+    /// Keys shown when it ended.
+    ended_at: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Rising,
+    Falling,
+}
+
+impl Direction {
+    fn of(from: SeqNo, to: SeqNo) -> Direction {
+        if to > from {
+            Direction::Rising
+        } else {
+            Direction::Falling
+        }
+    }
+}
+
+impl StreamFinder {
+    /// Finds streams that have at least `min_bytes`.
+    pub fn new(min_bytes: u64) -> StreamFinder {
+        StreamFinder {
+            min_bytes,
+            found: Vec::new(),
+            open: Run::default(),
+            before: Vec::new(),
+            shown: 0,
+            in_long_runs: 0,
+        }
+    }
+
+    /// Shows the next entry. False once there is no use in showing more: what comes is in no order.
+    #[inline]
+    pub fn add(&mut self, internal: &[u8], value_len: usize) -> bool {
+        let (key, seqno) = (internal_key::user_key(internal), internal_key::seqno(internal));
+        let bytes = (internal.len() + value_len) as u64;
+        if self.shown == 0 {
+            self.open = Run::of(key, seqno);
+        } else if key == self.open.stream.last {
+            // An older version: when it was written says nothing of the order of keys.
+            self.open.stream.bytes += bytes;
+            return true;
+        } else {
+            let direction = Direction::of(self.open.last_seqno, seqno);
+            if *self.open.direction.get_or_insert(direction) == direction {
+                std::mem::swap(&mut self.before, &mut self.open.stream.last);
+                self.open.extend(key, seqno);
+            } else {
+                self.turn_at(key, seqno);
+            }
+        }
+        self.open.stream.bytes += bytes;
+        self.shown += 1;
+        self.shown != PROBE || self.in_long_runs.max(self.open.keys) * 4 >= PROBE
+    }
+
+    /// The order turns at `key`: a run ends.
+    #[cold]
+    fn turn_at(&mut self, key: &[u8], seqno: SeqNo) {
+        let ended = &mut self.open;
+        let common = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        // Where one stream rises and its neighbour falls, the neighbour's first key still seems to rise. It goes where it has
+        // more in common.
+        let last = &ended.stream.last;
+        let next = if ended.keys > 1 && common(last, key) > common(&self.before, last) {
+            let mut next = Run::of(last, ended.last_seqno);
+            next.direction = Some(Direction::of(ended.last_seqno, seqno));
+            ended.stream.end = Some(last.clone());
+            ended.keys -= 1;
+            std::mem::swap(&mut ended.stream.last, &mut self.before);
+            next.extend(key, seqno);
+            next
+        } else {
+            ended.stream.end = Some(key.to_vec());
+            self.before.clone_from(last);
+            Run::of(key, seqno)
+        };
+        let ended = std::mem::replace(&mut self.open, next);
+        self.end(ended);
+    }
+
+    fn end(&mut self, run: Run) {
+        let run = Run {
+            ended_at: self.shown,
+            ..run
+        };
+        if run.keys >= MIN_KEYS {
+            self.in_long_runs += run.keys;
+        }
+        // A few keys out of turn do not end a stream that goes on behind them.
+        match self.found.last_mut() {
+            Some(before) if before.goes_on_in(&run) => before.join(run),
+            _ if run.keys >= MIN_PIECE => self.found.push(run),
+            _ => {}
+        }
+    }
+
+    /// The streams, by key.
+    pub fn finish(mut self) -> Vec<Stream> {
+        let last = std::mem::take(&mut self.open);
+        self.end(last);
+        let min_bytes = self.min_bytes;
+        let long = |run: &Run| run.keys >= MIN_KEYS && run.stream.bytes >= min_bytes;
+        let runs = self.found.into_iter().filter(long);
+        let streams = runs.map(|run| Stream {
+            falls: run.direction == Some(Direction::Falling),
+            ..run.stream
+        });
+        streams.collect()
+    }
+}
+
+impl Run {
+    fn of(key: &[u8], seqno: SeqNo) -> Run {
+        let mut run = Run {
+            first_seqno: seqno,
+            ..Run::default()
+        };
+        run.stream.first.extend_from_slice(key);
+        run.extend(key, seqno);
+        run
+    }
+
+    #[inline]
+    fn extend(&mut self, key: &[u8], seqno: SeqNo) {
+        self.stream.last.clear();
+        self.stream.last.extend_from_slice(key);
+        self.before_seqno = std::mem::replace(&mut self.last_seqno, seqno);
+        self.keys += 1;
+    }
+
+    /// True if `later`, which ended after it, is more of the same stream.
+    fn goes_on_in(&self, later: &Run) -> bool {
+        later.keys >= MIN_REST
+            && later.direction == self.direction
+            && Some(Direction::of(self.before_seqno, later.first_seqno)) == self.direction
+            && self.strays_to(later) * KEYS_PER_STRAY <= self.keys + later.keys
+    }
+
+    /// Keys out of turn up to the end of `later`.
+    fn strays_to(&self, later: &Run) -> u64 {
+        let between = (later.ended_at - self.ended_at).saturating_sub(later.keys);
+        self.strays + later.strays + between
+    }
+
+    fn join(&mut self, later: Run) {
+        self.strays = self.strays_to(&later);
+        self.stream.last = later.stream.last;
+        self.stream.end = later.stream.end;
+        self.stream.bytes += later.stream.bytes;
+        (self.before_seqno, self.last_seqno) = (later.before_seqno, later.last_seqno);
+        self.keys += later.keys;
+        self.ended_at = later.ended_at;
+    }
+}
+
+/// The lowest level that `stream`, which is newer than all files, may be put into as a file of its own; 0 if it must go the
+/// way of all others. True beside it: no file has room for its keys below.
+///
+/// No file above has one of its keys, as far as `has_none` knows of files in whose range they lie; in the level itself no file
+/// has room for them, and no running job writes there around them. So whoever reads finds newer rows before older ones. The range
+/// must be [reserved](Running::reserve) until the file is installed.
+pub fn lowest_level(
+    version: &Version,
+    running: &Running,
+    options: &LeveledOptions,
+    stream: &Stream,
+    has_none: impl Fn(&FileMetadata) -> bool,
+) -> (usize, bool) {
+    let cmp: &UserComparator = version.cmp().user();
+    let (smallest, largest) = (&stream.first[..], &stream.last[..]);
+    if running.is_exclusive() || running.reserves(cmp, smallest, largest) {
+        return (0, false);
+    }
+    let levels = version.num_levels();
+    let around = |level: usize| files_around(version, level, stream);
+    let above = (0..levels).find(|&level| around(level).any(|file| !has_none(file)));
+    // In the level where that is, or below it, it would be under older rows of its keys, or beside them.
+    let level = (1..above.unwrap_or(levels))
+        .rev()
+        .find(|&level| around(level).next().is_none() && !running.writes_to(cmp, level, smallest, largest));
+    let Some(level) = level else {
+        return (0, false);
+    };
+    let below = (level + 1..levels).find(|&level| around(level).next().is_some());
+    let overlapped = below.map_or(0, |level| around(level).map(|file| file.size).sum());
+    if stream.bytes.saturating_add(overlapped) > options.max_compaction_bytes() {
+        return (0, false);
+    }
+    (level, below.is_none())
+}
+
+/// The files of `level` with room for keys of `stream`.
+pub fn files_around<'a>(
+    version: &'a Version,
+    level: usize,
+    stream: &'a Stream,
+) -> impl Iterator<Item = &'a Arc<FileMetadata>> {
+    let cmp: &UserComparator = version.cmp().user();
+    let (smallest, largest) = (Some(&stream.first[..]), Some(&stream.last[..]));
+    let files = match level {
+        0 => version.files(0),
+        _ => &version.files(level)[version.overlapping_range(level, smallest, largest)],
+    };
+    files
+        .iter()
+        .filter(move |file| file.overlaps(cmp, smallest, largest))
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Kind;
+
+    use super::*;
+
+    /// The streams of `(key, seqno)`s, each as first, last, end.
+    fn found(entries: &[(String, SeqNo)]) -> Vec<(String, String, String)> {
+        let mut sorted = entries.to_vec();
+        sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        let mut finder = StreamFinder::new(1000);
+        for (key, seqno) in &sorted {
+            if !finder.add(&internal_key::encode(key.as_bytes(), *seqno, Kind::Value), 100) {
+                return Vec::new();
+            }
+        }
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        finder
+            .finish()
+            .into_iter()
+            .map(|stream| {
+                let end = stream.end.map_or("-".to_owned(), text);
+                (text(stream.first), text(stream.last), end)
+            })
+            .collect()
+    }
+
+    fn expect(streams: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
+        let owned = |(a, b, c): &(&str, &str, &str)| (a.to_string(), b.to_string(), c.to_string());
+        streams.iter().map(owned).collect()
+    }
+
+    /// `streams` streams of 100 keys that take turns; those of `falling` fall.
+    fn in_turn(streams: u64, falling: fn(u64) -> bool) -> Vec<(String, SeqNo)> {
+        (0..100 * streams)
+            .map(|at| {
+                let (stream, number) = (at % streams, at / streams);
+                let number = if falling(stream) { 99 - number } else { number };
+                (format!("{stream}:{number:04}"), 1000 + at)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn streams_end_where_the_order_turns() {
+        let three = expect(&[
+            ("0:0000", "0:0099", "1:0000"),
+            ("1:0000", "1:0099", "2:0000"),
+            ("2:0000", "2:0099", "-"),
+        ]);
+        assert_eq!(found(&in_turn(3, |_| false)), three);
+        assert_eq!(found(&in_turn(3, |_| true)), three);
+        // Rising beside falling, and falling beside rising.
+        assert_eq!(found(&in_turn(3, |stream| stream == 1)), three);
+        assert_eq!(found(&in_turn(3, |stream| stream != 1)), three);
+        assert_eq!(
+            found(&in_turn(1, |_| false)),
+            expect(&[("0:0000", "0:0099", "-")])
+        );
+    }
+
+    #[test]
+    fn a_few_keys_out_of_turn_do_not_end_a_stream() {
+        let mut entries = in_turn(2, |_| false);
+        // Written late; written again.
+        entries.push(("0:0080x".to_owned(), 9000));
+        entries.push(("1:0070".to_owned(), 9001));
+        assert_eq!(
+            found(&entries),
+            expect(&[("0:0000", "0:0099", "1:0000"), ("1:0000", "1:0099", "-")])
+        );
+    }
+
+    #[test]
+    fn what_is_in_no_order_has_no_streams() {
+        let mut rng = testkit::rng::rng();
+        let entries: Vec<_> = (0..10_000)
+            .map(|at| (format!("{:08}", rng.u64(0..100_000_000)), at))
+            .collect();
+        assert_eq!(found(&entries), []);
+        // Beside them a stream is found, if it is not lost among them.
+        let mut entries = entries[..500].to_vec();
+        entries.extend((0..100).map(|at| (format!("s{at:04}"), 20_000 + at)));
+        let streams = found(&entries);
+        assert_eq!(streams.len(), 1, "{streams:?}");
+        assert_eq!((&*streams[0].1, &*streams[0].2), ("s0099", "-"));
+    }
+}

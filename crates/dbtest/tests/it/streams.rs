@@ -1,0 +1,255 @@
+//! Streams of keys: their tables are put where they stay, and nothing is lost on the way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Ticker, WriteBatch, WriteOptions};
+use testkit::rng::TestRng;
+use vfs::MemFs;
+
+const VALUE: usize = 100;
+
+fn options(fs: &MemFs) -> Options {
+    Options {
+        create_if_missing: true,
+        statistics: true,
+        fs: Arc::new(fs.clone()),
+        column_family: ColumnFamilyOptions {
+            write_buffer_size: 2 << 20,
+            target_file_size_base: 64 << 10,
+            max_bytes_for_level_base: 256 << 10,
+            max_bytes_for_level_multiplier: 4.0,
+            compression: esker::CompressionType::None,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+/// Writes the keys that come to it.
+struct Writer {
+    db: Db,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    written: u64,
+}
+
+impl Writer {
+    fn open(options: &Options) -> Writer {
+        Writer {
+            db: Db::open(options, "db").unwrap(),
+            rows: BTreeMap::new(),
+            written: 0,
+        }
+    }
+
+    fn put(&mut self, key: String) {
+        self.written += 1;
+        let mut value = format!("{}", self.written).into_bytes();
+        value.resize(VALUE, b'.');
+        self.db.put(key.as_bytes(), &value).unwrap();
+        self.rows.insert(key.into_bytes(), value);
+    }
+
+    /// `keys` keys of each of `streams` streams from number `from` on, in turn; every second stream falls if `falls`.
+    fn streams(&mut self, streams: u64, from: u64, keys: u64, falls: bool) {
+        for number in from..from + keys {
+            for stream in 0..streams {
+                let number = if falls && stream % 2 == 1 {
+                    99_999_999 - number
+                } else {
+                    number
+                };
+                self.put(format!("{stream:03}:{number:08}"));
+            }
+        }
+    }
+
+    fn ticker(&self, ticker: Ticker) -> u64 {
+        self.db.statistics().get(ticker)
+    }
+
+    /// Bytes that flushes and compactions wrote for each that flushes wrote.
+    fn write_amplification(&self) -> f64 {
+        let flushed = self.ticker(Ticker::FlushWriteBytes);
+        (flushed + self.ticker(Ticker::CompactWriteBytes)) as f64 / flushed as f64
+    }
+
+    fn settle(&self) {
+        self.db.flush(&FlushOptions::default()).unwrap();
+        self.db.wait_for_compact().unwrap();
+    }
+
+    fn check(&self) {
+        let mut iter = self.db.iter(&ReadOptions::default());
+        let mut rows = self.rows.iter();
+        iter.seek_to_first();
+        while iter.valid() {
+            let (key, value) = rows.next().expect("no more rows");
+            assert_eq!((iter.key(), iter.value()), (&key[..], &value[..]));
+            iter.next();
+        }
+        iter.status().unwrap();
+        assert_eq!(rows.next(), None);
+        for (key, value) in self.rows.iter().step_by(97) {
+            assert_eq!(self.db.get(key).unwrap().as_ref(), Some(value));
+        }
+        self.db.verify_checksum().unwrap();
+    }
+}
+
+#[test]
+fn tables_of_streams_are_never_rewritten() {
+    for streams in [1, 2, 8, 64] {
+        for falls in [false, true] {
+            let fs = MemFs::new();
+            let mut writer = Writer::open(&options(&fs));
+            writer.streams(streams, 0, 96_000 / streams, falls);
+            writer.settle();
+            assert_eq!(
+                writer.ticker(Ticker::CompactWriteBytes),
+                0,
+                "{streams} streams, falling: {falls}"
+            );
+            assert!(writer.ticker(Ticker::FlushWriteBytes) > 96_000 * VALUE as u64);
+            writer.check();
+        }
+    }
+}
+
+#[test]
+fn without_the_option_all_goes_to_level_0() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    options.column_family.streams_bypass_level0 = false;
+    let mut writer = Writer::open(&options);
+    writer.streams(8, 0, 12_000, false);
+    writer.settle();
+    assert!(writer.write_amplification() > 1.5);
+    writer.check();
+}
+
+#[test]
+fn streams_that_come_to_tables_of_another_cut_get_through() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    options.column_family.streams_bypass_level0 = false;
+    let mut writer = Writer::open(&options);
+    writer.streams(8, 0, 2000, false);
+    writer.settle();
+    writer.db.close().unwrap();
+    options.column_family.streams_bypass_level0 = true;
+    writer.db = Db::open(&options, "db").unwrap();
+    // The first find tables with keys of several streams in their way, which are cut where the streams go on.
+    writer.streams(8, 2000, 6000, false);
+    writer.settle();
+    let written = |writer: &Writer| {
+        let bytes = [Ticker::FlushWriteBytes, Ticker::CompactWriteBytes];
+        bytes.map(|ticker| writer.ticker(ticker))
+    };
+    let before = written(&writer);
+    writer.streams(8, 8000, 20_000, false);
+    writer.settle();
+    let [flushed, compacted] = [0, 1].map(|at| written(&writer)[at] - before[at]);
+    assert!(
+        compacted * 4 < flushed,
+        "{flushed} flushed, {compacted} compacted"
+    );
+    writer.check();
+}
+
+#[test]
+fn rows_in_no_order_beside_them_cost_what_they_would_alone() {
+    let seed = testkit::rng::seed();
+    let amplification = |streams_bypass_level0: bool| {
+        let fs = MemFs::new();
+        let mut options = options(&fs);
+        options.column_family.streams_bypass_level0 = streams_bypass_level0;
+        let mut writer = Writer::open(&options);
+        let mut rng = TestRng::with_seed(seed);
+        for from in (0..20_000).step_by(10) {
+            writer.streams(4, from, 10, false);
+            // Beside the streams, and now and then in what was written before.
+            writer.put(format!("x{:08}", rng.u64(..100_000_000)));
+            let late = rng.u64(..=from);
+            writer.put(format!("{:03}:{late:08}", rng.u64(..4)));
+        }
+        writer.settle();
+        writer.check();
+        writer.write_amplification()
+    };
+    let (with, without) = (amplification(true), amplification(false));
+    assert!(with < 0.8 * without, "{with} with, {without} without");
+}
+
+#[test]
+fn snapshots_and_deletions_are_respected() {
+    let fs = MemFs::new();
+    let mut writer = Writer::open(&options(&fs));
+    writer.streams(2, 0, 500, false);
+    let snapshot = writer.db.snapshot();
+    let before = writer.rows.clone();
+    // Again, and then gone: newer versions of a stream's keys, in order, in the same memtable.
+    writer.streams(2, 0, 500, false);
+    for key in before.keys().step_by(2) {
+        writer.db.delete(key).unwrap();
+        writer.rows.remove(key);
+    }
+    writer.settle();
+    writer.check();
+    let read = ReadOptions {
+        snapshot: Some(snapshot.clone()),
+        ..ReadOptions::default()
+    };
+    let family = writer.db.default_column_family();
+    for (key, value) in &before {
+        let found = writer.db.get_opt(&read, &family, key).unwrap();
+        assert_eq!(found.as_ref(), Some(value));
+    }
+    // Deletions in order have nothing to delete where they are put, and something above.
+    let mut batch = WriteBatch::new();
+    before.keys().for_each(|key| batch.delete(key));
+    writer.db.write(&WriteOptions::default(), batch).unwrap();
+    writer.rows.clear();
+    writer.settle();
+    writer.check();
+    drop((read, snapshot));
+}
+
+#[test]
+fn rocksdb_reads_what_flushes_put_below() {
+    let Some(mut ldb) = testkit::oracle::ldb() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(&MemFs::new());
+    options.fs = Options::default().fs;
+    let path = dir.path().join("db");
+    let mut writer = Writer {
+        db: Db::open(&options, &path).unwrap(),
+        rows: BTreeMap::new(),
+        written: 0,
+    };
+    writer.streams(3, 0, 3000, true);
+    writer.settle();
+    writer.db.close().unwrap();
+    let db = format!("--db={}", path.display());
+    let output = ldb.args([&db, "scan"]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected: Vec<String> = writer
+        .rows
+        .iter()
+        .map(|(key, value)| {
+            format!(
+                "{} : {}",
+                String::from_utf8_lossy(key),
+                String::from_utf8_lossy(value)
+            )
+        })
+        .collect();
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}

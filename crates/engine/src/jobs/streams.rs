@@ -1,0 +1,140 @@
+//! Streams in what is flushed: which there are, and the level each is put into at once.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::internal_key;
+use base::sync::MutexGuard;
+use base::{Cursor, MAX_SEQNO, Result};
+use codec::compression::CompressionType;
+use compact::picker::JobId;
+use compact::{LevelTargets, Stream, StreamFinder, files_around, lowest_level};
+use manifest::{FileMetadata, Version};
+use memtable::Memtable;
+use sst::BlockReadOptions;
+
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::db::state::DbState;
+use crate::options::CompactionStyle;
+use crate::read::merging_cursor::{MergingCursor, Source};
+
+/// Parts of `target_file_size_base`, and data blocks, that a stream must have to be worth a table.
+const MIN_PART_OF_TARGET: u64 = 256;
+const MIN_BLOCKS: u64 = 2;
+
+/// A stream, and files that have none of its keys though they lie in their range.
+pub(crate) struct FoundStream {
+    stream: Stream,
+    without: Vec<u64>,
+}
+
+/// A stream and the level its table goes to. The range is reserved there until [`DbInner::release`].
+pub(crate) struct PlacedStream {
+    pub stream: Stream,
+    pub level: usize,
+    /// Nothing of its range lies below.
+    pub bottommost: bool,
+    pub compression: CompressionType,
+    reserved: JobId,
+}
+
+impl DbInner {
+    /// The streams in `memtables`, oldest first, of `family`, whose files `version` has.
+    pub(crate) fn streams_of(
+        &self,
+        family: &Family,
+        version: &Version,
+        memtables: &[Arc<Memtable>],
+    ) -> Vec<FoundStream> {
+        let options = &family.options;
+        let possible = options.streams_bypass_level0
+            && options.compaction_style == CompactionStyle::Level
+            && !options.disable_auto_compactions
+            && family.cmp.user().timestamp_size() == 0
+            && memtables.iter().all(|mem| mem.num_range_deletes() == 0);
+        if !possible {
+            return Vec::new();
+        }
+        let min_bytes = (options.target_file_size_base / MIN_PART_OF_TARGET)
+            .max(options.table.block_size.saturating_mul(MIN_BLOCKS));
+        let sources = memtables.iter().rev();
+        let sources = sources.map(|mem| Source::Memtable(mem.cursor())).collect();
+        let mut cursor = MergingCursor::over(family.cmp.clone(), sources);
+        let mut finder = StreamFinder::new(min_bytes);
+        cursor.seek_to_first();
+        while cursor.valid() {
+            if !finder.add(cursor.key(), cursor.value().len()) {
+                return Vec::new();
+            }
+            cursor.next();
+        }
+        // Whoever writes them meets the error again, and tells it.
+        if cursor.status().is_err() {
+            return Vec::new();
+        }
+        let streams = finder.finish().into_iter().map(|stream| FoundStream {
+            without: files_without(family, version, &stream),
+            stream,
+        });
+        streams.collect()
+    }
+
+    /// Those of `streams` that need not go to L0, with the levels where nothing overlaps them, which are reserved for them.
+    pub(crate) fn place(&self, state: &mut DbState, id: u32, streams: Vec<FoundStream>) -> Vec<PlacedStream> {
+        let Some(own) = state.families.get_mut(&id).filter(|_| !streams.is_empty()) else {
+            return Vec::new();
+        };
+        let family = own.family.clone();
+        let leveled = family.options.leveled();
+        let base_level = LevelTargets::new(&own.version, &leveled).base_level;
+        own.stream_borders = streams.iter().map(|found| found.stream.border()).collect();
+        let placed = streams.into_iter().filter_map(|FoundStream { stream, without }| {
+            let has_none = |file: &FileMetadata| without.contains(&file.number);
+            let (level, bottommost) = lowest_level(&own.version, &own.running, &leveled, &stream, has_none);
+            // Levels above the base level are to be empty.
+            (level >= base_level.max(1)).then(|| PlacedStream {
+                level,
+                bottommost,
+                compression: family.options.compression_for(level, base_level, bottommost),
+                reserved: own.running.reserve(level, &stream.first, &stream.last),
+                stream,
+            })
+        });
+        placed.collect()
+    }
+
+    /// Ends the reservations: the tables are installed, or will not be.
+    pub(crate) fn release(&self, state: &mut MutexGuard<'_, DbState>, id: u32, placed: &[PlacedStream]) {
+        if let Some(own) = state.families.get_mut(&id) {
+            placed
+                .iter()
+                .for_each(|placed| own.running.finish(placed.reserved));
+        }
+    }
+}
+
+/// The files of `version`, from the top to the first that has one, that have no key of the range of `stream`, which lies in theirs.
+fn files_without(family: &Family, version: &Version, stream: &Stream) -> Vec<u64> {
+    let mut target = Vec::new();
+    internal_key::set_seek_target(&mut target, &stream.first, MAX_SEQNO);
+    let has_none = |file: &Arc<FileMetadata>| -> Result<bool> {
+        let table = family.tables.table(file)?;
+        if !table.range_tombstones().is_empty() {
+            return Ok(false);
+        }
+        let mut cursor = table.cursor(BlockReadOptions {
+            fill_cache: false,
+            ..BlockReadOptions::default()
+        });
+        cursor.seek(&target);
+        cursor.status()?;
+        let user = family.cmp.user();
+        Ok(!cursor.valid()
+            || user.compare(internal_key::user_key(cursor.key()), &stream.last) == Ordering::Greater)
+    };
+    let files = (0..version.num_levels()).flat_map(|level| files_around(version, level, stream));
+    // One that cannot be read may have some. Where one has some, it does not matter what lies below.
+    let without = files.take_while(|file| has_none(file).unwrap_or(false));
+    without.map(|file| file.number).collect()
+}
