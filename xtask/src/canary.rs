@@ -134,6 +134,27 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
     },
     Canary {
+        name: "the last blob file of a job has no footer when the MANIFEST is told of it",
+        file: "crates/engine/src/jobs/blob_outputs.rs",
+        right: "        self.finish()?;\n        Ok(std::mem::take(&mut self.additions))",
+        wrong: "        Ok(std::mem::take(&mut self.additions))",
+        caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),
+    },
+    Canary {
+        name: "blobs that a compaction keeps are garbage",
+        file: "crates/engine/src/jobs/output.rs",
+        right: "            *count = count.saturating_sub(1);",
+        wrong: "            *count = count.saturating_sub(0);",
+        caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),
+    },
+    Canary {
+        name: "a table does not say which blob file it needs",
+        file: "crates/engine/src/jobs/output.rs",
+        right: "            oldest_blob_file_number: open.oldest_blob,",
+        wrong: "            oldest_blob_file_number: open.oldest_blob.filter(|_| self.destination.level.is_none()),",
+        caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),
+    },
+    Canary {
         name: "a varint of 64 bits may overflow",
         file: "crates/base/src/coding.rs",
         right: "if i == MAX_VARINT64 - 1 && byte > 1 {",

@@ -70,6 +70,14 @@ impl Entity {
     }
 }
 
+/// False if no column of an entity lies in a blob file, as its first byte says; true if some may.
+#[inline]
+pub fn may_have_blobs(entity: &[u8]) -> bool {
+    entity
+        .first()
+        .is_none_or(|&version| u32::from(version) != VERSION_INLINE)
+}
+
 /// The next `len` bytes, as a range of the whole.
 fn range(reader: &mut Reader<'_>, len: usize, what: &str) -> Result<Range<usize>> {
     let start = reader.position();

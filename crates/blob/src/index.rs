@@ -7,7 +7,8 @@
 //! ```
 
 use base::coding::{self, Reader};
-use base::{Error, Result};
+use base::entity::{self, ColumnValue, Entity};
+use base::{Error, Kind, Result};
 use codec::compression::CompressionType;
 
 const INLINED_TTL: u8 = 0;
@@ -108,6 +109,31 @@ impl<'a> BlobIndex<'a> {
                 out.push(location.compression as u8);
             }
         }
+    }
+}
+
+/// Calls `see` with each place in a blob file that an entry refers to: that of its value, of an entity those of its columns. None for
+/// entries of other kinds. `Corruption` for a value that is none of its kind.
+pub fn for_each_location(
+    kind: Kind,
+    value: &[u8],
+    mut see: impl FnMut(BlobLocation) -> Result<()>,
+) -> Result<()> {
+    let mut see_index = |index: &[u8]| match BlobIndex::decode(index)? {
+        BlobIndex::Blob { location, .. } => see(location),
+        BlobIndex::InlinedTtl { .. } => Ok(()),
+    };
+    match kind {
+        Kind::BlobIndex => see_index(value),
+        Kind::WideColumnEntity if entity::may_have_blobs(value) => {
+            for (_, column) in Entity::decode(value)?.columns(value) {
+                if let ColumnValue::Blob(index) = column {
+                    see_index(&value[index.clone()])?;
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 

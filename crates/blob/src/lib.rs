@@ -16,6 +16,6 @@ pub mod index;
 pub mod reader;
 pub mod writer;
 
-pub use index::{BlobIndex, BlobLocation};
+pub use index::{BlobIndex, BlobLocation, for_each_location};
 pub use reader::{BlobFile, Record, Records};
 pub use writer::{BlobSummary, BlobWriter, BlobWriterOptions};

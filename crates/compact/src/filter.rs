@@ -1,6 +1,6 @@
 //! What a user's code may do to entries while they are compacted, and what the engine does to values in blob files.
 
-use base::Result;
+use base::{Kind, Result};
 
 /// What a [`CompactionFilter`] is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +91,19 @@ pub trait BlobHook: Send {
     /// Reads the blob behind `index` into `out`, which is empty.
     fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
-    /// An input entry refers to a blob. What enters and does not [`leave`](BlobHook::leave) is garbage.
-    fn enter(&mut self, user_key: &[u8], index: &[u8]) -> Result<()>;
+    /// An input entry of a kind that [may refer to blobs](may_refer_to_blobs), with its value. What enters and does not
+    /// [`leave`](BlobHook::leave) is garbage.
+    fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()>;
 
-    /// An output entry refers to a blob.
-    fn leave(&mut self, user_key: &[u8], index: &[u8]) -> Result<()>;
+    /// An output entry of such a kind.
+    fn leave(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()>;
+
+    /// Takes back into `entity` the columns that garbage collection wants to move, filling `out`; false if there are none.
+    fn relocate_columns(&mut self, user_key: &[u8], entity: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+}
+
+/// True for kinds whose values are blob indexes, or may hold some: columns of entities may lie in blob files.
+#[inline]
+pub fn may_refer_to_blobs(kind: u8) -> bool {
+    kind == Kind::BlobIndex as u8 || kind == Kind::WideColumnEntity as u8
 }

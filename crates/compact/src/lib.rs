@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod beyond;
+mod blob_gc;
 pub mod cursor;
 pub mod filter;
 pub mod levels;
@@ -34,6 +35,7 @@ pub mod subranges;
 pub mod tombstones;
 
 pub use beyond::{BeyondOutput, KeyRange};
+pub use blob_gc::BlobGarbageCollection;
 pub use cursor::{CompactionCursor, CompactionRules, CompactionStats};
 pub use filter::{
     BlobHook, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, Relocation, ValueType,

@@ -1,5 +1,7 @@
 //! The options of leveled compaction, with RocksDB's names, units and defaults.
 
+use crate::blob_gc::BlobGarbageCollection;
+
 /// Which file of a level is compacted first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompactionPri {
@@ -78,6 +80,8 @@ pub struct LeveledOptions {
     pub ttl: u64,
     /// Seconds after which a file is rewritten, so that a compaction filter sees it again; 0: never. 0.
     pub periodic_compaction_seconds: u64,
+    /// Which blob files are emptied; `None`: none. `None`.
+    pub blob_garbage_collection: Option<BlobGarbageCollection>,
     /// Seconds a file at the bottom is left alone before it is rewritten for the tombstones and sequence numbers that
     /// a released snapshot no longer needs. 0.
     pub bottommost_file_compaction_delay: u64,
@@ -103,6 +107,7 @@ impl Default for LeveledOptions {
             compaction_pri: CompactionPri::MinOverlappingRatio,
             ttl: 30 * 24 * 60 * 60,
             periodic_compaction_seconds: 0,
+            blob_garbage_collection: None,
             bottommost_file_compaction_delay: 0,
         }
     }

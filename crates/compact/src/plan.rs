@@ -32,6 +32,8 @@ pub enum CompactionReason {
     Ttl,
     /// A file is older than `periodic_compaction_seconds`.
     PeriodicCompaction,
+    /// Its values lie in blob files that are mostly garbage.
+    ForcedBlobGC,
     /// Files change their level at the end of a manual compaction.
     RefitLevel,
 }

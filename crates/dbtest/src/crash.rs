@@ -157,21 +157,29 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     if !problems.is_empty() {
         return Err(problems);
     }
-    let live: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
+    let live = live_numbers(&db);
     db.close().map_err(say("close"))?;
     drop((session, db, families));
     files_left(fs, flavour, &live, 1)?;
 
     let db = Db::open(&flavour.options(Arc::new(fs.clone())), DIR).map_err(say("open again"))?;
     expected(&shared, &db)?;
-    let live: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
+    let live = live_numbers(&db);
     db.close().map_err(say("close again"))?;
     drop(db);
     // With `avoid_flush_during_recovery` the one from before is still needed.
     files_left(fs, flavour, &live, 2)
 }
 
-/// Says which files in the directory of a closed database belong to nothing: tables other than `live`, more than `wals`
+/// The numbers of the tables and blob files in use.
+pub fn live_numbers(db: &Db) -> BTreeSet<u64> {
+    let families = db.column_families();
+    let blobs = families.iter().flat_map(|family| db.blob_files(family));
+    let tables = db.live_files().into_iter().map(|file| file.number);
+    tables.chain(blobs.map(|file| file.number)).collect()
+}
+
+/// Says which files in the directory of a closed database belong to nothing: tables and blob files other than `live`, more than `wals`
 /// WALs, more than one MANIFEST or two OPTIONS files, temporary ones, and unknown ones.
 pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, wals: usize) -> Verdict {
     let mut counts = [0usize; 3];
@@ -182,7 +190,7 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Wal(_)) => counts[0] += 1,
                 Some(FileKind::Manifest(_)) => counts[1] += 1,
                 Some(FileKind::Options(_)) => counts[2] += 1,
-                Some(FileKind::Table(number)) if live.contains(&number) => {}
+                Some(FileKind::Table(number) | FileKind::Blob(number)) if live.contains(&number) => {}
                 // Of a life before, perhaps.
                 Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
                 _ if name == "wal" => {}

@@ -58,7 +58,7 @@ pub use db::get::KeyMayExist;
 pub use db::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use db::memory::{CacheMemory, MemoryLedger};
 pub use db::pins::{PinnedSnapshot, PinnedSuperVersion, Pins};
-pub use db::property::{LevelMetadata, LiveFile};
+pub use db::property::{BlobMetaData, LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;

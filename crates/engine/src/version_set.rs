@@ -23,10 +23,21 @@ use crate::events::Event;
 pub(crate) struct VersionSet {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
-    next_file: AtomicU64,
+    next_file: FileNumbers,
     /// Taken only by whoever set `DbState::manifest_busy`, without the database mutex.
     manifest: Mutex<Option<Manifest>>,
     max_size: u64,
+}
+
+/// Gives numbers to files. Clones give from the same.
+#[derive(Clone)]
+pub(crate) struct FileNumbers(Arc<AtomicU64>);
+
+impl FileNumbers {
+    /// A number no file has.
+    pub fn new_file_number(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 struct Manifest {
@@ -40,7 +51,7 @@ impl VersionSet {
         VersionSet {
             fs,
             dir: dir.to_path_buf(),
-            next_file: AtomicU64::new(next_file),
+            next_file: FileNumbers(Arc::new(AtomicU64::new(next_file))),
             manifest: Mutex::new(None),
             max_size,
         }
@@ -48,18 +59,24 @@ impl VersionSet {
 
     /// A number no file has.
     pub fn new_file_number(&self) -> u64 {
-        self.next_file.fetch_add(1, Ordering::Relaxed)
+        self.next_file.new_file_number()
+    }
+
+    /// Where numbers come from, for whoever outlives the borrow.
+    pub fn file_numbers(&self) -> FileNumbers {
+        self.next_file.clone()
     }
 
     /// Takes note that a file of that number exists.
     pub fn mark_used(&self, number: u64) {
         self.next_file
+            .0
             .fetch_max(number.saturating_add(1), Ordering::Relaxed);
     }
 
     /// The number the next file will get.
     pub fn next_file_number(&self) -> u64 {
-        self.next_file.load(Ordering::Relaxed)
+        self.next_file.0.load(Ordering::Relaxed)
     }
 
     /// The number of the MANIFEST being written, 0 before there is one.

@@ -48,6 +48,12 @@ pub fn is_bool(name: &str) -> Option<bool> {
 /// # Errors
 /// `InvalidArgument` if there is no such option, or it takes no such value.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
+    // RocksDB's tools have names of their own for compressions.
+    let own_name = match name {
+        "blob_compression_type" => compression(value).ok().map(CompressionType::options_name),
+        _ => None,
+    };
+    let value = own_name.unwrap_or(value);
     if Options::row(name).is_some() {
         OptionTable::set(options, name, value)
     } else if ColumnFamilyOptions::row(name).is_some() {

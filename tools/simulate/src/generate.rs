@@ -48,6 +48,12 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("metadata_block_size", &["64", "512"]),
     ("block_cache", &["4096", "65536", "4096:lru_cache:65536"]),
     ("paranoid_file_checks", &["true", "false"]),
+    ("enable_blob_files", &["true"]),
+    ("min_blob_size", &["0", "20"]),
+    ("blob_file_size", &["1", "300"]),
+    ("enable_blob_garbage_collection", &["true"]),
+    ("blob_garbage_collection_age_cutoff", &["0.5", "1"]),
+    ("blob_garbage_collection_force_threshold", &["0.3", "1"]),
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
     // Named at all, there is an info log.
     ("info_log_level", &["INFO_LEVEL"]),

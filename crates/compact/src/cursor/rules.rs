@@ -6,7 +6,7 @@ use base::internal_key::{self, TRAILER_LEN};
 use base::{Cursor, Error, Kind, MAX_SEQNO, SeqNo};
 
 use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
-use crate::filter::{Decision, Relocation, ValueType};
+use crate::filter::{Decision, Relocation, ValueType, may_refer_to_blobs};
 use crate::order;
 
 impl<C: Cursor> CompactionCursor<C> {
@@ -18,18 +18,13 @@ impl<C: Cursor> CompactionCursor<C> {
             return true;
         }
         let internal = self.input.key();
-        let value = self.input.value();
         self.stats.num_input_records += 1;
         self.stats.total_input_raw_key_bytes += internal.len() as u64;
-        self.stats.total_input_raw_value_bytes += value.len() as u64;
-        let user_key = internal_key::user_key(internal);
-        if trailer as u8 == Kind::BlobIndex as u8
-            && let Some(blobs) = &mut self.blobs
-            && let Err(error) = blobs.enter(user_key, value)
-        {
-            self.fail(error);
+        self.stats.total_input_raw_value_bytes += self.input.value().len() as u64;
+        if self.blobs.is_some() && may_refer_to_blobs(trailer as u8) && !self.enter_blob() {
             return true;
         }
+        let user_key = internal_key::user_key(self.input.key());
         let relation = self.relation(user_key);
         if relation != Relation::Same {
             let was_below = self.has_key && self.below_low;
@@ -193,7 +188,7 @@ impl<C: Cursor> CompactionCursor<C> {
         if Kind::from_byte(kind).is_some_and(Kind::is_tombstone) {
             self.stats.num_input_deletion_records += 1;
         }
-        if kind == Kind::BlobIndex as u8 && !self.enter_blob() {
+        if may_refer_to_blobs(kind) && !self.enter_blob() {
             return true;
         }
         self.skip_entry()
@@ -207,7 +202,11 @@ impl<C: Cursor> CompactionCursor<C> {
     /// Tells the blob hook of the input's entry. False if that failed.
     pub(super) fn enter_blob(&mut self) -> bool {
         let Some(blobs) = &mut self.blobs else { return true };
-        match blobs.enter(internal_key::user_key(self.input.key()), self.input.value()) {
+        let internal = self.input.key();
+        let Some(kind) = Kind::from_byte(internal_key::kind_byte(internal)) else {
+            return true;
+        };
+        match blobs.enter(internal_key::user_key(internal), kind, self.input.value()) {
             Ok(()) => true,
             Err(error) => {
                 self.fail(error);
@@ -437,7 +436,7 @@ impl<C: Cursor> CompactionCursor<C> {
         // Every blob left behind is to be known as garbage.
         self.input.next();
         while self.input.valid() && self.is_before(until) {
-            if internal_key::kind_byte(self.input.key()) == Kind::BlobIndex as u8 && !self.enter_blob() {
+            if may_refer_to_blobs(internal_key::kind_byte(self.input.key())) && !self.enter_blob() {
                 return true;
             }
             self.input.next();
@@ -469,7 +468,7 @@ impl<C: Cursor> CompactionCursor<C> {
             let Some(blobs) = &mut self.blobs else { return true };
             let extracted = blobs.extract(user_key, bytes, &mut index).and_then(|extracted| {
                 if extracted {
-                    blobs.leave(user_key, &index)?;
+                    blobs.leave(user_key, Kind::BlobIndex, &index)?;
                 }
                 Ok(extracted)
             });
@@ -493,8 +492,8 @@ impl<C: Cursor> CompactionCursor<C> {
                 .relocate(user_key, index, &mut self.buffer)
                 .and_then(|moved| {
                     match moved {
-                        Relocation::Keep => blobs.leave(user_key, index)?,
-                        Relocation::Moved => blobs.leave(user_key, &self.buffer)?,
+                        Relocation::Keep => blobs.leave(user_key, Kind::BlobIndex, index)?,
+                        Relocation::Moved => blobs.leave(user_key, Kind::BlobIndex, &self.buffer)?,
                         Relocation::Inlined => {}
                     }
                     Ok(moved)
@@ -514,8 +513,41 @@ impl<C: Cursor> CompactionCursor<C> {
                     return false;
                 }
             }
+        } else if *kind == Kind::WideColumnEntity {
+            return self.place_columns(value);
         }
         true
+    }
+
+    /// Takes columns of an entity out of blob files that garbage collection wants to empty. False if that failed.
+    fn place_columns(&mut self, value: &mut ValueAt) -> bool {
+        let user_key = &self.key[..self.key.len() - TRAILER_LEN];
+        let Some(blobs) = &mut self.blobs else { return true };
+        let entity = match *value {
+            ValueAt::Buffer => &self.buffer[..],
+            _ => self.input.value(),
+        };
+        let mut out = Vec::new();
+        let placed = blobs
+            .relocate_columns(user_key, entity, &mut out)
+            .and_then(|moved| {
+                let entity = if moved { &out[..] } else { entity };
+                blobs.leave(user_key, Kind::WideColumnEntity, entity)?;
+                Ok(moved)
+            });
+        match placed {
+            Ok(true) => {
+                self.stats.num_blobs_read += 1;
+                self.buffer = out;
+                *value = ValueAt::Buffer;
+                true
+            }
+            Ok(false) => true,
+            Err(error) => {
+                self.fail(error);
+                false
+            }
+        }
     }
 
     /// Stands on the place where the next range tombstone begins, if that is not after the input's entry. True if so.

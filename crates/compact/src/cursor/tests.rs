@@ -225,13 +225,23 @@ impl BlobHook for Blobs {
         out.extend_from_slice(value.as_bytes());
         Ok(())
     }
-    fn enter(&mut self, _: &[u8], index: &[u8]) -> Result<()> {
+    fn enter(&mut self, _: &[u8], _: Kind, index: &[u8]) -> Result<()> {
         self.note("in", index);
         Ok(())
     }
-    fn leave(&mut self, _: &[u8], index: &[u8]) -> Result<()> {
+    fn leave(&mut self, _: &[u8], _: Kind, index: &[u8]) -> Result<()> {
         self.note("out", index);
         Ok(())
+    }
+
+    fn relocate_columns(&mut self, _: &[u8], entity: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        match entity.strip_prefix(b"old:") {
+            Some(columns) => {
+                out.extend_from_slice(columns);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
     }
 }
 
@@ -259,6 +269,33 @@ fn values_move_into_blob_files_and_between_them() {
         log,
         "out new:large, in old:d, out new:d, in in:e, in cur:f, out cur:f"
     );
+}
+
+#[test]
+fn columns_in_blob_files_enter_and_leave_with_their_entity() {
+    let entry =
+        |key: &[u8], seqno, value: &[u8]| (encode(key, seqno, Kind::WideColumnEntity), value.to_vec());
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let rules = CompactionRules {
+        blobs: Some(Box::new(Blobs {
+            log: Arc::clone(&log),
+        })),
+        ..rules()
+    };
+    let entries = vec![
+        entry(b"a", 9, b"cur:1"),
+        entry(b"a", 5, b"cur:2"),
+        entry(b"b", 4, b"old:3"),
+    ];
+    let mut cursor = over_entries(entries, rules);
+    assert_eq!(cursor.value(), b"cur:1");
+    cursor.next();
+    assert_eq!(cursor.value(), b"3");
+    cursor.next();
+    assert!(!cursor.valid());
+    cursor.status().unwrap();
+    let log = log.lock().unwrap().join(", ");
+    assert_eq!(log, "in cur:1, out cur:1, in cur:2, in old:3, out 3");
 }
 
 #[test]

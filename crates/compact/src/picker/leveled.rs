@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use manifest::{FileMetadata, Version};
+use manifest::{BlobFileMetadata, FileMetadata, Version};
 
 use super::{
     Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
@@ -32,7 +32,7 @@ pub fn pick_leveled(context: &PickContext<'_>) -> Option<Plan> {
 }
 
 /// What the files marked for one reason or another would be compacted for, if no level is too large.
-fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 4] {
+fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 5] {
     let dynamic = context.options.level_compaction_dynamic_level_bytes;
     [
         (CompactionReason::FilesMarkedForCompaction, MarkedBy::Collector),
@@ -42,6 +42,7 @@ fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 4] {
             CompactionReason::PeriodicCompaction,
             MarkedBy::Age { down: dynamic },
         ),
+        (CompactionReason::ForcedBlobGC, MarkedBy::BlobGarbage),
     ]
 }
 
@@ -51,6 +52,7 @@ enum MarkedBy {
     Snapshot,
     Ttl,
     Age { down: bool },
+    BlobGarbage,
 }
 
 struct Picker<'a> {
@@ -322,6 +324,14 @@ impl<'a> Picker<'a> {
     fn pick_marked(&self, reason: CompactionReason, marked: MarkedBy) -> Option<Plan> {
         let version = self.context.version;
         let last_non_empty = version.num_non_empty_levels().checked_sub(1)?;
+        let blob_file = match marked {
+            MarkedBy::BlobGarbage => self
+                .context
+                .options
+                .blob_garbage_collection
+                .and_then(|gc| gc.due(version)),
+            _ => None,
+        };
         (0..=last_non_empty).find_map(|level| {
             // Where nothing lies below, a file marked by a collector or its age alone has nowhere to go.
             let at_bottom = level == last_non_empty;
@@ -330,12 +340,14 @@ impl<'a> Picker<'a> {
                 MarkedBy::Snapshot => (true, false),
                 MarkedBy::Ttl => (!at_bottom, true),
                 MarkedBy::Age { down } => (true, down && !at_bottom),
+                MarkedBy::BlobGarbage => (blob_file.is_some(), false),
             };
             if !eligible || (level == 0 && self.context.running.level0_busy()) {
                 return None;
             }
             self.files.level(level).iter().enumerate().find_map(|(at, file)| {
-                if file.is_being_compacted() || !self.is_marked(level, at, file, marked) {
+                if file.is_being_compacted() || !self.is_marked(level, at, file, marked, blob_file.as_deref())
+                {
                     return None;
                 }
                 match (level, down) {
@@ -357,7 +369,15 @@ impl<'a> Picker<'a> {
         })
     }
 
-    fn is_marked(&self, level: usize, at: usize, file: &FileMetadata, marked: MarkedBy) -> bool {
+    /// `blob_file`: the one whose tables are compacted for its sake.
+    fn is_marked(
+        &self,
+        level: usize,
+        at: usize,
+        file: &FileMetadata,
+        marked: MarkedBy,
+        blob_file: Option<&BlobFileMetadata>,
+    ) -> bool {
         let context = self.context;
         let options = context.options;
         let older_than = |time: u64, seconds: u64| time > 0 && time < context.now.saturating_sub(seconds);
@@ -373,6 +393,7 @@ impl<'a> Picker<'a> {
                     && is_bottommost(context.version, level, at, file)
                     && context.facts.worth_rewriting(file)
             }
+            MarkedBy::BlobGarbage => blob_file.is_some_and(|blob| blob.linked_ssts.contains(&file.number)),
             MarkedBy::Ttl => options.ttl > 0 && older_than(file.oldest_ancestor_time, options.ttl),
             MarkedBy::Age { .. } => {
                 let time = match file.file_creation_time {

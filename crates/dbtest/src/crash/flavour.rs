@@ -36,6 +36,8 @@ pub struct Flavour {
     pub long_values: usize,
     /// Whether there is an info log.
     pub info_log: bool,
+    /// `enable_blob_files`, with garbage collection.
+    pub blobs: bool,
 }
 
 impl Flavour {
@@ -53,6 +55,7 @@ impl Flavour {
             jobs: 2,
             long_values: 100,
             info_log: true,
+            blobs: false,
         }
     }
 
@@ -70,6 +73,7 @@ impl Flavour {
             jobs: if rng.bool() { 2 } else { 4 },
             long_values: [100, 2000, 9000][rng.usize(..3)],
             info_log: rng.u8(..4) == 0,
+            blobs: rng.u8(..3) == 0,
         }
     }
 
@@ -84,6 +88,12 @@ impl Flavour {
             max_bytes_for_level_multiplier: 4.0,
             num_levels: 4,
             merge_operator: Some(operator),
+            enable_blob_files: self.blobs,
+            min_blob_size: 30,
+            blob_file_size: 2 << 10,
+            enable_blob_garbage_collection: self.blobs,
+            blob_garbage_collection_age_cutoff: 0.5,
+            blob_garbage_collection_force_threshold: 0.5,
             ..ColumnFamilyOptions::default()
         };
         family.table.block_size = 512;

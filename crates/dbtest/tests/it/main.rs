@@ -6,6 +6,7 @@ mod api;
 mod background_verify;
 mod behaviour;
 mod bit_flips;
+mod blob_files;
 mod block_cache;
 mod company;
 mod crash;

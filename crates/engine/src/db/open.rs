@@ -11,7 +11,7 @@ use base::sync::{Condvar, Mutex};
 use base::{Error, ErrorKind, Result, UserComparator, env, protection};
 use cache::{Cache, CacheOptions};
 use codec::checksum::crc32c;
-use codec::compression::CompressionType;
+use codec::compression::{CompressionOptions, CompressionType};
 use manifest::{ManifestState, VersionEdit};
 use sst::BlockCache;
 use sst::format::IndexType;
@@ -156,6 +156,11 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
                 codec::compression::Compressor::new(*compression, opts, None)?;
             }
         }
+        codec::compression::Compressor::new(
+            options.blob_compression_type,
+            &CompressionOptions::default(),
+            None,
+        )?;
         for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
             if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
                 return Err(Error::invalid_argument(

@@ -1,5 +1,6 @@
 //! What can be asked of an open database: properties under RocksDB's names, sizes of ranges, live files.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +8,7 @@ use std::sync::atomic::Ordering;
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 use base::{Result, SeqNo, filename};
 use compact::stall::StallCondition;
-use manifest::{FileMetadata, Version};
+use manifest::{BlobFileMetadata, FileMetadata, Version};
 use sst::BlockCache;
 
 use super::column_family::{ColumnFamily, Family};
@@ -48,6 +49,31 @@ pub struct LiveFile {
     pub file_checksum: Vec<u8>,
 }
 
+/// A blob file in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobMetaData {
+    /// File number.
+    pub number: u64,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub size: u64,
+    /// Values in it.
+    pub total_blob_count: u64,
+    /// Bytes of their records.
+    pub total_blob_bytes: u64,
+    /// Values that nothing refers to any more.
+    pub garbage_blob_count: u64,
+    /// Bytes of their records.
+    pub garbage_blob_bytes: u64,
+    /// Numbers of the tables whose oldest blob file it is.
+    pub linked_ssts: Vec<u64>,
+    /// Name of the function of the checksum over the whole file; empty if the MANIFEST has none.
+    pub checksum_method: String,
+    /// That checksum; empty if the MANIFEST has none.
+    pub checksum_value: Vec<u8>,
+}
+
 /// A level of a column family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelMetadata {
@@ -78,10 +104,31 @@ impl Db {
             .collect()
     }
 
+    /// The blob files of `family`, by number: the oldest first. Takes no lock.
+    pub fn blob_files(&self, family: &ColumnFamily) -> Vec<BlobMetaData> {
+        let version = family.0.super_version.load().version.clone();
+        let blob_file = |blob: &Arc<BlobFileMetadata>| {
+            let addition = &blob.shared.addition;
+            BlobMetaData {
+                number: blob.number(),
+                path: filename::blob(&family.0.dir, blob.number()),
+                size: blob.file_size(),
+                total_blob_count: blob.total_blob_count(),
+                total_blob_bytes: blob.total_blob_bytes(),
+                garbage_blob_count: blob.garbage_blob_count,
+                garbage_blob_bytes: blob.garbage_blob_bytes,
+                linked_ssts: blob.linked_ssts.iter().copied().collect(),
+                checksum_method: addition.checksum_method.clone(),
+                checksum_value: addition.checksum_value.to_vec(),
+            }
+        };
+        version.blob_files().values().map(blob_file).collect()
+    }
+
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
-    /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.options-statistics`,
+    /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
     /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
     /// several share it), and the numbers that
     /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
@@ -100,6 +147,7 @@ impl Db {
             "esker.secondary" => Some(inner.secondary.as_ref()?.status().to_string()),
             "rocksdb.levelstats" => Some(level_stats(&version)),
             "rocksdb.sstables" => Some(sstables(&version)),
+            "rocksdb.blob-stats" => Some(BlobStats::of(&version).to_string()),
             "rocksdb.stats" => Some(format!(
                 "{}{}",
                 inner.family_stats(&family.0, &version),
@@ -170,6 +218,50 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
         being_compacted: file.being_compacted.load(Ordering::Relaxed),
         file_checksum_func_name: checksum.map_or_else(String::new, |checksum| checksum.func_name.clone()),
         file_checksum: checksum.map_or_else(Vec::new, |checksum| checksum.value.to_vec()),
+    }
+}
+
+/// The blob files of a version together.
+pub(crate) struct BlobStats {
+    files: usize,
+    /// Bytes of the files.
+    pub file_size: u64,
+    /// Bytes of records that nothing refers to.
+    pub garbage_size: u64,
+}
+
+impl BlobStats {
+    pub fn of(version: &Version) -> BlobStats {
+        let blobs = version.blob_files().values();
+        blobs.fold(
+            BlobStats {
+                files: version.blob_files().len(),
+                file_size: 0,
+                garbage_size: 0,
+            },
+            |stats, blob| BlobStats {
+                file_size: stats.file_size.saturating_add(blob.file_size()),
+                garbage_size: stats.garbage_size.saturating_add(blob.garbage_blob_bytes),
+                ..stats
+            },
+        )
+    }
+}
+
+impl fmt::Display for BlobStats {
+    /// As RocksDB says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.file_size.saturating_sub(self.garbage_size);
+        let amplification = match used {
+            0 => 0.0,
+            used => self.file_size as f64 / used as f64,
+        };
+        write!(
+            f,
+            "Number of blob files: {}\nTotal size of blob files: {}\nTotal size of garbage in blob files: {}\n\
+             Blob file space amplification: {amplification}\n",
+            self.files, self.file_size, self.garbage_size
+        )
     }
 }
 
@@ -311,12 +403,12 @@ impl DbInner {
                 compact::levels::LevelTargets::new(&own?.version, &family.options.leveled()).base_level as u64
             }
             "num-blob-files" => own?.version.blob_files().len() as u64,
-            "total-blob-file-size" | "live-blob-file-size" => own?
-                .version
-                .blob_files()
-                .values()
-                .map(|blob| blob.total_blob_bytes())
-                .sum(),
+            "live-blob-file-size" => BlobStats::of(&own?.version).file_size,
+            "total-blob-file-size" => {
+                let live = BlobStats::of(&own?.version).file_size;
+                live + self.obsolete.zombie_blob_bytes.load(Ordering::Relaxed)
+            }
+            "live-blob-file-garbage-size" => BlobStats::of(&own?.version).garbage_size,
             "is-write-stopped" => u64::from(matches!(state.stall(), StallCondition::Stopped { .. })),
             "actual-delayed-write-rate" => match state.stall() {
                 StallCondition::Delayed { .. } => self.options.delayed_write_rate,

@@ -25,7 +25,6 @@ use super::column_family::Family;
 use super::open::{Moment, read_manifest, write_identity};
 use super::state::{DbState, LiveWal};
 use crate::events::Event;
-use crate::jobs::flush::Flushed;
 use crate::write::batch::Operations;
 use crate::write::pipeline::{apply, deletion_kind};
 use crate::write::predecessor::Predecessor;
@@ -434,11 +433,12 @@ impl DbInner {
         }
         let (family, table) = (own.family.clone(), own.mem.table.clone());
         let epoch_number = own.version.next_epoch_number();
-        let tables = self.write_memtables(&family, &[table], &[], epoch_number, RECOVERY_JOB)?;
-        if !tables.is_empty() {
+        let flushed = self.write_memtables(&family, &[table], &[], epoch_number, RECOVERY_JOB)?;
+        if !flushed.tables.is_empty() {
             let edit = VersionEdit {
                 column_family: id,
-                new_files: tables.iter().map(Flushed::in_edit).collect(),
+                new_files: flushed.new_files(),
+                blob_file_additions: flushed.blob_files,
                 ..VersionEdit::default()
             };
             let mut builder = VersionBuilder::new(&own.version);

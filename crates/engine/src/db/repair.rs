@@ -498,7 +498,12 @@ impl Repair<'_> {
             .map(|(&id, family)| (id, family.state(id, 0, empty(family))));
         let state = self.state_of(families.collect(), next_file, 0, 0);
         let log = Arc::new(InfoLog::given(self.options));
-        assemble_db(self.options, self.dir, false, None, state, log)
+        // The rows of WALs go into tables with their values, which alone say all there is to know of them.
+        let mut options = self.options.clone();
+        options.column_family.enable_blob_files = false;
+        let named = options.column_families.values_mut();
+        named.for_each(|family| family.enable_blob_files = false);
+        assemble_db(&options, self.dir, false, None, state, log)
     }
 
     fn state_of(

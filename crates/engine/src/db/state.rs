@@ -209,7 +209,11 @@ impl FamilyState {
         let scores = Scores::new(&self.version, &options);
         self.pending_compaction_bytes = scores.pending_compaction_bytes;
         self.compaction_score = scores.levels.first().map_or(0.0, |level| level.score);
-        self.compaction_due = scores.needs_compaction();
+        let blob_garbage = options
+            .blob_garbage_collection
+            .filter(|_| !options.disable_auto_compactions)
+            .and_then(|collection| collection.due(&self.version));
+        self.compaction_due = scores.needs_compaction() || blob_garbage.is_some();
         let inputs = StallInputs {
             // The memtable limit is kept where memtables are switched, which can wait for room exactly.
             unflushed_memtables: 0,

@@ -211,6 +211,8 @@ impl DbInner {
                 let new = written.files.iter().map(|file| (output_level, file.clone()));
                 edit.new_files.extend(new);
                 edit.blob_file_garbages = written.blob_garbage;
+                let blobs: Vec<u64> = written.blob_files.iter().map(|blob| blob.number).collect();
+                edit.blob_file_additions = written.blob_files;
                 let took = self.options.clock.now().saturating_sub(start);
                 let applied = self.apply_edit(state, edit, |own| {
                     let files = written.files.iter().map(|file| &**file);
@@ -223,7 +225,7 @@ impl DbInner {
                     entries: entries(written.files.iter().map(|file| &**file)),
                     bytes: written.files.iter().map(|file| file.size).sum(),
                 });
-                applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied()))
+                applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied(), blobs))
             })
         };
         state.running_compactions -= 1;

@@ -5,24 +5,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::sync::MutexGuard;
-use base::{Error, ErrorKind, Result, SeqNo};
-use codec::compression::CompressionType;
-use compact::{
-    BeyondOutput, CompactionCursor, CompactionRules, CompactionTombstones, FileBounds, OutputRange,
-    OutputSink, OutputSplitter, write_outputs,
-};
-use manifest::{FileMetadata, VersionEdit};
+use base::{Error, ErrorKind, Result};
+use manifest::VersionEdit;
 use memtable::Memtable;
-use rangedel::{FragmentedTombstones, RangeTombstone};
 
-use super::output::{Destination, TableOutputs};
-use super::streams::PlacedStream;
+use super::memtable_tables::FlushedTable;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
 use crate::events::{Event, FlushReason};
 use crate::level_stats::thread_cpu;
-use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::stats::Ticker;
 
 impl DbInner {
@@ -79,14 +71,17 @@ impl DbInner {
                 self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             }
             let before = thread_cpu();
-            let tables = self.write_memtables(&family, &memtables, &placed, epoch_number, job)?;
-            Ok((tables, thread_cpu().saturating_sub(before)))
+            let flushed = self.write_memtables(&family, &memtables, &placed, epoch_number, job)?;
+            Ok((flushed, thread_cpu().saturating_sub(before)))
         });
-        let installed = written.and_then(|(tables, cpu)| {
+        let installed = written.and_then(|(flushed, cpu)| {
+            let tables = flushed.tables.clone();
+            let blobs: Vec<u64> = flushed.blob_files.iter().map(|blob| blob.number).collect();
             let edit = VersionEdit {
                 column_family: id,
                 log_number: Some(log_number),
-                new_files: tables.iter().map(Flushed::in_edit).collect(),
+                new_files: flushed.new_files(),
+                blob_file_additions: flushed.blob_files,
                 ..VersionEdit::default()
             };
             let written = tables.iter().map(|table| table.file.number);
@@ -98,7 +93,7 @@ impl DbInner {
                     own.stats.flushed(bytes, took, cpu);
                 }
             })
-            .inspect_err(|error| self.discard_of_dropped(error, written))?;
+            .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
             Ok(tables)
         });
         self.release(state, id, &placed);
@@ -136,7 +131,7 @@ impl DbInner {
         &self,
         family: &Family,
         job: u64,
-        installed: &Result<Vec<Flushed>>,
+        installed: &Result<Vec<FlushedTable>>,
         took: Duration,
         shape: (Vec<usize>, usize),
     ) {
@@ -159,7 +154,7 @@ impl DbInner {
             }
         };
         let (level_files, immutable_memtables) = shape;
-        for Flushed {
+        for FlushedTable {
             level,
             compression,
             file,
@@ -181,62 +176,21 @@ impl DbInner {
         }
     }
 
-    /// Writes memtables, oldest first, as a part of `job`: each stream of `placed`, which are in the order of their keys, to a table
-    /// of its own, all else to one of L0. No table is written that would be empty.
-    pub(crate) fn write_memtables(
-        &self,
-        family: &Family,
-        memtables: &[Arc<Memtable>],
-        placed: &[PlacedStream],
-        epoch_number: Option<u64>,
-        job: u64,
-    ) -> Result<Vec<Flushed>> {
-        let writer = MemtableWriter::new(self, family, memtables)?;
-        let rest = Destination {
-            level: None,
-            flushed: true,
-            bottommost: false,
-            compression: family.options.compression_for(0, 1, false),
-        };
-        let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
-        let destinations = placed.iter().map(|placed| Destination {
-            level: Some(placed.level),
-            flushed: true,
-            bottommost: placed.bottommost,
-            compression: placed.compression,
-        });
-        outputs.extend(destinations.map(|to| TableOutputs::new(self, family, to, 0, job)));
-        let written = match placed {
-            [] => writer.write(None, None, false, &mut outputs[0]),
-            _ => writer.write_apart(placed, &mut outputs),
-        };
-        // They lie in one directory.
-        let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
-        if let Err(error) = written.and_then(|()| some.map_or(Ok(()), TableOutputs::sync_dir)) {
-            outputs.into_iter().for_each(TableOutputs::discard);
-            return Err(match error.file() {
-                Some(_) => error,
-                None => family.in_memory(error),
-            });
-        }
-        let tables = outputs.iter_mut().flat_map(|outputs| {
-            let (level, compression) = (outputs.destination.level, outputs.destination.compression);
-            outputs.files.drain(..).map(move |file| Flushed {
-                level: level.unwrap_or(0),
-                compression,
-                file: Arc::new(FileMetadata { epoch_number, ..file }),
-            })
-        });
-        Ok(tables.collect())
-    }
-
-    /// Deletes the tables a job wrote for a family that was dropped before they could be installed. After other failures
+    /// Deletes the files a job wrote for a family that was dropped before they could be installed. After other failures
     /// the MANIFEST may name them.
-    pub(crate) fn discard_of_dropped(&self, error: &Error, tables: impl IntoIterator<Item = u64>) {
+    pub(crate) fn discard_of_dropped(
+        &self,
+        error: &Error,
+        tables: impl IntoIterator<Item = u64>,
+        blobs: impl IntoIterator<Item = u64>,
+    ) {
         if error.kind() == ErrorKind::ColumnFamilyDropped {
             tables
                 .into_iter()
                 .for_each(|number| self.obsolete.add_table(number));
+            blobs
+                .into_iter()
+                .for_each(|number| self.obsolete.add(base::filename::blob(&self.dir, number)));
         }
     }
 
@@ -249,148 +203,5 @@ impl DbInner {
                 self.obsolete.add(base::filename::wal(&self.wal_dir, wal.number));
             }
         }
-    }
-}
-
-/// A table that a flush wrote.
-#[derive(Clone)]
-pub(crate) struct Flushed {
-    pub level: usize,
-    pub compression: CompressionType,
-    pub file: Arc<FileMetadata>,
-}
-
-impl Flushed {
-    /// As a version edit adds it.
-    pub fn in_edit(&self) -> (u32, Arc<FileMetadata>) {
-        (self.level as u32, self.file.clone())
-    }
-}
-
-/// The rows of some memtables, to be written in one part or several.
-struct MemtableWriter<'a> {
-    family: &'a Family,
-    memtables: &'a [Arc<Memtable>],
-    snapshots: Vec<SeqNo>,
-    tombstones: CompactionTombstones,
-}
-
-impl<'a> MemtableWriter<'a> {
-    fn new(db: &DbInner, family: &'a Family, memtables: &'a [Arc<Memtable>]) -> Result<MemtableWriter<'a>> {
-        let snapshots = db.snapshots.seqnos();
-        let sets: Vec<Arc<FragmentedTombstones>> = memtables
-            .iter()
-            .map(|mem| mem.verified_range_tombstones(&snapshots))
-            .collect::<Result<_>>()
-            .map_err(|error| family.in_memory(error))?;
-        let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
-        Ok(MemtableWriter {
-            family,
-            memtables,
-            tombstones: CompactionTombstones::new(family.cmp.user().clone(), &borrowed),
-            snapshots,
-        })
-    }
-
-    /// Writes the user keys from `start` to before `end` to `sink`. `bottommost`: nothing of that range lies below.
-    fn write(
-        &self,
-        start: Option<&[u8]>,
-        end: Option<&[u8]>,
-        bottommost: bool,
-        sink: &mut impl OutputSink,
-    ) -> Result<()> {
-        let family = self.family;
-        let user = family.cmp.user();
-        let sources = self.memtables.iter().rev();
-        let sources = sources.map(|mem| Source::Memtable(mem.cursor())).collect();
-        let plain = CompactionRules::new(user.clone());
-        let rules = CompactionRules {
-            snapshots: self.snapshots.clone(),
-            tombstones: self.tombstones.clone(),
-            merge_operator: family.values.operator(),
-            end: end.map(<[u8]>::to_vec),
-            bottommost,
-            beyond: match bottommost {
-                true => BeyondOutput::nothing(user.clone()),
-                false => plain.beyond.clone(),
-            },
-            ..plain
-        };
-        let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
-        match start {
-            Some(start) => cursor.seek(start),
-            None => cursor.seek_to_first(),
-        }
-        let splitter = OutputSplitter::never(user.clone());
-        write_outputs(&mut cursor, OutputRange { start, end }, splitter, sink)
-    }
-
-    /// Writes what lies between the streams of `placed` to the first of `outputs`, and each stream to one of the others.
-    fn write_apart(&self, placed: &[PlacedStream], outputs: &mut [TableOutputs<'_>]) -> Result<()> {
-        let (rest, streams) = outputs.split_at_mut(1);
-        let mut rest = OneTable {
-            outputs: &mut rest[0],
-            bounds: FileBounds::default(),
-        };
-        // Where what is not written yet begins.
-        let mut start = None;
-        for (placed, outputs) in placed.iter().zip(streams) {
-            let stream = &placed.stream;
-            let first = Some(&stream.first[..]);
-            if start != first {
-                self.write(start, first, false, &mut rest)?;
-            }
-            self.write(first, stream.end.as_deref(), placed.bottommost, outputs)?;
-            start = stream.end.as_deref();
-            if start.is_none() {
-                return rest.finish();
-            }
-        }
-        self.write(start, None, false, &mut rest)?;
-        rest.finish()
-    }
-}
-
-/// What comes in several parts goes to one table. There must be no range tombstones.
-struct OneTable<'s, 'a> {
-    outputs: &'s mut TableOutputs<'a>,
-    bounds: FileBounds,
-}
-
-impl OneTable<'_, '_> {
-    fn finish(self) -> Result<()> {
-        match self.bounds.is_empty() {
-            true => Ok(()),
-            false => self.outputs.close(self.bounds),
-        }
-    }
-}
-
-impl OutputSink for OneTable<'_, '_> {
-    fn open(&mut self) -> Result<()> {
-        match self.bounds.is_empty() {
-            true => self.outputs.open(),
-            false => Ok(()),
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.outputs.add(key, value)
-    }
-
-    fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
-        self.outputs.add_range_tombstone(tombstone)
-    }
-
-    fn file_size(&self) -> u64 {
-        self.outputs.file_size()
-    }
-
-    /// The table stays open for the parts to come.
-    fn close(&mut self, bounds: FileBounds) -> Result<()> {
-        self.bounds.append(bounds);
-        Ok(())
     }
 }

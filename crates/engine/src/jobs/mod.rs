@@ -1,9 +1,11 @@
 //! Background work: what it does, and when.
 
 pub(crate) mod blob_inputs;
+pub(crate) mod blob_outputs;
 pub(crate) mod compaction;
 pub(crate) mod file_checksum;
 pub(crate) mod flush;
+pub(crate) mod memtable_tables;
 pub(crate) mod obsolete_files;
 pub(crate) mod output;
 pub(crate) mod output_check;

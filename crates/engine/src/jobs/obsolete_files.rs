@@ -22,6 +22,8 @@ pub(crate) struct ObsoleteFiles {
     changed: Condvar,
     /// Bytes of tables that no version to come holds, and that somebody who reads still does.
     pub zombie_bytes: AtomicU64,
+    /// The same of blob files.
+    pub zombie_blob_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -48,6 +50,7 @@ impl ObsoleteFiles {
             queue: Mutex::default(),
             changed: Condvar::new(),
             zombie_bytes: AtomicU64::new(0),
+            zombie_blob_bytes: AtomicU64::new(0),
         }
     }
 

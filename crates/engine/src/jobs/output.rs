@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::{Error, Result, filename};
-use blob::BlobIndex;
+use base::sync::Mutex;
+use base::{Error, Kind, Result, filename};
+use blob::BlobLocation;
+use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
+use compact::filter::may_refer_to_blobs;
 use compact::plan::Plan;
 use compact::{FileBounds, OutputSink};
-use manifest::{FileMetadata, FileStats};
+use manifest::{BlobFileAddition, FileMetadata, FileStats};
 use rangedel::RangeTombstone;
 use sst::filter::UNKNOWN_LEVEL;
 use sst::writer::{TableWriter, TableWriterOptions};
@@ -19,6 +22,7 @@ use vfs::CreateOptions;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::events::Event;
+use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
 use crate::options::{CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache};
@@ -48,6 +52,10 @@ pub(crate) struct TableOutputs<'a> {
     job: u64,
     /// The compaction that writes them, if one does.
     pub compaction: Option<&'a Plan>,
+    /// Where large values go, unless they stay in the tables.
+    pub blobs: Option<Arc<Mutex<BlobOutputs>>>,
+    /// Finished blob files.
+    pub blob_files: Vec<BlobFileAddition>,
     open: Option<OpenTable>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
@@ -78,13 +86,23 @@ impl<'a> TableOutputs<'a> {
             oldest_ancestor_time,
             job,
             compaction: None,
+            blobs: None,
+            blob_files: Vec::new(),
             open: None,
             files: Vec::new(),
             paths: Vec::new(),
         }
     }
 
-    /// Makes the finished tables' directory entries durable. Their contents are, table by table.
+    /// Ends the last blob file, once the last table is.
+    pub fn finish_blobs(&mut self) -> Result<()> {
+        if let Some(blobs) = &self.blobs {
+            self.blob_files = blobs.lock().finish_all()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the directory entries of what was finished durable. Their contents are, file by file.
     pub fn sync_dir(&self) -> Result<()> {
         if self.files.is_empty() {
             return Ok(());
@@ -97,6 +115,8 @@ impl<'a> TableOutputs<'a> {
         if let Some(open) = self.open.take() {
             open.writer.abandon();
         }
+        let blobs = self.blobs.take().map(|blobs| blobs.lock().abandon());
+        self.paths.extend(blobs.into_iter().flatten());
         self.paths.drain(..).for_each(|path| self.db.obsolete.add(path));
     }
 
@@ -196,11 +216,14 @@ impl OutputSink for TableOutputs<'_> {
     #[inline]
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let open = self.current()?;
-        if base::internal_key::kind_byte(key) == base::Kind::BlobIndex as u8
-            && let BlobIndex::Blob { location, .. } = BlobIndex::decode(value)?
-        {
-            let number = location.file_number;
-            open.oldest_blob = Some(open.oldest_blob.map_or(number, |oldest| oldest.min(number)));
+        let kind = base::internal_key::kind_byte(key);
+        if may_refer_to_blobs(kind) {
+            let oldest_blob = &mut open.oldest_blob;
+            blob::for_each_location(Kind::from_byte(kind).unwrap_or(Kind::Value), value, |location| {
+                let number = location.file_number;
+                *oldest_blob = Some(oldest_blob.map_or(number, |oldest| oldest.min(number)));
+                Ok(())
+            })?;
         }
         open.check.add(key, value);
         open.writer.add(key, value)
@@ -316,38 +339,29 @@ pub(crate) struct BlobGarbage {
     pub by_file: BTreeMap<u64, (u64, u64)>,
 }
 
-/// Bytes of a blob record beside key and value.
-const BLOB_RECORD_HEADER: u64 = 32;
+impl BlobGarbage {
+    /// An input entry, which may refer to blobs.
+    pub fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
+        blob::for_each_location(kind, value, |location| {
+            let (count, bytes) = self.by_file.entry(location.file_number).or_default();
+            *count += 1;
+            *bytes += record_size(user_key, &location);
+            Ok(())
+        })
+    }
 
-/// File number and bytes of the record an index points to; `None` for inlined values.
-fn record(user_key: &[u8], index: &[u8]) -> Result<Option<(u64, u64)>> {
-    Ok(match BlobIndex::decode(index)? {
-        BlobIndex::InlinedTtl { .. } => None,
-        BlobIndex::Blob { location, .. } => Some((
-            location.file_number,
-            BLOB_RECORD_HEADER + user_key.len() as u64 + location.size,
-        )),
-    })
+    /// An output entry, which may refer to blobs.
+    pub fn leave(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
+        blob::for_each_location(kind, value, |location| {
+            let (count, bytes) = self.by_file.entry(location.file_number).or_default();
+            *count = count.saturating_sub(1);
+            *bytes = bytes.saturating_sub(record_size(user_key, &location));
+            Ok(())
+        })
+    }
 }
 
-impl BlobGarbage {
-    /// An input entry refers to a blob.
-    pub fn enter(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
-        if let Some((number, size)) = record(user_key, index)? {
-            let (count, bytes) = self.by_file.entry(number).or_default();
-            *count += 1;
-            *bytes += size;
-        }
-        Ok(())
-    }
-
-    /// An output entry refers to a blob.
-    pub fn leave(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
-        if let Some((number, size)) = record(user_key, index)? {
-            let (count, bytes) = self.by_file.entry(number).or_default();
-            *count = count.saturating_sub(1);
-            *bytes = bytes.saturating_sub(size);
-        }
-        Ok(())
-    }
+/// Bytes of a blob's record.
+fn record_size(user_key: &[u8], location: &BlobLocation) -> u64 {
+    (RECORD_HEADER_LEN + user_key.len()) as u64 + location.size
 }

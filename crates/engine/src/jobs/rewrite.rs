@@ -11,12 +11,13 @@ use codec::compression::CompressionType;
 use compact::subranges::{self, Anchor};
 use compact::{
     BlobHook, Border, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones,
-    FilterContext, LevelTargets, OutputRange, OutputSplitter, Plan, Relocation, write_outputs,
+    FilterContext, LevelTargets, OutputRange, OutputSplitter, Plan, write_outputs,
 };
-use manifest::{BlobFileGarbage, FileMetadata, Version};
+use manifest::{BlobFileAddition, BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
 
 use super::blob_inputs::BlobInputs;
+use super::blob_outputs::{BlobOutputs, Blobs};
 use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -53,42 +54,14 @@ pub(crate) struct Written {
     pub files: Vec<Arc<FileMetadata>>,
     /// What the MANIFEST is told of blobs that lost their last reference.
     pub blob_garbage: Vec<BlobFileGarbage>,
+    /// Blob files with values of its rows.
+    pub blob_files: Vec<BlobFileAddition>,
     /// Key ranges it was written in, each by a thread.
     pub subcompactions: usize,
     /// CPU time of all threads.
     pub cpu: Duration,
     /// The compression of the files.
     pub compression: CompressionType,
-}
-
-/// Counts blob references in and out; blobs themselves stay where they are.
-struct CountBlobs {
-    files: BlobInputs,
-    garbage: Arc<Mutex<BlobGarbage>>,
-}
-
-impl BlobHook for CountBlobs {
-    fn extract(&mut self, _user_key: &[u8], _value: &[u8], _index: &mut Vec<u8>) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn relocate(&mut self, _user_key: &[u8], _index: &[u8], _out: &mut Vec<u8>) -> Result<Relocation> {
-        Ok(Relocation::Keep)
-    }
-
-    fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let index = blob::BlobIndex::decode(index)?;
-        *out = self.files.get(user_key, &index)?;
-        Ok(())
-    }
-
-    fn enter(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
-        self.garbage.lock().enter(user_key, index)
-    }
-
-    fn leave(&mut self, user_key: &[u8], index: &[u8]) -> Result<()> {
-        self.garbage.lock().leave(user_key, index)
-    }
 }
 
 impl<'a> Rewrite<'a> {
@@ -161,11 +134,16 @@ impl<'a> Rewrite<'a> {
             .map(|(_, file)| file.epoch_number)
             .min()
             .flatten();
+        let blob_files = written
+            .iter_mut()
+            .flat_map(|outputs| outputs.blob_files.drain(..))
+            .collect();
         let files = written.iter_mut().flat_map(|outputs| outputs.files.drain(..));
         let files = files.map(|file| Arc::new(FileMetadata { epoch_number, ..file }));
         Ok(Written {
             files: files.collect(),
             blob_garbage: self.blob_garbage(),
+            blob_files,
             subcompactions: ranges.len(),
             cpu: Duration::from_nanos(self.cpu.load(Ordering::Relaxed)),
             compression: self.compression(),
@@ -220,7 +198,8 @@ impl<'a> Rewrite<'a> {
 
     fn merge_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
         let plan = self.plan;
-        let rules = self.rules(range.end);
+        let blobs = BlobOutputs::new(self.db, self.family, plan.output_level);
+        let rules = self.rules(range.end, blobs.clone());
         let sources = self.sources()?;
         let mut cursor = CompactionCursor::new(MergingCursor::over(self.family.cmp.clone(), sources), rules);
         let mut outputs = TableOutputs::new(
@@ -236,15 +215,16 @@ impl<'a> Rewrite<'a> {
             self.job,
         );
         outputs.compaction = Some(plan);
+        outputs.blobs = blobs;
         match range.start {
             Some(start) => cursor.seek(start),
             None => cursor.seek_to_first(),
         }
-        let splitter = OutputSplitter::new(
-            self.family.cmp.user().clone(),
-            plan.split_limits(self.borders.clone()),
-        );
-        match write_outputs(&mut cursor, range, splitter, &mut outputs) {
+        let limits = plan.split_limits(self.borders.clone());
+        let splitter = OutputSplitter::new(self.family.cmp.user().clone(), limits);
+        let written =
+            write_outputs(&mut cursor, range, splitter, &mut outputs).and_then(|()| outputs.finish_blobs());
+        match written {
             Ok(()) => Ok(outputs),
             Err(error) => {
                 outputs.discard();
@@ -285,7 +265,7 @@ impl<'a> Rewrite<'a> {
         Ok(sources)
     }
 
-    fn rules(&self, end: Option<&[u8]>) -> CompactionRules {
+    fn rules(&self, end: Option<&[u8]>, outputs: Option<Arc<Mutex<BlobOutputs>>>) -> CompactionRules {
         let (plan, family) = (self.plan, self.family);
         let context = FilterContext {
             is_full_compaction: plan.is_full_compaction,
@@ -294,10 +274,15 @@ impl<'a> Rewrite<'a> {
             input_start_level: plan.start_level(),
         };
         let factory = family.options.compaction_filter_factory.as_ref();
-        let blobs = (!self.version.blob_files().is_empty()).then(|| {
-            let garbage = self.garbage.clone();
-            let files = BlobInputs::new(self.db, family);
-            Box::new(CountBlobs { files, garbage }) as Box<dyn BlobHook>
+        let blobs = (outputs.is_some() || !self.version.blob_files().is_empty()).then(|| {
+            let collection = family.options.blob_garbage_collection();
+            Box::new(Blobs {
+                inputs: Some(BlobInputs::new(self.db, family)),
+                outputs,
+                min_blob_size: family.options.min_blob_size,
+                cutoff: collection.map_or(0, |collection| collection.cutoff(self.version)),
+                garbage: self.garbage.clone(),
+            }) as Box<dyn BlobHook>
         });
         CompactionRules {
             snapshots: self.snapshots.clone(),

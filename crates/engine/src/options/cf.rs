@@ -7,7 +7,7 @@ use base::merge::MergeOperator;
 use base::prefix::PrefixExtractor;
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
-use compact::LeveledOptions;
+use compact::{BlobGarbageCollection, LeveledOptions};
 pub use sst::filter::FilterPolicy;
 use sst::format::{IndexShortening, IndexType};
 use sst::{AutoReadahead, BlockCache};
@@ -108,8 +108,38 @@ option_table! {
         /// Nine tenths of the data have no filters then, and a key that is not there costs a read. Tables that have filters keep
         /// them until they are compacted. Default: false.
         optimize_filters_for_hits: bool = false, domain["false", "false", "true"];
-        /// Bytes that a compaction reads beyond each value that it must read of a blob file: to merge with it, or to show it to a
-        /// compaction filter. Costs that much memory for each blob file it reads. Default: 0.
+        /// Writes large values to blob files, and in their place, into the tables, where they lie: compactions then merge keys and
+        /// leave values alone, which spares writes where values are large; a read costs one more access, and what is overwritten
+        /// or deleted takes room until its blob file is emptied (`enable_blob_garbage_collection`) or all of it is garbage. Values
+        /// are taken out when they are flushed or compacted; what is there already stays readable when this is switched off.
+        /// Columns of wide-column entities stay in tables. Default: false.
+        enable_blob_files: bool = false, domain["false", "false", "true"];
+        /// With enable_blob_files: bytes of a value, not compressed, from which on it goes into a blob file. The trap: at the default
+        /// every value does, though of small ones the record in the blob file (32 bytes and the key again) and the reference to
+        /// it cost more than they spare. Default: 0.
+        min_blob_size: u64 = 0, domain["0", "8", "64", "1024"];
+        /// Bytes of a blob file, from which on it is closed and another one begun. One is begun for each flush, and for each thread
+        /// of a compaction, that writes a blob. Garbage is collected by whole files: larger ones are emptied later.
+        /// Default: 256 MiB.
+        blob_file_size: u64 = 256 << 20, range(1, u64::MAX), domain["1", "512", "65536", "268435456"];
+        /// Compression of blob files, each value for itself, without dictionaries. Default: kNoCompression.
+        blob_compression_type: CompressionType = CompressionType::None,
+            domain["kNoCompression", "kNoCompression", "kSnappyCompression", "kLZ4Compression", "kZSTD"];
+        /// Compactions take the values they meet out of the oldest blob files, and write them to new ones, or into tables where
+        /// enable_blob_files and min_blob_size say so now. Without it a blob file goes only when nothing of it is needed any
+        /// more. Costs reading and writing what is left in those files. Default: false.
+        enable_blob_garbage_collection: bool = false, domain["false", "true"];
+        /// With enable_blob_garbage_collection: the part of the blob files that is old, 0 to 1, of the number of files and rounded
+        /// down. Default: 0.25.
+        blob_garbage_collection_age_cutoff: f64 = 0.25, range(0, 1), domain["0", "0.25", "0.5", "1"];
+        /// With enable_blob_garbage_collection: the part of the bytes of the old blob files, 0 to 1, from which on, if that much is
+        /// garbage, the tables with values in the oldest of them are compacted for that alone. 1: never. Default: 1.
+        blob_garbage_collection_force_threshold: f64 = 1.0, range(0, 1), domain["1", "0.5", "0.1"];
+        /// With enable_blob_files: the level from which on tables have their values in blob files; those of levels above keep them,
+        /// so that what soon dies is not moved. A flush writes level 0. Default: 0.
+        blob_file_starting_level: i32 = 0, range(0, 63), domain["0", "0", "1", "3"];
+        /// Bytes that a compaction reads beyond each value that it must read of a blob file: to merge with it, to show it to a
+        /// compaction filter, or to move it. Costs that much memory for each blob file it reads. Default: 0.
         blob_compaction_readahead_size: usize = 0, domain["0", "4096", "262144"];
         /// Reads each table back as soon as it is written, before any version holds it, and compares a hash of its keys and
         /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
@@ -411,6 +441,20 @@ impl ColumnFamilyOptions {
         }
     }
 
+    /// How garbage in blob files is collected; `None`: it is not.
+    pub(crate) fn blob_garbage_collection(&self) -> Option<BlobGarbageCollection> {
+        self.enable_blob_garbage_collection
+            .then_some(BlobGarbageCollection {
+                age_cutoff: self.blob_garbage_collection_age_cutoff,
+                force_threshold: self.blob_garbage_collection_force_threshold,
+            })
+    }
+
+    /// True if large values of tables at `level` go into blob files.
+    pub(crate) fn writes_blobs_at(&self, level: usize) -> bool {
+        self.enable_blob_files && level >= self.blob_file_starting_level as usize
+    }
+
     /// What the picker needs to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB
     /// does: a stop that comes before the compaction it waits for would last for ever.
     pub(crate) fn leveled(&self) -> LeveledOptions {
@@ -435,6 +479,7 @@ impl ColumnFamilyOptions {
             hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
             disable_auto_compactions: self.disable_auto_compactions
                 || self.compaction_style == CompactionStyle::None,
+            blob_garbage_collection: self.blob_garbage_collection(),
             ..LeveledOptions::default()
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::sync::RwLock;
 use base::{Result, filename};
@@ -73,12 +74,16 @@ struct ObsoleteBlob {
     path: PathBuf,
     cache: Arc<BlobCache>,
     number: u64,
+    size: u64,
     files: Arc<ObsoleteFiles>,
 }
 
 impl Drop for ObsoleteBlob {
     fn drop(&mut self) {
         self.cache.forget(self.number);
+        self.files
+            .zombie_blob_bytes
+            .fetch_sub(self.size, Ordering::Relaxed);
         self.files.add(std::mem::take(&mut self.path));
     }
 }
@@ -89,10 +94,14 @@ impl BlobCache {
         let number = file.number();
         file.shared.handle.get_or_init(|| {
             let path = filename::blob(&self.dir, number);
+            files
+                .zombie_blob_bytes
+                .fetch_add(file.file_size(), Ordering::Relaxed);
             Box::new(ObsoleteBlob {
                 path,
                 cache: self.clone(),
                 number,
+                size: file.file_size(),
                 files: files.clone(),
             })
         });

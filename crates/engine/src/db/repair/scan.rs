@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::internal_key;
 use base::{Error, InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator};
-use blob::{BlobFile, BlobIndex};
+use blob::BlobFile;
 use manifest::{BlobFileAddition, FileMetadata};
 use rangedel::FragmentedTombstones;
 use sst::properties::UNKNOWN_COLUMN_FAMILY;
@@ -253,11 +253,10 @@ impl<'a> Walk<'a> {
                 key.escape_ascii()
             )));
         }
-        if parsed.kind == Kind::BlobIndex
-            && let BlobIndex::Blob { location, .. } = BlobIndex::decode(value)?
-        {
+        blob::for_each_location(parsed.kind, value, |location| {
             self.blobs.insert(location.file_number);
-        }
+            Ok(())
+        })?;
         if parsed.kind == Kind::Value && parsed.seqno > 0 {
             let lowest = self.lowest_numbered.unwrap_or(parsed.seqno);
             self.lowest_numbered = Some(lowest.min(parsed.seqno));

@@ -1,0 +1,779 @@
+//! Values in blob files: written by flushes and compactions, collected, and RocksDB's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use codec::file_checksum::FileCrc32c;
+use esker::{
+    BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, CompressionType, Db, Decision, FileChecksumGenFactory, FilterContext,
+    FlushOptions, Options, ReadOptions, ValueType, WriteBatch,
+};
+use tempfile::TempDir;
+use testkit::{TestRng, oracle};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
+
+const DIR: &str = "/db";
+
+/// Values of 100 bytes and more go to blob files, nothing is compacted unless asked for.
+fn options(fs: Arc<dyn FileSystem>) -> Options {
+    let mut options = Options {
+        create_if_missing: true,
+        fs,
+        ..Options::default()
+    };
+    options.column_family.enable_blob_files = true;
+    options.column_family.min_blob_size = 100;
+    options.column_family.disable_auto_compactions = true;
+    options
+}
+
+fn in_memory() -> (MemFs, Options) {
+    let fs = MemFs::new();
+    let options = options(Arc::new(fs.clone()));
+    (fs, options)
+}
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key{i:04}").into_bytes()
+}
+
+/// A value of `len` bytes that tells `i` and `round`.
+fn value(i: u32, round: u32, len: usize) -> Vec<u8> {
+    let mut value = format!("{i}/{round}/").into_bytes();
+    value.resize(len.max(value.len()), b'x');
+    value
+}
+
+fn put(db: &Db, keys: impl IntoIterator<Item = u32>, round: u32, len: usize) {
+    for i in keys {
+        db.put(&key(i), &value(i, round, len)).unwrap();
+    }
+}
+
+fn flush(db: &Db) {
+    db.flush(&FlushOptions::default()).unwrap();
+}
+
+/// Rewrites everything.
+fn compact(db: &Db) {
+    let options = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    db.compact_range(&db.default_column_family(), &options, None, None)
+        .unwrap();
+}
+
+fn property(db: &Db, name: &str) -> u64 {
+    db.property_int(&db.default_column_family(), &format!("rocksdb.{name}"))
+        .unwrap()
+}
+
+fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut rows = BTreeMap::new();
+    let mut iterator = db.iter(&ReadOptions::default());
+    iterator.seek_to_first();
+    while iterator.valid() {
+        rows.insert(iterator.key().to_vec(), iterator.value().to_vec());
+        iterator.next();
+    }
+    iterator.status().unwrap();
+    rows
+}
+
+/// The blob files in a directory.
+fn on_disk(fs: &dyn FileSystem, dir: &Path) -> BTreeSet<String> {
+    let names = fs.list(dir).unwrap();
+    names.into_iter().filter(|name| name.ends_with(".blob")).collect()
+}
+
+/// The directory holds exactly the blob files in use, and what MANIFEST and tables say of them is so.
+fn check(db: &Db, fs: &dyn FileSystem, dir: &Path) {
+    let family = db.default_column_family();
+    let files = db.blob_files(&family);
+    let live: BTreeSet<u64> = db.live_files().iter().map(|file| file.number).collect();
+    let mut sizes = 0;
+    for file in &files {
+        assert_eq!(fs.size(&file.path).unwrap(), file.size, "{file:?}");
+        assert!(file.garbage_blob_count < file.total_blob_count, "{file:?}");
+        assert!(
+            file.linked_ssts.iter().all(|table| live.contains(table)),
+            "{file:?}"
+        );
+        sizes += file.size;
+    }
+    assert_eq!(property(db, "num-blob-files"), files.len() as u64);
+    assert_eq!(property(db, "live-blob-file-size"), sizes);
+    db.verify_checksum().unwrap();
+    db.close().unwrap();
+    let names = files.iter().map(|file| format!("{:06}.blob", file.number));
+    assert_eq!(on_disk(fs, dir), names.collect());
+}
+
+#[test]
+fn large_values_leave_the_tables() {
+    let (fs, mut options) = in_memory();
+    options.file_checksum_gen_factory = FileChecksumGenFactory::Crc32c;
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..50, 0, 100);
+    put(&db, 50..60, 0, 99);
+    flush(&db);
+    let files = db.blob_files(&db.default_column_family());
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].total_blob_count, 50, "99 bytes stay");
+    // Header of 30 and footer of 32 bytes; a record's header of 32, its key, its value.
+    assert_eq!(files[0].total_blob_bytes, 50 * (32 + 7 + 100));
+    assert_eq!(files[0].size, 50 * (32 + 7 + 100) + 62);
+    let mut sum = FileCrc32c::new();
+    sum.update(&fs.read_file(&files[0].path).unwrap());
+    assert_eq!(files[0].checksum_method, "FileChecksumCrc32c");
+    assert_eq!(files[0].checksum_value, sum.value());
+    let table = &db.live_files()[0];
+    assert_eq!(files[0].linked_ssts, [table.number]);
+    assert!(table.size < 4000, "{table:?}");
+    db.verify_file_checksums().unwrap();
+    assert_eq!(
+        db.property(&db.default_column_family(), "rocksdb.blob-stats")
+            .unwrap(),
+        "Number of blob files: 1\nTotal size of blob files: 7012\nTotal size of garbage in blob files: 0\n\
+         Blob file space amplification: 1\n"
+    );
+    let expected = rows(&db);
+    assert_eq!(expected.len(), 60);
+    assert_eq!(db.get(&key(7)).unwrap().unwrap(), value(7, 0, 100));
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(rows(&db), expected);
+    check(&db, &fs, Path::new(DIR));
+}
+
+#[test]
+fn files_end_where_they_are_large_enough() {
+    for compression in [CompressionType::None, CompressionType::Lz4, CompressionType::Zstd] {
+        let (fs, mut options) = in_memory();
+        options.column_family.blob_file_size = 2000;
+        options.column_family.blob_compression_type = compression;
+        let db = Db::open(&options, DIR).unwrap();
+        put(&db, 0..100, 0, 1000);
+        flush(&db);
+        let files = db.blob_files(&db.default_column_family());
+        let compressed = compression != CompressionType::None;
+        // Two records of 1,039 bytes fill a file.
+        assert!(compressed || files.len() == 50, "{}", files.len());
+        assert!(!compressed || files.len() < 10, "{}", files.len());
+        let last = files.last().unwrap().number;
+        assert!(files.iter().all(|file| file.size >= 2000 || file.number == last));
+        assert_eq!(rows(&db).len(), 100);
+        compact(&db);
+        assert_eq!(rows(&db).len(), 100);
+        check(&db, &fs, Path::new(DIR));
+    }
+}
+
+#[test]
+fn values_move_when_they_reach_the_starting_level() {
+    let (fs, mut options) = in_memory();
+    options.column_family.blob_file_starting_level = 2;
+    options.column_family.level_compaction_dynamic_level_bytes = false;
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..20, 0, 500);
+    flush(&db);
+    assert_eq!(property(&db, "num-blob-files"), 0);
+    let family = db.default_column_family();
+    let down = |level| {
+        let files: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
+        db.compact_files(&family, &Default::default(), &files, level)
+            .unwrap();
+    };
+    down(1);
+    assert_eq!(property(&db, "num-blob-files"), 0);
+    down(2);
+    assert_eq!(property(&db, "num-blob-files"), 1);
+    assert_eq!(rows(&db).len(), 20);
+    check(&db, &fs, Path::new(DIR));
+}
+
+#[test]
+fn garbage_is_counted_and_files_go_with_their_last_value() {
+    let (fs, options) = in_memory();
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..40, 0, 200);
+    flush(&db);
+    put(&db, 0..30, 1, 200);
+    flush(&db);
+    db.delete(&key(39)).unwrap();
+    flush(&db);
+    assert_eq!(
+        property(&db, "live-blob-file-garbage-size"),
+        0,
+        "nobody has looked"
+    );
+    compact(&db);
+    let files = db.blob_files(&db.default_column_family());
+    let counts = files
+        .iter()
+        .map(|file| (file.garbage_blob_count, file.total_blob_count));
+    assert_eq!(counts.collect::<Vec<_>>(), [(31, 40), (0, 30)]);
+    assert_eq!(property(&db, "live-blob-file-garbage-size"), 31 * (32 + 7 + 200));
+    // A reader keeps what nobody else needs any more.
+    let mut reader = db.iter(&ReadOptions::default());
+    reader.seek(&key(35));
+    put(&db, 30..40, 2, 200);
+    flush(&db);
+    compact(&db);
+    assert_eq!(property(&db, "num-blob-files"), 2, "all of the first is garbage");
+    assert_eq!(
+        property(&db, "total-blob-file-size") - property(&db, "live-blob-file-size"),
+        files[0].size
+    );
+    assert_eq!(reader.value(), value(35, 0, 200));
+    reader.next();
+    assert_eq!(reader.value(), value(36, 0, 200));
+    drop(reader);
+    assert_eq!(
+        property(&db, "total-blob-file-size"),
+        property(&db, "live-blob-file-size")
+    );
+    check(&db, &fs, Path::new(DIR));
+}
+
+#[test]
+fn old_files_are_emptied() {
+    for (cutoff, kept) in [(0.0, 4), (0.5, 3), (1.0, 1)] {
+        let (fs, mut options) = in_memory();
+        options.column_family.enable_blob_garbage_collection = true;
+        options.column_family.blob_garbage_collection_age_cutoff = cutoff;
+        let db = Db::open(&options, DIR).unwrap();
+        for round in 0..4 {
+            put(&db, round * 10..round * 10 + 10, round, 150);
+            flush(&db);
+        }
+        let before = rows(&db);
+        let first = db.blob_files(&db.default_column_family())[0].number;
+        compact(&db);
+        let files = db.blob_files(&db.default_column_family());
+        assert_eq!(files.len(), kept, "cutoff {cutoff}");
+        assert_eq!(files[0].number == first, cutoff == 0.0);
+        assert_eq!(files.iter().map(|file| file.total_blob_count).sum::<u64>(), 40);
+        assert_eq!(rows(&db), before);
+        check(&db, &fs, Path::new(DIR));
+    }
+}
+
+#[test]
+fn what_is_collected_goes_where_the_options_say_now() {
+    let (fs, mut options) = in_memory();
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..10, 0, 150);
+    put(&db, 10..20, 0, 300);
+    flush(&db);
+    let before = rows(&db);
+    db.close().unwrap();
+    drop(db);
+    options.column_family.enable_blob_garbage_collection = true;
+    options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+    options.column_family.min_blob_size = 200;
+    let db = Db::open(&options, DIR).unwrap();
+    compact(&db);
+    let files = db.blob_files(&db.default_column_family());
+    assert_eq!(
+        files.iter().map(|file| file.total_blob_count).sum::<u64>(),
+        10,
+        "150 bytes came back"
+    );
+    assert_eq!(rows(&db), before);
+    db.close().unwrap();
+    drop(db);
+    options.column_family.enable_blob_files = false;
+    let db = Db::open(&options, DIR).unwrap();
+    compact(&db);
+    assert_eq!(property(&db, "num-blob-files"), 0, "all came back");
+    assert_eq!(rows(&db), before);
+    check(&db, &fs, Path::new(DIR));
+}
+
+#[test]
+fn tables_are_compacted_for_the_garbage_of_their_blobs() {
+    let (fs, mut options) = in_memory();
+    let family = &mut options.column_family;
+    family.disable_auto_compactions = false;
+    family.level0_file_num_compaction_trigger = 100;
+    family.enable_blob_garbage_collection = true;
+    family.blob_garbage_collection_age_cutoff = 0.5;
+    family.blob_garbage_collection_force_threshold = 0.5;
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..20, 0, 150);
+    flush(&db);
+    compact(&db);
+    let first = db.blob_files(&db.default_column_family())[0].number;
+    // What hides them is compacted with them, so that they are known to be garbage; some stay alone in the old file.
+    put(&db, 0..14, 1, 150);
+    flush(&db);
+    let whole = CompactRangeOptions::default();
+    db.compact_range(&db.default_column_family(), &whole, None, None)
+        .unwrap();
+    db.wait_for_compact().unwrap();
+    let files = db.blob_files(&db.default_column_family());
+    assert!(files.iter().all(|file| file.number != first), "{files:?}");
+    assert_eq!(rows(&db).len(), 20);
+    check(&db, &fs, Path::new(DIR));
+}
+
+/// Removes, keeps or reads by what the key says.
+struct ByKey;
+
+impl CompactionFilter for ByKey {
+    fn filter(&mut self, _: usize, key: &[u8], kind: ValueType, value: &[u8]) -> Decision {
+        if kind == ValueType::MergeOperand {
+            return Decision::Keep;
+        }
+        assert!(
+            !key.ends_with(b"0") && !key.ends_with(b"1"),
+            "decided without its value"
+        );
+        match key.ends_with(b"2") {
+            true => Decision::ChangeValue([b"changed:", &value[..8]].concat()),
+            false => Decision::Keep,
+        }
+    }
+
+    fn filter_blob_by_key(&mut self, _: usize, key: &[u8]) -> Option<Decision> {
+        match key.last() {
+            Some(b'0') => Some(Decision::Remove),
+            Some(b'1') => Some(Decision::Keep),
+            _ => None,
+        }
+    }
+}
+
+struct ByKeyFactory;
+
+impl CompactionFilterFactory for ByKeyFactory {
+    fn name(&self) -> &str {
+        "ByKey"
+    }
+    fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(ByKey))
+    }
+}
+
+#[test]
+fn filters_and_merges_see_blobs() {
+    let (fs, mut options) = in_memory();
+    options.column_family.compaction_filter_factory = Some(Arc::new(ByKeyFactory));
+    options.column_family.merge_operator = base::merge::builtin("stringappend");
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..10, 0, 150);
+    flush(&db);
+    db.merge(&Default::default(), &db.default_column_family(), &key(3), b"more")
+        .unwrap();
+    db.merge(
+        &Default::default(),
+        &db.default_column_family(),
+        &key(99),
+        &vec![b'm'; 300],
+    )
+    .unwrap();
+    flush(&db);
+    compact(&db);
+    let found = rows(&db);
+    assert_eq!(found.get(&key(0)), None);
+    assert_eq!(found[&key(1)], value(1, 0, 150));
+    assert!(found[&key(2)].starts_with(b"changed:"));
+    assert_eq!(found[&key(3)], [&value(3, 0, 150)[..], b",more"].concat());
+    assert_eq!(found[&key(99)].len(), 300);
+    let files = db.blob_files(&db.default_column_family());
+    let counts = files
+        .iter()
+        .map(|file| (file.garbage_blob_count, file.total_blob_count));
+    // Removed, made short, and merged anew; what the merges made are blobs as well.
+    assert_eq!(counts.collect::<Vec<_>>(), [(3, 10), (0, 2)]);
+    check(&db, &fs, Path::new(DIR));
+}
+
+#[test]
+fn several_threads_write_files_of_their_own() {
+    let (fs, mut options) = in_memory();
+    options.max_subcompactions = 4;
+    options.column_family.target_file_size_base = 1000;
+    options.column_family.enable_blob_garbage_collection = true;
+    options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+    options.column_family.blob_file_size = 20_000;
+    let db = Db::open(&options, DIR).unwrap();
+    for round in 0..3 {
+        put(&db, (0..500).filter(|i| i % (round + 1) == 0), round, 150);
+        flush(&db);
+        compact(&db);
+    }
+    let found = rows(&db);
+    for i in 0..500 {
+        let round = (0..3).rev().find(|round| i % (round + 1) == 0).unwrap();
+        assert_eq!(found[&key(i)], value(i, round, 150));
+    }
+    let files = db.blob_files(&db.default_column_family());
+    assert_eq!(
+        files
+            .iter()
+            .map(|file| file.total_blob_count - file.garbage_blob_count)
+            .sum::<u64>(),
+        500
+    );
+    check(&db, &fs, Path::new(DIR));
+}
+
+#[test]
+fn a_family_that_is_dropped_takes_its_blobs_along() {
+    let (fs, options) = in_memory();
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.create_column_family("other", &options.column_family).unwrap();
+    for i in 0..10 {
+        db.put_opt(&Default::default(), &family, &key(i), &value(i, 0, 200))
+            .unwrap();
+    }
+    db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
+        .unwrap();
+    assert_eq!(on_disk(&fs, Path::new(DIR)).len(), 1);
+    db.drop_column_family(&family).unwrap();
+    assert_eq!(
+        db.get_opt(&ReadOptions::default(), &family, &key(3))
+            .unwrap()
+            .unwrap(),
+        value(3, 0, 200)
+    );
+    drop(family);
+    check(&db, &fs, Path::new(DIR));
+    assert_eq!(on_disk(&fs, Path::new(DIR)).len(), 0);
+}
+
+#[test]
+fn checkpoints_secondaries_and_repairs_have_them() {
+    let (fs, mut options) = in_memory();
+    options.column_family.enable_blob_garbage_collection = true;
+    let db = Db::open(&options, DIR).unwrap();
+    for round in 0..5 {
+        put(&db, round * 4..round * 4 + 12, round, 150);
+        flush(&db);
+    }
+    compact(&db);
+    put(&db, 3..5, 9, 170);
+    let expected = rows(&db);
+    db.create_checkpoint("/checkpoint", &CheckpointOptions::default())
+        .unwrap();
+    let secondary = Db::open_as_secondary(&options, DIR, "/own").unwrap();
+    assert_eq!(rows(&secondary), expected);
+    // The secondary reads on when the primary has deleted what it reads.
+    put(&db, 0..40, 10, 150);
+    flush(&db);
+    compact(&db);
+    assert_eq!(rows(&secondary), expected);
+    secondary.try_catch_up_with_primary().unwrap();
+    assert_eq!(rows(&secondary), rows(&db));
+    drop(secondary);
+    let after = rows(&db);
+    check(&db, &fs, Path::new(DIR));
+    drop(db);
+    let checkpoint = Db::open(&options, "/checkpoint").unwrap();
+    assert_eq!(rows(&checkpoint), expected);
+    check(&checkpoint, &fs, Path::new("/checkpoint"));
+    for wal in [false, true] {
+        if wal {
+            let db = Db::open(&options, DIR).unwrap();
+            put(&db, 100..120, 0, 150);
+            // What the WAL holds has no file yet.
+            std::mem::forget(db);
+        }
+        let fs = fs.crash_clone(&mut base::env::Rng::with_seed(1), UnsyncedPolicy::Keep);
+        let options = Options {
+            fs: Arc::new(fs.clone()),
+            ..options.clone()
+        };
+        let _ = fs.remove(&Path::new(DIR).join("CURRENT"));
+        Db::repair(&options, DIR).unwrap();
+        let repaired = Db::open(&options, DIR).unwrap();
+        let found = rows(&repaired);
+        assert!(after.iter().all(|(key, value)| found.get(key) == Some(value)));
+        compact(&repaired);
+        assert_eq!(rows(&repaired), found);
+        check(&repaired, &fs, Path::new(DIR));
+    }
+}
+
+/// Rows of random sizes come, go and are compacted under random options, and are what a map says.
+#[test]
+fn random_histories_are_what_a_map_says() {
+    let mut rng = testkit::rng();
+    for _ in 0..6 {
+        let (fs, mut options) = in_memory();
+        let family = &mut options.column_family;
+        family.min_blob_size = *rng.pick(&[0, 50, 150]);
+        family.blob_file_size = *rng.pick(&[1, 500, 5000, 1 << 28]);
+        family.blob_compression_type = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
+        family.enable_blob_garbage_collection = rng.bool();
+        family.blob_garbage_collection_age_cutoff = *rng.pick(&[0.3, 0.7, 1.0]);
+        family.blob_garbage_collection_force_threshold = *rng.pick(&[0.2, 1.0]);
+        family.disable_auto_compactions = rng.bool();
+        family.blob_compaction_readahead_size = *rng.pick(&[0, 1000]);
+        family.target_file_size_base = 2000;
+        family.write_buffer_size = 64 << 10;
+        let mut db = Db::open(&options, DIR).unwrap();
+        let mut model = BTreeMap::new();
+        for step in 0..400u32 {
+            let i = rng.u32(..60);
+            match rng.u32(..100) {
+                0..70 => {
+                    let len = *rng.pick(&[10, 60, 120, 200, 900]);
+                    db.put(&key(i), &value(i, step, len)).unwrap();
+                    model.insert(key(i), value(i, step, len));
+                }
+                70..80 => {
+                    db.delete(&key(i)).unwrap();
+                    model.remove(&key(i));
+                }
+                80..83 => {
+                    let mut batch = WriteBatch::new();
+                    batch.delete_range(&key(i), &key(i + 10));
+                    db.write(&Default::default(), batch).unwrap();
+                    model.retain(|found, _| !(key(i)..key(i + 10)).contains(found));
+                }
+                83..94 => flush(&db),
+                94..97 => compact(&db),
+                97..98 => {
+                    db.close().unwrap();
+                    drop(db);
+                    db = Db::open(&options, DIR).unwrap();
+                }
+                _ => assert_eq!(rows(&db), model),
+            }
+        }
+        assert_eq!(rows(&db), model);
+        let keys: Vec<_> = (0..60).map(key).collect();
+        let found = db.multi_get(&ReadOptions::default(), &db.default_column_family(), &keys);
+        for (key, found) in keys.iter().zip(found) {
+            assert_eq!(found.unwrap().as_ref(), model.get(key));
+        }
+        db.wait_for_compact().unwrap();
+        check(&db, &fs, Path::new(DIR));
+    }
+}
+
+/// Wherever a crash comes while a flush or a compaction writes blob files and tables, nothing is lost and nothing is left over.
+#[test]
+fn a_crash_between_blob_file_and_table_loses_nothing() {
+    let work = |fs: Arc<dyn FileSystem>| -> base::Result<()> {
+        let mut options = options(fs);
+        options.column_family.enable_blob_garbage_collection = true;
+        options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+        options.column_family.blob_file_size = 600;
+        let db = Db::open(&options, DIR)?;
+        for i in 0..8 {
+            db.put(&key(i), &value(i, 1, 200))?;
+        }
+        db.flush(&FlushOptions::default())?;
+        db.put(&key(0), &value(0, 2, 200))?;
+        db.flush(&FlushOptions::default())?;
+        let whole = CompactRangeOptions {
+            bottommost_level_compaction: BottommostLevelCompaction::Force,
+            ..CompactRangeOptions::default()
+        };
+        db.compact_range(&db.default_column_family(), &whole, None, None)?;
+        db.close()
+    };
+    // What is there before.
+    let start = MemFs::new();
+    let db = Db::open(&options(Arc::new(start.clone())), DIR).unwrap();
+    put(&db, 0..8, 0, 200);
+    db.sync_wal().unwrap();
+    db.close().unwrap();
+    drop(db);
+    let mut rng = testkit::rng();
+    let start = start.crash_clone(&mut rng, UnsyncedPolicy::Keep);
+    let count = |fs: &MemFs| {
+        let faults = FaultFs::new(Arc::new(fs.clone()));
+        work(Arc::new(faults.clone())).unwrap();
+        faults.changes()
+    };
+    let changes = count(&start.crash_clone(&mut rng, UnsyncedPolicy::Keep));
+    assert!(changes > 50);
+    let mut left_over = 0;
+    for at in 0..changes {
+        let disk = start.crash_clone(&mut rng, UnsyncedPolicy::Keep);
+        let faults = FaultFs::new(Arc::new(disk.clone()));
+        faults.crash_at(at);
+        let _ = work(Arc::new(faults));
+        let survived = disk.crash_clone(&mut rng, UnsyncedPolicy::Random);
+        let options = options(Arc::new(survived.clone()));
+        let before = on_disk(&survived, Path::new(DIR)).len();
+        let db = Db::open(&options, DIR).unwrap();
+        left_over += usize::from(before > db.blob_files(&db.default_column_family()).len());
+        let found = rows(&db);
+        for i in 0..8 {
+            let found = &found[&key(i)];
+            assert!(
+                (0..3).any(|round| *found == value(i, round, 200)),
+                "crash at {at}, key {i}"
+            );
+        }
+        compact(&db);
+        check(&db, &survived, Path::new(DIR));
+    }
+    assert!(left_over > 0, "no crash left a blob file without its table");
+}
+
+/// The disk is full while a blob file is written: the reason is told, reads go on, nothing is left behind.
+#[test]
+fn a_full_disk_leaves_no_blob_file_behind() {
+    for op in [Op::Create, Op::Append, Op::Sync, Op::Close] {
+        for in_compaction in [false, true] {
+            let mem = MemFs::new();
+            let faults = FaultFs::new(Arc::new(mem.clone()));
+            let mut options = options(Arc::new(faults.clone()));
+            options.column_family.enable_blob_garbage_collection = true;
+            options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+            let db = Db::open(&options, DIR).unwrap();
+            put(&db, 0..20, 0, 200);
+            if in_compaction {
+                flush(&db);
+            }
+            let before = on_disk(&mem, Path::new(DIR));
+            let full = Rule::new(Action::Fail(base::ErrorKind::NoSpace))
+                .on([op])
+                .path_ends_with(".blob");
+            faults.add(full);
+            let failed = match in_compaction {
+                false => db.flush(&FlushOptions::default()),
+                true => db.compact_range(
+                    &db.default_column_family(),
+                    &CompactRangeOptions {
+                        bottommost_level_compaction: BottommostLevelCompaction::Force,
+                        ..CompactRangeOptions::default()
+                    },
+                    None,
+                    None,
+                ),
+            };
+            let error = failed.unwrap_err();
+            assert!(error.to_string().contains("injected fault"), "{op:?}: {error}");
+            assert!(error.to_string().contains(".blob"), "{op:?}: {error}");
+            assert_eq!(property(&db, "background-errors"), 1);
+            assert_eq!(rows(&db).len(), 20, "reads go on");
+            faults.clear_rules();
+            let _ = db.close();
+            drop(db);
+            assert_eq!(on_disk(&mem, Path::new(DIR)), before, "{op:?}");
+            let db = Db::open(&options, DIR).unwrap();
+            assert_eq!(rows(&db).len(), 20);
+            compact(&db);
+            check(&db, &mem, Path::new(DIR));
+        }
+    }
+}
+
+/// What a tool that ran well said.
+fn run(command: &mut Command) -> String {
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn random_value(rng: &mut TestRng) -> Vec<u8> {
+    let len = *rng.pick(&[5, 99, 100, 101, 700]);
+    let mut value = vec![b'v'; len];
+    rng.fill(&mut value[..5]);
+    value
+}
+
+/// RocksDB reads our blob files, goes on with them, and so do we with its.
+#[test]
+fn rocksdb_goes_on_with_ours_and_we_with_its() {
+    let mut rng = testkit::rng();
+    for compression in [
+        CompressionType::None,
+        CompressionType::Snappy,
+        CompressionType::Zstd,
+    ] {
+        let dir = TempDir::new().unwrap();
+        let place = dir.path().join("db");
+        let mut options = options(Options::default().fs);
+        options.column_family.blob_compression_type = compression;
+        options.column_family.blob_file_size = 4000;
+        options.column_family.enable_blob_garbage_collection = true;
+        options.column_family.blob_garbage_collection_age_cutoff = 0.1;
+        options.file_checksum_gen_factory = FileChecksumGenFactory::Crc32c;
+        let db = Db::open(&options, &place).unwrap();
+        let mut model = BTreeMap::new();
+        for _ in 0..4 {
+            for _ in 0..60 {
+                let (i, value) = (rng.u32(..100), random_value(&mut rng));
+                db.put(&key(i), &value).unwrap();
+                model.insert(key(i), value);
+            }
+            flush(&db);
+            compact(&db);
+        }
+        assert!(property(&db, "live-blob-file-garbage-size") > 0);
+        db.close().unwrap();
+        drop(db);
+        if let Some(mut ldb) = oracle::ldb() {
+            ldb.args(["scan", "--hex", "--ignore_unknown_options"])
+                .arg(format!("--db={}", place.display()));
+            let mut found = BTreeMap::new();
+            for line in run(&mut ldb).lines() {
+                let (key, value) = line.split_once(" : ").unwrap();
+                let bytes = |hex: &str| {
+                    let hex = &hex.as_bytes()[2..];
+                    let byte =
+                        |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+                    hex.chunks(2).map(byte).collect::<Vec<u8>>()
+                };
+                found.insert(bytes(key), bytes(value));
+            }
+            assert!(found == model, "ldb reads other rows, {compression:?}");
+            // It opens the database for writing, puts, and compacts all of it, blobs among it.
+            for arguments in [&["put", "ldb", "a row of its own"][..], &["compact"]] {
+                let mut ldb = oracle::ldb().unwrap();
+                ldb.args(arguments)
+                    .args([
+                        "--ignore_unknown_options",
+                        "--try_load_options",
+                        "--enable_blob_files",
+                    ])
+                    .args(["--min_blob_size=10", "--enable_blob_garbage_collection"])
+                    .args(["--blob_garbage_collection_age_cutoff=1.0"])
+                    .arg(format!("--db={}", place.display()));
+                run(&mut ldb);
+            }
+            model.insert(b"ldb".to_vec(), b"a row of its own".to_vec());
+        }
+        if let Some(mut python) = oracle::rocksdict() {
+            let script = "import sys, rocksdict\n\
+                 db = rocksdict.Rdict(sys.argv[1], rocksdict.Options(raw_mode=True))\n\
+                 print(len(list(db.items())))\n\
+                 db[b'new'] = b'n' * 500\n\
+                 db.flush()\n\
+                 db.close()\n";
+            let out = run(python.args(["-c", script]).arg(&place));
+            assert_eq!(out.trim(), model.len().to_string());
+            model.insert(b"new".to_vec(), vec![b'n'; 500]);
+        }
+        let db = Db::open(&options, &place).unwrap();
+        assert!(rows(&db) == model, "after RocksDB, {compression:?}");
+        db.verify_checksum().unwrap();
+        for i in 0..100 {
+            db.put(&key(i), &value(i, 0, 120)).unwrap();
+            model.insert(key(i), value(i, 0, 120));
+        }
+        flush(&db);
+        compact(&db);
+        assert!(rows(&db) == model);
+        check(&db, &vfs::PosixFs::new(), &place);
+        if let Some(mut ldb) = oracle::ldb() {
+            ldb.args(["checkconsistency", "--ignore_unknown_options"])
+                .arg(format!("--db={}", place.display()));
+            run(&mut ldb);
+        }
+    }
+}

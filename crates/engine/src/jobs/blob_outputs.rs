@@ -1,0 +1,234 @@
+//! The blob files a flush or a compaction writes, and what becomes of the blobs it reads.
+//!
+//! A blob file is finished, footer and sync, before the MANIFEST is told of the tables that refer to it; both come into being by
+//! one edit. A crash before leaves files that belong to nothing, and that the next open deletes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::entity::{self, ColumnValue, Entity};
+use base::sync::Mutex;
+use base::{Kind, Result, filename};
+use blob::{BlobIndex, BlobWriter, BlobWriterOptions};
+use codec::compression::{CompressionOptions, CompressionType};
+use compact::{BlobHook, Relocation};
+use manifest::BlobFileAddition;
+use vfs::{CreateOptions, FileSystem};
+
+use super::blob_inputs::BlobInputs;
+use super::file_checksum::FileSum;
+use super::output::BlobGarbage;
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::options::FileChecksumGenFactory;
+use crate::version_set::FileNumbers;
+
+/// Writes blob files one after the other.
+pub(crate) struct BlobOutputs {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    family: u32,
+    numbers: FileNumbers,
+    create: CreateOptions,
+    checksums: FileChecksumGenFactory,
+    blob_file_size: u64,
+    compression: CompressionType,
+    open: Option<(BlobWriter, FileSum)>,
+    /// Finished files, in the order they were written.
+    additions: Vec<BlobFileAddition>,
+    /// Every file begun.
+    paths: Vec<PathBuf>,
+}
+
+impl BlobOutputs {
+    /// For tables of `family` at `level`; `None` where values stay in tables.
+    pub fn new(db: &DbInner, family: &Family, level: usize) -> Option<Arc<Mutex<BlobOutputs>>> {
+        let options = &family.options;
+        options.writes_blobs_at(level).then(|| {
+            Arc::new(Mutex::new(BlobOutputs {
+                fs: db.options.fs.clone(),
+                dir: family.dir.clone(),
+                family: family.id,
+                numbers: db.versions.file_numbers(),
+                create: CreateOptions {
+                    bytes_per_sync: db.options.bytes_per_sync,
+                    direct: db.options.use_direct_io_for_flush_and_compaction,
+                    ..CreateOptions::default()
+                },
+                checksums: db.options.file_checksum_gen_factory,
+                blob_file_size: options.blob_file_size,
+                compression: options.blob_compression_type,
+                open: None,
+                additions: Vec::new(),
+                paths: Vec::new(),
+            }))
+        })
+    }
+
+    /// Writes a value and appends its index to `index`.
+    fn add(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<()> {
+        let (writer, _) = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let open = self.begin()?;
+                self.open.insert(open)
+            }
+        };
+        writer.add(user_key, value)?.encode(index);
+        if writer.file_size() >= self.blob_file_size {
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(BlobWriter, FileSum)> {
+        let file_number = self.numbers.new_file_number();
+        let path = filename::blob(&self.dir, file_number);
+        let file = self.fs.create(&path, &self.create)?;
+        self.paths.push(path);
+        let (file, sum) = FileSum::over(self.checksums, file);
+        let options = BlobWriterOptions {
+            file_number,
+            column_family_id: self.family,
+            compression: self.compression,
+            compression_options: CompressionOptions::default(),
+        };
+        Ok((BlobWriter::new(file, options)?, sum))
+    }
+
+    /// Makes the contents of the open file durable and ends it.
+    fn finish(&mut self) -> Result<()> {
+        let Some((writer, sum)) = self.open.take() else {
+            return Ok(());
+        };
+        let summary = writer.finish()?;
+        let checksum = sum.checksum();
+        let checksum = checksum.map(|checksum| (checksum.func_name, checksum.value));
+        let (checksum_method, checksum_value) = checksum.unwrap_or_default();
+        self.additions.push(BlobFileAddition {
+            number: summary.file_number,
+            total_blob_count: summary.blob_count,
+            total_blob_bytes: summary.blob_bytes,
+            checksum_method,
+            checksum_value,
+            ..BlobFileAddition::default()
+        });
+        Ok(())
+    }
+
+    /// Ends the last file. Gives what the MANIFEST is to be told of all of them.
+    pub fn finish_all(&mut self) -> Result<Vec<BlobFileAddition>> {
+        self.finish()?;
+        Ok(std::mem::take(&mut self.additions))
+    }
+
+    /// The files that were begun; none of them is written to any more. For whoever deletes them: the job failed.
+    pub fn abandon(&mut self) -> Vec<PathBuf> {
+        self.open = None;
+        std::mem::take(&mut self.paths)
+    }
+}
+
+/// What one thread of a flush or compaction does with blobs.
+pub(crate) struct Blobs {
+    /// Where blobs are read; `None` in a flush, which meets none.
+    pub inputs: Option<BlobInputs>,
+    pub outputs: Option<Arc<Mutex<BlobOutputs>>>,
+    /// Bytes of a value from which on it goes to the outputs.
+    pub min_blob_size: u64,
+    /// Blobs in files of lower numbers are moved.
+    pub cutoff: u64,
+    pub garbage: Arc<Mutex<BlobGarbage>>,
+}
+
+impl Blobs {
+    fn read(&mut self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
+        match &mut self.inputs {
+            Some(inputs) => inputs.get(user_key, index),
+            None => Err(base::Error::corruption("a blob index in a memtable")),
+        }
+    }
+
+    fn is_to_move(&self, index: &BlobIndex<'_>) -> bool {
+        matches!(index, BlobIndex::Blob { location, expiration: None } if location.file_number < self.cutoff)
+    }
+}
+
+impl BlobHook for Blobs {
+    fn min_blob_size(&self) -> usize {
+        match self.outputs {
+            Some(_) => usize::try_from(self.min_blob_size).unwrap_or(usize::MAX),
+            None => usize::MAX,
+        }
+    }
+
+    fn extract(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<bool> {
+        match &self.outputs {
+            Some(outputs) if value.len() as u64 >= self.min_blob_size => {
+                outputs.lock().add(user_key, value, index).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn relocate(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<Relocation> {
+        if self.cutoff == 0 {
+            return Ok(Relocation::Keep);
+        }
+        let index = BlobIndex::decode(index)?;
+        if !self.is_to_move(&index) {
+            return Ok(Relocation::Keep);
+        }
+        let value = self.read(user_key, &index)?;
+        if self.extract(user_key, &value, out)? {
+            return Ok(Relocation::Moved);
+        }
+        *out = value;
+        Ok(Relocation::Inlined)
+    }
+
+    fn relocate_columns(&mut self, user_key: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        if self.cutoff == 0 || !entity::may_have_blobs(value) {
+            return Ok(false);
+        }
+        let decoded = Entity::decode(value)?;
+        let mut any_moves = false;
+        for (_, column) in decoded.columns(value) {
+            if let ColumnValue::Blob(index) = column {
+                any_moves |= self.is_to_move(&BlobIndex::decode(&value[index.clone()])?);
+            }
+        }
+        if !any_moves {
+            return Ok(false);
+        }
+        // All of them: entities are written with their columns in them.
+        let mut columns = Vec::new();
+        for (name, column) in decoded.columns(value) {
+            columns.push((
+                name,
+                match column {
+                    ColumnValue::Inline(range) => value[range.clone()].to_vec(),
+                    ColumnValue::Blob(range) => {
+                        self.read(user_key, &BlobIndex::decode(&value[range.clone()])?)?
+                    }
+                },
+            ));
+        }
+        let columns: Vec<_> = columns.iter().map(|(name, value)| (*name, &value[..])).collect();
+        entity::encode(&columns, out)?;
+        Ok(true)
+    }
+
+    fn fetch(&mut self, user_key: &[u8], index: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        *out = self.read(user_key, &BlobIndex::decode(index)?)?;
+        Ok(())
+    }
+
+    fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
+        self.garbage.lock().enter(user_key, kind, value)
+    }
+
+    fn leave(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
+        self.garbage.lock().leave(user_key, kind, value)
+    }
+}

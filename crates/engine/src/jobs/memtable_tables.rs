@@ -1,0 +1,262 @@
+//! From memtables to tables and blob files: what flushes, and recoveries, write.
+
+use std::sync::Arc;
+
+use base::sync::Mutex;
+use base::{Result, SeqNo};
+use codec::compression::CompressionType;
+use compact::{
+    BeyondOutput, BlobHook, CompactionCursor, CompactionRules, CompactionTombstones, FileBounds, OutputRange,
+    OutputSink, OutputSplitter, write_outputs,
+};
+use manifest::{BlobFileAddition, FileMetadata};
+use memtable::Memtable;
+use rangedel::{FragmentedTombstones, RangeTombstone};
+
+use super::blob_outputs::{BlobOutputs, Blobs};
+use super::output::{Destination, TableOutputs};
+use super::streams::PlacedStream;
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::read::merging_cursor::{MergingCursor, Source};
+
+/// What was made of some memtables.
+#[derive(Default)]
+pub(crate) struct Flushed {
+    /// None if nothing of the memtables was left to write.
+    pub tables: Vec<FlushedTable>,
+    /// Blob files with values of its rows.
+    pub blob_files: Vec<BlobFileAddition>,
+}
+
+/// A table with rows of memtables.
+#[derive(Clone)]
+pub(crate) struct FlushedTable {
+    pub level: usize,
+    pub compression: CompressionType,
+    pub file: Arc<FileMetadata>,
+}
+
+impl Flushed {
+    /// The tables as a version edit adds them.
+    pub fn new_files(&self) -> Vec<(u32, Arc<FileMetadata>)> {
+        let tables = self.tables.iter();
+        tables
+            .map(|table| (table.level as u32, table.file.clone()))
+            .collect()
+    }
+}
+
+impl DbInner {
+    /// Writes memtables, oldest first, as a part of `job`: each stream of `placed`, which are in the order of their keys, to a table
+    /// of its own, all else to one of L0, and large values to blob files where the options say so. No table is written that
+    /// would be empty.
+    pub(crate) fn write_memtables(
+        &self,
+        family: &Family,
+        memtables: &[Arc<Memtable>],
+        placed: &[PlacedStream],
+        epoch_number: Option<u64>,
+        job: u64,
+    ) -> Result<Flushed> {
+        let writer = MemtableWriter::new(self, family, memtables, placed)?;
+        let rest = Destination {
+            level: None,
+            flushed: true,
+            bottommost: false,
+            compression: family.options.compression_for(0, 1, false),
+        };
+        let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
+        outputs[0].blobs = writer.blobs.clone();
+        let destinations = placed.iter().map(|placed| Destination {
+            level: Some(placed.level),
+            flushed: true,
+            bottommost: placed.bottommost,
+            compression: placed.compression,
+        });
+        outputs.extend(destinations.map(|to| TableOutputs::new(self, family, to, 0, job)));
+        let written = match placed {
+            [] => writer.write(None, None, None, &mut outputs[0]),
+            _ => writer.write_apart(placed, &mut outputs),
+        };
+        let written = written.and_then(|()| outputs[0].finish_blobs());
+        // They lie in one directory.
+        let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
+        if let Err(error) = written.and_then(|()| some.map_or(Ok(()), TableOutputs::sync_dir)) {
+            outputs.into_iter().for_each(TableOutputs::discard);
+            return Err(match error.file() {
+                Some(_) => error,
+                None => family.in_memory(error),
+            });
+        }
+        let blob_files = std::mem::take(&mut outputs[0].blob_files);
+        let tables = outputs.iter_mut().flat_map(|outputs| {
+            let (level, compression) = (outputs.destination.level, outputs.destination.compression);
+            outputs.files.drain(..).map(move |file| FlushedTable {
+                level: level.unwrap_or(0),
+                compression,
+                file: Arc::new(FileMetadata { epoch_number, ..file }),
+            })
+        });
+        Ok(Flushed {
+            tables: tables.collect(),
+            blob_files,
+        })
+    }
+}
+
+/// The rows of some memtables, to be written in one part or several.
+struct MemtableWriter<'a> {
+    family: &'a Family,
+    memtables: &'a [Arc<Memtable>],
+    snapshots: Vec<SeqNo>,
+    tombstones: CompactionTombstones,
+    /// Where large values go; `None` where none of the parts writes any.
+    blobs: Option<Arc<Mutex<BlobOutputs>>>,
+}
+
+impl<'a> MemtableWriter<'a> {
+    fn new(
+        db: &DbInner,
+        family: &'a Family,
+        memtables: &'a [Arc<Memtable>],
+        placed: &[PlacedStream],
+    ) -> Result<MemtableWriter<'a>> {
+        let snapshots = db.snapshots.seqnos();
+        let sets: Vec<Arc<FragmentedTombstones>> = memtables
+            .iter()
+            .map(|mem| mem.verified_range_tombstones(&snapshots))
+            .collect::<Result<_>>()
+            .map_err(|error| family.in_memory(error))?;
+        let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
+        Ok(MemtableWriter {
+            family,
+            memtables,
+            tombstones: CompactionTombstones::new(family.cmp.user().clone(), &borrowed),
+            snapshots,
+            blobs: BlobOutputs::new(
+                db,
+                family,
+                placed.iter().map(|placed| placed.level).max().unwrap_or(0),
+            ),
+        })
+    }
+
+    /// Writes the user keys from `start` to before `end` to `sink`, for the level of `placed` or else for L0.
+    fn write(
+        &self,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        placed: Option<&PlacedStream>,
+        sink: &mut impl OutputSink,
+    ) -> Result<()> {
+        let family = self.family;
+        let user = family.cmp.user();
+        let sources = self.memtables.iter().rev();
+        let sources = sources.map(|mem| Source::Memtable(mem.cursor())).collect();
+        let level = placed.map_or(0, |placed| placed.level);
+        let bottommost = placed.is_some_and(|placed| placed.bottommost);
+        let blobs = self
+            .blobs
+            .as_ref()
+            .filter(|_| family.options.writes_blobs_at(level));
+        let hook = blobs.map(|outputs| {
+            Box::new(Blobs {
+                inputs: None,
+                outputs: Some(outputs.clone()),
+                min_blob_size: family.options.min_blob_size,
+                cutoff: 0,
+                garbage: Arc::default(),
+            }) as Box<dyn BlobHook>
+        });
+        let plain = CompactionRules::new(user.clone());
+        let rules = CompactionRules {
+            snapshots: self.snapshots.clone(),
+            tombstones: self.tombstones.clone(),
+            merge_operator: family.values.operator(),
+            blobs: hook,
+            end: end.map(<[u8]>::to_vec),
+            bottommost,
+            beyond: match bottommost {
+                true => BeyondOutput::nothing(user.clone()),
+                false => plain.beyond.clone(),
+            },
+            ..plain
+        };
+        let mut cursor = CompactionCursor::new(MergingCursor::over(family.cmp.clone(), sources), rules);
+        match start {
+            Some(start) => cursor.seek(start),
+            None => cursor.seek_to_first(),
+        }
+        let splitter = OutputSplitter::never(user.clone());
+        write_outputs(&mut cursor, OutputRange { start, end }, splitter, sink)
+    }
+
+    /// Writes what lies between the streams of `placed` to the first of `outputs`, and each stream to one of the others.
+    fn write_apart(&self, placed: &[PlacedStream], outputs: &mut [TableOutputs<'_>]) -> Result<()> {
+        let (rest, streams) = outputs.split_at_mut(1);
+        let mut rest = OneTable {
+            outputs: &mut rest[0],
+            bounds: FileBounds::default(),
+        };
+        // Where what is not written yet begins.
+        let mut start = None;
+        for (placed, outputs) in placed.iter().zip(streams) {
+            let stream = &placed.stream;
+            let first = Some(&stream.first[..]);
+            if start != first {
+                self.write(start, first, None, &mut rest)?;
+            }
+            self.write(first, stream.end.as_deref(), Some(placed), outputs)?;
+            start = stream.end.as_deref();
+            if start.is_none() {
+                return rest.finish();
+            }
+        }
+        self.write(start, None, None, &mut rest)?;
+        rest.finish()
+    }
+}
+
+/// What comes in several parts goes to one table. There must be no range tombstones.
+struct OneTable<'s, 'a> {
+    outputs: &'s mut TableOutputs<'a>,
+    bounds: FileBounds,
+}
+
+impl OneTable<'_, '_> {
+    fn finish(self) -> Result<()> {
+        match self.bounds.is_empty() {
+            true => Ok(()),
+            false => self.outputs.close(self.bounds),
+        }
+    }
+}
+
+impl OutputSink for OneTable<'_, '_> {
+    fn open(&mut self) -> Result<()> {
+        match self.bounds.is_empty() {
+            true => self.outputs.open(),
+            false => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.outputs.add(key, value)
+    }
+
+    fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        self.outputs.add_range_tombstone(tombstone)
+    }
+
+    fn file_size(&self) -> u64 {
+        self.outputs.file_size()
+    }
+
+    /// The table stays open for the parts to come.
+    fn close(&mut self, bounds: FileBounds) -> Result<()> {
+        self.bounds.append(bounds);
+        Ok(())
+    }
+}
