@@ -253,6 +253,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-compact"]),
     },
     Canary {
+        name: "universal compactions put sorted runs into the level of an older one",
+        file: "crates/compact/src/picker/universal.rs",
+        right: "Some(next) => next.level.saturating_sub(1),",
+        wrong: "Some(next) => next.level,",
+        caught_by: Tests(&["-p", "esker-compact"]),
+    },
+    Canary {
+        name: "FIFO compactions drop the newest tables",
+        file: "crates/compact/src/picker/fifo.rs",
+        right: "0 => files.iter().rev().collect(),",
+        wrong: "0 => files.iter().collect(),",
+        caught_by: Tests(&["-p", "esker-dbtest", "scripts"]),
+    },
+    Canary {
         name: "a flush leaves WALs unsynced that hold older rows of other families",
         file: "crates/engine/src/jobs/flush.rs",
         right: "if several_families {",

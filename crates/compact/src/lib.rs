@@ -2,11 +2,12 @@
 //!
 //! Deciding:
 //!
-//! * [`picker`]: a version, options and what runs in, a [`Plan`] out; leveled and of a key range
+//! * [`picker`]: a version, options and what runs in, a [`Plan`] out; leveled, universal, FIFO, of a key range, of named files
+//! * [`due`]: what is to be compacted for its age, or because it is marked
 //! * [`levels`], [`score`]: how large each level may be, and which are too large
 //! * [`stall`]: when writes must wait for compactions
 //! * [`streams`]: keys written in order, and the level a file of them may be put into at once
-//! * [`options`]: the knobs
+//! * [`options`], [`styles`]: the knobs
 //!
 //! Transforming:
 //!
@@ -19,6 +20,7 @@
 pub mod beyond;
 mod blob_gc;
 pub mod cursor;
+pub mod due;
 pub mod filter;
 pub mod levels;
 pub mod options;
@@ -31,6 +33,7 @@ pub mod split;
 pub mod stall;
 pub mod streams;
 pub mod stripes;
+pub mod styles;
 pub mod subranges;
 pub mod tombstones;
 
@@ -49,10 +52,11 @@ pub use picker::range::{
     BottommostLevelCompaction, CompactRangeOptions, OutputLevel, RangeCompaction, RangePick, RangeRequest,
     RangeStep, pick_range,
 };
-pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running};
+pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running, pick};
 pub use plan::{CompactionReason, LevelFiles, Plan};
 pub use score::{LevelScore, Scores};
 pub use split::{Border, OutputSplitter, SplitLimits};
 pub use stall::{StallCause, StallCondition};
 pub use streams::{Stream, StreamFinder, files_around, lowest_level};
+pub use styles::{CompactionOptionsFifo, CompactionOptionsUniversal, CompactionStopStyle, Style};
 pub use tombstones::CompactionTombstones;

@@ -1,6 +1,10 @@
 //! The options of leveled compaction, with RocksDB's names, units and defaults.
 
+use manifest::Version;
+
 use crate::blob_gc::BlobGarbageCollection;
+use crate::picker::universal::num_sorted_runs;
+use crate::styles::Style;
 
 /// Which file of a level is compacted first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +89,11 @@ pub struct LeveledOptions {
     /// Seconds a file at the bottom is left alone before it is rewritten for the tombstones and sequence numbers that
     /// a released snapshot no longer needs. 0.
     pub bottommost_file_compaction_delay: u64,
+    /// How files are merged. The fields above are those of leveled compaction; the other styles use the numbers of L0 files, the
+    /// sizes of files, and the ages. `Level`.
+    pub style: Style,
+    /// Bytes of a memtable. 64 MiB.
+    pub write_buffer_size: u64,
 }
 
 impl Default for LeveledOptions {
@@ -109,6 +118,8 @@ impl Default for LeveledOptions {
             periodic_compaction_seconds: 0,
             blob_garbage_collection: None,
             bottommost_file_compaction_delay: 0,
+            style: Style::Level,
+            write_buffer_size: 64 << 20,
         }
     }
 }
@@ -122,6 +133,15 @@ impl LeveledOptions {
                 multiply(self.target_file_size_base, files)
             }
             bytes => bytes,
+        }
+    }
+
+    /// What writes are slowed or stopped by, beside bytes due: the files of L0, or with universal compaction the sorted runs, which every
+    /// read looks into.
+    pub fn files_that_stall(&self, version: &Version) -> usize {
+        match self.style {
+            Style::Universal(_) => num_sorted_runs(version),
+            _ => version.files(0).len(),
         }
     }
 

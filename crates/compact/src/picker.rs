@@ -15,10 +15,24 @@ use manifest::{FileMetadata, Version};
 use crate::options::LeveledOptions;
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Plan};
+use crate::styles::Style;
 
+pub mod fifo;
 pub mod files;
 pub mod leveled;
 pub mod range;
+pub mod universal;
+
+/// The compaction that is needed most in the style of the options, `None` if none is needed or all that are conflict with running
+/// ones. Pure; with the result [`start`](Running::start)ed, the next call finds another one beside it.
+pub fn pick(context: &PickContext<'_>) -> Option<Plan> {
+    match &context.options.style {
+        Style::Level => leveled::pick_leveled(context),
+        Style::Universal(options) => universal::pick_universal(context, options),
+        Style::Fifo(options) => fifo::pick_fifo(context, options),
+        Style::None => None,
+    }
+}
 
 /// What the caller knows of files beyond their metadata.
 pub trait FileFacts {
@@ -464,7 +478,7 @@ pub(crate) fn is_trivial_move(
     };
     let files = Files::of(context.version);
     if *level == output_level
-        || (*level == 0 && level0_may_overlap && !level0_non_overlapping(context.version))
+        || (*level == 0 && level0_may_overlap && !do_not_overlap(context.version, context.version.files(0)))
     {
         return false;
     }
@@ -479,12 +493,34 @@ pub(crate) fn is_trivial_move(
     })
 }
 
-/// True if no two files of L0 overlap or meet in a user key.
-fn level0_non_overlapping(version: &Version) -> bool {
+/// True if no two of `files` overlap or meet in a user key.
+pub(crate) fn do_not_overlap<'a>(
+    version: &Version,
+    files: impl IntoIterator<Item = &'a Arc<FileMetadata>>,
+) -> bool {
     let order = version.cmp();
-    let mut files: Vec<_> = version.files(0).iter().collect();
+    let mut files: Vec<_> = files.into_iter().collect();
     files.sort_by(|a, b| order.compare(&a.smallest, &b.smallest));
     files
         .windows(2)
         .all(|pair| order::boundaries(order.user(), &pair[0].largest, &pair[1].smallest) == Ordering::Less)
+}
+
+/// How many files of L0, from the newest on, are worth being merged for what each costs: as many as make the bytes for each file
+/// that goes fewer and fewer; and these bytes. `None`: not two.
+pub(crate) fn cheap_level0(files: &[Arc<FileMetadata>], max_bytes: u64) -> Option<(usize, u64)> {
+    let newest = files.first().filter(|newest| !newest.is_being_compacted())?;
+    let mut bytes = newest.size;
+    let mut bytes_per_file = u64::MAX;
+    let mut end = 1;
+    while let Some(file) = files.get(end) {
+        bytes = bytes.saturating_add(file.size);
+        let with_it = bytes / end as u64;
+        if file.is_being_compacted() || with_it > bytes_per_file || bytes > max_bytes {
+            break;
+        }
+        bytes_per_file = with_it;
+        end += 1;
+    }
+    (end > 1).then_some((end, bytes_per_file))
 }

@@ -36,6 +36,18 @@ pub enum CompactionReason {
     ForcedBlobGC,
     /// Files change their level at the end of a manual compaction.
     RefitLevel,
+    /// Universal: too much data lies beside the oldest sorted run.
+    UniversalSizeAmplification,
+    /// Universal: several sorted runs are of similar size.
+    UniversalSizeRatio,
+    /// Universal: there are too many sorted runs.
+    UniversalSortedRunNum,
+    /// FIFO: the files are larger than they may be, and the oldest are dropped.
+    FIFOMaxSize,
+    /// FIFO: small files are merged.
+    FIFOReduceNumFiles,
+    /// FIFO: files are older than `ttl`, and are dropped.
+    FIFOTtl,
 }
 
 impl fmt::Display for CompactionReason {
@@ -64,18 +76,23 @@ impl LevelFiles {
 
 /// One compaction, decided but not begun. Hand it to [`Running::start`](crate::Running::start) before anything else is picked.
 ///
-/// It displays as `L0 [000012 000015] + L4 [000007] -> L4, reason LevelL0FilesNum, 12.3 MB`, with `, trivial move` or
-/// `, bottommost` behind it where that is so.
+/// It displays as `L0 [000012 000015] + L4 [000007] -> L4, reason LevelL0FilesNum, 12.3 MB`, with `, trivial move`,
+/// `, deletion` or `, bottommost` behind it where that is so.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is compacted: one level, or a level and the output level, by ascending level; no level without files.
+    /// What is compacted, by ascending level; no level without files. Leveled compactions have one level, or a level and the
+    /// output level.
     pub inputs: Vec<LevelFiles>,
     /// Where the output goes.
     pub output_level: usize,
     /// The files of the first level below the output that overlap it: the output is cut with regard to them.
     pub grandparents: Vec<Arc<FileMetadata>>,
-    /// Nothing is to be rewritten: the files of the only input level are moved to the output level as they are.
+    /// Nothing is to be rewritten: the files are moved to the output level as they are. Those that lie there already stay.
     pub trivial_move: bool,
+    /// Nothing is to be read or written: the files are dropped with all that is in them.
+    pub deletion: bool,
+    /// The output is compressed as the options say; else not at all.
+    pub compress: bool,
     /// Nothing older than the inputs lies in their key range: deletions and sequence numbers may go.
     pub bottommost: bool,
     /// Every file of the version takes part.
@@ -142,6 +159,8 @@ impl Plan {
         Plan {
             output_level,
             trivial_move: parts.trivial_move,
+            deletion: false,
+            compress: true,
             bottommost,
             is_full_compaction: num_inputs == version.num_files(),
             target_file_size: parts.target_file_size,
@@ -181,6 +200,11 @@ impl Plan {
         self.inputs
             .iter()
             .flat_map(|input| input.files.iter().map(|file| (input.level, file)))
+    }
+
+    /// Of a trivial move: the files that change their level, with the one they leave.
+    pub fn moved_files(&self) -> impl Iterator<Item = (usize, &Arc<FileMetadata>)> {
+        self.files().filter(|(level, _)| *level != self.output_level)
     }
 
     /// Number of input files.
@@ -327,7 +351,9 @@ impl fmt::Display for Plan {
         }
         let size = HumanBytes(self.input_bytes());
         write!(f, " -> L{}, reason {}, {size}", self.output_level, self.reason)?;
-        if self.trivial_move {
+        if self.deletion {
+            f.write_str(", deletion")?;
+        } else if self.trivial_move {
             f.write_str(", trivial move")?;
         } else if self.bottommost {
             f.write_str(", bottommost")?;

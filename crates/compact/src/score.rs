@@ -4,6 +4,7 @@ use manifest::{FileMetadata, FileStats, Version};
 
 use crate::levels::LevelTargets;
 use crate::options::LeveledOptions;
+use crate::styles::Style;
 
 /// How urgent it is to compact out of a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,9 +30,20 @@ pub struct Scores {
 const SCALE: f64 = 10.0;
 
 impl Scores {
-    /// Of `version`, files in running compactions left out.
+    /// Of `version`, files in running compactions left out. In the other styles the whole is one level, L0, and no bytes are due.
     pub fn new(version: &Version, options: &LeveledOptions) -> Scores {
         let targets = LevelTargets::new(version, options);
+        if options.style != Style::Level {
+            let score = style_score(version, options);
+            return Scores {
+                levels: score
+                    .map(|score| LevelScore { level: 0, score })
+                    .into_iter()
+                    .collect(),
+                targets,
+                pending_compaction_bytes: 0,
+            };
+        }
         let weights = Weights::new(version);
         let mut levels = level_scores(version, options, &targets, &weights);
         levels.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -46,6 +58,40 @@ impl Scores {
     pub fn needs_compaction(&self) -> bool {
         self.levels.first().is_some_and(|first| first.score >= 1.0)
     }
+}
+
+/// How urgent it is to compact in a style that is not leveled; `None`: nothing is compacted by itself.
+fn style_score(version: &Version, options: &LeveledOptions) -> Option<f64> {
+    let idle = |level: usize| {
+        let files = version.files(level).iter();
+        files.filter(|file| !file.is_being_compacted())
+    };
+    let trigger = options.level0_file_num_compaction_trigger.max(1) as f64;
+    match &options.style {
+        Style::Level | Style::None => None,
+        Style::Universal(_) => {
+            let levels = (1..version.num_levels()).filter(|&level| idle(level).next().is_some());
+            Some((idle(0).count() + levels.count()) as f64 / trigger)
+        }
+        Style::Fifo(fifo) => {
+            let (limit, with_blobs) = fifo.limit();
+            let bytes = fifo_bytes(version, with_blobs) as f64 / limit.max(1) as f64;
+            let files = if fifo.allow_compaction {
+                idle(0).count() as f64 / trigger
+            } else {
+                0.0
+            };
+            Some(if bytes < 1.0 { bytes.max(files) } else { bytes })
+        }
+    }
+}
+
+/// Bytes of all tables, and of blob files where they count.
+pub(crate) fn fifo_bytes(version: &Version, with_blobs: bool) -> u64 {
+    let blobs = version.blob_files().values().filter(|_| with_blobs);
+    blobs.fold(version.total_bytes(), |sum, blob| {
+        sum.saturating_add(blob.file_size())
+    })
 }
 
 fn level_scores(

@@ -146,6 +146,7 @@ fn word(event: &Event) -> String {
     match event {
         Event::Flushed { family, .. } => format!("[{family}] flushed"),
         Event::Compacted { family, .. } => format!("[{family}] compacted"),
+        Event::Dropped { family, reason, .. } => format!("[{family}] dropped for {reason}"),
         Event::Moved { family, .. } => format!("[{family}] moved"),
         other => other.to_string(),
     }

@@ -108,6 +108,15 @@ pub enum Event {
         files: usize,
         bytes: u64,
     },
+    /// Files were dropped, unread, with all that was in them.
+    Dropped {
+        family: String,
+        job: u64,
+        plan: String,
+        reason: CompactionReason,
+        files: Vec<u64>,
+        bytes: u64,
+    },
     /// A job ended without a result: it failed, or nobody needs it any more, or, without an error, nothing was left to write. Of a
     /// failure that stops the database [`BackgroundError`](Event::BackgroundError) tells too.
     JobEnded {
@@ -230,6 +239,7 @@ impl fmt::Display for Event {
                 }
             }
             Event::Moved { family, plan, .. } => write!(f, "[{family}] moved {plan}"),
+            Event::Dropped { family, plan, .. } => write!(f, "[{family}] dropped {plan}"),
             Event::JobEnded {
                 family,
                 action,

@@ -95,7 +95,8 @@ impl FamilyStats {
 
     /// The files of `plan` were moved.
     pub fn moved(&mut self, plan: &Plan) {
-        self.level(plan.output_level).moved += plan.input_bytes();
+        let bytes: u64 = plan.moved_files().map(|(_, file)| file.size).sum();
+        self.level(plan.output_level).moved += bytes;
     }
 
     fn level(&mut self, level: usize) -> &mut LevelStats {

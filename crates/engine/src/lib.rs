@@ -68,7 +68,8 @@ pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;
 pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy,
+    CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri,
+    CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy,
     FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlockCache, ReadOptions, ReadTier,
     WriteOptions, table as option_table,
 };

@@ -281,8 +281,36 @@ flags::flags! {
     compression_use_zstd_dict_trainer: bool = true;
     /// First level that is compressed; negative: all are.
     min_level_to_compress: i32 = -1;
-    /// How files are merged: 0 leveled, 3 not at all.
+    /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
     compaction_style: i32 = 0;
+    /// Universal compaction: percent by which the next sorted run may be larger than those taken in; 0: the engine's default.
+    universal_size_ratio: u32 = 0;
+    /// Universal compaction: sorted runs merged at least; 0: the engine's default.
+    universal_min_merge_width: u32 = 0;
+    /// Universal compaction: sorted runs merged at most; 0: the engine's default.
+    universal_max_merge_width: u32 = 0;
+    /// Universal compaction: percent of the oldest sorted run that the others may be of; 0: the engine's default.
+    universal_max_size_amplification_percent: u32 = 0;
+    /// Universal compaction: percent of the data that is compressed; -1: all.
+    universal_compression_size_percent: i32 = -1;
+    /// Universal compaction: files that overlap nothing are moved.
+    universal_allow_trivial_move: bool = false;
+    /// Universal compaction: sorted runs at most; 0: as the size of the data lets expect, -1: the trigger of compactions.
+    universal_max_read_amp: i32 = -1;
+    /// Universal compaction: 0 ends at a run of another size than the last, 1 at one larger than all before.
+    universal_stop_style: i32 = 1;
+    /// Universal compaction: nothing waits for a pool of threads for the bottom level, which there is not.
+    universal_reduce_file_locking: bool = false;
+    /// FIFO compaction: MiB of tables beyond which the oldest are dropped; 0: the engine's default.
+    fifo_compaction_max_table_files_size_mb: u64 = 0;
+    /// FIFO compaction: MiB of tables and blob files beyond which the oldest are dropped; 0: tables alone count.
+    fifo_compaction_max_data_files_size_mb: u64 = 0;
+    /// FIFO compaction: small files are merged.
+    fifo_compaction_allow_compaction: bool = true;
+    /// FIFO compaction: seconds after which files are dropped, where it is not 0.
+    fifo_compaction_ttl: u64 = 0;
+    /// Seconds after which data is compacted down; 18446744073709551614: the engine's choice.
+    ttl_seconds: u64 = u64::MAX - 1;
     /// Threads that may write one compaction.
     subcompactions: u32 = 1;
     /// Table files kept open; -1: all.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CompressedSecondaryCacheOptions,
-    CompressionType, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy, IndexShortening, IndexType,
-    Options, TieredCacheOptions,
+    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStopStyle,
+    CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
+    FilterPolicy, IndexShortening, IndexType, Options, TieredCacheOptions,
 };
 
 use crate::flags::Flags;
@@ -42,7 +42,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
     family.compression_opts.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;
     family.compression_opts.use_zstd_dict_trainer = flags.compression_use_zstd_dict_trainer;
-    family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
+    compaction_styles(flags, family)?;
     if !flags.merge_operator.is_empty() {
         let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -179,6 +179,39 @@ fn block_cache(flags: &Flags, cache: CacheOptions) -> Result<Arc<BlockCache>> {
     Ok(Cache::tiered(cache, tiered))
 }
 
+/// How files are merged.
+fn compaction_styles(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
+    family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
+    let universal = &mut family.compaction_options_universal;
+    ::flags::engine::UniversalFlags {
+        size_ratio: flags.universal_size_ratio,
+        min_merge_width: flags.universal_min_merge_width,
+        max_merge_width: flags.universal_max_merge_width,
+        max_size_amplification_percent: flags.universal_max_size_amplification_percent,
+        max_read_amp: flags.universal_max_read_amp,
+        reduce_file_locking: flags.universal_reduce_file_locking,
+    }
+    .apply(universal);
+    universal.compression_size_percent = flags.universal_compression_size_percent;
+    universal.allow_trivial_move = flags.universal_allow_trivial_move;
+    universal.stop_style = match flags.universal_stop_style {
+        0 => CompactionStopStyle::SimilarSize,
+        1 => CompactionStopStyle::TotalSize,
+        _ => return Err(Error::invalid_argument("--universal_stop_style is 0 or 1")),
+    };
+    let fifo = &mut family.compaction_options_fifo;
+    if flags.fifo_compaction_max_table_files_size_mb > 0 {
+        fifo.max_table_files_size = flags.fifo_compaction_max_table_files_size_mb << 20;
+    }
+    fifo.max_data_files_size = flags.fifo_compaction_max_data_files_size_mb << 20;
+    fifo.allow_compaction = flags.fifo_compaction_allow_compaction;
+    family.ttl = match flags.fifo_compaction_ttl {
+        0 => flags.ttl_seconds,
+        seconds => seconds,
+    };
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use ::flags::engine::rows;
@@ -237,7 +270,8 @@ mod tests {
         for line in [
             "--compression_type=rar",
             "--checksum_type=9",
-            "--compaction_style=1",
+            "--compaction_style=4",
+            "--universal_stop_style=2",
             "--merge_operator=divide",
             "--num_levels=1000",
             "--partition_index --index_with_first_key",

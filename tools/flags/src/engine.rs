@@ -2,7 +2,10 @@
 
 use base::{Error, Result};
 use esker::option_table::OptionTable;
-use esker::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, CompressionType, Options};
+use esker::{
+    BlockBasedOptions, ColumnFamilyOptions, CompactionOptionsUniversal, CompactionPri, CompactionStyle,
+    CompressionType, Options,
+};
 
 /// What the help says of an option.
 #[derive(Clone, Debug)]
@@ -91,16 +94,69 @@ pub fn compression(name: &str) -> Result<CompressionType> {
 pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
     match number {
         0 => Ok(CompactionStyle::Level),
+        1 => Ok(CompactionStyle::Universal),
+        2 => Ok(CompactionStyle::Fifo),
         3 => Ok(CompactionStyle::None),
-        other => {
-            let style = match other {
-                1 => "universal compaction",
-                2 => "FIFO compaction",
-                _ => "a compaction style that is none of RocksDB's",
-            };
-            let message = format!("--compaction_style={other} needs {style}, which Esker does not have yet");
-            Err(Error::invalid_argument(message))
-        }
+        other => Err(Error::invalid_argument(format!(
+            "--compaction_style={other}: a style that is none of RocksDB's"
+        ))),
+    }
+}
+
+/// A priority of files by the number RocksDB's tools have for it.
+///
+/// # Errors
+/// `InvalidArgument` if there is none of that number.
+pub fn compaction_pri(number: i32) -> Result<CompactionPri> {
+    const ALL: [CompactionPri; 4] = [
+        CompactionPri::ByCompensatedSize,
+        CompactionPri::OldestLargestSeqFirst,
+        CompactionPri::OldestSmallestSeqFirst,
+        CompactionPri::MinOverlappingRatio,
+    ];
+    let at = usize::try_from(number).ok();
+    at.and_then(|at| ALL.get(at)).copied().ok_or_else(|| {
+        Error::invalid_argument(format!(
+            "--compaction_pri={number}: priorities are 0 to {}",
+            ALL.len() - 1
+        ))
+    })
+}
+
+/// What RocksDB's tools have flags of their own for, 0 for the engine's default.
+#[derive(Clone, Copy, Debug)]
+pub struct UniversalFlags {
+    /// `--universal_size_ratio`
+    pub size_ratio: u32,
+    /// `--universal_min_merge_width`
+    pub min_merge_width: u32,
+    /// `--universal_max_merge_width`
+    pub max_merge_width: u32,
+    /// `--universal_max_size_amplification_percent`
+    pub max_size_amplification_percent: u32,
+    /// `--universal_max_read_amp`, -1 for the default
+    pub max_read_amp: i32,
+    /// `--universal_reduce_file_locking`
+    pub reduce_file_locking: bool,
+}
+
+impl UniversalFlags {
+    /// Sets those that are given.
+    pub fn apply(&self, options: &mut CompactionOptionsUniversal) {
+        let set = |field: &mut u32, value: u32| {
+            if value > 0 {
+                *field = value;
+            }
+        };
+        set(&mut options.size_ratio, self.size_ratio);
+        set(&mut options.min_merge_width, self.min_merge_width);
+        set(&mut options.max_merge_width, self.max_merge_width);
+        set(
+            &mut options.max_size_amplification_percent,
+            self.max_size_amplification_percent,
+        );
+        options.max_read_amp = self.max_read_amp;
+        options.reduce_file_locking = self.reduce_file_locking;
     }
 }
 

@@ -54,6 +54,14 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("enable_blob_garbage_collection", &["true"]),
     ("blob_garbage_collection_age_cutoff", &["0.5", "1"]),
     ("blob_garbage_collection_force_threshold", &["0.3", "1"]),
+    (
+        "compaction_style",
+        &[
+            "kCompactionStyleLevel",
+            "kCompactionStyleUniversal",
+            "kCompactionStyleUniversal",
+        ],
+    ),
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
     // Named at all, there is an info log.
     ("info_log_level", &["INFO_LEVEL"]),

@@ -146,6 +146,9 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
+        // Files of FIFO compaction pile up: rarely.
+        one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]),
+        one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
     ];
     if !args.iter().any(|arg| arg.starts_with("--cache_type=tiered_")) {
         args.push(one_of(
@@ -237,6 +240,10 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
         if name == "cache_index_and_filter_blocks" && args.iter().any(|arg| arg == "--cache_size=0") {
             // Refused: there is no cache they could lie in.
+            continue;
+        }
+        if name == "ttl" {
+            // It is `compaction_ttl`, which FIFO compaction is not to have.
             continue;
         }
         if name == "max_open_files" && disk {

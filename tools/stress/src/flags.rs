@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CompressedSecondaryCacheOptions,
-    EntryRole, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier,
-    TieredCacheOptions,
+    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStyle,
+    CompressedSecondaryCacheOptions, EntryRole, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions,
+    Options, PinningTier, TieredCacheOptions,
 };
 
 flags::flags! {
@@ -191,8 +191,28 @@ flags::flags! {
     bottommost_compression_type: String = "disable".to_owned();
     /// Checksum of blocks, under the engine's name.
     checksum_type: String = "kCRC32c".to_owned();
-    /// How files are merged: 0 leveled, 3 not at all.
+    /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
     compaction_style: i32 = 0;
+    /// Universal compaction: percent by which the next sorted run may be larger than those taken in; 0: the engine's default.
+    universal_size_ratio: u32 = 0;
+    /// Universal compaction: sorted runs merged at least; 0: the engine's default.
+    universal_min_merge_width: u32 = 0;
+    /// Universal compaction: sorted runs merged at most; 0: the engine's default.
+    universal_max_merge_width: u32 = 0;
+    /// Universal compaction: percent of the oldest sorted run that the others may be of; 0: the engine's default.
+    universal_max_size_amplification_percent: u32 = 0;
+    /// Universal compaction: sorted runs at most; 0: as the size of the data lets expect, -1: the trigger of compactions.
+    universal_max_read_amp: i32 = -1;
+    /// Universal compaction: nothing waits for a pool of threads for the bottom level, which there is not.
+    universal_reduce_file_locking: bool = false;
+    /// FIFO compaction: small files are merged.
+    fifo_allow_compaction: bool = false;
+    /// FIFO compaction: MiB of tables beyond which the oldest are dropped; 0: as good as never, as what is dropped would be missed.
+    fifo_compaction_max_table_files_size_mb: u64 = 0;
+    /// FIFO compaction: MiB of tables and blob files beyond which the oldest are dropped; 0: tables alone count.
+    fifo_compaction_max_data_files_size_mb: u64 = 0;
+    /// Seconds after which data is compacted down; 0: never, and with FIFO compaction always never.
+    compaction_ttl: u64 = 1000;
     /// Bytes of a compressed secondary cache behind the block cache; 0: none.
     compressed_secondary_cache_size: u64 = 0;
     /// The secondary cache is split into 2 to the power of so many shards; negative: by its size.
@@ -343,7 +363,7 @@ impl Flags {
             family.bottommost_compression =
                 Some(flags::engine::compression(&self.bottommost_compression_type)?);
         }
-        family.compaction_style = flags::engine::compaction_style(self.compaction_style)?;
+        self.compaction_styles(family)?;
         family.table.checksum = ChecksumType::parse(&self.checksum_type).ok_or_else(|| {
             Error::invalid_argument(format!(
                 "--checksum_type={}: no checksum of that name",
@@ -384,6 +404,32 @@ impl Flags {
             flags::engine::set(&mut options, name, value)?;
         }
         Ok(options)
+    }
+
+    /// How files are merged. FIFO compaction drops nothing unless it is asked to: who verifies would miss it.
+    fn compaction_styles(&self, family: &mut ColumnFamilyOptions) -> Result<()> {
+        family.compaction_style = flags::engine::compaction_style(self.compaction_style)?;
+        flags::engine::UniversalFlags {
+            size_ratio: self.universal_size_ratio,
+            min_merge_width: self.universal_min_merge_width,
+            max_merge_width: self.universal_max_merge_width,
+            max_size_amplification_percent: self.universal_max_size_amplification_percent,
+            max_read_amp: self.universal_max_read_amp,
+            reduce_file_locking: self.universal_reduce_file_locking,
+        }
+        .apply(&mut family.compaction_options_universal);
+        let fifo = &mut family.compaction_options_fifo;
+        fifo.allow_compaction = self.fifo_allow_compaction;
+        fifo.max_table_files_size = match self.fifo_compaction_max_table_files_size_mb {
+            0 => u64::MAX,
+            mib => mib << 20,
+        };
+        fifo.max_data_files_size = self.fifo_compaction_max_data_files_size_mb << 20;
+        family.ttl = match family.compaction_style {
+            CompactionStyle::Fifo => 0,
+            _ => self.compaction_ttl,
+        };
+        Ok(())
     }
 
     /// The block cache, and the secondary cache behind it.

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use manifest::{BlobFileMetadata, FileMetadata, Version};
 
 use super::{
-    Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
+    Files, PickContext, any_busy, cheap_level0, conflicts, grandparents, is_trivial_move, level_inputs,
+    setup_other_inputs,
 };
+use crate::due::{is_past, is_past_period};
 use crate::options::CompactionPri;
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
@@ -190,26 +192,11 @@ impl<'a> Picker<'a> {
     fn pick_intra_level0(&self, score: f64) -> Option<Plan> {
         let files = self.files.level(0);
         let trigger = self.context.options.level0_file_num_compaction_trigger;
-        if files.len() < trigger.saturating_add(2) || files[0].is_being_compacted() {
+        if files.len() < trigger.saturating_add(2) {
             return None;
         }
-        let mut bytes = files[0].size;
-        let mut bytes_per_file = u64::MAX;
-        let mut end = 1;
-        while let Some(file) = files.get(end) {
-            bytes = bytes.saturating_add(file.size);
-            let with_it = bytes / end as u64;
-            if file.is_being_compacted()
-                || with_it > bytes_per_file
-                || bytes > self.context.options.max_compaction_bytes()
-            {
-                break;
-            }
-            bytes_per_file = with_it;
-            end += 1;
-        }
-        (end >= MIN_FILES_FOR_INTRA_L0 && bytes_per_file < u64::MAX)
-            .then(|| self.intra_level0(&files[..end], score))
+        let (end, _) = cheap_level0(files, self.context.options.max_compaction_bytes())?;
+        (end >= MIN_FILES_FOR_INTRA_L0).then(|| self.intra_level0(&files[..end], score))
     }
 
     /// Where the base level is so much larger than L0 that compacting into it would rewrite it for little: within L0.
@@ -380,7 +367,7 @@ impl<'a> Picker<'a> {
     ) -> bool {
         let context = self.context;
         let options = context.options;
-        let older_than = |time: u64, seconds: u64| time > 0 && time < context.now.saturating_sub(seconds);
+        let older_than = |time: u64, seconds: u64| is_past(context.now, time, seconds);
         match marked {
             MarkedBy::Collector => file.marked_for_compaction,
             MarkedBy::Snapshot => {
@@ -395,14 +382,7 @@ impl<'a> Picker<'a> {
             }
             MarkedBy::BlobGarbage => blob_file.is_some_and(|blob| blob.linked_ssts.contains(&file.number)),
             MarkedBy::Ttl => options.ttl > 0 && older_than(file.oldest_ancestor_time, options.ttl),
-            MarkedBy::Age { .. } => {
-                let time = match file.file_creation_time {
-                    0 => file.oldest_ancestor_time,
-                    time => time,
-                };
-                options.periodic_compaction_seconds > 0
-                    && older_than(time, options.periodic_compaction_seconds)
-            }
+            MarkedBy::Age { .. } => is_past_period(file, options, context.now),
         }
     }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
 
+use super::universal::{Busy, pick_all};
 use super::{
     Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
     total_bytes,
 };
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, Parts, Plan};
+use crate::styles::Style;
 
 /// Where the files of a level go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,6 +254,12 @@ pub struct RangeCompaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Start,
+    /// Level by level.
+    Levels,
+    /// All files at once: a part of a sorted run would be one itself.
+    All,
+    /// What goes by itself goes now.
+    Fifo,
     /// Files of this level go one level down.
     Down(usize),
     /// Files of this level are rewritten.
@@ -286,7 +294,31 @@ impl RangeCompaction {
     pub fn step(&mut self, context: &PickContext<'_>) -> Result<RangeStep> {
         loop {
             match self.phase {
-                Phase::Start => {
+                Phase::Start if context.options.style != Style::Level => {
+                    self.phase = match (&context.options.style, context.version.num_levels()) {
+                        (Style::Fifo(_), _) => Phase::Fifo,
+                        (Style::Universal(_), 2..) => Phase::All,
+                        // With one level, as without a style: what lies in L0 is merged into one file.
+                        (_, 1) if !context.version.files(0).is_empty() => Phase::All,
+                        _ => Phase::Levels,
+                    };
+                }
+                Phase::All => match pick_all(context) {
+                    Err(Busy) => return Ok(RangeStep::Wait),
+                    Ok(plan) => {
+                        self.phase = self.refit_or_done(context.version.num_levels() - 1);
+                        if let Some(plan) = plan {
+                            return Ok(RangeStep::Compact(Box::new(plan)));
+                        }
+                    }
+                },
+                Phase::Fifo => {
+                    self.phase = Phase::Done;
+                    if let Some(plan) = super::pick(context) {
+                        return Ok(RangeStep::Compact(Box::new(plan)));
+                    }
+                }
+                Phase::Start | Phase::Levels => {
                     let files = Files::of(context.version);
                     let begin = self.begin.as_ref().map(|begin| stamped(&files, begin, 0xff));
                     let end = self.end.as_ref().map(|end| stamped(&files, end, 0));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use base::{Error, InternalComparator, MAX_SEQNO, SeqNo, UserComparator};
 use esker_compact::{
-    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, CompactionPri, FileFacts, JobId,
-    LeveledOptions, OutputLevel, PickContext, Plan, RangeCompaction, RangePick, RangeRequest, RangeStep,
-    Running, Scores, pick_files, pick_leveled, pick_range,
+    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo,
+    CompactionOptionsUniversal, CompactionPri, CompactionStopStyle, FileFacts, JobId, LeveledOptions,
+    OutputLevel, PickContext, Plan, RangeCompaction, RangePick, RangeRequest, RangeStep, Running, Scores,
+    Style, due, pick_files, pick_leveled, pick_range,
 };
 use manifest::{FileMetadata, FileStats, Version, VersionBuilder, VersionEdit};
 use rangedel::{FragmentedTombstones, RangeTombstone};
@@ -78,6 +79,16 @@ fn empty() -> Version {
 #[test]
 fn picker_leveled() {
     datadriven::run("tests/testdata/picker_leveled", |_| State::new(), run);
+}
+
+#[test]
+fn picker_universal() {
+    datadriven::run("tests/testdata/picker_universal", |_| State::new(), run);
+}
+
+#[test]
+fn picker_fifo() {
+    datadriven::run("tests/testdata/picker_fifo", |_| State::new(), run);
 }
 
 #[test]
@@ -159,7 +170,64 @@ fn set_options(state: &mut State, case: &mut TestCase) -> String {
     if let Some(pri) = case.try_take_arg::<String>("pri").unwrap() {
         options.compaction_pri = CompactionPri::from_name(&pri).expect("a priority");
     }
+    if let Some(levels) = case.try_take_arg("levels").unwrap() {
+        options.num_levels = levels;
+    }
+    if let Some(stop) = case.try_take_arg("level0-stop").unwrap() {
+        options.level0_stop_writes_trigger = stop;
+    }
+    if let Some(bytes_of) = case.try_take_arg::<String>("write-buffer-size").unwrap() {
+        options.write_buffer_size = bytes(&bytes_of);
+    }
+    match case.try_take_arg::<String>("style").unwrap().as_deref() {
+        None => {}
+        Some("level") => options.style = Style::Level,
+        Some("none") => options.style = Style::None,
+        Some("fifo") => options.style = Style::Fifo(fifo(case)),
+        Some("universal") => {
+            options.level_compaction_dynamic_level_bytes = false;
+            options.style = Style::Universal(universal(case));
+        }
+        Some(other) => panic!("unknown style {other}"),
+    }
     String::new()
+}
+
+fn universal(case: &mut TestCase) -> CompactionOptionsUniversal {
+    let mut options = CompactionOptionsUniversal::default();
+    let mut number = |name: &str, field: &mut u32| {
+        if let Some(number) = case.try_take_arg(name).unwrap() {
+            *field = number;
+        }
+    };
+    number("size-ratio", &mut options.size_ratio);
+    number("min-merge-width", &mut options.min_merge_width);
+    number("max-merge-width", &mut options.max_merge_width);
+    number("max-size-amp", &mut options.max_size_amplification_percent);
+    if let Some(percent) = case.try_take_arg("compress-percent").unwrap() {
+        options.compression_size_percent = percent;
+    }
+    if let Some(runs) = case.try_take_arg("max-read-amp").unwrap() {
+        options.max_read_amp = runs;
+    }
+    if case.take_flag("similar").unwrap() {
+        options.stop_style = CompactionStopStyle::SimilarSize;
+    }
+    options.allow_trivial_move = case.take_flag("move").unwrap();
+    options
+}
+
+fn fifo(case: &mut TestCase) -> CompactionOptionsFifo {
+    let mut options = CompactionOptionsFifo::default();
+    let mut size = |name: &str, field: &mut u64| {
+        if let Some(text) = case.try_take_arg::<String>(name).unwrap() {
+            *field = bytes(&text);
+        }
+    };
+    size("max-table-files-size", &mut options.max_table_files_size);
+    size("max-data-files-size", &mut options.max_data_files_size);
+    options.allow_compaction = case.take_flag("allow-compaction").unwrap();
+    options
 }
 
 /// One file a line: number, bounds, size, then words. A bound is a user key or an entry's key.
@@ -173,7 +241,10 @@ fn define(state: &mut State, case: &mut TestCase) -> String {
     state.running = Running::new();
     state.jobs.clear();
     state.facts = Facts::default();
-    state.version = empty();
+    state.version = Version::empty(
+        InternalComparator::new(UserComparator::Bytewise),
+        state.options.num_levels,
+    );
     add(state, case)
 }
 
@@ -315,7 +386,12 @@ fn show(plan: &Plan, detailed: bool) -> String {
             keys::escape(&plan.largest_user_key),
             megabytes(plan.target_file_size),
             megabytes(plan.max_output_file_size),
-            if plan.is_full_compaction { ", full" } else { "" }
+            match (plan.is_full_compaction, plan.compress) {
+                (true, true) => ", full",
+                (false, true) => "",
+                (true, false) => ", full, not compressed",
+                (false, false) => ", not compressed",
+            }
         )
         .unwrap();
         for (i, input) in plan.inputs.iter().enumerate() {
@@ -345,10 +421,14 @@ fn pick(state: &mut State, case: &mut TestCase) -> String {
     let detailed = case.take_flag("detailed").unwrap();
     let mut out = String::new();
     loop {
-        let Some(plan) = pick_leveled(&state.context()) else {
+        let context = state.context();
+        let Some(plan) = esker_compact::pick(&context) else {
             out.push_str("none\n");
             break;
         };
+        let due = Scores::new(&state.version, &state.options).needs_compaction()
+            || due::is_due(&state.version, &state.options, state.now, state.oldest_snapshot);
+        assert!(due, "{plan} is picked, but would not be looked for");
         if dry {
             out.push_str(&show(&plan, detailed));
             break;
@@ -464,12 +544,16 @@ fn compact_range(state: &mut State, case: &mut TestCase) -> String {
 fn result(plan: &Plan, next_file_number: &mut u64) -> VersionEdit {
     let mut edit = VersionEdit::default();
     for (level, file) in plan.files() {
-        edit.deleted_files.insert((level as u32, file.number));
-        if plan.trivial_move {
-            edit.new_files.push((plan.output_level as u32, Arc::clone(file)));
+        if !plan.trivial_move || level != plan.output_level {
+            edit.deleted_files.insert((level as u32, file.number));
         }
     }
-    if !plan.trivial_move {
+    if plan.trivial_move {
+        let moved = plan
+            .moved_files()
+            .map(|(_, file)| (plan.output_level as u32, Arc::clone(file)));
+        edit.new_files.extend(moved);
+    } else if !plan.deletion {
         let key =
             |user_key: &[u8], seqno| base::internal_key::encode(user_key, seqno, base::Kind::Value).into();
         edit.new_files.push((

@@ -34,5 +34,6 @@ mod read_flips;
 mod secondary;
 mod secondary_cache;
 mod streams;
+mod styles;
 mod timestamps;
 mod told_faults;

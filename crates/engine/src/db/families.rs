@@ -234,6 +234,8 @@ pub(crate) fn fresh_state(
         compaction_score: 0.0,
         compaction_due: false,
         running: Default::default(),
+        released_snapshot: 0,
+        manual_waits: 0,
         flushing: false,
         stream_borders: Default::default(),
         stats: Default::default(),

@@ -126,6 +126,7 @@ impl Db {
 pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) -> Result<()> {
     let check = || {
         options.check()?;
+        options.check_compaction()?;
         options.table.check()?;
         protection::check_width("Memtable", options.memtable_protection_bytes_per_key)?;
         protection::check_width("Block", options.block_protection_bytes_per_key)?;
@@ -716,5 +717,5 @@ impl DbInner {
 
 /// Whether compactions of a family run by themselves.
 pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
-    !options.disable_auto_compactions && options.compaction_style == CompactionStyle::Level
+    !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
 }

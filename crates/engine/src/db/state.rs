@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use compact::Border;
+use compact::LeveledOptions;
 use compact::score::Scores;
 use compact::stall::{StallCause, StallCondition, StallInputs};
 use manifest::Version;
@@ -86,6 +87,11 @@ pub(crate) struct FamilyState {
     pub compaction_due: bool,
     /// Compactions of this family at work.
     pub running: compact::picker::Running,
+    /// The oldest snapshot there was when one was released last, or the last row then; 0 if none was. Files at the bottom that hold
+    /// older rows may hold what only that snapshot could see.
+    pub released_snapshot: SeqNo,
+    /// Compactions asked for by users that wait for others to end: none begins by itself meanwhile.
+    pub manual_waits: usize,
     /// A flush of this family is at work.
     pub flushing: bool,
     /// Where the streams will go on that its last flush found; compactions end their files there.
@@ -191,7 +197,7 @@ impl FamilyState {
             condition,
             immutable_memtables: self.immutable.len(),
             max_write_buffer_number: self.family.options.max_write_buffer_number as usize,
-            l0_files: self.version.files(0).len(),
+            l0_files: self.family.options.leveled().files_that_stall(&self.version),
             pending_compaction_bytes: self.pending_compaction_bytes,
             delayed_write_rate,
         })
@@ -201,6 +207,19 @@ impl FamilyState {
     pub fn level_files(&self) -> Vec<usize> {
         let levels = 0..self.version.num_levels();
         levels.map(|level| self.version.files(level).len()).collect()
+    }
+
+    /// True if files may be compacted for another reason than their sizes.
+    fn is_due_otherwise(&self, options: &LeveledOptions) -> bool {
+        let now = self.family.clock.unix_seconds();
+        compact::due::is_due(&self.version, options, now, self.released_snapshot)
+    }
+
+    /// Looks again at what time alone makes due. True if that is something.
+    pub fn note_age(&mut self) -> bool {
+        let due = self.is_due_otherwise(&self.family.options.leveled());
+        self.compaction_due |= due;
+        due
     }
 
     /// Looks at files and memtables again and says whether writes may go on.
@@ -213,11 +232,11 @@ impl FamilyState {
             .blob_garbage_collection
             .filter(|_| !options.disable_auto_compactions)
             .and_then(|collection| collection.due(&self.version));
-        self.compaction_due = scores.needs_compaction() || blob_garbage.is_some();
+        self.compaction_due = scores.needs_compaction() || blob_garbage.is_some() || self.is_due_otherwise(&options);
         let inputs = StallInputs {
             // The memtable limit is kept where memtables are switched, which can wait for room exactly.
             unflushed_memtables: 0,
-            l0_files: self.version.files(0).len(),
+            l0_files: options.files_that_stall(&self.version),
             pending_compaction_bytes: self.pending_compaction_bytes,
         };
         self.stall = compact::stall::condition(inputs, &options, Default::default());

@@ -1,14 +1,13 @@
 //! Compaction: picks under the database mutex, reads and writes without it, installs under it again.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use codec::compression::CompressionType;
 use compact::picker::files::{CompactFilesOptions, pick_files};
-use compact::picker::leveled::pick_leveled;
+use compact::picker::pick;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
 use compact::{CompactionReason, Plan};
@@ -17,7 +16,7 @@ use manifest::{FileMetadata, VersionEdit};
 use super::rewrite::Rewrite;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::DbState;
+use crate::db::state::{DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
 use crate::stats::Ticker;
@@ -84,10 +83,7 @@ impl DbInner {
             version: &own.version,
             options: &options,
             running: &own.running,
-            oldest_snapshot: self
-                .snapshots
-                .oldest()
-                .unwrap_or_else(|| self.published.load(Ordering::Acquire)),
+            oldest_snapshot: own.released_snapshot,
             now: self.options.clock.unix_seconds(),
             full_history_ts_low: low,
             facts: &Facts {
@@ -101,7 +97,13 @@ impl DbInner {
 
     /// Runs the compaction that family `id` needs most. False if there is none that could run now.
     pub(crate) fn compact_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<bool> {
-        match self.with_pick_context(state, id, pick_leveled).flatten() {
+        let waits = |own: &FamilyState| own.manual_waits > 0;
+        let picked = match state.families.get(&id).is_some_and(waits) {
+            // Its turn comes when what runs has ended.
+            true => return Ok(false),
+            false => self.with_pick_context(state, id, pick).flatten(),
+        };
+        match picked {
             Some(plan) => self.run_plan(state, id, plan, 0).map(|_| true),
             None => {
                 if let Some(own) = state.families.get_mut(&id)
@@ -142,7 +144,22 @@ impl DbInner {
                 RangeStep::Compact(plan) => {
                     self.run_plan(&mut state, family.id, *plan, options.max_subcompactions)?;
                 }
-                RangeStep::Wait => self.changed.wait(&mut state),
+                RangeStep::Wait => {
+                    // Whatever it needs would be taken again by the next compaction, and the next.
+                    let waits = |state: &mut DbState, more: bool| {
+                        if let Some(own) = state.families.get_mut(&family.id) {
+                            own.manual_waits = if more {
+                                own.manual_waits + 1
+                            } else {
+                                own.manual_waits - 1
+                            };
+                        }
+                    };
+                    waits(&mut state, true);
+                    self.changed.wait(&mut state);
+                    waits(&mut state, false);
+                    self.work.notify_all();
+                }
                 RangeStep::Done => return Ok(()),
             }
         }
@@ -188,14 +205,18 @@ impl DbInner {
             column_family: id,
             ..VersionEdit::default()
         };
+        let stays = |level: usize| plan.trivial_move && level == plan.output_level;
+        let replaced = plan.files().filter(|(level, _)| !stays(*level));
         edit.deleted_files
-            .extend(plan.files().map(|(level, file)| (level as u32, file.number)));
+            .extend(replaced.map(|(level, file)| (level as u32, file.number)));
         let output_level = plan.output_level as u32;
         let mut outputs = Vec::new();
         let mut written_by = None;
-        let result = if plan.trivial_move {
+        let result = if plan.deletion {
+            self.apply_edit(state, edit, |_| {})
+        } else if plan.trivial_move {
             edit.new_files
-                .extend(plan.files().map(|(_, file)| (output_level, file.clone())));
+                .extend(plan.moved_files().map(|(_, file)| (output_level, file.clone())));
             outputs = plan.files().map(|(_, file)| file.number).collect();
             self.apply_edit(state, edit, |own| own.stats.moved(&plan))
         } else {
@@ -264,6 +285,15 @@ impl DbInner {
                     level_files,
                     score,
                 });
+            } else if plan.deletion {
+                self.notify(&Event::Dropped {
+                    family: family.name.clone(),
+                    job,
+                    plan: plan.to_string(),
+                    reason: plan.reason,
+                    files: plan.files().map(|(_, file)| file.number).collect(),
+                    bytes: plan.input_bytes(),
+                });
             } else {
                 self.report_move(&family, job, &plan);
             }
@@ -292,15 +322,16 @@ impl DbInner {
 
     fn report_move(&self, family: &Family, job: u64, plan: &Plan) {
         self.stats
-            .add(Ticker::TrivialMoves, plan.num_input_files() as u64);
-        self.stats.add(Ticker::TrivialMoveBytes, plan.input_bytes());
+            .add(Ticker::TrivialMoves, plan.moved_files().count() as u64);
+        let bytes = plan.moved_files().map(|(_, file)| file.size).sum();
+        self.stats.add(Ticker::TrivialMoveBytes, bytes);
         self.notify(&Event::Moved {
             family: family.name.clone(),
             job,
             plan: plan.to_string(),
             output_level: plan.output_level,
-            files: plan.num_input_files(),
-            bytes: plan.input_bytes(),
+            files: plan.moved_files().count(),
+            bytes,
         });
     }
 

@@ -154,9 +154,9 @@ impl<'a> TableOutputs<'a> {
                 false => table.filter_policy,
             },
             level: match (self.family.options.compaction_style, self.destination.level) {
-                (CompactionStyle::None, _) => UNKNOWN_LEVEL,
-                (CompactionStyle::Level, None) => -1,
-                (CompactionStyle::Level, Some(level)) => level as i32,
+                (CompactionStyle::Fifo | CompactionStyle::None, _) => UNKNOWN_LEVEL,
+                (CompactionStyle::Level | CompactionStyle::Universal, None) => -1,
+                (CompactionStyle::Level | CompactionStyle::Universal, Some(level)) => level as i32,
             },
             optimize_filters_for_memory: table.optimize_filters_for_memory,
             whole_key_filtering: table.whole_key_filtering,

@@ -236,6 +236,9 @@ impl<'a> Rewrite<'a> {
     /// The compression of its outputs.
     fn compression(&self) -> CompressionType {
         let options = &self.family.options;
+        if !self.plan.compress {
+            return CompressionType::None;
+        }
         let base_level = LevelTargets::new(self.version, &options.leveled()).base_level;
         options.compression_for(self.plan.output_level, base_level, self.plan.bottommost)
     }

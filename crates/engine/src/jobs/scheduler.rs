@@ -37,8 +37,37 @@ impl DbInner {
         (0..compactors).for_each(|_| spawn("compact", DbInner::run_compactions));
         spawn("delete", |inner| {
             let mut due = inner.opened + Duration::from_secs(inner.options.stats_dump_period_sec);
-            inner.obsolete.run(&mut || inner.dump_stats_when_due(&mut due));
+            let mut aged = inner.options.clock.now();
+            inner.obsolete.run(&mut || {
+                let dump = inner.dump_stats_when_due(&mut due);
+                let age = inner.note_ages_when_due(&mut aged);
+                dump.into_iter().chain(age).min()
+            });
         });
+    }
+
+    /// Looks at what only time makes due for compaction, when `due`, and gives the time until it is to be looked at again: a sixtieth of the
+    /// shortest age that an option names. `None`: no option names one.
+    fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
+        let now = self.options.clock.now();
+        let mut state = self.state.lock();
+        let ages = state.families.values().filter_map(|own| {
+            let options = own.family.options.leveled();
+            let ages = [options.ttl, options.periodic_compaction_seconds];
+            ages.into_iter().filter(|&age| age > 0).min()
+        });
+        let period = Duration::from_secs((ages.min()? / 60).clamp(1, 12 * 60 * 60));
+        if now >= *due {
+            let mut any = false;
+            for own in state.families.values_mut() {
+                any |= own.note_age();
+            }
+            if any {
+                self.work.notify_all();
+            }
+            *due = now + period;
+        }
+        Some(due.saturating_sub(now))
     }
 
     fn run_flushes(&self) {

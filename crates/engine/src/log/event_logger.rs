@@ -87,6 +87,19 @@ impl EventListener for InfoLog {
             Event::CompactionBegun { .. } | Event::Compacted { .. } | Event::Moved { .. } => {
                 self.compaction(event)
             }
+            Event::Dropped {
+                family,
+                job,
+                reason,
+                files,
+                bytes,
+                ..
+            } => log_line!(
+                self,
+                Info,
+                "[{family}] [JOB {job}] Deleted {} files, {bytes} bytes, reason {reason}: {files:?}",
+                files.len()
+            ),
             Event::JobEnded {
                 family,
                 job,

@@ -7,28 +7,15 @@ use base::merge::MergeOperator;
 use base::prefix::PrefixExtractor;
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
-use compact::{BlobGarbageCollection, LeveledOptions};
+use compact::{BlobGarbageCollection, CompactionOptionsFifo, CompactionOptionsUniversal};
 pub use sst::filter::FilterPolicy;
 use sst::format::{IndexShortening, IndexType};
 use sst::{AutoReadahead, BlockCache};
 
+use super::compaction::{AGE_OF_CHOICE, CompactionStyle};
 use super::metadata_cache::MetadataCacheOptions;
 
 use crate::options::table::{OptionValue, enum_option, option_table};
-
-/// How a family's files are merged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompactionStyle {
-    /// Each level ten times the one above, each a sorted run.
-    Level,
-    /// Flushed files pile up in L0 until somebody compacts them by hand.
-    None,
-}
-
-enum_option!(CompactionStyle, "compaction style",
-    "kCompactionStyleLevel" => CompactionStyle::Level,
-    "kCompactionStyleNone" => CompactionStyle::None,
-);
 
 option_table! {
     /// Options of a column family. Names, units and defaults are RocksDB's where a field does not say otherwise.
@@ -39,8 +26,8 @@ option_table! {
         max_write_buffer_number: i32 = 2, range(2, i32::MAX), domain["2", "4"];
         /// Full memtables that a flush waits for and merges into one table. Default: 1.
         min_write_buffer_number_to_merge: i32 = 1, range(1, i32::MAX), domain["1", "2"];
-        /// Levels, L0 included. Default: 7.
-        num_levels: i32 = 7, range(2, 64), domain["2", "4", "7"];
+        /// Levels, L0 included; with leveled compaction 2 at least. Default: 7.
+        num_levels: i32 = 7, range(1, 64), domain["2", "4", "7"];
         /// L0 files that start a compaction. Default: 4.
         level0_file_num_compaction_trigger: i32 = 4, range(1, i32::MAX), domain["2", "4", "8"];
         /// L0 files that slow writes down. Default: 20.
@@ -80,8 +67,40 @@ option_table! {
         /// timestamps, and with disable_auto_compactions. The trap: of many streams each flush makes as many tables, and they stay
         /// that small; a larger write_buffer_size makes them larger. Default: true.
         streams_bypass_level0: bool = true, domain["true", "true", "false"];
-        /// Levelled, or none. Default: kCompactionStyleLevel.
-        compaction_style: CompactionStyle = CompactionStyle::Level;
+        /// How files are merged. kCompactionStyleLevel: each level is a sorted run ten times as large as the one above.
+        /// kCompactionStyleUniversal: sorted runs are merged when several are of similar size, which writes less and takes up to
+        /// `max_size_amplification_percent` more space, and twice all of it while everything is merged. kCompactionStyleFIFO: the oldest
+        /// files are dropped, with all that is in them, once there is too much or it is older than `ttl`: for what one may lose.
+        /// kCompactionStyleNone: nothing is merged unless asked for. Default: kCompactionStyleLevel.
+        compaction_style: CompactionStyle = CompactionStyle::Level,
+            domain["kCompactionStyleLevel", "kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleUniversal", "kCompactionStyleFIFO"];
+        /// What universal compaction is steered by. A sorted run is a file of L0, or a level; from `level0_file_num_compaction_trigger` runs on
+        /// there may be something to do. Runs are merged, the newest first, while the next is not more than `size_ratio` percent larger than all
+        /// before (`stop_style=kCompactionStopStyleTotalSize`) or of the size of the one before (`kCompactionStopStyleSimilarSize`), at
+        /// least `min_merge_width` and at most `max_merge_width` of them; all, once what is beside the oldest is more than
+        /// `max_size_amplification_percent` of that; and as many as need be where there are more than `max_read_amp` (0: as the size of the data
+        /// lets expect; -1: than the trigger). `compression_size_percent`: so much of the data, the oldest, is compressed at least, the
+        /// rest is not; -1: all is. `allow_trivial_move`: files that overlap nothing are moved. `incremental` is refused, and
+        /// `reduce_file_locking` has nothing to do.
+        /// Default: {allow_trivial_move=false;stop_style=kCompactionStopStyleTotalSize;min_merge_width=2;compression_size_percent=-1;max_size_amplification_percent=200;incremental=false;max_merge_width=4294967295;size_ratio=1;max_read_amp=-1;}
+        compaction_options_universal: CompactionOptionsUniversal = CompactionOptionsUniversal::default(),
+            domain["{}", "{size_ratio=30;max_merge_width=4;}", "{max_size_amplification_percent=30;allow_trivial_move=true;}",
+                "{stop_style=kCompactionStopStyleSimilarSize;compression_size_percent=50;size_ratio=100;}", "{max_read_amp=0;min_merge_width=3;}"];
+        /// What FIFO compaction is steered by, beside `ttl`. Once all tables have more than `max_table_files_size` bytes, or tables and
+        /// blob files together more than `max_data_files_size` where that is not 0, the oldest tables are dropped.
+        /// `allow_compaction`: small files of L0 are merged. `use_kv_ratio_compaction` is refused, and so are the fields about temperatures unless
+        /// they are at their defaults. The trap: the `ttl` that is chosen drops what is older than 30 days.
+        /// Default: {max_table_files_size=1073741824;allow_compaction=false;}
+        compaction_options_fifo: CompactionOptionsFifo = CompactionOptionsFifo::default(),
+            domain["{}", "{allow_compaction=true;}"];
+        /// Seconds after which data is compacted down, level by level, though no size asks for it; with FIFO compaction after which a file is
+        /// dropped, counted from when it was written; with universal compaction the same as `periodic_compaction_seconds`. 0: never;
+        /// 18446744073709551614: chosen, which is 30 days. Looked at when files change, and now and then. Default: chosen.
+        ttl: u64 = AGE_OF_CHOICE, domain["0", "1000"];
+        /// Seconds after which a file is rewritten, so that a compaction filter sees all data again and what is deleted goes: leveled compaction
+        /// rewrites the file, universal compaction everything. FIFO compaction does not look at it. 0: never; 18446744073709551614:
+        /// chosen, which is 30 days with universal compaction or a compaction filter, else never. Default: chosen.
+        periodic_compaction_seconds: u64 = AGE_OF_CHOICE, domain["0", "2", "1000"];
         /// Compression of tables. Default: kLZ4Compression.
         compression: CompressionType = CompressionType::Lz4,
             domain["kNoCompression", "kSnappyCompression", "kZlibCompression", "kLZ4Compression", "kZSTD"];
@@ -453,35 +472,6 @@ impl ColumnFamilyOptions {
     /// True if large values of tables at `level` go into blob files.
     pub(crate) fn writes_blobs_at(&self, level: usize) -> bool {
         self.enable_blob_files && level >= self.blob_file_starting_level as usize
-    }
-
-    /// What the picker needs to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB
-    /// does: a stop that comes before the compaction it waits for would last for ever.
-    pub(crate) fn leveled(&self) -> LeveledOptions {
-        let compacts_at = self.level0_file_num_compaction_trigger;
-        let slows_at = match self.level0_slowdown_writes_trigger {
-            never @ ..0 => never,
-            trigger => trigger.max(compacts_at),
-        };
-        let stops_at = self.level0_stop_writes_trigger.max(slows_at).max(compacts_at);
-        LeveledOptions {
-            num_levels: self.num_levels as usize,
-            level0_file_num_compaction_trigger: self.level0_file_num_compaction_trigger as usize,
-            level0_slowdown_writes_trigger: usize::try_from(slows_at).ok(),
-            level0_stop_writes_trigger: stops_at as usize,
-            target_file_size_base: self.target_file_size_base,
-            target_file_size_multiplier: self.target_file_size_multiplier as u64,
-            max_bytes_for_level_base: self.max_bytes_for_level_base,
-            max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
-            level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes,
-            max_compaction_bytes: self.max_compaction_bytes,
-            soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
-            hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
-            disable_auto_compactions: self.disable_auto_compactions
-                || self.compaction_style == CompactionStyle::None,
-            blob_garbage_collection: self.blob_garbage_collection(),
-            ..LeveledOptions::default()
-        }
     }
 }
 

@@ -463,7 +463,10 @@ impl OptionsFile {
             let inner = super::compression::LATER.iter().filter(move |(later, _)| {
                 name.ends_with("compression_opts") && value.contains(&format!("{later}="))
             });
-            later.chain(inner).map(|(_, release)| *release)
+            let of_styles = super::compaction::LATER.iter().filter(move |(later, _)| {
+                name.starts_with("compaction_options_") && value.contains(&format!("{later}="))
+            });
+            later.chain(inner).chain(of_styles).map(|(_, release)| *release)
         });
         let Some(needed) = needed.max_by_key(|release| release_number(release)) else {
             return;

@@ -1,6 +1,7 @@
 //! What can be set: for a database, a column family, its tables, one read, one write.
 
 pub(crate) mod cf;
+pub(crate) mod compaction;
 mod compression;
 pub(crate) mod db;
 pub(crate) mod file;
@@ -9,11 +10,12 @@ pub(crate) mod operation;
 pub mod table;
 
 pub use cf::{
-    BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy,
-    PrepopulateBlockCache,
+    BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
 };
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
+pub use compact::{CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle};
+pub use compaction::CompactionStyle;
 pub use db::{FileChecksumGenFactory, Options};
 pub use metadata_cache::{MetadataCacheOptions, PinningTier};
 pub use operation::{FlushOptions, ReadOptions, ReadTier, WriteOptions};

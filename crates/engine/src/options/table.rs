@@ -15,6 +15,11 @@ pub trait OptionValue: Sized {
     /// From the text of an OPTIONS file or a flag.
     fn parse(text: &str) -> Option<Self>;
 
+    /// From a text that may say a part of it only: what it does not name stays as it is here.
+    fn parse_onto(&self, text: &str) -> Option<Self> {
+        Self::parse(text)
+    }
+
     /// To that text.
     fn text(&self) -> String;
 
@@ -135,7 +140,7 @@ macro_rules! option_table {
                         domain: &[ $( $($value),+ )? ],
                         get: |options| options.$field.text(),
                         set: |options, text| {
-                            options.$field = OptionValue::parse(text)?;
+                            options.$field = options.$field.parse_onto(text)?;
                             Some(())
                         },
                         number: |options| options.$field.number(),

@@ -207,9 +207,7 @@ fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
             let told = err
                 .lines()
                 .any(|line| line.contains(&format!("--{flag}=")) && line.contains(" needs "));
-            // An option that only the engine looks at is refused when all flags were understood.
-            let later = *flag == "compaction_style" && refused.len() > 1;
-            assert!(told || later, "{shown}{flag} is not named in\n{err}");
+            assert!(told, "{shown}{flag} is not named in\n{err}");
         }
         let lines = err.lines().filter(|line| line.starts_with("--")).count();
         assert!(lines <= refused.len(), "{shown}more is refused than said:\n{err}");

@@ -1,0 +1,56 @@
+//! What is to be compacted although no level is too large: files that are marked, too old, or no longer needed by a snapshot.
+
+use base::SeqNo;
+use manifest::{FileMetadata, Version};
+
+use crate::options::LeveledOptions;
+use crate::styles::Style;
+
+/// True if `time`, Unix seconds, 0 where it is not known, is more than `seconds` before `now`.
+pub(crate) fn is_past(now: u64, time: u64, seconds: u64) -> bool {
+    time > 0 && time < now.saturating_sub(seconds)
+}
+
+/// True if `file` was written more than `periodic_compaction_seconds` ago.
+pub(crate) fn is_past_period(file: &FileMetadata, options: &LeveledOptions, now: u64) -> bool {
+    let time = match file.file_creation_time {
+        0 => file.oldest_ancestor_time,
+        time => time,
+    };
+    options.periodic_compaction_seconds > 0 && is_past(now, time, options.periodic_compaction_seconds)
+}
+
+/// True if the newest data of `file` is older than `ttl`, as FIFO compaction sees it: it was in the file when that was written.
+pub(crate) fn is_past_ttl(file: &FileMetadata, options: &LeveledOptions, now: u64) -> bool {
+    options.ttl > 0
+        && is_past(
+            now,
+            file.file_creation_time.max(file.oldest_ancestor_time),
+            options.ttl,
+        )
+}
+
+/// True if a picker may find something to compact although no size asks for it. `oldest_snapshot`: as in
+/// [`PickContext`](crate::PickContext). A picker may still find nothing: it looks closer.
+///
+/// Cost: a pass over the metadata of all files.
+pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snapshot: SeqNo) -> bool {
+    let Some(last) = version.num_non_empty_levels().checked_sub(1) else {
+        return false;
+    };
+    let mut idle = version.all_files().filter(|(_, file)| !file.is_being_compacted());
+    match options.style {
+        Style::None => false,
+        Style::Fifo(_) => idle.any(|(level, file)| level == 0 && is_past_ttl(file, options, now)),
+        Style::Universal(_) => idle.any(|(level, file)| {
+            is_past_period(file, options, now) || (file.marked_for_compaction && (level == 0 || level < last))
+        }),
+        Style::Level => idle.any(|(level, file)| {
+            let goes_down = level < last;
+            (file.marked_for_compaction && (goes_down || level == 0))
+                || (goes_down && options.ttl > 0 && is_past(now, file.oldest_ancestor_time, options.ttl))
+                || is_past_period(file, options, now)
+                || (file.largest_seqno != 0 && file.largest_seqno < oldest_snapshot)
+        }),
+    }
+}

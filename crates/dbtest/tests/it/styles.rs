@@ -1,0 +1,309 @@
+//! Compaction styles: databases that go back and forth between us and RocksDB, and what time alone makes due.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::env::ManualClock;
+use dbtest::files;
+use esker::option_table::OptionTable;
+use esker::{
+    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener, FlushOptions, Options,
+    OptionsFile, ReadOptions,
+};
+use tempfile::TempDir;
+use testkit::oracle;
+use vfs::MemFs;
+
+/// Writes the keys of several flushes, each over a part of those before, and says what is in the database.
+const RDICT_WRITES: &str = r#"
+import sys
+from rocksdict import Rdict, Options, DBCompactionStyle, UniversalCompactOptions, FifoCompactOptions
+path, style = sys.argv[1], sys.argv[2]
+o = Options(raw_mode=True)
+o.create_if_missing(True)
+if style == "universal":
+    o.set_compaction_style(DBCompactionStyle.universal())
+    u = UniversalCompactOptions()
+    u.size_ratio = 7
+    u.min_merge_width = 3
+    o.set_universal_compaction_options(u)
+elif style == "fifo":
+    o.set_compaction_style(DBCompactionStyle.fifo())
+    f = FifoCompactOptions()
+    f.max_table_files_size = 123456789
+    o.set_fifo_compaction_options(f)
+d = Rdict(path, options=o)
+for round in range(int(sys.argv[3]), int(sys.argv[4])):
+    for i in range(round * 50, round * 50 + 200):
+        d[b"k%06d" % i] = b"r%d-%d" % (round, i)
+    d.flush()
+for key, value in d.items():
+    print(key.decode(), value.decode())
+d.close()
+"#;
+
+fn rdict_writes(dir: &Path, style: &str, rounds: std::ops::Range<u32>) -> Option<String> {
+    let output = oracle::rocksdict()?
+        .args(["-c", RDICT_WRITES])
+        .arg(dir)
+        .args([style, &rounds.start.to_string(), &rounds.end.to_string()])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+fn write_rounds(db: &Db, rounds: std::ops::Range<u32>) {
+    for round in rounds {
+        for i in round * 50..round * 50 + 200 {
+            let (key, value) = (format!("k{i:06}"), format!("r{round}-{i}"));
+            db.put(key.as_bytes(), value.as_bytes()).unwrap();
+        }
+        db.flush(&FlushOptions::default()).unwrap();
+    }
+}
+
+fn rows(db: &Db) -> String {
+    let mut rows = String::new();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    while iter.valid() {
+        let (key, value) = (
+            String::from_utf8_lossy(iter.key()),
+            String::from_utf8_lossy(iter.value()),
+        );
+        rows.push_str(&format!("{key} {value}\n"));
+        iter.next();
+    }
+    iter.status().unwrap();
+    rows
+}
+
+fn ldb_scan(dir: &Path) -> Option<String> {
+    let output = oracle::ldb()?
+        .arg(format!("--db={}", dir.display()))
+        .arg("--try_load_options")
+        .arg("scan")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.replace(" : ", " ").replace(" ==> ", " "))
+}
+
+/// The options a database was last opened with.
+fn stored(dir: &Path) -> Options {
+    let (_, file) = OptionsFile::newest(&vfs::PosixFs::new(), dir).unwrap().unwrap();
+    let (mut options, unknown) = file.options();
+    let ours = [
+        "compaction_style",
+        "compaction_options_universal",
+        "compaction_options_fifo",
+        "ttl",
+    ];
+    assert!(
+        !unknown.iter().any(|(_, name)| ours.contains(&&name[..])),
+        "{unknown:?}"
+    );
+    options.error_if_exists = false;
+    options
+}
+
+#[test]
+fn universal_databases_change_hands() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("db");
+    let Some(theirs) = rdict_writes(&path, "universal", 0..7) else {
+        return;
+    };
+    let mut options = stored(&path);
+    let family = &mut options.column_family;
+    assert_eq!(family.compaction_style, CompactionStyle::Universal);
+    assert_eq!(
+        (
+            family.compaction_options_universal.size_ratio,
+            family.compaction_options_universal.min_merge_width
+        ),
+        (7, 3)
+    );
+    family.compression = CompressionType::None;
+    let db = Db::open(&options, &path).unwrap();
+    assert_eq!(rows(&db), theirs);
+    write_rounds(&db, 5..14);
+    db.wait_for_compact().unwrap();
+    files::check(&db).unwrap();
+    let ours = rows(&db);
+    db.close().unwrap();
+    drop(db);
+
+    assert_eq!(rdict_writes(&path, "universal", 0..0).unwrap(), ours);
+    rdict_writes(&path, "universal", 12..20).unwrap();
+    let db = Db::open(&options, &path).unwrap();
+    write_rounds(&db, 18..24);
+    let all = rows(&db);
+    db.compact_range(
+        &db.default_column_family(),
+        &CompactRangeOptions::default(),
+        None,
+        None,
+    )
+    .unwrap();
+    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
+    assert!(levels.iter().all(|&level| level == 6), "{levels:?}");
+    assert_eq!(rows(&db), all);
+    files::check(&db).unwrap();
+    db.close().unwrap();
+    drop(db);
+    let read = rdict_writes(&path, "universal", 0..0).unwrap();
+    assert_eq!(read, all);
+}
+
+#[test]
+fn fifo_databases_change_hands() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("db");
+    let Some(theirs) = rdict_writes(&path, "fifo", 0..3) else {
+        return;
+    };
+    let options = stored(&path);
+    let family = &options.column_family;
+    assert_eq!(family.compaction_style, CompactionStyle::Fifo);
+    assert_eq!(family.compaction_options_fifo.max_table_files_size, 123_456_789);
+    let db = Db::open(&options, &path).unwrap();
+    assert_eq!(rows(&db), theirs);
+    write_rounds(&db, 2..5);
+    let ours = rows(&db);
+    db.close().unwrap();
+    drop(db);
+    assert_eq!(rdict_writes(&path, "fifo", 0..0).unwrap(), ours);
+}
+
+#[test]
+fn an_older_rocksdb_reads_every_style_by_the_options_we_write() {
+    for settings in [
+        "compaction_style=kCompactionStyleUniversal num_levels=1 level0_file_num_compaction_trigger=3",
+        "compaction_style=kCompactionStyleUniversal compaction_options_universal={size_ratio=30;allow_trivial_move=true;}",
+        "compaction_style=kCompactionStyleFIFO compaction_options_fifo={allow_compaction=true;} ttl=5000",
+        "ttl=0 periodic_compaction_seconds=77",
+    ] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("db");
+        let mut options = Options {
+            create_if_missing: true,
+            ..Options::default()
+        };
+        for setting in settings.split(' ') {
+            let (name, value) = setting.split_once('=').unwrap();
+            dbtest::settings::set(&mut options, name, value).unwrap();
+        }
+        let db = Db::open(&options, &path).unwrap();
+        write_rounds(&db, 0..9);
+        db.wait_for_compact().unwrap();
+        let ours = rows(&db);
+        db.close().unwrap();
+        let Some(scanned) = ldb_scan(&path) else {
+            return;
+        };
+        assert_eq!(scanned, ours, "{settings}");
+    }
+}
+
+/// Counts what is dropped and rewritten.
+#[derive(Default)]
+struct Told(std::sync::Mutex<Vec<String>>);
+
+impl EventListener for Told {
+    fn on_event(&self, event: &Event) {
+        if matches!(event, Event::Dropped { .. } | Event::Compacted { .. }) {
+            let text = event.to_string();
+            let reason = text.split("reason ").nth(1).unwrap_or_default();
+            let reason = reason.split(',').next().unwrap_or_default().to_owned();
+            self.0.lock().unwrap().push(reason);
+        }
+    }
+}
+
+/// A database in memory whose time stands still.
+fn timed(settings: &[(&str, &str)]) -> (Db, Arc<ManualClock>, Arc<Told>) {
+    let clock = Arc::new(ManualClock::default());
+    clock.advance(Duration::from_secs(1_000_000));
+    let told = Arc::new(Told::default());
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        clock: clock.clone(),
+        listeners: vec![told.clone()],
+        ..Options::default()
+    };
+    for (name, value) in settings {
+        options.column_family.set(name, value).unwrap();
+    }
+    (Db::open(&options, "/db").unwrap(), clock, told)
+}
+
+fn put_and_flush(db: &Db, key: &str) {
+    db.put(key.as_bytes(), b"value").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.wait_for_compact().unwrap();
+}
+
+#[test]
+fn fifo_drops_what_is_older_than_its_ttl() {
+    let (db, clock, told) = timed(&[("compaction_style", "kCompactionStyleFIFO"), ("ttl", "100")]);
+    put_and_flush(&db, "old");
+    clock.advance(Duration::from_secs(60));
+    put_and_flush(&db, "new");
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(rows(&db), "new value\nold value\n");
+    put_and_flush(&db, "newest");
+    assert_eq!(rows(&db), "new value\nnewest value\n");
+    db.close().unwrap();
+    assert_eq!(*told.0.lock().unwrap(), ["FIFOTtl"]);
+}
+
+#[test]
+fn leveled_files_older_than_their_ttl_go_down() {
+    let (db, clock, told) = timed(&[("ttl", "100")]);
+    put_and_flush(&db, "k");
+    let family = db.default_column_family();
+    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+        .unwrap();
+    clock.advance(Duration::from_secs(60));
+    put_and_flush(&db, "k");
+    clock.advance(Duration::from_secs(120));
+    // Another one is what has somebody look.
+    put_and_flush(&db, "z");
+    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
+    assert_eq!(
+        levels.iter().filter(|&&level| level == 0).count(),
+        1,
+        "{levels:?}"
+    );
+    db.close().unwrap();
+    assert_eq!(*told.0.lock().unwrap(), ["Ttl"]);
+}
+
+#[test]
+fn universal_rewrites_everything_once_it_is_old() {
+    let (db, clock, told) = timed(&[
+        ("compaction_style", "kCompactionStyleUniversal"),
+        ("periodic_compaction_seconds", "100"),
+    ]);
+    put_and_flush(&db, "a");
+    put_and_flush(&db, "b");
+    clock.advance(Duration::from_secs(200));
+    put_and_flush(&db, "c");
+    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
+    assert!(levels.iter().all(|&level| level == 6), "{levels:?}");
+    db.close().unwrap();
+    assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
+}

@@ -1,0 +1,371 @@
+//! The text of what compactions are steered by: `{size_ratio=1;min_merge_width=2;...}`, `kMinOverlappingRatio`, `1:1:2`.
+
+use base::{Error, Result};
+use compact::{
+    CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle, LeveledOptions,
+    Style,
+};
+
+use super::ColumnFamilyOptions;
+use crate::options::table::{OptionValue, enum_option};
+
+/// How a family's files are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactionStyle {
+    /// Each level ten times the one above, each a sorted run.
+    Level,
+    /// Sorted runs one after the other in time, merged when several are of similar size: writes less, and needs more space.
+    Universal,
+    /// Files lie in L0, and the oldest are dropped with all that is in them once they are too old or too many.
+    Fifo,
+    /// Flushed files pile up in L0 until somebody compacts them by hand.
+    None,
+}
+
+enum_option!(CompactionStyle, "compaction style",
+    "kCompactionStyleLevel" => CompactionStyle::Level,
+    "kCompactionStyleUniversal" => CompactionStyle::Universal,
+    "kCompactionStyleFIFO" => CompactionStyle::Fifo,
+    "kCompactionStyleNone" => CompactionStyle::None,
+);
+
+enum_option!(CompactionStopStyle, "compaction stop style",
+    "kCompactionStopStyleSimilarSize" => CompactionStopStyle::SimilarSize,
+    "kCompactionStopStyleTotalSize" => CompactionStopStyle::TotalSize,
+);
+
+/// A field of a struct by its name, its value as text.
+type Field<S> = (&'static str, fn(&S) -> String, fn(&mut S, &str) -> Option<()>);
+
+/// `{name=value;...}`: the fields named change, the others stay as they are in `options`.
+fn parse_onto<S: Clone>(options: &S, fields: &[Field<S>], others: &[(&str, &str)], text: &str) -> Option<S> {
+    let mut options = options.clone();
+    let entries = text.strip_prefix('{')?.strip_suffix('}')?;
+    for entry in entries.split(';').filter(|entry| !entry.trim().is_empty()) {
+        let (name, value) = entry.split_once('=')?;
+        let (name, value) = (name.trim(), value.trim());
+        match fields.iter().find(|field| field.0 == name) {
+            Some(field) => field.2(&mut options, value)?,
+            // What there is one value for.
+            None => others.iter().find(|other| **other == (name, value)).map(drop)?,
+        }
+    }
+    Some(options)
+}
+
+/// All fields, those of `later` only where they are not at their defaults.
+fn text<S: Default>(options: &S, fields: &[Field<S>], later: &[(&str, &str)]) -> String {
+    let default = S::default();
+    let is_written = |field: &&Field<S>| {
+        (field.1)(options) != (field.1)(&default) || !later.iter().any(|(later, _)| *later == field.0)
+    };
+    let entries: String = fields
+        .iter()
+        .filter(is_written)
+        .map(|(name, get, _)| format!("{name}={};", get(options)))
+        .collect();
+    format!("{{{entries}}}")
+}
+
+macro_rules! fields {
+    ($($name:ident),+ $(,)?) => {
+        &[$((
+            stringify!($name),
+            |options| options.$name.text(),
+            |options, text| {
+                options.$name = OptionValue::parse(text)?;
+                Some(())
+            },
+        )),+]
+    };
+}
+
+/// Names of fields that came after RocksDB 7.8, and with which release; written where they are not at their defaults.
+pub(crate) const LATER: &[(&str, &str)] = &[
+    ("max_read_amp", "9.3.0"),
+    ("reduce_file_locking", "10.6.0"),
+    ("max_data_files_size", "11.0.0"),
+    ("use_kv_ratio_compaction", "11.0.0"),
+];
+
+const UNIVERSAL: &[Field<CompactionOptionsUniversal>] = fields![
+    allow_trivial_move,
+    stop_style,
+    min_merge_width,
+    compression_size_percent,
+    max_size_amplification_percent,
+    incremental,
+    max_merge_width,
+    size_ratio,
+    max_read_amp,
+    reduce_file_locking,
+];
+
+impl OptionValue for CompactionOptionsUniversal {
+    const TYPE: &'static str = "options of universal compaction: {size_ratio=...;min_merge_width=...;...}";
+
+    fn parse(text: &str) -> Option<CompactionOptionsUniversal> {
+        CompactionOptionsUniversal::default().parse_onto(text)
+    }
+
+    fn parse_onto(&self, text: &str) -> Option<CompactionOptionsUniversal> {
+        parse_onto(self, UNIVERSAL, &[], text)
+    }
+
+    fn text(&self) -> String {
+        text(self, UNIVERSAL, LATER)
+    }
+}
+
+const FIFO: &[Field<CompactionOptionsFifo>] = fields![
+    max_table_files_size,
+    allow_compaction,
+    max_data_files_size,
+    use_kv_ratio_compaction,
+];
+
+/// Fields about temperatures, which no file here has.
+const FIFO_OTHERS: &[(&str, &str)] = &[
+    ("age_for_warm", "0"),
+    ("ttl", "0"),
+    ("file_temperature_age_thresholds", ""),
+    ("file_temperature_age_thresholds", "{}"),
+    ("allow_trivial_copy_when_change_temperature", "false"),
+    ("trivial_copy_buffer_size", "4096"),
+];
+
+impl OptionValue for CompactionOptionsFifo {
+    const TYPE: &'static str =
+        "options of FIFO compaction: {max_table_files_size=...;allow_compaction=...;...}";
+
+    fn parse(text: &str) -> Option<CompactionOptionsFifo> {
+        CompactionOptionsFifo::default().parse_onto(text)
+    }
+
+    fn parse_onto(&self, text: &str) -> Option<CompactionOptionsFifo> {
+        // As RocksDB has written it long ago: the first field alone.
+        if !text.contains('=') && !text.starts_with('{') {
+            return Some(CompactionOptionsFifo {
+                max_table_files_size: OptionValue::parse(text)?,
+                ..self.clone()
+            });
+        }
+        parse_onto(self, FIFO, FIFO_OTHERS, text)
+    }
+
+    fn text(&self) -> String {
+        text(self, FIFO, LATER)
+    }
+}
+
+impl OptionValue for CompactionPri {
+    const TYPE: &'static str = "compaction priority";
+
+    fn parse(text: &str) -> Option<CompactionPri> {
+        CompactionPri::from_name(text)
+    }
+
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+/// What RocksDB writes where it is to choose the age itself.
+pub(crate) const AGE_OF_CHOICE: u64 = u64::MAX - 1;
+
+/// The age it chooses: 30 days.
+const CHOSEN_AGE: u64 = 30 * 24 * 60 * 60;
+
+impl ColumnFamilyOptions {
+    /// What pickers need to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB
+    /// does: a stop that comes before the compaction it waits for would last for ever.
+    pub(crate) fn leveled(&self) -> LeveledOptions {
+        let compacts_at = self.level0_file_num_compaction_trigger;
+        let slows_at = match self.level0_slowdown_writes_trigger {
+            never @ ..0 => never,
+            trigger => trigger.max(compacts_at),
+        };
+        let stops_at = self.level0_stop_writes_trigger.max(slows_at).max(compacts_at);
+        let style = match self.compaction_style {
+            CompactionStyle::Level => Style::Level,
+            CompactionStyle::Universal => Style::Universal(self.compaction_options_universal.clone()),
+            CompactionStyle::Fifo => Style::Fifo(self.compaction_options_fifo.clone()),
+            CompactionStyle::None => Style::None,
+        };
+        // Files of L0 are all there are.
+        let piles_up = self.compaction_style == CompactionStyle::Fifo;
+        let (ttl, periodic_compaction_seconds) = self.ages();
+        LeveledOptions {
+            num_levels: self.num_levels as usize,
+            level0_file_num_compaction_trigger: self.level0_file_num_compaction_trigger as usize,
+            level0_slowdown_writes_trigger: usize::try_from(slows_at).ok().filter(|_| !piles_up),
+            level0_stop_writes_trigger: if piles_up { usize::MAX } else { stops_at as usize },
+            target_file_size_base: self.target_file_size_base,
+            target_file_size_multiplier: self.target_file_size_multiplier as u64,
+            max_bytes_for_level_base: self.max_bytes_for_level_base,
+            max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
+            level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes
+                && style == Style::Level,
+            max_compaction_bytes: self.max_compaction_bytes,
+            soft_pending_compaction_bytes_limit: self.soft_pending_compaction_bytes_limit,
+            hard_pending_compaction_bytes_limit: self.hard_pending_compaction_bytes_limit,
+            disable_auto_compactions: self.disable_auto_compactions
+                || self.compaction_style == CompactionStyle::None,
+            ttl,
+            periodic_compaction_seconds,
+            write_buffer_size: self.write_buffer_size,
+            blob_garbage_collection: self.blob_garbage_collection(),
+            style,
+            ..LeveledOptions::default()
+        }
+    }
+
+    /// `ttl` and `periodic_compaction_seconds` as they are in force, 0 for never: by RocksDB's rules.
+    fn ages(&self) -> (u64, u64) {
+        let chosen = |seconds: u64, choice: u64| if seconds == AGE_OF_CHOICE { choice } else { seconds };
+        let ttl = chosen(self.ttl, CHOSEN_AGE);
+        let filters = self.compaction_filter_factory.is_some();
+        match self.compaction_style {
+            CompactionStyle::Level => {
+                let by_filter = if filters { CHOSEN_AGE } else { 0 };
+                (ttl, chosen(self.periodic_compaction_seconds, by_filter))
+            }
+            // Both say the same there, and the stricter one holds.
+            CompactionStyle::Universal => {
+                let period = chosen(self.periodic_compaction_seconds, CHOSEN_AGE);
+                let shorter = [ttl, period].into_iter().filter(|&age| age > 0).min();
+                (ttl, shorter.unwrap_or(0))
+            }
+            CompactionStyle::Fifo | CompactionStyle::None => (ttl, 0),
+        }
+    }
+
+    /// `InvalidArgument`, or `NotSupported`, for what cannot be together, each option named.
+    pub(crate) fn check_compaction(&self) -> Result<()> {
+        let universal = &self.compaction_options_universal;
+        let mut wrong: Vec<String> = Vec::new();
+        let mut missing: Vec<&str> = Vec::new();
+        match self.compaction_style {
+            CompactionStyle::Level if self.num_levels < 2 => {
+                wrong.push(format!(
+                    "num_levels={} with compaction_style=kCompactionStyleLevel, which needs 2",
+                    self.num_levels
+                ));
+            }
+            CompactionStyle::Universal => {
+                let (runs, trigger) = (universal.max_read_amp, self.level0_file_num_compaction_trigger);
+                if runs < -1 {
+                    wrong.push(format!("max_read_amp={runs} is less than -1"));
+                }
+                if 0 < runs && runs < trigger {
+                    wrong.push(format!(
+                        "max_read_amp={runs} is less than level0_file_num_compaction_trigger={trigger}"
+                    ));
+                }
+                if universal.incremental {
+                    missing.push("incremental=true in compaction_options_universal");
+                }
+            }
+            CompactionStyle::Fifo if self.compaction_options_fifo.use_kv_ratio_compaction => {
+                missing.push("use_kv_ratio_compaction=true in compaction_options_fifo");
+            }
+            _ => {}
+        }
+        if !wrong.is_empty() {
+            return Err(Error::invalid_argument(wrong.join("; ")));
+        }
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(Error::not_supported(missing.join("; "))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_styles_are_read_and_written_as_rocksdb_does() {
+        let written_by_rocksdb = "{allow_trivial_move=true;stop_style=kCompactionStopStyleSimilarSize;min_merge_width=3;\
+             compression_size_percent=20;max_size_amplification_percent=70;incremental=false;max_merge_width=9;size_ratio=5;}";
+        let options = CompactionOptionsUniversal::parse(written_by_rocksdb).unwrap();
+        assert_eq!(options.text(), written_by_rocksdb);
+        assert_eq!(
+            (
+                options.size_ratio,
+                options.min_merge_width,
+                options.max_merge_width
+            ),
+            (5, 3, 9)
+        );
+        let newer = CompactionOptionsUniversal::parse("{max_read_amp=7;reduce_file_locking=true;}").unwrap();
+        assert_eq!(newer.max_read_amp, 7);
+        assert!(
+            newer.text().ends_with("size_ratio=1;max_read_amp=7;}"),
+            "{}",
+            newer.text()
+        );
+        let changed = options.parse_onto("{size_ratio=6;}").unwrap();
+        assert_eq!((changed.size_ratio, changed.min_merge_width), (6, 3));
+        for text in ["", "{size_ratio}", "{what=1;}", "{size_ratio=x;}", "size_ratio=1"] {
+            assert_eq!(CompactionOptionsUniversal::parse(text), None, "{text}");
+        }
+
+        let fifo = CompactionOptionsFifo::parse(
+            "{trivial_copy_buffer_size=4096;allow_trivial_copy_when_change_temperature=false;\
+             file_temperature_age_thresholds=;allow_compaction=true;age_for_warm=0;max_table_files_size=77;}",
+        )
+        .unwrap();
+        assert_eq!((fifo.max_table_files_size, fifo.allow_compaction), (77, true));
+        assert_eq!(fifo.text(), "{max_table_files_size=77;allow_compaction=true;}");
+        assert_eq!(
+            CompactionOptionsFifo::parse("23").unwrap().max_table_files_size,
+            23
+        );
+        assert_eq!(CompactionOptionsFifo::parse("{age_for_warm=5;}"), None);
+    }
+
+    #[test]
+    fn ages_are_chosen_by_style() {
+        let mut options = ColumnFamilyOptions::default();
+        assert_eq!(options.ages(), (CHOSEN_AGE, 0));
+        options.compaction_style = CompactionStyle::Universal;
+        assert_eq!(options.ages(), (CHOSEN_AGE, CHOSEN_AGE));
+        options.ttl = 7;
+        assert_eq!(options.ages(), (7, 7));
+        options.ttl = 0;
+        options.periodic_compaction_seconds = 0;
+        assert_eq!(options.ages(), (0, 0));
+        options.compaction_style = CompactionStyle::Fifo;
+        options.periodic_compaction_seconds = 9;
+        assert_eq!(options.ages(), (0, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_together_is_named_together() {
+        let options = ColumnFamilyOptions {
+            compaction_style: CompactionStyle::Universal,
+            compaction_options_universal: CompactionOptionsUniversal {
+                max_read_amp: 3,
+                ..CompactionOptionsUniversal::default()
+            },
+            ..ColumnFamilyOptions::default()
+        };
+        let error = options.check_compaction().unwrap_err().to_string();
+        assert!(
+            error.contains("max_read_amp=3") && error.contains("level0_file_num_compaction_trigger=4"),
+            "{error}"
+        );
+        let one = ColumnFamilyOptions {
+            num_levels: 1,
+            ..ColumnFamilyOptions::default()
+        };
+        assert!(
+            one.check_compaction()
+                .unwrap_err()
+                .to_string()
+                .contains("num_levels=1")
+        );
+    }
+}
