@@ -260,6 +260,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-compact"]),
     },
     Canary {
+        name: "files are dropped under range tombstones that a snapshot does not see",
+        file: "crates/compact/src/picker/covered.rs",
+        right: "file.largest_seqno < seqno && seqno <= visible",
+        wrong: "file.largest_seqno < seqno && visible > 0",
+        caught_by: Tests(&["-p", "esker-dbtest", "compaction_hooks"]),
+    },
+    Canary {
         name: "FIFO compactions drop the newest tables",
         file: "crates/compact/src/picker/fifo.rs",
         right: "0 => files.iter().rev().collect(),",

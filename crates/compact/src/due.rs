@@ -38,6 +38,16 @@ pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snap
     let Some(last) = version.num_non_empty_levels().checked_sub(1) else {
         return false;
     };
+    let deletes_ranges = |file: &FileMetadata| {
+        file.stats
+            .get()
+            .is_some_and(|stats| stats.num_range_deletions > 0)
+    };
+    if matches!(options.style, Style::Level | Style::Universal(_))
+        && version.all_files().any(|(_, file)| deletes_ranges(file))
+    {
+        return true;
+    }
     let mut idle = version.all_files().filter(|(_, file)| !file.is_being_compacted());
     match options.style {
         Style::None => false,

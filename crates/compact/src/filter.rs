@@ -22,6 +22,8 @@ pub enum Decision {
     Remove,
     /// Its value is replaced. An entity becomes a plain value; an operand stays an operand.
     ChangeValue(Vec<u8>),
+    /// It becomes a single deletion: for keys that were put exactly once since they last did not exist. A merge operand stays.
+    Purge,
     /// Every entry from this key up to the given user key, exclusive, vanishes without leaving deletions behind, though
     /// a snapshot may see it and older versions below may come back. A key not greater than this one means `Keep`.
     RemoveAndSkipUntil(Vec<u8>),
@@ -42,7 +44,18 @@ pub trait CompactionFilter: Send {
     }
 }
 
-/// What a compaction is about, for the choice of its filter.
+/// Why a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFileCreationReason {
+    /// Memtables are flushed.
+    Flush,
+    /// Files are compacted.
+    Compaction,
+    /// Rows of WALs are written down when the database is opened.
+    Recovery,
+}
+
+/// What a table, or a compaction, is about, for the choice of its filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterContext {
     /// Every file of the family takes part.
@@ -51,16 +64,23 @@ pub struct FilterContext {
     pub is_manual_compaction: bool,
     /// Id of the column family.
     pub column_family_id: u32,
-    /// The topmost level files come from.
-    pub input_start_level: usize,
+    /// The topmost level files come from; `None`: rows come from memory.
+    pub input_start_level: Option<usize>,
+    /// Why tables are written.
+    pub reason: TableFileCreationReason,
 }
 
-/// Makes a filter for each compaction.
+/// Makes a filter for each compaction, and for flushes that it asks for.
 pub trait CompactionFilterFactory: Send + Sync + 'static {
     /// Name in the OPTIONS file.
     fn name(&self) -> &str;
 
-    /// The filter of one compaction; it is used by one thread. `None`: nothing is filtered.
+    /// True if rows are to be filtered when tables are written for this reason. Default: by compactions alone.
+    fn should_filter_table_file_creation(&self, reason: TableFileCreationReason) -> bool {
+        reason == TableFileCreationReason::Compaction
+    }
+
+    /// The filter of one table, or of one compaction; it is used by one thread. `None`: nothing is filtered.
     fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>>;
 }
 

@@ -12,7 +12,7 @@
 //! Transforming:
 //!
 //! * [`cursor`]: what survives of the merged entries of a compaction's inputs
-//! * [`outputs`], [`split`]: from there to files, and where one ends
+//! * [`outputs`], [`split`], [`partitioner`]: from there to files, and where one ends
 //! * [`filter`]: what a user's code, and the engine's blob files, may do to entries on the way
 //! * [`tombstones`], [`beyond`], [`stripes`]: range tombstones, what lies below the output, what snapshots see
 #![forbid(unsafe_code)]
@@ -26,6 +26,7 @@ pub mod levels;
 pub mod options;
 mod order;
 pub mod outputs;
+pub mod partitioner;
 pub mod picker;
 pub mod plan;
 pub mod score;
@@ -41,11 +42,15 @@ pub use beyond::{BeyondOutput, KeyRange};
 pub use blob_gc::BlobGarbageCollection;
 pub use cursor::{CompactionCursor, CompactionRules, CompactionStats};
 pub use filter::{
-    BlobHook, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, Relocation, ValueType,
+    BlobHook, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, Relocation,
+    TableFileCreationReason, ValueType,
 };
 pub use levels::LevelTargets;
 pub use options::{CompactionPri, LeveledOptions};
 pub use outputs::{FileBounds, OutputRange, OutputSink, write_outputs};
+pub use partitioner::{
+    PartitionerContext, SstPartitioner, SstPartitionerFactory, SstPartitionerFixedPrefixFactory,
+};
 pub use picker::files::{CompactFilesOptions, pick_files};
 pub use picker::leveled::pick_leveled;
 pub use picker::range::{

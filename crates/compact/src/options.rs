@@ -18,6 +18,8 @@ pub enum CompactionPri {
     /// The file that overlaps the fewest bytes of the next level for its size: least write amplification. The default.
     #[default]
     MinOverlappingRatio,
+    /// One file after the other by key, from where the level was compacted last; from its first file on after each open.
+    RoundRobin,
 }
 
 impl CompactionPri {
@@ -28,20 +30,22 @@ impl CompactionPri {
             CompactionPri::OldestLargestSeqFirst => "kOldestLargestSeqFirst",
             CompactionPri::OldestSmallestSeqFirst => "kOldestSmallestSeqFirst",
             CompactionPri::MinOverlappingRatio => "kMinOverlappingRatio",
+            CompactionPri::RoundRobin => "kRoundRobin",
         }
     }
 
-    /// The priority of that name. `kRoundRobin` is not one of ours: a family that asks for it is picked from by
-    /// [`MinOverlappingRatio`](CompactionPri::MinOverlappingRatio) instead, which the caller decides.
+    /// All of them, in the order of RocksDB's numbers.
+    pub const ALL: [CompactionPri; 5] = [
+        CompactionPri::ByCompensatedSize,
+        CompactionPri::OldestLargestSeqFirst,
+        CompactionPri::OldestSmallestSeqFirst,
+        CompactionPri::MinOverlappingRatio,
+        CompactionPri::RoundRobin,
+    ];
+
+    /// The priority of that name.
     pub fn from_name(name: &str) -> Option<CompactionPri> {
-        [
-            CompactionPri::ByCompensatedSize,
-            CompactionPri::OldestLargestSeqFirst,
-            CompactionPri::OldestSmallestSeqFirst,
-            CompactionPri::MinOverlappingRatio,
-        ]
-        .into_iter()
-        .find(|pri| pri.name() == name)
+        CompactionPri::ALL.into_iter().find(|pri| pri.name() == name)
     }
 }
 
@@ -194,15 +198,14 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_options_file() {
-        for name in [
-            "kByCompensatedSize",
-            "kOldestLargestSeqFirst",
-            "kOldestSmallestSeqFirst",
-            "kMinOverlappingRatio",
-        ] {
-            assert_eq!(CompactionPri::from_name(name).unwrap().name(), name);
+        for pri in CompactionPri::ALL {
+            assert_eq!(CompactionPri::from_name(pri.name()), Some(pri));
         }
-        assert_eq!(CompactionPri::from_name("kRoundRobin"), None);
+        assert_eq!(
+            CompactionPri::from_name("kRoundRobin"),
+            Some(CompactionPri::RoundRobin)
+        );
+        assert_eq!(CompactionPri::from_name("kRandom"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rangedel::RangeTombstone;
 
 use crate::cursor::CompactionCursor;
 use crate::order;
+use crate::partitioner::SstPartitioner;
 use crate::split::OutputSplitter;
 
 /// The bounds of a file, as its `FileMetadata` needs them.
@@ -128,6 +129,7 @@ pub fn write_outputs<C: Cursor>(
     mut splitter: OutputSplitter,
     sink: &mut impl OutputSink,
 ) -> Result<()> {
+    let mut partitions = splitter.partitioner.take().map(Partitions::new);
     let mut files = Files {
         cmp: InternalComparator::new(cursor.comparator().clone()),
         sink,
@@ -140,7 +142,14 @@ pub fn write_outputs<C: Cursor>(
     let mut begun = false;
     while cursor.valid() {
         let size = begun.then(|| if files.is_open { files.sink.file_size() } else { 0 });
-        if splitter.should_stop_before(cursor.key(), size, cursor.starts_user_key()) {
+        let starts_user_key = cursor.starts_user_key();
+        let mut stop = splitter.should_stop_before(cursor.key(), size, starts_user_key);
+        if let Some(partitions) = &mut partitions
+            && starts_user_key
+        {
+            stop |= partitions.begins_at(cursor.key(), size);
+        }
+        if stop {
             let next = order::bare_user_key(cursor.comparator(), cursor.key()).to_vec();
             files.close(cursor, &mut beyond, Some(next))?;
         }
@@ -156,6 +165,32 @@ pub fn write_outputs<C: Cursor>(
     }
     cursor.status()?;
     files.close(cursor, &mut beyond, range.end.map(<[u8]>::to_vec))
+}
+
+/// What a user's partitioner is asked with.
+struct Partitions {
+    partitioner: Box<dyn SstPartitioner>,
+    /// The user key before.
+    last: Vec<u8>,
+}
+
+impl Partitions {
+    fn new(partitioner: Box<dyn SstPartitioner>) -> Partitions {
+        Partitions {
+            partitioner,
+            last: Vec::new(),
+        }
+    }
+
+    /// True if a file of so many bytes is to end before `key`.
+    fn begins_at(&mut self, key: &[u8], file_size: Option<u64>) -> bool {
+        let user_key = internal_key::user_key(key);
+        let begins =
+            file_size.is_some_and(|size| self.partitioner.should_partition(&self.last, user_key, size));
+        self.last.clear();
+        self.last.extend_from_slice(user_key);
+        begins
+    }
 }
 
 struct Files<'a, S> {

@@ -11,12 +11,14 @@ use std::sync::Arc;
 
 use base::{SeqNo, UserComparator};
 use manifest::{FileMetadata, Version};
+use rangedel::FragmentedTombstones;
 
 use crate::options::LeveledOptions;
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Plan};
 use crate::styles::Style;
 
+mod covered;
 pub mod fifo;
 pub mod files;
 pub mod leveled;
@@ -27,8 +29,10 @@ pub mod universal;
 /// ones. Pure; with the result [`start`](Running::start)ed, the next call finds another one beside it.
 pub fn pick(context: &PickContext<'_>) -> Option<Plan> {
     match &context.options.style {
-        Style::Level => leveled::pick_leveled(context),
-        Style::Universal(options) => universal::pick_universal(context, options),
+        Style::Level => covered::pick_covered(context).or_else(|| leveled::pick_leveled(context)),
+        Style::Universal(options) => {
+            covered::pick_covered(context).or_else(|| universal::pick_universal(context, options))
+        }
         Style::Fifo(options) => fifo::pick_fifo(context, options),
         Style::None => None,
     }
@@ -40,6 +44,17 @@ pub trait FileFacts {
     /// path, that a new file there would have.
     fn can_move(&self, _file: &FileMetadata, _output_level: usize) -> bool {
         true
+    }
+
+    /// Range tombstones of `file`, if that is known without reading it.
+    fn range_tombstones(&self, _file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
+        None
+    }
+
+    /// The highest sequence number that every snapshot, and everybody who reads without one, sees: what it hides is seen by nobody. 0: not
+    /// known.
+    fn visible_to_all(&self) -> SeqNo {
+        0
     }
 
     /// False if rewriting `file` at the bottom would not change it, though its sequence numbers say otherwise: its merge
@@ -83,6 +98,8 @@ pub struct JobId(u64);
 pub struct Running {
     jobs: Vec<Job>,
     next_id: u64,
+    /// By level: the largest key of what was last compacted out of it because of its size. Empty: nothing was.
+    cursors: Vec<Box<[u8]>>,
 }
 
 #[derive(Debug)]
@@ -133,12 +150,28 @@ impl Running {
             &plan.largest_user_key,
             files,
         );
+        if plan.reason == CompactionReason::LevelMaxLevelSize
+            && let Some(last) = plan.inputs[0].files.last()
+        {
+            let level = plan.start_level();
+            self.cursors
+                .resize(self.cursors.len().max(level + 1), Box::default());
+            self.cursors[level] = last.largest.clone();
+        }
         if plan.reason == CompactionReason::RefitLevel
             && let Some(job) = self.jobs.last_mut()
         {
             job.exclusive = true;
         }
         id
+    }
+
+    /// The largest key of what was last compacted out of `level` because of its size.
+    pub fn cursor(&self, level: usize) -> Option<&[u8]> {
+        self.cursors
+            .get(level)
+            .map(|key| &key[..])
+            .filter(|key| !key.is_empty())
     }
 
     /// True while a job runs that must be the only one of its family.

@@ -48,6 +48,8 @@ pub enum CompactionReason {
     FIFOReduceNumFiles,
     /// FIFO: files are older than `ttl`, and are dropped.
     FIFOTtl,
+    /// A range tombstone covers all of some files, which are dropped. Not one of RocksDB's.
+    FilesCoveredByRangeTombstone,
 }
 
 impl fmt::Display for CompactionReason {

@@ -12,6 +12,7 @@ use base::UserComparator;
 use manifest::FileMetadata;
 
 use crate::order;
+use crate::partitioner::SstPartitioner;
 
 /// What an [`OutputSplitter`] keeps to; [`Plan::split_limits`](crate::Plan::split_limits) has them.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub struct OutputSplitter {
     boundaries: u64,
     /// The first border no key was behind yet.
     next_border: usize,
+    /// What a user says about it besides.
+    pub(crate) partitioner: Option<Box<dyn SstPartitioner>>,
 }
 
 impl OutputSplitter {
@@ -72,7 +75,14 @@ impl OutputSplitter {
             overlapped_bytes: 0,
             boundaries: 0,
             next_border: 0,
+            partitioner: None,
         }
+    }
+
+    /// Files end where `partitioner` says, too.
+    pub fn with_partitioner(mut self, partitioner: Option<Box<dyn SstPartitioner>>) -> OutputSplitter {
+        self.partitioner = partitioner;
+        self
     }
 
     /// One file takes everything: for flushes and outputs to L0.

@@ -29,6 +29,7 @@ mod log;
 mod options;
 mod read;
 mod stats;
+mod table_properties_collector;
 mod version_set;
 mod write;
 
@@ -45,7 +46,9 @@ pub use codec::checksum::ChecksumType;
 pub use codec::compression::{CompressionOptions, CompressionType};
 pub use compact::stall::{StallCause, StallCondition};
 pub use compact::{
-    CompactionFilter, CompactionFilterFactory, CompactionReason, Decision, FilterContext, ValueType,
+    CompactionFilter, CompactionFilterFactory, CompactionReason, Decision, FilterContext, PartitionerContext,
+    SstPartitioner, SstPartitionerFactory, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
+    ValueType,
 };
 pub use sst::format::{IndexShortening, IndexType};
 pub use sst::{BlockCache, TableProperties};
@@ -77,6 +80,10 @@ pub use read::db_iterator::DbIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats, Ticker};
+pub use table_properties_collector::{
+    CollectorContext, CompactOnDeletionCollectorFactory, EntryType, TablePropertiesCollector,
+    TablePropertiesCollectorFactory,
+};
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use write::batch::{Operation, Operations, WriteBatch};

@@ -311,6 +311,9 @@ flags::flags! {
     fifo_compaction_ttl: u64 = 0;
     /// Seconds after which data is compacted down; 18446744073709551614: the engine's choice.
     ttl_seconds: u64 = u64::MAX - 1;
+    /// Which file of a level is compacted first: 0 kByCompensatedSize, 1 kOldestLargestSeqFirst, 2 kOldestSmallestSeqFirst,
+    /// 3 kMinOverlappingRatio, 4 kRoundRobin.
+    compaction_pri: i32 = 3;
     /// Threads that may write one compaction.
     subcompactions: u32 = 1;
     /// Table files kept open; -1: all.

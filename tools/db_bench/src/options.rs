@@ -182,6 +182,7 @@ fn block_cache(flags: &Flags, cache: CacheOptions) -> Result<Arc<BlockCache>> {
 /// How files are merged.
 fn compaction_styles(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
     family.compaction_style = ::flags::engine::compaction_style(flags.compaction_style)?;
+    family.compaction_pri = ::flags::engine::compaction_pri(flags.compaction_pri)?;
     let universal = &mut family.compaction_options_universal;
     ::flags::engine::UniversalFlags {
         size_ratio: flags.universal_size_ratio,
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn no_option_is_a_flag_of_another_meaning() {
         // Flags of these names set the option of the same name, and more.
-        let shared = ["block_size", "compaction_style", "statistics"];
+        let shared = ["block_size", "compaction_pri", "compaction_style", "statistics"];
         for name in rows().into_iter().map(|row| row.name) {
             let is_flag = Flags::FLAGS.iter().any(|flag| flag.name == name);
             assert!(!is_flag || shared.contains(&name), "{name}");

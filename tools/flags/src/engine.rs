@@ -108,19 +108,15 @@ pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
 /// # Errors
 /// `InvalidArgument` if there is none of that number.
 pub fn compaction_pri(number: i32) -> Result<CompactionPri> {
-    const ALL: [CompactionPri; 4] = [
-        CompactionPri::ByCompensatedSize,
-        CompactionPri::OldestLargestSeqFirst,
-        CompactionPri::OldestSmallestSeqFirst,
-        CompactionPri::MinOverlappingRatio,
-    ];
     let at = usize::try_from(number).ok();
-    at.and_then(|at| ALL.get(at)).copied().ok_or_else(|| {
-        Error::invalid_argument(format!(
-            "--compaction_pri={number}: priorities are 0 to {}",
-            ALL.len() - 1
-        ))
-    })
+    at.and_then(|at| CompactionPri::ALL.get(at))
+        .copied()
+        .ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "--compaction_pri={number}: priorities are 0 to {}",
+                CompactionPri::ALL.len() - 1
+            ))
+        })
 }
 
 /// What RocksDB's tools have flags of their own for, 0 for the engine's default.

@@ -148,6 +148,14 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
         // Files of FIFO compaction pile up: rarely.
         one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]),
+        one_of(rng, "enable_sst_partitioner_factory", &["0", "0", "1"]),
+        one_of(rng, "enable_compaction_on_deletion_trigger", &["0", "0", "1"]),
+        one_of(rng, "compaction_on_deletion_window_size", &["0", "10", "100"]),
+        one_of(rng, "compaction_on_deletion_trigger_count", &["5", "50"]),
+        one_of(rng, "compaction_on_deletion_ratio", &["0", "0.3"]),
+        one_of(rng, "compaction_on_deletion_min_file_size", &["0", "4096"]),
+        one_of(rng, "mark_for_compaction_one_file_in", &["0", "0", "2", "10"]),
+        one_of(rng, "compaction_pri", &["0", "1", "2", "3", "4"]),
         one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
     ];
     if !args.iter().any(|arg| arg.starts_with("--cache_type=tiered_")) {

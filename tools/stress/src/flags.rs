@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStyle,
-    CompressedSecondaryCacheOptions, EntryRole, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions,
-    Options, PinningTier, TieredCacheOptions,
+    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
+    CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, EntryRole,
+    EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, SeqNo,
+    SstPartitionerFixedPrefixFactory, TablePropertiesCollector, TablePropertiesCollectorFactory,
+    TieredCacheOptions,
 };
 
 flags::flags! {
@@ -193,6 +195,22 @@ flags::flags! {
     checksum_type: String = "kCRC32c".to_owned();
     /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
     compaction_style: i32 = 0;
+    /// Files of levels end where the first four bytes of keys change.
+    enable_sst_partitioner_factory: bool = false;
+    /// Tables with many deletions close together are marked for compaction.
+    enable_compaction_on_deletion_trigger: bool = false;
+    /// Entries looked at together for it.
+    compaction_on_deletion_window_size: usize = 100;
+    /// Deletions among them that mark a table.
+    compaction_on_deletion_trigger_count: usize = 50;
+    /// Part of deletions among all entries that marks a table; 0: it does not matter.
+    compaction_on_deletion_ratio: f64 = 0.5;
+    /// Bytes of a table that is marked at least.
+    compaction_on_deletion_min_file_size: u64 = 32_768;
+    /// One in so many tables is marked for compaction; 0: none is.
+    mark_for_compaction_one_file_in: u64 = 0;
+    /// Which file of a level is compacted first, by the number of the priority: 0 to 4.
+    compaction_pri: i32 = 3;
     /// Universal compaction: percent by which the next sorted run may be larger than those taken in; 0: the engine's default.
     universal_size_ratio: u32 = 0;
     /// Universal compaction: sorted runs merged at least; 0: the engine's default.
@@ -258,6 +276,39 @@ flags::flags! {
     progress_reports: bool = true;
     /// Says nothing of what a crash took.
     quiet: bool = false;
+}
+
+/// Marks one in so many tables for compaction, by what their keys are.
+struct MarksSome(u64);
+
+struct Mark {
+    one_in: u64,
+    hash: u64,
+}
+
+impl TablePropertiesCollectorFactory for MarksSome {
+    fn name(&self) -> &str {
+        "db_stress.MarksSome"
+    }
+
+    fn create(&self, _context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
+        Some(Box::new(Mark {
+            one_in: self.0,
+            hash: 0,
+        }))
+    }
+}
+
+impl TablePropertiesCollector for Mark {
+    fn add_user_key(&mut self, _key: &[u8], _value: &[u8], _entry: EntryType, seqno: SeqNo, size: u64) {
+        self.hash = (self.hash ^ seqno ^ size)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(7);
+    }
+
+    fn need_compact(&self) -> bool {
+        self.hash.is_multiple_of(self.one_in)
+    }
 }
 
 /// Options whose default in RocksDB's db_stress is not that of RocksDB.
@@ -409,6 +460,7 @@ impl Flags {
     /// How files are merged. FIFO compaction drops nothing unless it is asked to: who verifies would miss it.
     fn compaction_styles(&self, family: &mut ColumnFamilyOptions) -> Result<()> {
         family.compaction_style = flags::engine::compaction_style(self.compaction_style)?;
+        family.compaction_pri = flags::engine::compaction_pri(self.compaction_pri)?;
         flags::engine::UniversalFlags {
             size_ratio: self.universal_size_ratio,
             min_merge_width: self.universal_min_merge_width,
@@ -418,6 +470,21 @@ impl Flags {
             reduce_file_locking: self.universal_reduce_file_locking,
         }
         .apply(&mut family.compaction_options_universal);
+        if self.enable_sst_partitioner_factory {
+            family.sst_partitioner_factory = Some(Arc::new(SstPartitionerFixedPrefixFactory::new(4)));
+        }
+        let collectors = &mut family.table_properties_collector_factories;
+        if self.enable_compaction_on_deletion_trigger {
+            collectors.push(Arc::new(CompactOnDeletionCollectorFactory {
+                sliding_window_size: self.compaction_on_deletion_window_size,
+                deletion_trigger: self.compaction_on_deletion_trigger_count,
+                deletion_ratio: self.compaction_on_deletion_ratio,
+                min_file_size: self.compaction_on_deletion_min_file_size,
+            }));
+        }
+        if self.mark_for_compaction_one_file_in > 0 {
+            collectors.push(Arc::new(MarksSome(self.mark_for_compaction_one_file_in)));
+        }
         let fifo = &mut family.compaction_options_fifo;
         fifo.allow_compaction = self.fifo_allow_compaction;
         fifo.max_table_files_size = match self.fifo_compaction_max_table_files_size_mb {

@@ -247,7 +247,7 @@ impl<C: Cursor> CompactionCursor<C> {
             _ => Decision::Keep,
         };
         match decision {
-            Decision::Keep => self.operands.push(timestamp, operand, seqno),
+            Decision::Keep | Decision::Purge => self.operands.push(timestamp, operand, seqno),
             Decision::ChangeValue(operand) => self.operands.push(timestamp, &operand, seqno),
             Decision::Remove => {
                 *filtered = true;

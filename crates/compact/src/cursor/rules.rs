@@ -404,6 +404,14 @@ impl<C: Cursor> CompactionCursor<C> {
                 }
                 *value = ValueAt::Empty;
             }
+            Decision::Purge => {
+                if *kind == Kind::Merge {
+                    return Filtered::Kept;
+                }
+                self.stats.num_record_drop_user += 1;
+                *kind = Kind::SingleDeletion;
+                *value = ValueAt::Empty;
+            }
             Decision::ChangeValue(bytes) => {
                 self.buffer = bytes;
                 *kind = Kind::Value;

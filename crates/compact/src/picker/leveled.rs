@@ -406,6 +406,17 @@ impl<'a> Picker<'a> {
             }
             CompactionPri::OldestLargestSeqFirst => indices.sort_by_key(|&at| files[at].largest_seqno),
             CompactionPri::OldestSmallestSeqFirst => indices.sort_by_key(|&at| files[at].smallest_seqno),
+            CompactionPri::RoundRobin => {
+                let order = self.context.version.cmp();
+                let behind = |cursor: &[u8]| {
+                    files.partition_point(|file| order.compare(&file.smallest, cursor) != Ordering::Greater)
+                };
+                // The files of L0 go down together.
+                if let Some(cursor) = self.context.running.cursor(level).filter(|_| level > 0) {
+                    let first = behind(cursor) % files.len().max(1);
+                    indices.rotate_left(first);
+                }
+            }
             CompactionPri::MinOverlappingRatio => {
                 let ratios = self.overlapping_ratios(level);
                 let order = self.context.version.cmp();

@@ -70,12 +70,7 @@ impl Tree {
             } else {
                 target_file_size_base * rng.u64(2..20)
             },
-            compaction_pri: *rng.pick(&[
-                CompactionPri::ByCompensatedSize,
-                CompactionPri::OldestLargestSeqFirst,
-                CompactionPri::OldestSmallestSeqFirst,
-                CompactionPri::MinOverlappingRatio,
-            ]),
+            compaction_pri: *rng.pick(&CompactionPri::ALL),
             ttl: if rng.one_in(3) { 100 } else { 0 },
             style,
             ..LeveledOptions::default()

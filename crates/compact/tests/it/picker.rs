@@ -1,5 +1,6 @@
 //! What is picked from which version, by text.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -30,11 +31,19 @@ struct State {
 struct Facts {
     immovable: Vec<u64>,
     hopeless: Vec<u64>,
+    tombstones: HashMap<u64, Arc<FragmentedTombstones>>,
+    visible: SeqNo,
 }
 
 impl FileFacts for Facts {
     fn can_move(&self, file: &FileMetadata, _output_level: usize) -> bool {
         !self.immovable.contains(&file.number)
+    }
+    fn range_tombstones(&self, file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
+        self.tombstones.get(&file.number).cloned()
+    }
+    fn visible_to_all(&self) -> SeqNo {
+        self.visible
     }
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
         !self.hopeless.contains(&file.number)
@@ -303,6 +312,21 @@ fn add(state: &mut State, case: &mut TestCase) -> String {
                     };
                     file.stats.set(stats).unwrap();
                 }
+                ("tombstones", written) => {
+                    let stats = FileStats {
+                        num_range_deletions: 1,
+                        ..FileStats::default()
+                    };
+                    file.stats.set(stats).unwrap();
+                    let tombstones = keys::tombstones(&written.replace('+', " ")).into_iter();
+                    let tombstones = tombstones.map(|tombstone| RangeTombstone {
+                        start: tombstone.start,
+                        end: tombstone.end,
+                        seqno: tombstone.seqno,
+                    });
+                    let set = FragmentedTombstones::build(tombstones, &UserComparator::Bytewise);
+                    state.facts.tombstones.insert(number, Arc::new(set));
+                }
                 ("rangedel", size) => file.compensated_range_deletion_size = bytes(size),
                 ("busy", _) => busy.push(number),
                 ("fixed", _) => state.facts.immovable.push(number),
@@ -416,6 +440,7 @@ fn show(plan: &Plan, detailed: bool) -> String {
 fn pick(state: &mut State, case: &mut TestCase) -> String {
     state.oldest_snapshot = case.try_take_arg("oldest-snapshot").unwrap().unwrap_or(0);
     state.now = case.try_take_arg("now").unwrap().unwrap_or(0);
+    state.facts.visible = case.try_take_arg("visible").unwrap().unwrap_or(0);
     let all = case.take_flag("all").unwrap();
     let dry = case.take_flag("dry").unwrap();
     let detailed = case.take_flag("detailed").unwrap();

@@ -8,6 +8,7 @@ mod behaviour;
 mod bit_flips;
 mod blob_files;
 mod block_cache;
+mod compaction_hooks;
 mod company;
 mod crash;
 mod crash_faults;

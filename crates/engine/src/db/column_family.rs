@@ -9,6 +9,7 @@ use arc_swap::{ArcSwap, Guard};
 use base::env::Clock;
 use base::prefix::PrefixExtractor;
 use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, UserComparator, sync};
+use compact::SstPartitionerFactory;
 use manifest::Version;
 use memtable::Memtable;
 
@@ -30,6 +31,7 @@ pub(crate) struct Family {
     pub options: ColumnFamilyOptions,
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
+    pub sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>>,
     pub values: ValueResolver,
     pub tables: Arc<TableCache>,
     pub super_version: ArcSwap<SuperVersion>,

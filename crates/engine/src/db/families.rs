@@ -84,6 +84,13 @@ pub(crate) fn assemble(
     let cmp = version.cmp().clone();
     let stored_extractor = || stored.and_then(|stored| prefix::builtin(stored.prefix_extractor.as_deref()?));
     let prefix_extractor = options.prefix_extractor.clone().or_else(stored_extractor);
+    let stored_partitioner = || {
+        stored.and_then(|stored| compact::partitioner::builtin(stored.sst_partitioner_factory.as_deref()?))
+    };
+    let sst_partitioner_factory = options
+        .sst_partitioner_factory
+        .clone()
+        .or_else(stored_partitioner);
     let merger = match (
         &options.merge_operator,
         stored.and_then(|stored| stored.merge_operator.as_deref()),
@@ -137,6 +144,7 @@ pub(crate) fn assemble(
         dir: shared.dir.to_path_buf(),
         options: options.clone(),
         prefix_extractor,
+        sst_partitioner_factory,
         values: ValueResolver {
             merger,
             blobs: Arc::new(BlobCache::new(

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::SeqNo;
@@ -19,6 +19,8 @@ pub(crate) struct SnapshotList {
     clock: Arc<dyn Clock>,
     /// Ascending: snapshots are taken of what is newest. The first and the last one are held by somebody.
     moments: Mutex<VecDeque<Moment>>,
+    /// The oldest one was released.
+    released: AtomicBool,
 }
 
 /// The snapshots of one sequence number.
@@ -35,6 +37,7 @@ impl SnapshotList {
         SnapshotList {
             clock,
             moments: Mutex::default(),
+            released: AtomicBool::new(false),
         }
     }
 
@@ -95,6 +98,9 @@ impl SnapshotList {
         while moments.back().is_some_and(|last| last.holders == 0) {
             moments.pop_back();
         }
+        if at == 0 {
+            self.released.store(true, Ordering::Release);
+        }
         while moments.front().is_some_and(|first| first.holders == 0) {
             moments.pop_front();
         }
@@ -121,6 +127,17 @@ impl SnapshotList {
     /// The oldest one's sequence number.
     pub fn oldest(&self) -> Option<SeqNo> {
         self.moments.lock().front().map(|moment| moment.seqno)
+    }
+
+    /// The oldest one's sequence number; without any what `published` gives, which no snapshot taken meanwhile is older than.
+    pub fn oldest_or(&self, published: impl FnOnce() -> SeqNo) -> SeqNo {
+        let moments = self.moments.lock();
+        moments.front().map_or_else(published, |moment| moment.seqno)
+    }
+
+    /// True if a snapshot was released since this was asked last that was the oldest.
+    pub fn take_released(&self) -> bool {
+        self.released.swap(false, Ordering::AcqRel)
     }
 
     /// All of them, oldest first.

@@ -232,7 +232,8 @@ impl FamilyState {
             .blob_garbage_collection
             .filter(|_| !options.disable_auto_compactions)
             .and_then(|collection| collection.due(&self.version));
-        self.compaction_due = scores.needs_compaction() || blob_garbage.is_some() || self.is_due_otherwise(&options);
+        self.compaction_due =
+            scores.needs_compaction() || blob_garbage.is_some() || self.is_due_otherwise(&options);
         let inputs = StallInputs {
             // The memtable limit is kept where memtables are switched, which can wait for room exactly.
             unflushed_memtables: 0,

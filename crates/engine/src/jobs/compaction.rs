@@ -1,17 +1,19 @@
 //! Compaction: picks under the database mutex, reads and writes without it, installs under it again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::sync::MutexGuard;
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::pick;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
-use compact::{CompactionReason, Plan};
+use compact::{CompactionReason, PartitionerContext, Plan};
 use manifest::{FileMetadata, VersionEdit};
+use rangedel::FragmentedTombstones;
 
 use super::rewrite::Rewrite;
 use crate::db::DbInner;
@@ -36,9 +38,18 @@ struct Facts<'a> {
     base_level: usize,
     /// Nothing lies below.
     last_level: usize,
+    visible_to_all: SeqNo,
 }
 
 impl FileFacts for Facts<'_> {
+    fn range_tombstones(&self, file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
+        self.family.tables.range_tombstones(file)
+    }
+
+    fn visible_to_all(&self) -> SeqNo {
+        self.visible_to_all
+    }
+
     /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
         let resolves = self.family.values.operator().is_some();
@@ -53,6 +64,20 @@ impl FileFacts for Facts<'_> {
     /// By the file's own compression, not by what is configured for the level it lies in. A table that is not open is not
     /// opened for the question: where levels differ it is rewritten, as it would be if it differed.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
+        if let Some(factory) = &self.family.sst_partitioner_factory {
+            let (smallest, largest) = (file.smallest_user_key(), file.largest_user_key());
+            let context = PartitionerContext {
+                is_full_compaction: false,
+                is_manual_compaction: false,
+                output_level,
+                smallest_user_key: smallest,
+                largest_user_key: largest,
+            };
+            let partitioner = factory.create_partitioner(&context);
+            if partitioner.is_some_and(|mut own| !own.can_do_trivial_move(smallest, largest)) {
+                return false;
+            }
+        }
         let options = &self.family.options;
         if options.move_files_of_any_compression {
             return true;
@@ -90,6 +115,9 @@ impl DbInner {
                 family: &own.family,
                 base_level,
                 last_level: own.version.num_non_empty_levels().saturating_sub(1),
+                visible_to_all: self
+                    .snapshots
+                    .oldest_or(|| self.published.load(Ordering::Acquire)),
             },
         };
         Some(pick(&context))
@@ -259,6 +287,7 @@ impl DbInner {
             score = own.compaction_score;
         }
         state.stall_events.extend(stall);
+        self.note_released(state);
         self.changed.notify_all();
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;

@@ -116,6 +116,7 @@ impl DbInner {
             self.drop_unneeded_wals(state);
         }
         state.stall_events.extend(stall);
+        self.note_released(state);
         self.changed.notify_all();
         self.work.notify_all();
         let took = self.options.clock.now().saturating_sub(start);

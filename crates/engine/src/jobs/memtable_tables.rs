@@ -6,8 +6,9 @@ use base::sync::Mutex;
 use base::{Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::{
-    BeyondOutput, BlobHook, CompactionCursor, CompactionRules, CompactionTombstones, FileBounds, OutputRange,
-    OutputSink, OutputSplitter, write_outputs,
+    BeyondOutput, BlobHook, CompactionCursor, CompactionFilter, CompactionRules, CompactionTombstones,
+    FileBounds, FilterContext, OutputRange, OutputSink, OutputSplitter, TableFileCreationReason,
+    write_outputs,
 };
 use manifest::{BlobFileAddition, FileMetadata};
 use memtable::Memtable;
@@ -18,6 +19,7 @@ use super::output::{Destination, TableOutputs};
 use super::streams::PlacedStream;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::db::recover::RECOVERY_JOB;
 use crate::read::merging_cursor::{MergingCursor, Source};
 
 /// What was made of some memtables.
@@ -59,7 +61,7 @@ impl DbInner {
         epoch_number: Option<u64>,
         job: u64,
     ) -> Result<Flushed> {
-        let writer = MemtableWriter::new(self, family, memtables, placed)?;
+        let writer = MemtableWriter::new(self, family, memtables, placed, job)?;
         let rest = Destination {
             level: None,
             flushed: true,
@@ -103,11 +105,33 @@ impl DbInner {
             blob_files,
         })
     }
+
+    /// What a user wants filtered already when rows come into a table.
+    fn filter_of_memtables(&self, family: &Family, job: u64) -> Option<Box<dyn CompactionFilter>> {
+        let reason = match job {
+            RECOVERY_JOB => TableFileCreationReason::Recovery,
+            _ => TableFileCreationReason::Flush,
+        };
+        let factory = family.options.compaction_filter_factory.as_ref()?;
+        let context = FilterContext {
+            is_full_compaction: false,
+            is_manual_compaction: false,
+            column_family_id: family.id,
+            input_start_level: None,
+            reason,
+        };
+        factory
+            .should_filter_table_file_creation(reason)
+            .then(|| factory.create(&context))
+            .flatten()
+    }
 }
 
 /// The rows of some memtables, to be written in one part or several.
 struct MemtableWriter<'a> {
+    db: &'a DbInner,
     family: &'a Family,
+    job: u64,
     memtables: &'a [Arc<Memtable>],
     snapshots: Vec<SeqNo>,
     tombstones: CompactionTombstones,
@@ -117,10 +141,11 @@ struct MemtableWriter<'a> {
 
 impl<'a> MemtableWriter<'a> {
     fn new(
-        db: &DbInner,
+        db: &'a DbInner,
         family: &'a Family,
         memtables: &'a [Arc<Memtable>],
         placed: &[PlacedStream],
+        job: u64,
     ) -> Result<MemtableWriter<'a>> {
         let snapshots = db.snapshots.seqnos();
         let sets: Vec<Arc<FragmentedTombstones>> = memtables
@@ -130,7 +155,9 @@ impl<'a> MemtableWriter<'a> {
             .map_err(|error| family.in_memory(error))?;
         let borrowed: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
         Ok(MemtableWriter {
+            db,
             family,
+            job,
             memtables,
             tombstones: CompactionTombstones::new(family.cmp.user().clone(), &borrowed),
             snapshots,
@@ -174,6 +201,7 @@ impl<'a> MemtableWriter<'a> {
             snapshots: self.snapshots.clone(),
             tombstones: self.tombstones.clone(),
             merge_operator: family.values.operator(),
+            filter: self.db.filter_of_memtables(family, self.job),
             blobs: hook,
             end: end.map(<[u8]>::to_vec),
             bottommost,

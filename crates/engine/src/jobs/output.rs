@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::sync::Mutex;
-use base::{Error, Kind, Result, filename};
+use base::{Error, Kind, Result, filename, internal_key};
 use blob::BlobLocation;
 use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
@@ -27,6 +27,7 @@ use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
 use crate::options::{CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache};
 use crate::read::value::Merger;
+use crate::table_properties_collector::{CollectorContext, EntryType, TablePropertiesCollector};
 
 /// What tables are written for.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,19 @@ struct OpenTable {
     sum: FileSum,
     check: OutputCheck,
     oldest_blob: Option<u64>,
+    collectors: Vec<Box<dyn TablePropertiesCollector>>,
+}
+
+impl OpenTable {
+    #[cold]
+    fn collect(&mut self, key: &[u8], value: &[u8]) {
+        let file_size = self.writer.file_size();
+        let entry = EntryType::of(internal_key::kind_byte(key));
+        let (user_key, seqno) = (internal_key::user_key(key), internal_key::seqno(key));
+        for collector in &mut self.collectors {
+            collector.add_user_key(user_key, value, entry, seqno, file_size);
+        }
+    }
 }
 
 impl<'a> TableOutputs<'a> {
@@ -182,6 +196,21 @@ impl<'a> TableOutputs<'a> {
         }
     }
 
+    /// What the family's users want to see of a table, named in `options`.
+    fn collectors(&self, options: &mut TableWriterOptions) -> Vec<Box<dyn TablePropertiesCollector>> {
+        let family = &self.family.options;
+        let context = CollectorContext {
+            column_family_id: self.family.id,
+            level_at_creation: self.destination.level.unwrap_or(0),
+            num_levels: family.num_levels as usize,
+        };
+        let factories = family.table_properties_collector_factories.iter();
+        let made = factories.filter_map(|factory| Some((factory.name(), factory.create(&context)?)));
+        let (names, collectors): (Vec<&str>, Vec<_>) = made.unzip();
+        options.property_collectors = format!("[{}]", names.join(","));
+        collectors
+    }
+
     fn current(&mut self) -> Result<&mut OpenTable> {
         // The driver opens a file before it adds to it.
         self.open
@@ -202,13 +231,16 @@ impl OutputSink for TableOutputs<'_> {
         let file = self.db.options.fs.create(&path, &create)?;
         self.paths.push(path);
         let (file, sum) = FileSum::over(self.db.options.file_checksum_gen_factory, file);
-        let writer = TableWriter::new(file, self.writer_options(number))?;
+        let mut options = self.writer_options(number);
+        let collectors = self.collectors(&mut options);
+        let writer = TableWriter::new(file, options)?;
         self.open = Some(OpenTable {
             number,
             writer,
             sum,
             check: OutputCheck::new(self.family.options.paranoid_file_checks),
             oldest_blob: None,
+            collectors,
         });
         Ok(())
     }
@@ -226,6 +258,9 @@ impl OutputSink for TableOutputs<'_> {
             })?;
         }
         open.check.add(key, value);
+        if !open.collectors.is_empty() {
+            open.collect(key, value);
+        }
         open.writer.add(key, value)
     }
 
@@ -241,9 +276,13 @@ impl OutputSink for TableOutputs<'_> {
     }
 
     fn close(&mut self, bounds: FileBounds) -> Result<()> {
-        let Some(open) = self.open.take() else {
+        let Some(mut open) = self.open.take() else {
             return Ok(());
         };
+        for collector in &mut open.collectors {
+            open.writer.add_user_properties(collector.finish());
+        }
+        let marked_for_compaction = open.collectors.iter().any(|collector| collector.need_compact());
         let summary = open.writer.finish()?;
         let properties = &summary.properties;
         let stats = FileStats {
@@ -261,6 +300,7 @@ impl OutputSink for TableOutputs<'_> {
             smallest_seqno: bounds.smallest_seqno,
             largest_seqno: bounds.largest_seqno,
             oldest_blob_file_number: open.oldest_blob,
+            marked_for_compaction,
             oldest_ancestor_time: properties.creation_time,
             file_creation_time: properties.file_creation_time,
             file_checksum: open.sum.checksum(),

@@ -11,7 +11,8 @@ use codec::compression::CompressionType;
 use compact::subranges::{self, Anchor};
 use compact::{
     BlobHook, Border, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones,
-    FilterContext, LevelTargets, OutputRange, OutputSplitter, Plan, write_outputs,
+    FilterContext, LevelTargets, OutputRange, OutputSplitter, PartitionerContext, Plan, SstPartitioner,
+    TableFileCreationReason, write_outputs,
 };
 use manifest::{BlobFileAddition, BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
@@ -62,6 +63,16 @@ pub(crate) struct Written {
     pub cpu: Duration,
     /// The compression of the files.
     pub compression: CompressionType,
+}
+
+fn partitioner_context(plan: &Plan) -> PartitionerContext<'_> {
+    PartitionerContext {
+        is_full_compaction: plan.is_full_compaction,
+        is_manual_compaction: plan.reason == CompactionReason::ManualCompaction,
+        output_level: plan.output_level,
+        smallest_user_key: &plan.smallest_user_key,
+        largest_user_key: &plan.largest_user_key,
+    }
 }
 
 impl<'a> Rewrite<'a> {
@@ -221,7 +232,8 @@ impl<'a> Rewrite<'a> {
             None => cursor.seek_to_first(),
         }
         let limits = plan.split_limits(self.borders.clone());
-        let splitter = OutputSplitter::new(self.family.cmp.user().clone(), limits);
+        let splitter =
+            OutputSplitter::new(self.family.cmp.user().clone(), limits).with_partitioner(self.partitioner());
         let written =
             write_outputs(&mut cursor, range, splitter, &mut outputs).and_then(|()| outputs.finish_blobs());
         match written {
@@ -231,6 +243,17 @@ impl<'a> Rewrite<'a> {
                 Err(error)
             }
         }
+    }
+
+    /// What keeps keys apart in its outputs; nothing does in L0.
+    fn partitioner(&self) -> Option<Box<dyn SstPartitioner>> {
+        let plan = self.plan;
+        let factory = self
+            .family
+            .sst_partitioner_factory
+            .as_ref()
+            .filter(|_| plan.output_level > 0)?;
+        factory.create_partitioner(&partitioner_context(plan))
     }
 
     /// The compression of its outputs.
@@ -274,9 +297,11 @@ impl<'a> Rewrite<'a> {
             is_full_compaction: plan.is_full_compaction,
             is_manual_compaction: plan.reason == CompactionReason::ManualCompaction,
             column_family_id: family.id,
-            input_start_level: plan.start_level(),
+            input_start_level: Some(plan.start_level()),
+            reason: TableFileCreationReason::Compaction,
         };
         let factory = family.options.compaction_filter_factory.as_ref();
+        let factory = factory.filter(|factory| factory.should_filter_table_file_creation(context.reason));
         let blobs = (outputs.is_some() || !self.version.blob_files().is_empty()).then(|| {
             let collection = family.options.blob_garbage_collection();
             Box::new(Blobs {

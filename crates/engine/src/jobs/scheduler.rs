@@ -51,6 +51,7 @@ impl DbInner {
     fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let now = self.options.clock.now();
         let mut state = self.state.lock();
+        self.note_released(&mut state);
         let ages = state.families.values().filter_map(|own| {
             let options = own.family.options.leveled();
             let ages = [options.ttl, options.periodic_compaction_seconds];
@@ -68,6 +69,21 @@ impl DbInner {
             *due = now + period;
         }
         Some(due.saturating_sub(now))
+    }
+
+    /// If the oldest snapshot was released: what only it could see may go, from what lies at the bottom too.
+    pub(crate) fn note_released(&self, state: &mut DbState) {
+        if !self.snapshots.take_released() {
+            return;
+        }
+        let oldest = self
+            .snapshots
+            .oldest_or(|| self.published.load(Ordering::Acquire));
+        for own in state.families.values_mut() {
+            own.released_snapshot = oldest;
+            own.note_age();
+        }
+        self.work.notify_all();
     }
 
     fn run_flushes(&self) {

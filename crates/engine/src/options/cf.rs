@@ -7,7 +7,7 @@ use base::merge::MergeOperator;
 use base::prefix::PrefixExtractor;
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
-use compact::{BlobGarbageCollection, CompactionOptionsFifo, CompactionOptionsUniversal};
+use compact::{BlobGarbageCollection, CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri};
 pub use sst::filter::FilterPolicy;
 use sst::format::{IndexShortening, IndexType};
 use sst::{AutoReadahead, BlockCache};
@@ -16,6 +16,7 @@ use super::compaction::{AGE_OF_CHOICE, CompactionStyle};
 use super::metadata_cache::MetadataCacheOptions;
 
 use crate::options::table::{OptionValue, enum_option, option_table};
+use crate::table_properties_collector::TablePropertiesCollectorFactory;
 
 option_table! {
     /// Options of a column family. Names, units and defaults are RocksDB's where a field does not say otherwise.
@@ -42,6 +43,15 @@ option_table! {
         max_bytes_for_level_base: u64 = 256 << 20, range(1, u64::MAX), domain["32768", "262144", "4194304"];
         /// Growth of a level's size from level to level. Default: 10.
         max_bytes_for_level_multiplier: f64 = 10.0, range(1.0, 1e6), domain["4", "10"];
+        /// A further factor for each level, from L0 on; levels it does not name have 1. Unused with level_compaction_dynamic_level_bytes.
+        /// Default: 1:1:1:1:1:1:1.
+        max_bytes_for_level_multiplier_additional: Vec<u32> = vec![1; 7], domain["1:1:1:1:1:1:1", "1:2:1"];
+        /// Which file of a level that is too large goes first, with leveled compaction: kByCompensatedSize, the largest, deletions counted;
+        /// kOldestLargestSeqFirst, whose newest entry is oldest; kOldestSmallestSeqFirst, whose oldest entry is oldest;
+        /// kMinOverlappingRatio, which costs the next level least for its size; kRoundRobin, each in its turn by key.
+        /// Default: kMinOverlappingRatio.
+        compaction_pri: CompactionPri = CompactionPri::MinOverlappingRatio,
+            domain["kByCompensatedSize", "kOldestLargestSeqFirst", "kOldestSmallestSeqFirst", "kMinOverlappingRatio", "kRoundRobin"];
         /// Sizes levels from the last one upwards, so that about a tenth of the data lies above it. Default: true.
         level_compaction_dynamic_level_bytes: bool = true, domain["true", "false"];
         /// Bytes a compaction takes in at most; 0 chooses 25 times the target file size, or two and a half times
@@ -204,6 +214,11 @@ option_table! {
         prefix_extractor: Option<Arc<dyn PrefixExtractor>> = None;
         /// Makes what may drop or change entries while they are compacted. Default: none.
         compaction_filter_factory: Option<Arc<dyn compact::CompactionFilterFactory>> = None;
+        /// Where files of levels end besides: keys that it keeps apart are never in one file. Default: what the OPTIONS file names, if that is
+        /// `SstPartitionerFixedPrefixFactory`; else none.
+        sst_partitioner_factory: Option<Arc<dyn compact::SstPartitionerFactory>> = None;
+        /// See each table as it is written, give it properties, and mark it for compaction. Each costs a call an entry. Default: none.
+        table_properties_collector_factories: Vec<Arc<dyn TablePropertiesCollectorFactory>> = Vec::new();
         /// How tables are written and read.
         table: BlockBasedOptions = BlockBasedOptions::default();
     }

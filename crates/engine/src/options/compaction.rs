@@ -170,6 +170,19 @@ impl OptionValue for CompactionPri {
     }
 }
 
+impl OptionValue for Vec<u32> {
+    const TYPE: &'static str = "integers, separated by colons";
+
+    fn parse(text: &str) -> Option<Vec<u32>> {
+        let parts = text.split(':').filter(|part| !part.is_empty());
+        parts.map(|part| part.trim().parse().ok()).collect()
+    }
+
+    fn text(&self) -> String {
+        self.iter().map(u32::to_string).collect::<Vec<_>>().join(":")
+    }
+}
+
 /// What RocksDB writes where it is to choose the age itself.
 pub(crate) const AGE_OF_CHOICE: u64 = u64::MAX - 1;
 
@@ -204,6 +217,8 @@ impl ColumnFamilyOptions {
             target_file_size_multiplier: self.target_file_size_multiplier as u64,
             max_bytes_for_level_base: self.max_bytes_for_level_base,
             max_bytes_for_level_multiplier: self.max_bytes_for_level_multiplier,
+            max_bytes_for_level_multiplier_additional: self.max_bytes_for_level_multiplier_additional.clone(),
+            compaction_pri: self.compaction_pri,
             level_compaction_dynamic_level_bytes: self.level_compaction_dynamic_level_bytes
                 && style == Style::Level,
             max_compaction_bytes: self.max_compaction_bytes,

@@ -67,6 +67,7 @@ const COMPONENTS: &[&str] = &[
     "comparator",
     "merge_operator",
     "prefix_extractor",
+    "sst_partitioner_factory",
     "table_factory",
 ];
 
@@ -91,6 +92,7 @@ struct Section {
 pub(crate) struct StoredFamily {
     pub merge_operator: Option<String>,
     pub prefix_extractor: Option<String>,
+    pub sst_partitioner_factory: Option<String>,
 }
 
 impl OptionsFile {
@@ -203,6 +205,7 @@ impl OptionsFile {
         StoredFamily {
             merge_operator: value("merge_operator").map(|text| unescape(&text)),
             prefix_extractor: value("prefix_extractor"),
+            sst_partitioner_factory: value("sst_partitioner_factory"),
         }
     }
 
@@ -240,6 +243,9 @@ impl OptionsFile {
                 let comparator = section.get("comparator").and_then(base::UserComparator::builtin);
                 family.comparator = comparator.unwrap_or(family.comparator);
                 family.prefix_extractor = section.get("prefix_extractor").and_then(base::prefix::builtin);
+                family.sst_partitioner_factory = section
+                    .get("sst_partitioner_factory")
+                    .and_then(compact::partitioner::builtin);
             }
             if let Some(section) = self.table_section(name) {
                 section.fill(&mut family.table, &mut unknown);
@@ -423,6 +429,13 @@ fn describe(
                     .prefix_extractor
                     .as_ref()
                     .map_or("nullptr".to_owned(), |e| e.name().to_owned()),
+            ),
+            (
+                "sst_partitioner_factory",
+                family
+                    .sst_partitioner_factory
+                    .as_ref()
+                    .map_or("nullptr".to_owned(), |factory| factory.text()),
             ),
             ("table_factory", "BlockBasedTable".to_owned()),
         ];

@@ -251,6 +251,12 @@ impl TableCache {
         guard.as_ref().map(|table| table.properties().num_merge_operands)
     }
 
+    /// The range tombstones of `file`, if its table is open.
+    pub fn range_tombstones(&self, file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
+        let guard = self.slot(file).table.load();
+        guard.as_ref().map(|table| table.range_tombstones().clone())
+    }
+
     /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
     pub fn memory_usage(&self, file: &FileMetadata) -> u64 {
         self.slot(file)

@@ -233,7 +233,7 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.column_family_name = options.cf_name.clone();
     properties.comparator = UserComparator::name(options.cmp.user()).into();
     properties.merge_operator = name(options.merge_operator.as_deref());
-    properties.property_collectors = b"[]".to_vec();
+    properties.property_collectors = options.property_collectors.clone().into();
     properties.compression_options = compression_options_text(&options.compression_opts, options.compression);
     properties.db_id = options.db_id.clone().into();
     properties.db_session_id = options.session_id.clone().into();

@@ -236,6 +236,11 @@ impl TableWriter {
         meta::finish(self)
     }
 
+    /// More properties of the user's own, put into the table when it is finished.
+    pub fn add_user_properties(&mut self, properties: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) {
+        self.options.user_properties.extend(properties);
+    }
+
     /// Closes the file as it is, to be removed.
     pub fn abandon(self) {
         drop(self);

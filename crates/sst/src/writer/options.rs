@@ -96,6 +96,8 @@ pub struct TableWriterOptions {
     pub external: bool,
     /// Further properties, by name.
     pub user_properties: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Names of those who gather user properties, as `[a,b]`. `[]`.
+    pub property_collectors: String,
 }
 
 impl TableWriterOptions {
@@ -139,6 +141,7 @@ impl TableWriterOptions {
             file_creation_time: 0,
             external: false,
             user_properties: BTreeMap::new(),
+            property_collectors: "[]".to_owned(),
         }
     }
 

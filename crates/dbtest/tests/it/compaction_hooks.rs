@@ -1,0 +1,425 @@
+//! What users have to say about compactions: filters, partitioners, collectors of table properties; and what goes without a compaction.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use dbtest::{files, settings};
+use esker::{
+    CollectorContext, CompactOnDeletionCollectorFactory, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, Db, Decision, EntryType, Event, EventListener, FilterContext, FlushOptions,
+    Options, OptionsFile, ReadOptions, SeqNo, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
+    TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType, WriteOptions,
+};
+use tempfile::TempDir;
+use testkit::oracle;
+use vfs::MemFs;
+
+/// What was told: plans, and properties of tables.
+#[derive(Default)]
+struct Told {
+    plans: Mutex<Vec<String>>,
+    properties: Mutex<Vec<String>>,
+}
+
+impl EventListener for Told {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Compacted { plan, .. } | Event::Moved { plan, .. } | Event::Dropped { plan, .. } => {
+                let reason = plan.split("reason ").nth(1).unwrap_or_default();
+                let reason = reason.split(',').next().unwrap_or_default().to_owned();
+                self.plans.lock().unwrap().push(reason);
+            }
+            Event::TableCreated { properties, .. } => {
+                let own = properties.user_collected.iter();
+                let own = own.filter(|(name, _)| name.starts_with(b"own."));
+                let own: Vec<String> = own
+                    .map(|(name, value)| {
+                        format!(
+                            "{}={}",
+                            String::from_utf8_lossy(name),
+                            String::from_utf8_lossy(value)
+                        )
+                    })
+                    .collect();
+                let collectors = String::from_utf8_lossy(&properties.property_collectors).into_owned();
+                self.properties
+                    .lock()
+                    .unwrap()
+                    .push(format!("{collectors} {}", own.join(" ")));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn options() -> (Options, Arc<Told>) {
+    let told = Arc::new(Told::default());
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![told.clone()],
+        ..Options::default()
+    };
+    (options, told)
+}
+
+fn put_all(db: &Db, keys: &[&str]) {
+    for key in keys {
+        db.put(key.as_bytes(), format!("value of {key}").as_bytes())
+            .unwrap();
+    }
+}
+
+fn flush(db: &Db) {
+    db.flush(&FlushOptions::default()).unwrap();
+    db.wait_for_compact().unwrap();
+}
+
+fn compact(db: &Db) {
+    db.compact_range(
+        &db.default_column_family(),
+        &CompactRangeOptions::default(),
+        None,
+        None,
+    )
+    .unwrap();
+}
+
+fn keys(db: &Db) -> String {
+    let mut keys = Vec::new();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    while iter.valid() {
+        let (key, value) = (
+            String::from_utf8_lossy(iter.key()),
+            String::from_utf8_lossy(iter.value()),
+        );
+        keys.push(match value == format!("value of {key}") {
+            true => key.into_owned(),
+            false => format!("{key}={value}"),
+        });
+        iter.next();
+    }
+    iter.status().unwrap();
+    keys.join(" ")
+}
+
+/// By the first letter of a key: `r` removes, `p` purges, `c` changes, `s` skips up to `t`.
+struct Filters {
+    flushes: bool,
+    made: AtomicUsize,
+    contexts: Mutex<Vec<FilterContext>>,
+}
+
+impl Filters {
+    fn new(flushes: bool) -> Arc<Filters> {
+        Arc::new(Filters {
+            flushes,
+            made: AtomicUsize::new(0),
+            contexts: Mutex::default(),
+        })
+    }
+}
+
+impl CompactionFilterFactory for Filters {
+    fn name(&self) -> &str {
+        "by first letter"
+    }
+
+    fn should_filter_table_file_creation(&self, reason: TableFileCreationReason) -> bool {
+        self.flushes || reason == TableFileCreationReason::Compaction
+    }
+
+    fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        self.contexts.lock().unwrap().push(*context);
+        Some(Box::new(ByLetter))
+    }
+}
+
+struct ByLetter;
+
+impl CompactionFilter for ByLetter {
+    fn filter(&mut self, _level: usize, key: &[u8], value_type: ValueType, _value: &[u8]) -> Decision {
+        match (key.first(), value_type) {
+            (Some(b'r'), _) => Decision::Remove,
+            (Some(b'p'), _) => Decision::Purge,
+            (Some(b'c'), _) => Decision::ChangeValue(b"changed".to_vec()),
+            (Some(b's'), _) => Decision::RemoveAndSkipUntil(b"t".to_vec()),
+            _ => Decision::Keep,
+        }
+    }
+}
+
+#[test]
+fn filters_see_every_row_that_is_compacted() {
+    for style in ["kCompactionStyleLevel", "kCompactionStyleUniversal"] {
+        let filters = Filters::new(false);
+        let (mut options, _) = options();
+        options.max_subcompactions = 3;
+        settings::set(&mut options, "compaction_style", style).unwrap();
+        options.column_family.compaction_filter_factory = Some(filters.clone());
+        let db = Db::open(&options, "/db").unwrap();
+        put_all(&db, &["a", "c", "p1", "r1", "s1", "s2", "t"]);
+        flush(&db);
+        put_all(&db, &["b", "p2", "r1", "s3"]);
+        flush(&db);
+        assert_eq!(keys(&db), "a b c p1 p2 r1 s1 s2 s3 t", "flushes filter nothing");
+        // A snapshot keeps nothing from a filter.
+        let snapshot = db.snapshot();
+        compact(&db);
+        assert_eq!(keys(&db), "a b c=changed t", "{style}");
+        drop(snapshot);
+        // What is at the bottom already is seen again.
+        compact(&db);
+        assert_eq!(keys(&db), "a b c=changed t", "{style}");
+        let contexts = filters.contexts.lock().unwrap();
+        assert!(contexts.iter().all(|context| context.is_manual_compaction));
+        assert!(contexts[0].is_full_compaction && contexts[0].input_start_level == Some(0));
+        assert!(filters.made.load(Ordering::Relaxed) >= 2);
+        drop(contexts);
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn filters_may_ask_for_flushes() {
+    let filters = Filters::new(true);
+    let (mut options, _) = options();
+    options.column_family.compaction_filter_factory = Some(filters.clone());
+    let db = Db::open(&options, "/db").unwrap();
+    put_all(&db, &["a", "c", "p1", "r1", "s1", "t"]);
+    flush(&db);
+    assert_eq!(keys(&db), "a c=changed t");
+    let context = filters.contexts.lock().unwrap()[0];
+    assert_eq!(
+        (context.reason, context.input_start_level),
+        (TableFileCreationReason::Flush, None)
+    );
+    db.close().unwrap();
+}
+
+#[test]
+fn files_of_levels_end_where_a_partitioner_says() {
+    let (mut options, told) = options();
+    options.column_family.sst_partitioner_factory = Some(Arc::new(SstPartitionerFixedPrefixFactory::new(1)));
+    let db = Db::open(&options, "/db").unwrap();
+    put_all(&db, &["a1", "a2", "b1", "c1", "c2"]);
+    db.delete_range(
+        &WriteOptions::default(),
+        &db.default_column_family(),
+        b"a2",
+        b"c2",
+    )
+    .unwrap();
+    flush(&db);
+    // It overlaps nothing, but has keys that are to be apart: it is rewritten.
+    compact(&db);
+    let ranges = |db: &Db| -> Vec<String> {
+        let mut files = db.live_files();
+        files.sort_by(|a, b| a.smallest_key.cmp(&b.smallest_key));
+        let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+        files
+            .iter()
+            .map(|file| {
+                format!(
+                    "L{} {}..{}",
+                    file.level,
+                    text(&file.smallest_key),
+                    text(&file.largest_key)
+                )
+            })
+            .collect()
+    };
+    assert_eq!(ranges(&db), ["L6 a1..a1", "L6 c2..c2"]);
+    put_all(&db, &["b1", "b2"]);
+    flush(&db);
+    // It lies in one partition, and moves.
+    compact(&db);
+    assert_eq!(ranges(&db), ["L6 a1..a1", "L6 b1..b2", "L6 c2..c2"]);
+    files::check(&db).unwrap();
+    db.close().unwrap();
+    assert_eq!(told.plans.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn a_partitioner_is_kept_in_the_options_file() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("db");
+    let mut options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    options.column_family.sst_partitioner_factory = Some(Arc::new(SstPartitionerFixedPrefixFactory::new(2)));
+    let db = Db::open(&options, &path).unwrap();
+    put_all(&db, &["aa1", "ab1"]);
+    flush(&db);
+    db.close().unwrap();
+    drop(db);
+    if let Some(mut ldb) = oracle::ldb() {
+        let output = ldb
+            .arg(format!("--db={}", path.display()))
+            .args(["--try_load_options", "compact"])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    // Nobody names it: it is the one of before.
+    let db = Db::open(&Options::default(), &path).unwrap();
+    put_all(&db, &["aa2", "ab2"]);
+    compact(&db);
+    let mut starts: Vec<Vec<u8>> = db
+        .live_files()
+        .into_iter()
+        .map(|file| file.smallest_key)
+        .collect();
+    starts.sort();
+    assert_eq!(starts, [b"aa1", b"aa2", b"ab1"]);
+    db.close().unwrap();
+    let (_, file) = OptionsFile::newest(&vfs::PosixFs::new(), &path).unwrap().unwrap();
+    let stored = file.options().0.column_family.sst_partitioner_factory;
+    assert_eq!(
+        format!("{:?}", stored.unwrap()),
+        "{length=2;id=SstPartitionerFixedPrefixFactory;}"
+    );
+}
+
+/// Counts entries by kind, and marks tables that have a key `mark`.
+struct Counts;
+
+impl TablePropertiesCollectorFactory for Counts {
+    fn name(&self) -> &str {
+        "Counts"
+    }
+
+    fn create(&self, context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
+        assert_eq!(context.num_levels, 7);
+        Some(Box::new(Counting::default()))
+    }
+}
+
+#[derive(Default)]
+struct Counting {
+    puts: usize,
+    deletes: usize,
+    marked: bool,
+}
+
+impl TablePropertiesCollector for Counting {
+    fn add_user_key(&mut self, key: &[u8], _value: &[u8], entry: EntryType, _seqno: SeqNo, _size: u64) {
+        match entry {
+            EntryType::Put => self.puts += 1,
+            EntryType::Delete => self.deletes += 1,
+            _ => {}
+        }
+        self.marked |= key == b"mark";
+    }
+
+    fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let counts = [("own.puts", self.puts), ("own.deletes", self.deletes)];
+        counts
+            .map(|(name, count)| (name.as_bytes().to_vec(), count.to_string().into_bytes()))
+            .to_vec()
+    }
+
+    fn need_compact(&self) -> bool {
+        self.marked
+    }
+}
+
+#[test]
+fn collectors_give_tables_properties_and_mark_them() {
+    let (mut options, told) = options();
+    options.column_family.table_properties_collector_factories =
+        vec![Arc::new(Counts), CompactOnDeletionCollectorFactory::new(3, 3)];
+    let db = Db::open(&options, "/db").unwrap();
+    put_all(&db, &["a", "z"]);
+    db.delete(b"b").unwrap();
+    flush(&db);
+    compact(&db);
+    // Three deletions side by side: it is compacted by itself.
+    for key in ["c", "d", "e"] {
+        db.delete(key.as_bytes()).unwrap();
+    }
+    put_all(&db, &["b"]);
+    flush(&db);
+    put_all(&db, &["b", "mark"]);
+    flush(&db);
+    assert_eq!(keys(&db), "a b mark z");
+    db.close().unwrap();
+    assert_eq!(
+        *told.plans.lock().unwrap(),
+        [
+            "ManualCompaction",
+            "FilesMarkedForCompaction",
+            "FilesMarkedForCompaction"
+        ]
+    );
+    assert_eq!(
+        told.properties.lock().unwrap()[0],
+        "[Counts,CompactOnDeletionCollector] own.deletes=1 own.puts=2"
+    );
+}
+
+#[test]
+fn files_under_a_range_tombstone_are_dropped_unread() {
+    let (options, told) = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    put_all(&db, &["a", "b", "c"]);
+    flush(&db);
+    compact(&db);
+    let snapshot = db.snapshot();
+    db.delete_range(&WriteOptions::default(), &family, b"a", b"d")
+        .unwrap();
+    flush(&db);
+    assert_eq!(keys(&db), "");
+    assert_eq!(db.live_files().len(), 2, "a snapshot sees what it covers");
+    let held = ReadOptions {
+        snapshot: Some(snapshot.clone()),
+        ..ReadOptions::default()
+    };
+    assert!(db.get_opt(&held, &family, b"b").unwrap().is_some());
+    drop(held);
+    drop(snapshot);
+    put_all(&db, &["x"]);
+    flush(&db);
+    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
+    assert_eq!(levels, [0], "the tombstone has nothing left to cover");
+    assert_eq!(keys(&db), "x");
+    db.close().unwrap();
+    assert_eq!(
+        *told.plans.lock().unwrap(),
+        [
+            "ManualCompaction",
+            "FilesCoveredByRangeTombstone",
+            "BottommostFiles"
+        ]
+    );
+}
+
+#[test]
+fn what_only_a_released_snapshot_saw_goes_from_the_bottom() {
+    let (options, told) = options();
+    let db = Db::open(&options, "/db").unwrap();
+    put_all(&db, &["a", "b"]);
+    flush(&db);
+    let snapshot = db.snapshot();
+    db.delete(b"a").unwrap();
+    flush(&db);
+    compact(&db);
+    assert_eq!(told.plans.lock().unwrap().last().unwrap(), "ManualCompaction");
+    let before: u64 = db.live_files().iter().map(|file| file.num_entries).sum();
+    assert_eq!(before, 3);
+    drop(snapshot);
+    put_all(&db, &["x"]);
+    flush(&db);
+    let last = db.live_files().into_iter().find(|file| file.level == 6).unwrap();
+    assert_eq!(last.num_entries, 1);
+    db.close().unwrap();
+    assert_eq!(told.plans.lock().unwrap().last().unwrap(), "BottommostFiles");
+}

@@ -1,0 +1,238 @@
+//! What a user's code, or the engine's own, gathers while a table is written: properties of its own, and whether the table
+//! should be compacted soon.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base::{Kind, SeqNo};
+
+/// What an entry of a table is, to a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryType {
+    /// A value, wherever it lies.
+    Put,
+    /// A deletion.
+    Delete,
+    /// A deletion of what was put once.
+    SingleDelete,
+    /// An operand of a merge.
+    Merge,
+    /// Something else.
+    Other,
+}
+
+impl EntryType {
+    pub(crate) fn of(kind: u8) -> EntryType {
+        match Kind::from_byte(kind) {
+            Some(Kind::Value | Kind::BlobIndex) => EntryType::Put,
+            Some(Kind::Deletion | Kind::DeletionWithTimestamp) => EntryType::Delete,
+            Some(Kind::SingleDeletion) => EntryType::SingleDelete,
+            Some(Kind::Merge) => EntryType::Merge,
+            _ => EntryType::Other,
+        }
+    }
+}
+
+/// What a table is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectorContext {
+    /// Id of the column family.
+    pub column_family_id: u32,
+    /// The level it is written to.
+    pub level_at_creation: usize,
+    /// Levels of the family.
+    pub num_levels: usize,
+}
+
+/// Sees the entries of one table as it is written, on one thread.
+pub trait TablePropertiesCollector: Send {
+    /// An entry, in the order of keys, and the bytes of the table so far. Range tombstones are not shown.
+    fn add_user_key(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo, file_size: u64);
+
+    /// The properties to put into the table, by name. Called once, when all entries were shown. Default: none.
+    fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        Vec::new()
+    }
+
+    /// True if the table is to be compacted soon: it is marked so in the MANIFEST. Asked after `finish`. Default: false.
+    fn need_compact(&self) -> bool {
+        false
+    }
+}
+
+/// Makes a collector for each table.
+pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
+    /// Its name, among the table's properties.
+    fn name(&self) -> &str;
+
+    /// The collector of one table; `None`: it needs none.
+    fn create(&self, context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>>;
+}
+
+/// Marks tables with many deletions close together, and tables of which a large part are deletions, for compaction: RocksDB's
+/// `CompactOnDeletionCollector`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompactOnDeletionCollectorFactory {
+    /// Entries looked at together; 0: deletions close together do not matter.
+    pub sliding_window_size: usize,
+    /// Deletions among them from which on the table is marked.
+    pub deletion_trigger: usize,
+    /// Part of all entries, above 0 and up to 1, that must be deletions for the table to be marked; else it does not matter.
+    pub deletion_ratio: f64,
+    /// Bytes of a table that is marked at least.
+    pub min_file_size: u64,
+}
+
+impl CompactOnDeletionCollectorFactory {
+    /// Of windows of so many entries, where so many deletions mark a table of any size.
+    pub fn new(
+        sliding_window_size: usize,
+        deletion_trigger: usize,
+    ) -> Arc<CompactOnDeletionCollectorFactory> {
+        Arc::new(CompactOnDeletionCollectorFactory {
+            sliding_window_size,
+            deletion_trigger,
+            deletion_ratio: 0.0,
+            min_file_size: 0,
+        })
+    }
+}
+
+impl TablePropertiesCollectorFactory for CompactOnDeletionCollectorFactory {
+    fn name(&self) -> &str {
+        "CompactOnDeletionCollector"
+    }
+
+    fn create(&self, _context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
+        let by_ratio = self.deletion_ratio > 0.0 && self.deletion_ratio <= 1.0;
+        (self.sliding_window_size > 0 || by_ratio).then(|| {
+            Box::new(CompactOnDeletionCollector {
+                factory: *self,
+                by_ratio,
+                buckets: VecDeque::from([0]),
+                in_bucket: 0,
+                in_window: 0,
+                entries: 0,
+                deletions: 0,
+                file_size: 0,
+                dense: false,
+            }) as Box<dyn TablePropertiesCollector>
+        })
+    }
+}
+
+/// The window moves on by a bucket at a time, as RocksDB's does.
+const BUCKETS: usize = 128;
+
+struct CompactOnDeletionCollector {
+    factory: CompactOnDeletionCollectorFactory,
+    by_ratio: bool,
+    /// Deletions of the last buckets, the oldest first.
+    buckets: VecDeque<usize>,
+    /// Entries in the newest one.
+    in_bucket: usize,
+    /// Deletions in all of them.
+    in_window: usize,
+    entries: u64,
+    deletions: u64,
+    file_size: u64,
+    /// Some window had enough deletions.
+    dense: bool,
+}
+
+impl TablePropertiesCollector for CompactOnDeletionCollector {
+    fn add_user_key(&mut self, _key: &[u8], _value: &[u8], entry: EntryType, _seqno: SeqNo, file_size: u64) {
+        let deletes = matches!(entry, EntryType::Delete | EntryType::SingleDelete);
+        self.file_size = file_size;
+        self.entries += 1;
+        self.deletions += u64::from(deletes);
+        let size = self.factory.sliding_window_size.div_ceil(BUCKETS);
+        if size == 0 || self.dense {
+            return;
+        }
+        if self.in_bucket == size {
+            self.in_bucket = 0;
+            self.buckets.push_back(0);
+            if self.buckets.len() > BUCKETS {
+                self.in_window -= self.buckets.pop_front().unwrap_or(0);
+            }
+        }
+        self.in_bucket += 1;
+        if deletes {
+            self.in_window += 1;
+            if let Some(newest) = self.buckets.back_mut() {
+                *newest += 1;
+            }
+            self.dense = self.in_window >= self.factory.deletion_trigger;
+        }
+    }
+
+    fn need_compact(&self) -> bool {
+        let many = self.by_ratio
+            && self.entries > 0
+            && self.deletions as f64 / self.entries as f64 >= self.factory.deletion_ratio;
+        (self.dense || many) && self.file_size >= self.factory.min_file_size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(factory: CompactOnDeletionCollectorFactory, entries: &str) -> bool {
+        let context = CollectorContext {
+            column_family_id: 0,
+            level_at_creation: 0,
+            num_levels: 7,
+        };
+        let Some(mut collector) = factory.create(&context) else {
+            return false;
+        };
+        for (at, entry) in entries.chars().enumerate() {
+            let entry = match entry {
+                'd' => EntryType::Delete,
+                's' => EntryType::SingleDelete,
+                _ => EntryType::Put,
+            };
+            collector.add_user_key(b"k", b"v", entry, 1, at as u64 * 10);
+        }
+        assert!(collector.finish().is_empty());
+        collector.need_compact()
+    }
+
+    #[test]
+    fn deletions_close_together_mark_a_table() {
+        let factory = *CompactOnDeletionCollectorFactory::new(4, 3);
+        assert!(needs(factory, "ppppddsppp"));
+        assert!(!needs(factory, "ppppddpppp"));
+        // Buckets of one entry each: 128 of them are looked at together, as in RocksDB.
+        let far = |apart: usize| format!("d{}d{}d", "p".repeat(apart), "p".repeat(apart));
+        assert!(needs(factory, &far(62)));
+        assert!(!needs(factory, &far(64)));
+        let large = CompactOnDeletionCollectorFactory {
+            min_file_size: 1000,
+            ..factory
+        };
+        assert!(!needs(large, "ppppddsppp"));
+        assert!(needs(large, &format!("ddd{}", "p".repeat(200))));
+    }
+
+    #[test]
+    fn a_large_part_of_deletions_marks_a_table() {
+        let factory = CompactOnDeletionCollectorFactory {
+            sliding_window_size: 0,
+            deletion_trigger: 0,
+            deletion_ratio: 0.5,
+            min_file_size: 0,
+        };
+        assert!(needs(factory, "dpdp"));
+        assert!(!needs(factory, "dpdpp"));
+        assert!(!needs(
+            CompactOnDeletionCollectorFactory {
+                deletion_ratio: 0.0,
+                ..factory
+            },
+            "dddd"
+        ));
+    }
+}
