@@ -200,9 +200,9 @@ flags::flags! {
     /// Tables with many deletions close together are marked for compaction.
     enable_compaction_on_deletion_trigger: bool = false;
     /// Entries looked at together for it.
-    compaction_on_deletion_window_size: usize = 100;
+    compaction_on_deletion_window_size: u64 = 100;
     /// Deletions among them that mark a table.
-    compaction_on_deletion_trigger_count: usize = 50;
+    compaction_on_deletion_trigger_count: u64 = 50;
     /// Part of deletions among all entries that marks a table; 0: it does not matter.
     compaction_on_deletion_ratio: f64 = 0.5;
     /// Bytes of a table that is marked at least.
@@ -476,8 +476,8 @@ impl Flags {
         let collectors = &mut family.table_properties_collector_factories;
         if self.enable_compaction_on_deletion_trigger {
             collectors.push(Arc::new(CompactOnDeletionCollectorFactory {
-                sliding_window_size: self.compaction_on_deletion_window_size,
-                deletion_trigger: self.compaction_on_deletion_trigger_count,
+                sliding_window_size: self.compaction_on_deletion_window_size as usize,
+                deletion_trigger: self.compaction_on_deletion_trigger_count as usize,
                 deletion_ratio: self.compaction_on_deletion_ratio,
                 min_file_size: self.compaction_on_deletion_min_file_size,
             }));

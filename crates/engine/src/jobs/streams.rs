@@ -51,6 +51,7 @@ impl DbInner {
         let possible = options.streams_bypass_level0
             && options.compaction_style == CompactionStyle::Level
             && !options.disable_auto_compactions
+            && family.sst_partitioner_factory.is_none()
             && family.cmp.user().timestamp_size() == 0
             && memtables.iter().all(|mem| mem.num_range_deletes() == 0);
         if !possible {
