@@ -86,6 +86,25 @@ impl Clock for ManualClock {
     }
 }
 
+/// Takes the time of one short thing, for statistics: what is decided by time goes by a [`Clock`]. While the engine is
+/// simulated it takes none, so that runs repeat exactly.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Option<Instant>);
+
+impl Stopwatch {
+    /// From now on.
+    #[inline]
+    pub fn start() -> Stopwatch {
+        Stopwatch((!crate::sync::SIMULATED).then(Instant::now))
+    }
+
+    /// Nanoseconds until now.
+    #[inline]
+    pub fn nanos(self) -> u64 {
+        self.0.map_or(0, |start| start.elapsed().as_nanos() as u64)
+    }
+}
+
 /// A seed nobody chose: for session identities, and for tests that print it so that a failure can be replayed.
 ///
 /// While the engine is simulated it is the simulation's seed that chooses.

@@ -12,6 +12,7 @@
 //! * [`date`]: days and times of day, of the seconds it gives
 //! * [`sync`]: locks and threads
 //! * [`filename`]: how the files of a database are named
+//! * [`statistics`], [`perf`]: what databases and threads count
 //! * [`protection`]: hashes that follow a row through memory
 //! * [`progress`]: how far long work has come, and whether it is to stop
 #![forbid(unsafe_code)]
@@ -28,9 +29,11 @@ pub mod internal_key;
 pub mod invariants;
 pub mod key_prefixes;
 pub mod merge;
+pub mod perf;
 pub mod prefix;
 pub mod progress;
 pub mod protection;
+pub mod statistics;
 pub mod sync;
 
 pub use comparator::{Comparator, UserComparator};
@@ -40,3 +43,4 @@ pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, S
 pub use key_prefixes::{KeyPrefixes, KeyRank};
 pub use progress::Progress;
 pub use protection::Protection;
+pub use statistics::{Statistics, Ticker};

@@ -18,6 +18,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -120,8 +121,9 @@ pub struct TieredCacheOptions {
 }
 
 /// What came back from secondary caches for one who asked, as RocksDB's tickers count it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct SecondaryTally {
+    tell: Option<Box<dyn Fn(Option<EntryRole>) + Send + Sync>>,
     hits: AtomicU64,
     filter_hits: AtomicU64,
     index_hits: AtomicU64,
@@ -129,7 +131,27 @@ pub struct SecondaryTally {
     dummy_hits: AtomicU64,
 }
 
+impl fmt::Debug for SecondaryTally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "SecondaryTally({} hits, {} dummy hits)",
+            self.hits(),
+            self.dummy_hits()
+        )
+    }
+}
+
 impl SecondaryTally {
+    /// One that also tells of each: the role of what came back, or `None` for a lookup that found a placeholder. Called with no lock
+    /// held but that of whoever looks the value up.
+    pub fn telling(tell: impl Fn(Option<EntryRole>) + Send + Sync + 'static) -> SecondaryTally {
+        SecondaryTally {
+            tell: Some(Box::new(tell)),
+            ..SecondaryTally::default()
+        }
+    }
+
     /// Values that came back: `secondary.cache.hits`, and `compressed.secondary.cache.hits`.
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
@@ -155,7 +177,17 @@ impl SecondaryTally {
         self.dummy_hits.load(Ordering::Relaxed)
     }
 
+    fn count_dummy(&self) {
+        self.dummy_hits.fetch_add(1, Ordering::Relaxed);
+        if let Some(tell) = &self.tell {
+            tell(None);
+        }
+    }
+
     fn count(&self, role: EntryRole) {
+        if let Some(tell) = &self.tell {
+            tell(Some(role));
+        }
         self.hits.fetch_add(1, Ordering::Relaxed);
         let of_role = match role {
             EntryRole::FilterBlock => &self.filter_hits,
@@ -378,7 +410,7 @@ impl<V> Secondary<V> {
         let found = self.entries.lookup(key)?;
         let restored = match &*found {
             Saved::Placeholder => {
-                tally.dummy_hits.fetch_add(1, Ordering::Relaxed);
+                tally.count_dummy();
                 return None;
             }
             Saved::Bytes {

@@ -11,6 +11,7 @@ use sst::properties::TableProperties;
 
 use crate::log::InfoLog;
 use crate::options::Options;
+use crate::stats::Counter;
 
 /// Why memtables are flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,11 +299,12 @@ pub(crate) struct Listeners(Arc<[Arc<dyn EventListener>]>);
 impl Listeners {
     pub fn new(log: Arc<InfoLog>, options: &Options) -> Listeners {
         let log: Arc<dyn EventListener> = log;
-        Listeners(
-            std::iter::once(log)
-                .chain(options.listeners.iter().cloned())
-                .collect(),
-        )
+        let counter = options.statistics.as_ref().map(|statistics| {
+            let counter: Arc<dyn EventListener> = Arc::new(Counter(statistics.clone()));
+            counter
+        });
+        let listeners = std::iter::once(log).chain(counter);
+        Listeners(listeners.chain(options.listeners.iter().cloned()).collect())
     }
 
     /// Nobody.

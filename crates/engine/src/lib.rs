@@ -36,7 +36,9 @@ mod write;
 pub use base::comparator::{Comparator, UserComparator};
 pub use base::env::{Clock, ManualClock, SystemClock};
 pub use base::merge::MergeOperator;
+pub use base::perf::{self, PerfContext, PerfLevel};
 pub use base::prefix::PrefixExtractor;
+pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker};
 pub use base::{Error, ErrorKind, Progress, Result, SeqNo};
 pub use cache::{
     AdmissionPolicy, Cache, CacheOptions, CacheType, CompressedSecondaryCacheOptions, EntryRole,
@@ -79,7 +81,7 @@ pub use options::{
 pub use read::db_iterator::DbIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};
-pub use stats::{StallTotal, Stats, Ticker};
+pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
     CollectorContext, CompactOnDeletionCollectorFactory, EntryType, TablePropertiesCollector,
     TablePropertiesCollectorFactory,

@@ -1,98 +1,27 @@
-//! Counters, under RocksDB's names. Counting is off unless asked for; stalls, bytes of jobs, and bytes written are always
-//! counted.
+//! What a database counts of itself. Stalls, bytes of jobs and bytes written are always counted, by each database for itself;
+//! everything else goes to the [`Statistics`] of its options, if it has some, and so do these.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cache::SecondaryTally;
+use base::env::Clock;
+use base::statistics::{Histogram, Statistics, Ticker};
+use base::{Error, ErrorKind};
+use cache::{EntryRole, SecondaryTally};
+use compact::CompactionStats;
 use compact::stall::{StallCause, StallCondition};
 use crossbeam_utils::CachePadded;
 
-macro_rules! tickers {
-    ($( $(#[$doc:meta])+ $ticker:ident = $name:literal; )+) => {
-        /// Something counted.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Ticker {
-            $( $(#[$doc])+ $ticker, )+
-        }
-
-        impl Ticker {
-            /// Every ticker.
-            pub const ALL: &'static [Ticker] = &[$(Ticker::$ticker),+];
-
-            /// RocksDB's name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $( Ticker::$ticker => $name, )+
-                }
-            }
-        }
-    };
-}
-
-tickers! {
-    /// Rows written.
-    KeysWritten = "rocksdb.number.keys.written";
-    /// Gets.
-    KeysRead = "rocksdb.number.keys.read";
-    /// Bytes of write batches: keys, values, and what tells them apart. Always counted.
-    BytesWritten = "rocksdb.bytes.written";
-    /// Bytes of values that Gets returned.
-    BytesRead = "rocksdb.bytes.read";
-    /// Gets answered by a memtable.
-    MemtableHit = "rocksdb.memtable.hit";
-    /// Gets that no memtable answered.
-    MemtableMiss = "rocksdb.memtable.miss";
-    /// Searches of a memtable by Gets that its filter could not spare: RocksDB's `bloom_memtable_hit_count`.
-    MemtableFilterHit = "esker.bloom.memtable.hit";
-    /// Those it spared: `bloom_memtable_miss_count`.
-    MemtableFilterMiss = "esker.bloom.memtable.miss";
-    /// Gets answered by L0.
-    GetHitL0 = "rocksdb.l0.hit";
-    /// Gets answered by L1.
-    GetHitL1 = "rocksdb.l1.hit";
-    /// Gets answered below L1.
-    GetHitL2AndUp = "rocksdb.l2andup.hit";
-    /// Bytes appended to WALs, headers of records among them. Always counted.
-    WalBytes = "rocksdb.wal.bytes";
-    /// Syncs of the WAL, each for all writes that waited for it. Always counted.
-    WalSynced = "rocksdb.wal.synced";
-    /// Writes without WAL or with it.
-    WriteDone = "rocksdb.write.self";
-    /// Microseconds writers were held back.
-    StallMicros = "rocksdb.stall.micros";
-    /// Bytes flushes wrote.
-    FlushWriteBytes = "rocksdb.flush.write.bytes";
-    /// Bytes compactions read.
-    CompactReadBytes = "rocksdb.compact.read.bytes";
-    /// Bytes compactions wrote.
-    CompactWriteBytes = "rocksdb.compact.write.bytes";
-    /// Iterators made.
-    IteratorsCreated = "rocksdb.num.iterator.created";
-    /// Seeks.
-    Seeks = "rocksdb.number.db.seek";
-    /// Files moved down a level as they are.
-    TrivialMoves = "rocksdb.compaction.trivial.moves";
-    /// Bytes of them.
-    TrivialMoveBytes = "rocksdb.compaction.trivial.move.bytes";
-    /// Blocks that came back from a block cache's secondary cache. Always counted, as all that follow.
-    SecondaryCacheHits = "rocksdb.secondary.cache.hits";
-    /// Filters among them.
-    SecondaryCacheFilterHits = "rocksdb.secondary.cache.filter.hits";
-    /// Indexes among them.
-    SecondaryCacheIndexHits = "rocksdb.secondary.cache.index.hits";
-    /// Data blocks among them.
-    SecondaryCacheDataHits = "rocksdb.secondary.cache.data.hits";
-    /// Lookups in a secondary cache that found no more than that the block was evicted before.
-    CompressedSecondaryCacheDummyHits = "rocksdb.compressed.secondary.cache.dummy.hits";
-    /// Lookups in a secondary cache that found the block.
-    CompressedSecondaryCacheHits = "rocksdb.compressed.secondary.cache.hits";
-}
+use crate::events::{Event, EventListener};
 
 /// The counters of one database.
 pub struct Stats {
-    enabled: bool,
+    /// What it shares with other databases, if counting is on.
+    statistics: Option<Arc<Statistics>>,
+    clock: Arc<dyn Clock>,
+    /// By ticker; only those that are always counted are used.
     tickers: Vec<CachePadded<AtomicU64>>,
     /// Delays and stops, by cause.
     stalls: [[StallCounter; 3]; 2],
@@ -116,29 +45,72 @@ struct StallCounter {
 }
 
 impl Stats {
-    pub(crate) fn new(enabled: bool) -> Stats {
+    pub(crate) fn new(statistics: Option<Arc<Statistics>>, clock: Arc<dyn Clock>) -> Stats {
+        let secondary = match statistics.clone() {
+            Some(statistics) => SecondaryTally::telling(move |found| count_secondary(&statistics, found)),
+            None => SecondaryTally::default(),
+        };
         Stats {
-            enabled,
+            statistics,
+            clock,
             tickers: Ticker::ALL.iter().map(|_| CachePadded::default()).collect(),
             stalls: Default::default(),
-            secondary: Arc::default(),
+            secondary: Arc::new(secondary),
         }
+    }
+
+    /// What counts beside the database itself: [`Options::statistics`](crate::Options::statistics).
+    #[inline]
+    pub(crate) fn shared(&self) -> Option<&Arc<Statistics>> {
+        self.statistics.as_ref()
     }
 
     /// Counts `amount`, if counting is on.
     #[inline]
     pub(crate) fn count(&self, ticker: Ticker, amount: u64) {
-        if self.enabled {
-            self.add(ticker, amount);
+        if let Some(statistics) = &self.statistics {
+            statistics.record_tick(ticker, amount);
+        }
+    }
+
+    /// Adds to a distribution, if counting is on.
+    #[inline]
+    pub(crate) fn record(&self, histogram: Histogram, value: u64) {
+        if let Some(statistics) = &self.statistics {
+            statistics.record_in_histogram(histogram, value);
+        }
+    }
+
+    /// When it began to take the time of something, if it takes times.
+    #[inline]
+    pub(crate) fn start(&self) -> Option<Duration> {
+        match &self.statistics {
+            Some(statistics) if statistics.times() => Some(self.clock.now()),
+            _ => None,
+        }
+    }
+
+    /// Counts the microseconds since [`start`](Stats::start).
+    #[inline]
+    pub(crate) fn stop(&self, started: Option<Duration>, histogram: Histogram) {
+        if let Some(started) = started {
+            let took = self.clock.now().saturating_sub(started);
+            self.record(histogram, took.as_micros() as u64);
         }
     }
 
     /// Counts `amount` whether counting is on or not: for what happens seldom.
     pub(crate) fn add(&self, ticker: Ticker, amount: u64) {
+        debug_assert!(is_always_counted(ticker), "{ticker:?}");
         self.tickers[ticker as usize].fetch_add(amount, Ordering::Relaxed);
+        self.count(ticker, amount);
     }
 
-    /// What `ticker` counted since the database was opened.
+    /// What `ticker` counted since the database was opened, of this database alone where it is always counted; of any other ticker,
+    /// what [`Options::statistics`](crate::Options::statistics) has, 0 without.
+    ///
+    /// Always counted are `BytesWritten`, `WriteDone`, `WalBytes`, `WalSynced`, `StallMicros`, `FlushWriteBytes`, `CompactReadBytes`,
+    /// `CompactWriteBytes`, `TrivialMoves`, `TrivialMoveBytes`, `BgErrorCount` and those of secondary caches.
     pub fn get(&self, ticker: Ticker) -> u64 {
         match ticker {
             Ticker::SecondaryCacheHits | Ticker::CompressedSecondaryCacheHits => self.secondary.hits(),
@@ -146,7 +118,11 @@ impl Stats {
             Ticker::SecondaryCacheIndexHits => self.secondary.index_hits(),
             Ticker::SecondaryCacheDataHits => self.secondary.data_hits(),
             Ticker::CompressedSecondaryCacheDummyHits => self.secondary.dummy_hits(),
-            _ => self.tickers[ticker as usize].load(Ordering::Relaxed),
+            ticker if is_always_counted(ticker) => self.tickers[ticker as usize].load(Ordering::Relaxed),
+            ticker => {
+                let statistics = self.statistics.as_ref();
+                statistics.map_or(0, |statistics| statistics.get_ticker_count(ticker))
+            }
         }
     }
 
@@ -154,13 +130,58 @@ impl Stats {
     /// that whoever else counts `ticker` holds as well.
     #[inline]
     pub(crate) fn add_locked(&self, ticker: Ticker, amount: u64) {
+        debug_assert!(is_always_counted(ticker), "{ticker:?}");
         let counter = &self.tickers[ticker as usize];
         counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+        self.count(ticker, amount);
+    }
+
+    /// Sets all to 0 but what secondary caches gave back.
+    pub(crate) fn reset(&self) {
+        for ticker in &self.tickers {
+            ticker.store(0, Ordering::Relaxed);
+        }
+        for counter in self.stalls.iter().flatten() {
+            counter.count.store(0, Ordering::Relaxed);
+            counter.micros.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Something failed that stops the database.
+    pub(crate) fn failed(&self, error: &Error) {
+        self.add(Ticker::BgErrorCount, 1);
+        if matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace) {
+            self.count(Ticker::BgIoErrorCount, 1);
+        }
+    }
+
+    /// What a compaction, or a flush, left out.
+    pub(crate) fn count_drops(&self, stats: &CompactionStats) {
+        for (ticker, count) in [
+            (Ticker::CompactionKeyDropNewerEntry, stats.num_record_drop_hidden),
+            (Ticker::CompactionKeyDropObsolete, stats.num_record_drop_obsolete),
+            (Ticker::CompactionKeyDropRangeDel, stats.num_record_drop_range_del),
+            (Ticker::CompactionKeyDropUser, stats.num_record_drop_user),
+            (
+                Ticker::CompactionRangeDelDropObsolete,
+                stats.num_range_del_drop_obsolete,
+            ),
+            (
+                Ticker::CompactionOptimizedDelDropObsolete,
+                stats.num_optimized_del_drop_obsolete,
+            ),
+            (Ticker::MergeFailures, stats.num_merge_failures),
+        ] {
+            if count > 0 {
+                self.count(ticker, count);
+            }
+        }
     }
 
     pub(crate) fn stalled(&self, condition: StallCondition, waited: Duration) {
         let micros = waited.as_micros() as u64;
         self.add(Ticker::StallMicros, micros);
+        self.record(Histogram::WriteStall, micros);
         if let Some(counter) = self.stall_counter(condition) {
             counter.count.fetch_add(1, Ordering::Relaxed);
             counter.micros.fetch_add(micros, Ordering::Relaxed);
@@ -189,13 +210,58 @@ impl Stats {
         self.stall(StallCondition::Delayed { cause }).micros
             + self.stall(StallCondition::Stopped { cause }).micros
     }
+}
 
-    /// One line a ticker, as RocksDB prints them.
-    pub fn text(&self) -> String {
-        Ticker::ALL
-            .iter()
-            .map(|&ticker| format!("{} COUNT : {}\n", ticker.name(), self.get(ticker)))
-            .collect()
+/// Tickers that a database counts for itself.
+fn is_always_counted(ticker: Ticker) -> bool {
+    matches!(
+        ticker,
+        Ticker::BytesWritten
+            | Ticker::WalBytes
+            | Ticker::WriteDone
+            | Ticker::WalSynced
+            | Ticker::StallMicros
+            | Ticker::FlushWriteBytes
+            | Ticker::CompactReadBytes
+            | Ticker::CompactWriteBytes
+            | Ticker::TrivialMoves
+            | Ticker::TrivialMoveBytes
+            | Ticker::BgErrorCount
+    )
+}
+
+/// What came back from a secondary cache; `None` where it had no more than a placeholder.
+fn count_secondary(statistics: &Statistics, found: Option<EntryRole>) {
+    let Some(role) = found else {
+        return statistics.record_tick(Ticker::CompressedSecondaryCacheDummyHits, 1);
+    };
+    statistics.record_tick(Ticker::SecondaryCacheHits, 1);
+    statistics.record_tick(Ticker::CompressedSecondaryCacheHits, 1);
+    let of_role = match role {
+        EntryRole::FilterBlock => Ticker::SecondaryCacheFilterHits,
+        EntryRole::IndexBlock => Ticker::SecondaryCacheIndexHits,
+        EntryRole::DataBlock => Ticker::SecondaryCacheDataHits,
+        _ => return,
+    };
+    statistics.record_tick(of_role, 1);
+}
+
+/// Counts what only events tell of.
+pub(crate) struct Counter(pub Arc<Statistics>);
+
+impl EventListener for Counter {
+    fn on_event(&self, event: &Event) {
+        if let Event::FileDeleted { .. } = event {
+            self.0.record_tick(Ticker::FilesDeletedImmediately, 1);
+        }
+    }
+}
+
+impl fmt::Debug for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stats")
+            .field("statistics", &self.statistics)
+            .finish_non_exhaustive()
     }
 }
 
@@ -213,7 +279,7 @@ mod tests {
 
     #[test]
     fn stalls_are_told_apart() {
-        let stats = Stats::new(false);
+        let stats = Stats::new(None, Arc::new(base::env::ManualClock::default()));
         let delayed = |cause| StallCondition::Delayed { cause };
         let stopped = |cause| StallCondition::Stopped { cause };
         stats.stalled(delayed(StallCause::L0FileCountLimit), Duration::from_micros(5));

@@ -5,6 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use base::env::Stopwatch;
+use base::perf;
+use base::statistics::{Histogram, Statistics, Ticker};
 use base::{Error, Result};
 use cache::{BlockMemory, Buffer};
 use codec::checksum::ChecksumType;
@@ -26,6 +29,7 @@ pub(crate) struct BlockFetcher {
     /// With the table's dictionary, which is for data blocks only.
     data: Decompressor,
     meta: Decompressor,
+    statistics: Option<Arc<Statistics>>,
 }
 
 /// Bytes of the file that are in memory.
@@ -85,7 +89,18 @@ impl BlockFetcher {
             tail,
             data: Decompressor::new(None),
             meta: Decompressor::new(None),
+            statistics: None,
         }
+    }
+
+    /// Counts there from now on.
+    pub fn set_statistics(&mut self, statistics: Option<Arc<Statistics>>) {
+        self.statistics = statistics;
+    }
+
+    #[inline]
+    pub fn statistics(&self) -> Option<&Arc<Statistics>> {
+        self.statistics.as_ref()
     }
 
     pub fn set_dictionary(&mut self, dictionary: Arc<[u8]>) {
@@ -144,12 +159,33 @@ impl BlockFetcher {
             .or_else(|| self.file.mapped()?.get(handle.offset as usize..)?.get(..len))
     }
 
+    #[inline]
+    fn count(&self, ticker: Ticker, amount: u64) {
+        if let Some(statistics) = &self.statistics {
+            statistics.record_tick(ticker, amount);
+        }
+    }
+
+    /// Reads a block as it is stored.
+    fn read_stored(&self, handle: BlockHandle, stored: &mut [u8]) -> Result<()> {
+        perf::count(|cells| &cells.block_read_count, 1);
+        perf::count(|cells| &cells.block_read_byte, stored.len() as u64);
+        let _timer = perf::time(|cells| &cells.block_read_time);
+        self.file.read_exact_at(handle.offset, stored)
+    }
+
     /// Splits off the trailer and verifies it if asked to: gives contents and type byte.
     fn check<'a>(&self, handle: BlockHandle, stored: &'a [u8], verify: bool) -> Result<(&'a [u8], u8)> {
         let (contents, trailer) = stored
             .split_last_chunk::<BLOCK_TRAILER_LEN>()
             .ok_or_else(|| self.corruption("block without trailer".to_owned(), handle))?;
-        if verify && !self.verifies(handle, contents, trailer) {
+        let verified = !verify || {
+            let _timer = perf::time(|cells| &cells.block_checksum_time);
+            self.count(Ticker::BlockChecksumComputeCount, 1);
+            self.verifies(handle, contents, trailer)
+        };
+        if !verified {
+            self.count(Ticker::BlockChecksumMismatchCount, 1);
             let computed = format::block_trailer(
                 self.checksum,
                 contents,
@@ -210,7 +246,7 @@ impl BlockFetcher {
         }
         STORED.with_borrow_mut(|stored| {
             stored.resize(len, 0);
-            self.file.read_exact_at(handle.offset, stored)?;
+            self.read_stored(handle, stored)?;
             let result = self.uncompress(handle, kind, verify, stored, take);
             shorten(stored);
             result
@@ -229,13 +265,38 @@ impl BlockFetcher {
         match self.compression_type(handle, byte)? {
             CompressionType::None => Ok(take(contents)),
             ty => PLAIN.with_borrow_mut(|plain| {
-                let uncompressed = self.decompressor(kind).decompress(ty, contents, plain);
-                uncompressed.map_err(|error| self.in_block(error, handle))?;
+                self.decompress(kind, ty, contents, plain)
+                    .map_err(|error| self.in_block(error, handle))?;
                 let result = take(plain);
                 shorten(plain);
                 Ok(result)
             }),
         }
+    }
+
+    fn decompress(
+        &self,
+        kind: BlockKind,
+        ty: CompressionType,
+        contents: &[u8],
+        plain: &mut Vec<u8>,
+    ) -> Result<()> {
+        let timed = self
+            .statistics
+            .as_ref()
+            .filter(|statistics| statistics.times_details());
+        let started = timed.map(|_| Stopwatch::start());
+        let timer = perf::time(|cells| &cells.block_decompress_time);
+        self.decompressor(kind).decompress(ty, contents, plain)?;
+        drop(timer);
+        perf::count(|cells| &cells.block_decompress_count, 1);
+        if let (Some(statistics), Some(started)) = (timed, started) {
+            statistics.record_in_histogram(Histogram::DecompressionTimesNanos, started.nanos());
+        }
+        self.count(Ticker::BlocksDecompressed, 1);
+        self.count(Ticker::BytesDecompressedFrom, contents.len() as u64);
+        self.count(Ticker::BytesDecompressedTo, plain.len() as u64);
+        Ok(())
     }
 
     /// A parsed meta block.

@@ -5,6 +5,7 @@
 //! [`Table::memory_usage`] counts them. With [`TableReadOptions::metadata_caching`] they lie in the cache instead
 //! (`parts`), which bounds what open tables take.
 
+mod counted;
 mod filter;
 mod get;
 mod open;
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use base::prefix::PrefixExtractor;
+use base::statistics::Statistics;
 use base::sync::Mutex;
 use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
 use cache::{Cache, SecondaryTally};
@@ -62,6 +64,8 @@ pub struct TableReadOptions {
     pub cache_id: Option<u64>,
     /// Where it is counted what came back from the cache's secondary cache. Default: a count of its own.
     pub secondary_tally: Arc<SecondaryTally>,
+    /// Where it is counted what is found in the cache, read, filtered and uncompressed. Default: nowhere.
+    pub statistics: Option<Arc<Statistics>>,
     /// Index and filter lie in the cache too, and are read again when they were evicted; without a cache, whenever they are
     /// needed. Default: the table owns them.
     pub metadata_caching: Option<MetadataCaching>,
@@ -87,6 +91,7 @@ impl TableReadOptions {
             cache: None,
             cache_id: None,
             secondary_tally: Arc::default(),
+            statistics: None,
             metadata_caching: None,
             prefix_extractor: None,
             verify_checksums: true,
@@ -332,6 +337,7 @@ impl Table {
     }
 
     fn load_index(&self) -> Result<Index> {
+        base::perf::count(|cells| &cells.index_block_read_count, 1);
         let coding = IndexCoding::of(&self.properties);
         let limit = self.file_size() - FOOTER_LEN as u64;
         let mut builder = IndexBuilder::new(coding.user_keys, limit);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::{Error, Result};
-use esker::{ColumnFamily, Db, Options, ReadOptions, Ticker, WriteOptions};
+use base::{Error, Result, perf};
+use esker::{ColumnFamily, Db, Options, PerfLevel, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
 use crate::intervals::Sample;
@@ -240,8 +240,8 @@ impl Bench {
             let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
             self.run_workload(workload, repeat)?;
         }
-        if self.flags.statistics {
-            println!("STATISTICS:\n{}", self.handles().db.statistics().text());
+        if let Some(statistics) = &self.options.statistics {
+            println!("STATISTICS:\n{statistics}");
         }
         Ok(())
     }
@@ -432,7 +432,7 @@ impl Bench {
             flags: &flags,
             handles: &handles,
         };
-        let body = |thread: &mut Thread<'_>| {
+        let body_of = |thread: &mut Thread<'_>| {
             let params = &Params {
                 values: params.values.of_thread(thread.rng.u64(..)),
                 ..params.clone()
@@ -441,6 +441,17 @@ impl Bench {
                 Threads::Beside(other) if thread.id == 0 => other(params, thread),
                 _ => body(params, thread),
             }
+        };
+        let perf_level = PerfLevel::of_number(flags.perf_level).unwrap_or_default();
+        let body = |thread: &mut Thread<'_>| {
+            perf::set_level(perf_level);
+            let done = body_of(thread);
+            if perf_level > PerfLevel::Disable {
+                thread
+                    .message
+                    .push_str(&format!("PERF_CONTEXT:\n{}", perf::context()));
+            }
+            done
         };
         let summary = runner::run(&flags, threads, expected, &self.seeds, &observer, &body)?;
         eprint!("{}", summary.overdue_text());
@@ -493,6 +504,9 @@ fn check(flags: &Flags) -> Result<()> {
     }
     if flags.range_tombstone_width < 1 && flags.writes_per_range_tombstone > 0 {
         return refuse("--range_tombstone_width must be at least 1");
+    }
+    if PerfLevel::of_number(flags.perf_level).is_none() {
+        return refuse("--perf_level lies between 1 and 6");
     }
     Streams::from_flags(flags)?;
     timeseries::expire_style(flags)?;

@@ -326,6 +326,11 @@ flags::flags! {
     flamegraph: String = String::new();
     /// Counts what the engine does and prints it at the end.
     statistics: bool = false;
+    /// How much is counted: 0 nothing, 1 counts, 2 distributions too but those of times, 3 those too but for each block, 4 and 5 all.
+    stats_level: i32 = 3;
+    /// What each thread counts for itself and prints behind the workload's line: 1 nothing, 2 counts, 3 times of waits too, 4 to 6
+    /// all times.
+    perf_level: i32 = 1;
     /// With repetitions, prints confidence intervals instead of averages.
     confidence_interval_only: bool = false;
     /// Shows progress on a terminal.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base::statistics::{HistogramHead, bucket_limits, histogram_text};
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 
@@ -126,76 +127,33 @@ impl Histogram {
         }
     }
 
-    /// RocksDB's `Histogram::ToString`.
+    /// As RocksDB prints histograms.
     pub fn text(&self) -> String {
         let count = self.hdr.len();
-        let mut text = format!(
-            "Count: {count} Average: {:.4}  StdDev: {:.2}\nMin: {}  Median: {:.4}  Max: {}\n\
-             Percentiles: P50: {:.2} P75: {:.2} P99: {:.2} P99.9: {:.2} P99.99: {:.2}\n\
-             ------------------------------------------------------\n",
-            if count == 0 { 0.0 } else { self.hdr.mean() / 1e3 },
-            if count == 0 { 0.0 } else { self.hdr.stdev() / 1e3 },
-            if count == 0 { 0 } else { self.hdr.min() / 1_000 },
-            self.percentile(50.0),
-            self.max / 1_000,
-            self.percentile(50.0),
-            self.percentile(75.0),
-            self.percentile(99.0),
-            self.percentile(99.9),
-            self.percentile(99.99),
-        );
-        let share = 100.0 / count.max(1) as f64;
-        let (mut left, mut below) = (0, 0);
-        for (at, right) in limits().enumerate() {
+        let or_zero = |value: f64| if count == 0 { 0.0 } else { value / 1e3 };
+        let head = HistogramHead {
+            count,
+            average: or_zero(self.hdr.mean()),
+            standard_deviation: or_zero(self.hdr.stdev()),
+            min: if count == 0 { 0 } else { self.hdr.min() / 1_000 },
+            max: self.max / 1_000,
+            percentiles: [50.0, 75.0, 99.0, 99.9, 99.99].map(|percent| self.percentile(percent)),
+        };
+        let mut below = 0;
+        let buckets = bucket_limits().iter().map(|limit| {
             // Not above the border, so that a bucket of ours that reaches over it is counted once.
-            let so_far = self.hdr.count_between(0, right * 1_000);
+            let so_far = self.hdr.count_between(0, limit.saturating_mul(1_000));
             let inside = so_far - below;
             below = so_far;
-            if inside > 0 {
-                text.push_str(&format!(
-                    "{} {left:>7}, {right:>7} ] {inside:>8} {:>7.3}% {:>7.3}% {}\n",
-                    if at == 0 { '[' } else { '(' },
-                    share * inside as f64,
-                    share * below as f64,
-                    "#".repeat((share * inside as f64 / 5.0 + 0.5) as usize),
-                ));
-            }
-            left = right;
-            if below >= count {
-                break;
-            }
-        }
-        text
+            inside
+        });
+        histogram_text(&head, buckets)
     }
-}
-
-/// RocksDB's bucket borders in microseconds: 1, 2, then half as much again each time, to two digits.
-fn limits() -> impl Iterator<Item = u64> {
-    let mut exact = 2.0f64;
-    [1, 2].into_iter().chain(std::iter::from_fn(move || {
-        exact *= 1.5;
-        let mut digits = exact as u64;
-        let mut scale = 1;
-        while digits / 10 > 10 {
-            digits /= 10;
-            scale *= 10;
-        }
-        (exact < u64::MAX as f64 / 1e3).then_some(digits * scale)
-    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn borders_are_rocksdbs() {
-        let first: Vec<u64> = limits().take(16).collect();
-        assert_eq!(
-            first,
-            [1, 2, 3, 4, 6, 10, 15, 22, 34, 51, 76, 110, 170, 250, 380, 580]
-        );
-    }
 
     #[test]
     fn text_is_rocksdbs() {

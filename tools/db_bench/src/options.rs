@@ -6,7 +6,7 @@ use base::{Error, Result};
 use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStopStyle,
     CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
-    FilterPolicy, IndexShortening, IndexType, Options, TieredCacheOptions,
+    FilterPolicy, IndexShortening, IndexType, Options, Statistics, StatsLevel, TieredCacheOptions,
 };
 
 use crate::flags::Flags;
@@ -25,7 +25,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         max_open_files: flags.open_files,
         max_subcompactions: flags.subcompactions.max(1),
         allow_mmap_reads: flags.mmap_read,
-        statistics: flags.statistics,
+        statistics: statistics(flags)?,
         ..Options::default()
     };
     for (name, value) in BENCH_DEFAULTS {
@@ -144,6 +144,12 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             .collect();
     }
     Ok(options)
+}
+
+fn statistics(flags: &Flags) -> Result<Option<Arc<Statistics>>> {
+    let level = StatsLevel::of_number(flags.stats_level)
+        .ok_or_else(|| Error::invalid_argument("--stats_level lies between 0 and 5"))?;
+    Ok(flags.statistics.then(|| Statistics::of_level(level)))
 }
 
 /// The block cache, and the secondary cache behind it.
@@ -327,7 +333,7 @@ mod tests {
     #[test]
     fn no_option_is_a_flag_of_another_meaning() {
         // Flags of these names set the option of the same name, and more.
-        let shared = ["block_size", "compaction_pri", "compaction_style", "statistics"];
+        let shared = ["block_size", "compaction_pri", "compaction_style"];
         for name in rows().into_iter().map(|row| row.name) {
             let is_flag = Flags::FLAGS.iter().any(|flag| flag.name == name);
             assert!(!is_flag || shared.contains(&name), "{name}");

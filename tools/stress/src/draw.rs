@@ -75,6 +75,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
                 &["0", "0", "0", "2"]
             },
         ),
+        one_of(rng, "statistics", &["0", "1"]),
         one_of(rng, "use_merge", &["0", "1"]),
         one_of(rng, "use_multiget", &["0", "1"]),
         one_of(rng, "prefix_size", &["0", "5", "7", "8"]),

@@ -71,6 +71,9 @@ pub fn drive(mut flags: Flags) -> Outcome {
         operations as f64 / seconds
     );
     println!("{done}");
+    if let Some(statistics) = &stress.options.statistics {
+        println!("STATISTICS:\n{statistics}");
+    }
     if let Some(faults) = &stress.faults {
         println!(
             "{} operations of the file system made to fail, the database opened again {} times",

@@ -7,7 +7,7 @@ use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
     CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, EntryRole,
     EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, SeqNo,
-    SstPartitionerFixedPrefixFactory, TablePropertiesCollector, TablePropertiesCollectorFactory,
+    SstPartitionerFixedPrefixFactory, Statistics, TablePropertiesCollector, TablePropertiesCollectorFactory,
     TieredCacheOptions,
 };
 
@@ -64,6 +64,8 @@ flags::flags! {
     snapshot_hold_ops: u64 = 0;
     /// Iterators over a snapshot let go of what flushes and compactions have replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
+    /// Counts what databases do, and prints it at the end.
+    statistics: bool = false;
     /// A flush is asked for once in so many operations; 0: never.
     flush_one_in: u64 = 0;
     /// A compaction of a range is asked for once in so many operations; 0: never.
@@ -389,6 +391,7 @@ impl Flags {
                 .saturating_add(self.max_background_flushes)
                 .clamp(1, 256),
             allow_mmap_reads: self.mmap_read,
+            statistics: self.statistics.then(Statistics::new),
             ..Options::default()
         };
         for (name, value) in STRESS_DEFAULTS {

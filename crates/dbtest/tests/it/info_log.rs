@@ -332,7 +332,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     let mut options = options(&fs);
     options.info_log = Some(Arc::new(Told(Mutex::new(sender))));
     options.stats_dump_period_sec = 1;
-    options.statistics = true;
+    options.statistics = Some(esker::Statistics::new());
     let db = Db::open(&options, DIR).unwrap();
     db.put(b"k", b"v").unwrap();
     db.flush(&FlushOptions::default()).unwrap();
@@ -373,7 +373,8 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
         }
     };
     assert!(
-        statistics.contains("STATISTICS:\nrocksdb.number.keys.written COUNT : 1"),
+        statistics.contains("STATISTICS:\nrocksdb.block.cache.miss COUNT : ")
+            && statistics.contains("\nrocksdb.number.keys.written COUNT : 1\n"),
         "{statistics}"
     );
     drop(snapshot);

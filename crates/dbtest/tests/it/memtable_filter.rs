@@ -5,7 +5,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base::merge::StringAppend;
-use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Snapshot, Ticker, WriteOptions};
+use esker::{
+    ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Snapshot, Statistics, Ticker, WriteOptions,
+};
 use testkit::rng::TestRng;
 use vfs::MemFs;
 
@@ -136,7 +138,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
             let options = Options {
                 create_if_missing: true,
                 avoid_flush_during_recovery: rng.bool(),
-                statistics: true,
+                statistics: Some(Statistics::new()),
                 fs: fs.clone(),
                 column_family: ColumnFamilyOptions {
                     write_buffer_size: 32 << 10,
@@ -213,7 +215,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
 fn filters_spare_searches_and_no_tombstone() {
     let options = Options {
         create_if_missing: true,
-        statistics: true,
+        statistics: Some(Statistics::new()),
         fs: Arc::new(MemFs::new()),
         column_family: ColumnFamilyOptions {
             memtable_prefix_bloom_size_ratio: 0.001,
@@ -243,5 +245,13 @@ fn filters_spare_searches_and_no_tombstone() {
         assert_eq!(found.is_some(), number >= 50, "{number}");
     }
     let line = format!("esker.bloom.memtable.miss COUNT : {}\n", spared());
-    assert!(db.statistics().text().contains(&line), "{line}");
+    assert!(
+        db.options()
+            .statistics
+            .as_ref()
+            .unwrap()
+            .to_string()
+            .contains(&line),
+        "{line}"
+    );
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Ticker, WriteBatch, WriteOptions};
+use esker::{
+    ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Statistics, Ticker, WriteBatch, WriteOptions,
+};
 use testkit::rng::TestRng;
 use vfs::MemFs;
 
@@ -12,7 +14,7 @@ const VALUE: usize = 100;
 fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
-        statistics: true,
+        statistics: Some(Statistics::new()),
         fs: Arc::new(fs.clone()),
         column_family: ColumnFamilyOptions {
             write_buffer_size: 2 << 20,

@@ -112,7 +112,7 @@ pub(crate) fn assemble(
             cmp: cmp.clone(),
             prefix_extractor: prefix_extractor.clone(),
             block_cache,
-            secondary_tally: shared.stats.secondary.clone(),
+            stats: shared.stats.clone(),
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             advise_random: shared.options.advise_random_on_open,

@@ -3,6 +3,8 @@
 //! One number travels down with it: the highest sequence number of a range tombstone over the key seen so far. Sources are
 //! visited from new to old, so an entry below that number is gone, and the search ends there.
 
+use base::perf;
+use base::statistics::Ticker;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +20,7 @@ use super::{Db, DbInner};
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::super_version::SuperVersion;
 use crate::read::value::{Base, PinnedValue};
-use crate::stats::{Stats, Ticker};
+use crate::stats::Stats;
 
 impl Db {
     /// The value of `key` in the default family, or `None`.
@@ -236,10 +238,14 @@ impl DbInner {
         sync::point("super version");
         let seqno = self.read_seqno(&super_version, options);
         sync::point("read");
-        self.get_from(&super_version, seqno, options, family, key)
+        match self.stats.shared().is_some() || perf::counts() {
+            false => self.get_from::<false>(&super_version, seqno, options, family, key),
+            true => self.observe_get(|| self.get_from::<true>(&super_version, seqno, options, family, key)),
+        }
     }
 
-    pub(super) fn get_from(
+    /// With `OBSERVED` it takes times, if the thread does.
+    pub(super) fn get_from<const OBSERVED: bool>(
         &self,
         super_version: &Arc<SuperVersion>,
         seqno: SeqNo,
@@ -248,7 +254,6 @@ impl DbInner {
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
         if family.cmp.user().timestamp_size() > 0 {
-            self.stats.count(Ticker::KeysRead, 1);
             return self.get_at_timestamp(super_version, seqno, options, family, key);
         }
         if options.timestamp.is_some() {
@@ -257,9 +262,15 @@ impl DbInner {
             ));
         }
         let mut context = GetContext::new(family, key);
+        let timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_memtable_time));
         self.search_memory(super_version, seqno, &mut context)?;
+        drop(timer);
         if !context.done() {
+            let _timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_output_files_time));
             self.search_tables(super_version, seqno, options, &mut context)?;
+        }
+        if OBSERVED {
+            self.observe_operands(context.operands.len());
         }
         self.conclude(context)
     }
@@ -272,7 +283,6 @@ impl DbInner {
         seqno: SeqNo,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
-        self.stats.count(Ticker::KeysRead, 1);
         search_memtables(super_version, seqno, &self.stats, context)?;
         let ticker = match context.done() {
             true => Ticker::MemtableHit,
@@ -288,11 +298,7 @@ impl DbInner {
         if !context.done() {
             context.finish(Base::Nothing);
         }
-        let found = context.outcome.unwrap_or(Ok(None))?;
-        if let Some(value) = &found {
-            self.stats.count(Ticker::BytesRead, value.len() as u64);
-        }
-        Ok(found)
+        context.outcome.unwrap_or(Ok(None))
     }
 
     /// Counts a key found in a table of that level.
@@ -374,6 +380,20 @@ impl DbInner {
     }
 }
 
+#[inline]
+fn count_memtable_filter(stats: &Stats, may_contain: bool) {
+    match may_contain {
+        true => {
+            stats.count(Ticker::MemtableFilterHit, 1);
+            perf::count(|cells| &cells.bloom_memtable_hit_count, 1);
+        }
+        false => {
+            stats.count(Ticker::MemtableFilterMiss, 1);
+            perf::count(|cells| &cells.bloom_memtable_miss_count, 1);
+        }
+    }
+}
+
 fn search_memtables(
     super_version: &SuperVersion,
     seqno: SeqNo,
@@ -391,11 +411,7 @@ fn search_memtables(
                 .max(tombstones.covering_seqno(context.user_key, seqno));
         }
         if let Some(may_contain) = mem.may_contain(context.user_key) {
-            let ticker = match may_contain {
-                true => Ticker::MemtableFilterHit,
-                false => Ticker::MemtableFilterMiss,
-            };
-            stats.count(ticker, 1);
+            count_memtable_filter(stats, may_contain);
             if !may_contain {
                 continue;
             }
@@ -452,6 +468,9 @@ pub(super) fn search_table(
         let mut damaged = None;
         let kept = table.get(lookup, read, &mut context.visitor(&mut damaged))?;
         context.take(kept);
+        if context.done() {
+            table.note_true_positive();
+        }
         damaged.map_or(Ok(()), Err)
     })
 }
@@ -495,6 +514,9 @@ pub(super) fn read_located(
     let mut damaged = None;
     let kept = table.get_located(lookup, located, read, &mut context.visitor(&mut damaged))?;
     context.take(kept);
+    if context.done() {
+        table.note_true_positive();
+    }
     damaged.map_or(Ok(()), Err)
 }
 

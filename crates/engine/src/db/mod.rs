@@ -9,6 +9,7 @@ pub mod live_files;
 pub(crate) mod maintain;
 pub(crate) mod memory;
 mod multi_get;
+mod observed;
 pub(crate) mod open;
 pub mod pins;
 pub(crate) mod property;
@@ -20,6 +21,7 @@ pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod verify;
 
+use base::statistics::{Histogram, Ticker};
 use base::sync::thread::JoinHandle;
 use std::collections::HashMap;
 use std::fmt;
@@ -45,7 +47,7 @@ use crate::log::InfoLog;
 use crate::log::dump_stats::Samples;
 use crate::options::{Options, WriteOptions};
 use crate::read::table_cache::OpenLimit;
-use crate::stats::{Stats, Ticker};
+use crate::stats::Stats;
 use crate::version_set::VersionSet;
 use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};
 use crate::write::pipeline::{Commit, SyncGroup, WalTail, Writer};
@@ -172,7 +174,7 @@ impl Db {
         &self.inner().options
     }
 
-    /// The counters since it was opened; see [`Options::statistics`].
+    /// What it has counted since it was opened, always and of itself alone; see [`Options::statistics`] for the rest.
     pub fn statistics(&self) -> &Stats {
         &self.inner().stats
     }
@@ -273,7 +275,10 @@ impl Db {
         }
         let inner = self.inner();
         inner.stats.count(Ticker::KeysWritten, u64::from(batch.count()));
-        inner.commit(options, Commit::Batch(&mut batch))
+        let started = inner.stats.start();
+        let written = inner.commit(options, Commit::Batch(&mut batch));
+        inner.stats.stop(started, Histogram::DbWrite);
+        written
     }
 
     #[inline]
@@ -287,19 +292,15 @@ impl Db {
         let inner = self.inner();
         inner.check_owns(family)?;
         inner.stats.count(Ticker::KeysWritten, 1);
-        inner
-            .commit(
-                options,
-                Commit::Single(
-                    family,
-                    SingleOperation {
-                        family: family.id,
-                        key,
-                        what,
-                    },
-                ),
-            )
-            .map(drop)
+        let operation = SingleOperation {
+            family: family.id,
+            key,
+            what,
+        };
+        let started = inner.stats.start();
+        let written = inner.commit(options, Commit::Single(family, operation));
+        inner.stats.stop(started, Histogram::DbWrite);
+        written.map(drop)
     }
 
     /// Makes everything written so far durable, as [`WriteOptions::sync`] does for one write.
@@ -361,6 +362,7 @@ impl DbInner {
             self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
             self.changed.notify_all();
         }
+        self.stats.failed(&error);
         self.notify(&Event::BackgroundError { action, error });
     }
 }

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use base::{Result, SeqNo, sync};
+use base::{Result, SeqNo, perf, sync};
 use manifest::FileMetadata;
 use sst::blocks::IO_COALESCE_THRESHOLD;
 use sst::{BlockReadOptions, BlocksInFlight, HeldBlocks, Located, LookupKey};
@@ -26,7 +26,7 @@ use crate::read::value::PinnedValue;
 const ABREAST: usize = 32;
 
 /// What a read of a key gives.
-type Found = Result<Option<PinnedValue>>;
+pub(super) type Found = Result<Option<PinnedValue>>;
 
 impl Db {
     /// The values of many keys of one family, all as of one moment, in the order of `keys`.
@@ -52,6 +52,21 @@ impl Db {
         keys: &[K],
     ) -> Vec<Found> {
         let inner = self.inner();
+        match inner.stats.shared().is_some() || perf::counts() {
+            false => inner.multi_get(options, family, keys),
+            true => inner.observe_multi_get(|| inner.multi_get(options, family, keys)),
+        }
+    }
+}
+
+impl DbInner {
+    fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Found> {
+        let inner = self;
         if let Err(error) = inner.check_owns(&family.0) {
             return keys.iter().map(|_| Err(error.clone())).collect();
         }
@@ -62,7 +77,7 @@ impl Db {
         sync::point("read");
         let mut found: Vec<Found> = Vec::new();
         if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
-            let get = |key: &K| inner.get_from(&super_version, seqno, options, family, key.as_ref());
+            let get = |key: &K| inner.get_from::<false>(&super_version, seqno, options, family, key.as_ref());
             found.extend(keys.iter().map(get));
             return found;
         }

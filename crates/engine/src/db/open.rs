@@ -558,7 +558,7 @@ pub(crate) fn assemble_db(
         }
     }
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
-    let stats = Arc::new(Stats::new(options.statistics));
+    let stats = Arc::new(Stats::new(options.statistics.clone(), options.clock.clone()));
     let shared = Shared {
         options,
         dir,

@@ -161,7 +161,7 @@ impl Db {
             "esker.pins" => Some(inner.pins().to_string()),
             "esker.verify" => Some(inner.verify_progress().to_string()),
             "rocksdb.block-cache-entry-stats" => family.0.tables.block_cache().map(cache_stats),
-            "rocksdb.options-statistics" => Some(inner.stats.text()),
+            "rocksdb.options-statistics" => Some(inner.options.statistics.as_ref()?.to_string()),
             _ => None,
         }
     }
@@ -169,6 +169,17 @@ impl Db {
     /// A property that is a number.
     pub fn property_int(&self, family: &ColumnFamily, name: &str) -> Option<u64> {
         self.inner().property_int(&family.0, name)
+    }
+
+    /// Sets what `rocksdb.stats` tells of jobs, writes and stalls to 0. Not [`Options::statistics`](crate::Options::statistics), which
+    /// several databases may share and which is reset by itself.
+    pub fn reset_stats(&self) {
+        let inner = self.inner();
+        inner.stats.reset();
+        for family in inner.state.lock().families.values_mut() {
+            family.stats = Default::default();
+        }
+        inner.begin_samples();
     }
 
     /// Bytes of tables that hold each of the key ranges `[begin, end)`, estimated from the tables' indexes.

@@ -1,5 +1,6 @@
 //! Iterators: at what they read.
 
+use base::statistics::Ticker;
 use std::sync::Arc;
 
 use base::{Error, SeqNo};
@@ -10,7 +11,6 @@ use crate::options::ReadOptions;
 use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
 use crate::read::multi_scan::{MultiScan, MultiScanArgs};
 use crate::read::super_version::SuperVersion;
-use crate::stats::Ticker;
 
 impl Db {
     /// An iterator over the default family, standing nowhere. An error met while making it is its

@@ -1,5 +1,6 @@
 //! Compaction: picks under the database mutex, reads and writes without it, installs under it again.
 
+use base::statistics::{Histogram, Ticker};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,7 +22,6 @@ use crate::db::column_family::Family;
 use crate::db::state::{DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
-use crate::stats::Ticker;
 
 /// What a compaction wrote, once its outputs are in place.
 struct WrittenBy {
@@ -295,8 +295,7 @@ impl DbInner {
             if let Err(error) = &result {
                 self.report_failed_compaction(&family, job, error);
             } else if let Some(written) = written_by {
-                self.stats.add(Ticker::CompactReadBytes, plan.input_bytes());
-                self.stats.add(Ticker::CompactWriteBytes, written.bytes);
+                self.count_compaction(&plan, &written, micros);
                 self.notify(&Event::Compacted {
                     family: family.name.clone(),
                     job,
@@ -329,6 +328,40 @@ impl DbInner {
             self.tell_stalls();
         });
         result.map(|()| outputs)
+    }
+
+    fn count_compaction(&self, plan: &Plan, written: &WrittenBy, micros: u64) {
+        let stats = &self.stats;
+        let (read, wrote) = (plan.input_bytes(), written.bytes);
+        stats.add(Ticker::CompactReadBytes, read);
+        stats.add(Ticker::CompactWriteBytes, wrote);
+        let of_reason = match plan.reason {
+            CompactionReason::FilesMarkedForCompaction => {
+                Some((Ticker::CompactReadBytesMarked, Ticker::CompactWriteBytesMarked))
+            }
+            CompactionReason::PeriodicCompaction => Some((
+                Ticker::CompactReadBytesPeriodic,
+                Ticker::CompactWriteBytesPeriodic,
+            )),
+            CompactionReason::Ttl => Some((Ticker::CompactReadBytesTtl, Ticker::CompactWriteBytesTtl)),
+            _ => None,
+        };
+        if let Some((reads, writes)) = of_reason {
+            stats.count(reads, read);
+            stats.count(writes, wrote);
+        }
+        let cpu = written.cpu.as_micros() as u64;
+        stats.count(Ticker::CompactionCpuTotalTime, cpu);
+        stats.record(Histogram::CompactionCpuTime, cpu);
+        stats.record(Histogram::CompactionTime, micros);
+        stats.record(
+            Histogram::NumFilesInSingleCompaction,
+            plan.num_input_files() as u64,
+        );
+        stats.record(
+            Histogram::NumSubcompactionsScheduled,
+            written.subcompactions as u64,
+        );
     }
 
     fn tell_compaction_begun(&self, family: &Family, job: u64, plan: &Plan) {
@@ -374,6 +407,8 @@ impl DbInner {
         // The database is closing, or the family was dropped: nothing is wrong.
         if !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped) {
             self.latch("compaction", error.clone());
+        } else {
+            self.stats.count(Ticker::CompactionCancelled, 1);
         }
     }
 

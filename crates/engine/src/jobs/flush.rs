@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::statistics::{Histogram, Ticker};
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use manifest::VersionEdit;
@@ -15,7 +16,6 @@ use crate::db::column_family::Family;
 use crate::db::state::DbState;
 use crate::events::{Event, FlushReason};
 use crate::level_stats::thread_cpu;
-use crate::stats::Ticker;
 
 impl DbInner {
     /// Flushes what is immutable of family `id`, if that is due. Called with the database mutex, which it releases while
@@ -54,13 +54,16 @@ impl DbInner {
         let job = self.new_job();
         let start = self.options.clock.now();
         let streams = MutexGuard::unlocked(state, || {
+            let memory_bytes = memtables.iter().map(|mem| mem.memory_usage() as u64).sum();
+            self.stats
+                .record(Histogram::FlushMemtableMemoryBytes, memory_bytes);
             self.notify(&Event::FlushBegun {
                 family: family.name.clone(),
                 job,
                 memtables: memtables.len(),
                 entries: memtables.iter().map(|mem| mem.num_entries()).sum(),
                 deletes: memtables.iter().map(|mem| mem.num_deletes()).sum(),
-                memory_bytes: memtables.iter().map(|mem| mem.memory_usage() as u64).sum(),
+                memory_bytes,
                 reason,
             });
             self.streams_of(&family, &version, &memtables)
@@ -154,6 +157,7 @@ impl DbInner {
                 return;
             }
         };
+        self.stats.record(Histogram::FlushTime, took.as_micros() as u64);
         let (level_files, immutable_memtables) = shape;
         for FlushedTable {
             level,

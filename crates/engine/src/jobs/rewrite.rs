@@ -237,7 +237,10 @@ impl<'a> Rewrite<'a> {
         let written =
             write_outputs(&mut cursor, range, splitter, &mut outputs).and_then(|()| outputs.finish_blobs());
         match written {
-            Ok(()) => Ok(outputs),
+            Ok(()) => {
+                self.db.stats.count_drops(cursor.stats());
+                Ok(outputs)
+            }
             Err(error) => {
                 outputs.discard();
                 Err(error)

@@ -1,6 +1,7 @@
 //! Statistics as RocksDB prints them, for the properties `rocksdb.stats`, `rocksdb.cfstats` and `rocksdb.dbstats` and for the info log,
 //! where they are dumped every [`stats_dump_period_sec`](crate::Options::stats_dump_period_sec).
 
+use base::statistics::Ticker;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +15,7 @@ use super::log_line;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::level_stats::{FamilyStats, count, size};
-use crate::stats::{Stats, Ticker};
+use crate::stats::Stats;
 
 const GIB: f64 = (1u64 << 30) as f64;
 const MIB: f64 = (1u64 << 20) as f64;
@@ -114,8 +115,8 @@ impl DbInner {
         );
         let _ = write!(out, "\n** Pins **\n{}", self.pins());
         log_line!(self.log, Info, "{out}");
-        if self.options.statistics {
-            log_line!(self.log, Info, "STATISTICS:\n{}", self.stats.text());
+        if let Some(statistics) = &self.options.statistics {
+            log_line!(self.log, Info, "STATISTICS:\n{statistics}");
         }
     }
 
@@ -161,23 +162,15 @@ impl DbInner {
         } else {
             (MIB, "MB")
         };
-        // Writes are counted with `statistics` alone; here each is a group of its own.
-        let writes = match self.options.statistics {
-            true => {
-                let writes = count(to.writes - from.writes);
-                format!(
-                    "{writes} writes, {} keys, {writes} commit groups, 1.0 writes per commit group",
-                    count(keys)
-                )
-            }
-            false => format!("{} keys", count(keys)),
-        };
+        // Each write is a group of its own.
+        let writes = count(to.writes - from.writes);
+        let keys = count(keys);
         let (wal_writes, syncs) = (to.wal_writes - from.wal_writes, to.wal_syncs - from.wal_syncs);
         let wal_bytes = (to.wal_bytes - from.wal_bytes) as f64;
         let stalled = to.stall_micros - from.stall_micros;
         let _ = write!(
             out,
-            "{title} writes: {writes}, ingest: {:.2} {name}, {:.2} MB/s\n\
+            "{title} writes: {writes} writes, {keys} keys, {writes} commit groups, 1.0 writes per commit group, ingest: {:.2} {name}, {:.2} MB/s\n\
              {title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.2} GB, {:.2} MB/s\n\
              {title} stall: {:02}:{:02}:{:06.3} H:M:S, {:.1} percent\n",
             bytes / unit,
@@ -286,7 +279,7 @@ mod tests {
 
     #[test]
     fn stalls_are_counted_by_what_causes_them() {
-        let stats = Stats::new(false);
+        let stats = Stats::new(None, Arc::new(base::env::ManualClock::default()));
         let cause = StallCause::L0FileCountLimit;
         stats.stalled(StallCondition::Stopped { cause }, Duration::from_secs(1));
         let text = stall_counts(&stats);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::env::{Clock, SystemClock};
+use base::statistics::Statistics;
 use codec::compression::CompressionType;
 use vfs::{Access, FileSystem, OpenOptions, PosixFs};
 use wal::RecoveryMode;
@@ -121,8 +122,6 @@ option_table! {
         /// Seconds between dumps of statistics into the info log: what the property `rocksdb.stats` of each family says. 0: never.
         /// Default: 600.
         stats_dump_period_sec: u64 = 600, domain["0", "1", "600"];
-        /// Counts operations, bytes and events. Costs a few thread-local additions an operation. Default: false.
-        statistics: bool = false, domain["true", "false"];
     }
     components {
         /// Options of families that are not given their own in [`column_families`](Options::column_families).
@@ -133,6 +132,10 @@ option_table! {
         fs: Arc<dyn FileSystem> = Arc::new(PosixFs::new());
         /// Where time comes from. Default: the machine's clock.
         clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        /// Counts operations, bytes, events and times; may be given to several databases, and read at any time. Costs an addition
+        /// to memory of the thread for each of them, and at its usual [level](base::statistics::StatsLevel) two looks at the
+        /// clock an operation. Default: none.
+        statistics: Option<Arc<Statistics>> = None;
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes

@@ -25,7 +25,6 @@ const NOT_ROCKSDBS: &[&str] = &[
     "streams_bypass_level0",
     "move_files_of_any_compression",
     "verify_checksums_in_compaction",
-    "statistics",
     "verify_rate_bytes_per_sec",
     "verify_stops_writes",
 ];

@@ -8,11 +8,13 @@
 
 mod backwards;
 mod counted;
+mod moves;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
+use base::statistics::Ticker;
 use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use sst::{BlockReadOptions, ScanBounds};
 
@@ -118,6 +120,8 @@ pub struct DbIterator {
     number: u64,
     /// What the family has counted it with.
     counted: usize,
+    /// Its moves are counted: there are statistics, or the thread that last sought counts.
+    observed: bool,
 }
 
 impl DbIterator {
@@ -183,6 +187,7 @@ impl DbIterator {
             number: super_version.number,
             super_version,
             counted: 0,
+            observed: false,
         };
         iterator.count();
         iterator.bound_readahead();
@@ -415,8 +420,7 @@ impl DbIterator {
         self.place = Place::Nowhere;
     }
 
-    /// To the first key, within the bounds.
-    pub fn seek_to_first(&mut self) {
+    fn find_first(&mut self) {
         self.prefix = None;
         match self.lower.take() {
             Some(lower) => {
@@ -432,8 +436,7 @@ impl DbIterator {
         }
     }
 
-    /// To the last key, within the bounds.
-    pub fn seek_to_last(&mut self) {
+    fn find_last(&mut self) {
         self.prefix = None;
         if !self.start(Direction::Backward) {
             return;
@@ -449,8 +452,7 @@ impl DbIterator {
         self.find_prev();
     }
 
-    /// To the first key at or after `key`, within the bounds.
-    pub fn seek(&mut self, key: &[u8]) {
+    fn find(&mut self, key: &[u8]) {
         self.remember_prefix(key);
         if let Some(lower) = self.lower.take_if(|lower| {
             let user = self.family.cmp.user();
@@ -493,8 +495,7 @@ impl DbIterator {
         prefix.is_some() && prefix == extractor.prefix(self.user().strip_timestamp(upper))
     }
 
-    /// To the last key at or before `key`, within the bounds.
-    pub fn seek_for_prev(&mut self, key: &[u8]) {
+    fn find_for_prev(&mut self, key: &[u8]) {
         self.remember_prefix(key);
         self.seek_for_prev_internal(key);
     }
@@ -544,9 +545,8 @@ impl DbIterator {
         self.error.is_none()
     }
 
-    /// To the next key.
     #[inline]
-    pub fn next(&mut self) {
+    fn forward(&mut self) {
         self.step_forward();
         if self.outdated() {
             self.read_on_in_newest();
@@ -583,8 +583,7 @@ impl DbIterator {
         }
     }
 
-    /// To the key before.
-    pub fn prev(&mut self) {
+    fn backward(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         self.skipped = 0;
         if self.direction == Direction::Forward {
@@ -821,6 +820,8 @@ impl Drop for DbIterator {
         let _ = VALUE.try_with(|spare| spare.leave(&mut self.value));
         let _ = TARGET.try_with(|spare| spare.leave(&mut self.target));
         self.uncount();
+        let stats = self.family.tables.stats();
+        stats.count(Ticker::IteratorsDeleted, 1);
     }
 }
 

@@ -8,9 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwapOption, Guard};
 use base::prefix::PrefixExtractor;
+use base::statistics::{Histogram, Ticker};
 use base::sync::Mutex;
 use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
-use cache::{EntryRole, RoleUsage, SecondaryTally};
+use cache::{EntryRole, RoleUsage};
 use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
@@ -18,13 +19,15 @@ use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableR
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::read::timed_file::TimedFile;
+use crate::stats::Stats;
 
 /// What a [`TableCache`] needs to know of the family whose tables it opens.
 pub(crate) struct TableCacheOptions {
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub block_cache: Option<Arc<BlockCache>>,
-    pub secondary_tally: Arc<SecondaryTally>,
+    pub stats: Arc<Stats>,
     pub direct: bool,
     pub mmap: bool,
     pub advise_random: bool,
@@ -226,6 +229,12 @@ impl TableCache {
         prefix(a).is_some_and(|prefix_of_a| prefix(b) == Some(prefix_of_a))
     }
 
+    /// Where the database counts.
+    #[inline]
+    pub fn stats(&self) -> &Stats {
+        &self.options.stats
+    }
+
     /// The cache its tables keep blocks in.
     pub fn block_cache(&self) -> Option<&Arc<BlockCache>> {
         self.options.block_cache.as_ref()
@@ -396,17 +405,31 @@ impl TableCache {
             ))
             .in_file(&path));
         }
-        Ok(reader)
+        Ok(TimedFile::over(reader, &self.options.stats, open.access))
     }
 
     fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
+        let stats = &self.options.stats;
+        let started = stats.start();
+        let opened = self.open_table_in(file, open);
+        stats.stop(started, Histogram::TableOpenIoMicros);
+        let ticker = match opened {
+            Ok(_) => Ticker::FileOpens,
+            Err(_) => Ticker::FileErrors,
+        };
+        stats.count(ticker, 1);
+        opened
+    }
+
+    fn open_table_in(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
         let path = filename::table(&self.dir, file.number);
         let reader = self.open_file(file, &open)?;
         let slot = self.slot(file);
         let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;
         let options = TableReadOptions {
             cache_id: Some(slot.cache_id),
-            secondary_tally: self.options.secondary_tally.clone(),
+            secondary_tally: self.options.stats.secondary.clone(),
+            statistics: self.options.stats.shared().cloned(),
             metadata_caching: self.options.metadata_caching[usize::from(flushed)],
             cmp: self.options.cmp.clone(),
             file_number: file.number,

@@ -81,7 +81,10 @@ impl Bench {
         let options = TableCacheOptions {
             cmp: cmp.clone(),
             prefix_extractor: None,
-            secondary_tally: Arc::default(),
+            stats: Arc::new(crate::stats::Stats::new(
+                None,
+                Arc::new(base::env::ManualClock::default()),
+            )),
             block_cache: None,
             direct: false,
             mmap: false,

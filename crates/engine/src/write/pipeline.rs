@@ -13,6 +13,7 @@
 //! 5. After a failed append or sync nothing more is acknowledged. What the WAL holds is then not known, so going on
 //!    could acknowledge a row behind a hole.
 
+use base::statistics::Ticker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,7 +32,6 @@ use crate::db::column_family::Family;
 use crate::db::state::{DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
 use crate::events::{Event, FlushReason};
 use crate::options::WriteOptions;
-use crate::stats::Ticker;
 
 /// What the write queue's lock guards.
 pub(crate) struct Writer {
@@ -166,7 +166,7 @@ impl DbInner {
         };
         *delayed_bytes += rep.len() as u64;
         self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
-        self.stats.count(Ticker::WriteDone, 1);
+        self.stats.add_locked(Ticker::WriteDone, 1);
         if options.disable_wal {
             *unlogged = true;
         } else {

@@ -7,7 +7,6 @@ fn written_bytes_and_levels() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options {
         create_if_missing: true,
-        statistics: false,
         column_family: ColumnFamilyOptions {
             disable_auto_compactions: true,
             ..ColumnFamilyOptions::default()

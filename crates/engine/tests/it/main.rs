@@ -6,4 +6,5 @@ mod direct_io;
 mod fixtures;
 mod recovery;
 mod repair;
+mod statistics;
 mod unique_ids;

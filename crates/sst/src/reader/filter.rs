@@ -69,6 +69,9 @@ impl Table {
     }
 
     fn load_filter(&self) -> Result<Option<TableFilter>> {
+        if !matches!(self.filter_handle, FilterHandle::None) {
+            base::perf::count(|cells| &cells.filter_block_read_count, 1);
+        }
         let verify = self.verify_checksums;
         let read = |handle: BlockHandle| {
             FilterReader::new(self.fetcher.raw(handle, verify)?)
@@ -115,12 +118,13 @@ impl Table {
         };
         if self.filter_has_whole_keys {
             let legacy = || key.legacy_filter_hash();
-            return Ok(match filter {
+            let may_match = match filter {
                 TableFilter::Full(filter) => filter.may_match(key.filter_hash(), legacy),
                 TableFilter::Partitioned(filter) => {
                     self.partition_may_match(filter, key.internal_key(), key.filter_hash(), legacy)
                 }
-            });
+            };
+            return Ok(self.note_filtered(true, may_match));
         }
         let Some(extractor) = &self.filter_prefixes else {
             return Ok(true);
@@ -154,12 +158,13 @@ impl Table {
 
     fn filter_may_match(&self, filter: &TableFilter, internal_key: &[u8], bytes: &[u8]) -> bool {
         let legacy = || hash32(bytes, LEGACY_SEED);
-        match filter {
+        let may_match = match filter {
             TableFilter::Full(filter) => filter.may_match(xxph3_64(bytes), legacy),
             TableFilter::Partitioned(filter) => {
                 self.partition_may_match(filter, internal_key, xxph3_64(bytes), legacy)
             }
-        }
+        };
+        self.note_filtered(false, may_match)
     }
 
     fn partition_may_match(

@@ -244,6 +244,7 @@ impl Table {
         let place = index.place(i);
         let visited = match self.cache.as_ref().and_then(|cache| cache.get(&place.slot)) {
             Some(block) => {
+                self.note_hit(EntryRole::DataBlock, || block.charge());
                 let visited = self.visit_held(index, &block, lookup, visit);
                 place.note(&block);
                 visited.map(|(done, kept)| Visited {
@@ -294,6 +295,7 @@ impl Table {
         let place = index.place(i);
         place.prefetch();
         let block = cache.get(&place.slot)?;
+        self.note_hit(EntryRole::DataBlock, || block.charge());
         Some(BlockPin::Cached(block.into_handle()))
     }
 
@@ -351,6 +353,7 @@ impl Table {
         let (priority, role) = (Priority::Low, EntryRole::DataBlock);
         match cache.lookup_or_restore(key, priority, role, &self.secondary_tally, restore)? {
             Ok(block) => {
+                self.note_hit(role, || block.charge());
                 index.place(i).slot.store(&block);
                 Some(BlockPin::Cached(block))
             }
@@ -393,6 +396,7 @@ impl Table {
                     .in_file(self.path()));
             }
             let verify = options.verify_checksums;
+            let started = self.start_of_read();
             let cache = self.cache.as_ref().filter(|_| options.fill_cache);
             let memory = cache.map(|cache| cache.memory());
             let block = match ahead {
@@ -407,6 +411,7 @@ impl Table {
                     self.fetcher.data_block(handle, verify, ahead.span(), memory)?
                 }
             };
+            self.note_read(started);
             let protected = block.protect(self.block_protection);
             protected.map_err(|error| self.fetcher.in_block(error, handle))
         };
@@ -417,19 +422,20 @@ impl Table {
         if let Some(block) = self.lookup_block(cache, index, i) {
             return Ok(block);
         }
+        self.note_miss(EntryRole::DataBlock);
         let block = read()?;
         if !options.fill_cache {
             return Ok(BlockPin::Owned(Arc::new(block)));
         }
         let charge = block.charge();
-        Ok(
-            match cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock) {
-                Ok(block) => {
-                    index.place(i).slot.store(&block);
-                    BlockPin::Cached(block)
-                }
-                Err(block) => BlockPin::Owned(Arc::new(block)),
-            },
-        )
+        let inserted = cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock);
+        self.note_insert(EntryRole::DataBlock, charge, inserted.is_ok());
+        Ok(match inserted {
+            Ok(block) => {
+                index.place(i).slot.store(&block);
+                BlockPin::Cached(block)
+            }
+            Err(block) => BlockPin::Owned(Arc::new(block)),
+        })
     }
 }

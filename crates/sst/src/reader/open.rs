@@ -56,6 +56,7 @@ impl Table {
             properties_handle,
             properties,
         } = read_end(file, verify)?;
+        fetcher.set_statistics(options.statistics);
         let find = |name: &str| find(&metaindex, name);
         if properties.udi_is_primary_index != 0 {
             return Err(Error::not_supported(

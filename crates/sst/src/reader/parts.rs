@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 
+use base::perf;
 use base::sync::Mutex;
 use base::{Error, ErrorKind, Result};
 use cache::{CacheKey, EntryRole, Guard, Handle, Priority, Slot};
@@ -175,7 +176,10 @@ impl Table {
         options: &BlockReadOptions,
     ) -> Result<PartRef<'_>> {
         match self.cache.as_ref().and_then(|cache| cache.get(slot)) {
-            Some(guard) => Ok(PartRef::Guard(guard)),
+            Some(guard) => {
+                self.note_hit(kind.role(), || guard.charge());
+                Ok(PartRef::Guard(guard))
+            }
             None => self.load_part(slot, handle, kind, options),
         }
     }
@@ -231,15 +235,25 @@ impl Table {
             ),
         };
         let found = match found {
-            Some(Ok(found)) => found,
+            Some(Ok(found)) => {
+                self.note_hit(kind.role(), || found.charge());
+                found
+            }
             Some(Err(block)) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
             None => {
+                self.note_miss(kind.role());
+                match kind.role() {
+                    EntryRole::IndexBlock => perf::count(|cells| &cells.index_block_read_count, 1),
+                    _ => perf::count(|cells| &cells.filter_block_read_count, 1),
+                }
                 let block = read()?;
                 if !options.fill_cache && pins.is_none() {
                     return Ok(PartRef::Pin(BlockPin::Owned(block.into())));
                 }
                 let charge = block.charge();
-                match cache.insert_as(key, block, charge, self.part_priority(), kind.role()) {
+                let inserted = cache.insert_as(key, block, charge, self.part_priority(), kind.role());
+                self.note_insert(kind.role(), charge, inserted.is_ok());
+                match inserted {
                     Ok(inserted) => inserted,
                     Err(block) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
                 }
@@ -447,7 +461,8 @@ impl Table {
     pub(crate) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
         if self.filter_has_whole_keys {
             let legacy = || key.legacy_filter_hash();
-            return self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options);
+            let may_match = self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options)?;
+            return Ok(self.note_asked(true, may_match));
         }
         let extractor = self.filter_prefixes.as_ref();
         match extractor.and_then(|extractor| extractor.prefix(key.user_key_without_timestamp())) {
@@ -463,7 +478,17 @@ impl Table {
         options: &BlockReadOptions,
     ) -> Result<bool> {
         let legacy = || hash32(bytes, LEGACY_SEED);
-        self.ask_cached_filter(internal_key, codec::hash::xxph3_64(bytes), legacy, options)
+        let may_match =
+            self.ask_cached_filter(internal_key, codec::hash::xxph3_64(bytes), legacy, options)?;
+        Ok(self.note_asked(false, may_match))
+    }
+
+    /// The answer of a filter, counted if there is one.
+    fn note_asked(&self, whole_key: bool, may_match: bool) -> bool {
+        match self.filter_handle {
+            FilterHandle::None => may_match,
+            _ => self.note_filtered(whole_key, may_match),
+        }
     }
 
     fn ask_cached_filter(

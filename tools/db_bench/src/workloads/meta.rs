@@ -107,6 +107,14 @@ pub fn stats(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+pub fn reset_stats(bench: &mut Bench) -> Result<()> {
+    bench.handles().db.reset_stats();
+    if let Some(statistics) = &bench.options.statistics {
+        statistics.reset();
+    }
+    Ok(())
+}
+
 pub fn tables(bench: &mut Bench) -> Result<()> {
     print_property(bench, "rocksdb.sstables");
     Ok(())

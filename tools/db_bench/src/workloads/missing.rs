@@ -28,7 +28,6 @@ const MISSING: &[(&[&str], &str)] = &[
         &["block_cache_entry_stats", "cache_report_problems"],
         "block cache reports",
     ),
-    (&["resetstats"], "statistics that can be reset"),
     (&["verify"], "a comparison with a second database (truth_db)"),
     (&["stats_history"], "a history of statistics"),
     (&["replay"], "traces"),

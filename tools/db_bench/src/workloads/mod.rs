@@ -464,6 +464,11 @@ pub const WORKLOADS: &[Workload] = &[
         meta::level_stats,
     ),
     Workload::alone("stats", "prints the engine's statistics", meta::stats),
+    Workload::alone(
+        "resetstats",
+        "sets the engine's statistics to 0",
+        meta::reset_stats,
+    ),
     Workload::alone("memstats", "prints sizes of memtables", meta::mem_stats),
     Workload::alone("sstables", "prints every table", meta::tables),
 ];

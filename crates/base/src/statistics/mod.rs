@@ -1,0 +1,309 @@
+//! What databases count: tickers and histograms under RocksDB's names, in an object that several databases may share.
+//!
+//! Each thread adds to a stripe of its own, so that threads do not wait for each other's cache lines; whoever reads adds the
+//! stripes up.
+
+mod data;
+mod names;
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+
+pub use data::HistogramData;
+use data::{Cells, Merged};
+pub use data::{HistogramHead, bucket_limits, histogram_text};
+pub use names::{Histogram, Ticker};
+
+/// How much is counted. Each level counts what those before it do, and more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum StatsLevel {
+    /// Nothing.
+    DisableAll = 0,
+    /// Tickers.
+    ExceptHistogramOrTimers = 1,
+    /// Histograms of what is no time.
+    ExceptTimers = 2,
+    /// Histograms of times, each of which costs two looks at a clock; but those of times taken for each block.
+    #[default]
+    ExceptDetailedTimers = 3,
+    /// Those too.
+    ExceptTimeForMutex = 4,
+    /// All there is; the same as the level before, because no mutex is timed.
+    All = 5,
+}
+
+impl StatsLevel {
+    /// The level RocksDB gives that number.
+    pub fn of_number(number: i32) -> Option<StatsLevel> {
+        Some(match number {
+            0 => StatsLevel::DisableAll,
+            1 => StatsLevel::ExceptHistogramOrTimers,
+            2 => StatsLevel::ExceptTimers,
+            3 => StatsLevel::ExceptDetailedTimers,
+            4 => StatsLevel::ExceptTimeForMutex,
+            5 => StatsLevel::All,
+            _ => return None,
+        })
+    }
+}
+
+/// What one or several databases count. Given as an option; who keeps a handle reads it at any time, also when the database is
+/// closed.
+///
+/// A count costs an addition to memory that no other thread writes to; a histogram, five. Reading adds up what the threads
+/// have, and sees each of their counts or not. About 50 KiB for each core.
+pub struct Statistics {
+    level: AtomicU8,
+    stripes: Box<[Stripe]>,
+}
+
+/// What some threads count: those of one number, which are usually one.
+#[repr(align(128))]
+struct Stripe {
+    tickers: [AtomicU64; Ticker::ALL.len()],
+    histograms: [Cells; Histogram::ALL.len()],
+}
+
+impl Default for Stripe {
+    fn default() -> Stripe {
+        Stripe {
+            tickers: [const { AtomicU64::new(0) }; Ticker::ALL.len()],
+            histograms: [const { Cells::new() }; Histogram::ALL.len()],
+        }
+    }
+}
+
+thread_local! {
+    /// The calling thread's number; `usize::MAX` before it has one.
+    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+#[inline]
+fn thread_number() -> usize {
+    match NUMBER.get() {
+        usize::MAX => number_thread(),
+        number => number,
+    }
+}
+
+#[cold]
+fn number_thread() -> usize {
+    let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) % usize::MAX;
+    NUMBER.set(number);
+    number
+}
+
+/// Stripes of one object: enough for the threads that can run at once to have one each.
+const MOST_STRIPES: usize = 64;
+
+impl Statistics {
+    /// Counts at [`StatsLevel::default`].
+    pub fn new() -> Arc<Statistics> {
+        Statistics::of_level(StatsLevel::default())
+    }
+
+    /// Counts at that level.
+    pub fn of_level(level: StatsLevel) -> Arc<Statistics> {
+        let cores = std::thread::available_parallelism().map_or(8, |cores| cores.get());
+        let stripes = (cores * 2).next_power_of_two().min(MOST_STRIPES);
+        Arc::new(Statistics {
+            level: AtomicU8::new(level as u8),
+            stripes: (0..stripes).map(|_| Stripe::default()).collect(),
+        })
+    }
+
+    /// What is counted.
+    pub fn stats_level(&self) -> StatsLevel {
+        StatsLevel::of_number(i32::from(self.level.load(Ordering::Relaxed))).unwrap_or_default()
+    }
+
+    /// Counts more, or less, from now on.
+    pub fn set_stats_level(&self, level: StatsLevel) {
+        self.level.store(level as u8, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn counts(&self, least: StatsLevel) -> bool {
+        self.level.load(Ordering::Relaxed) >= least as u8
+    }
+
+    #[inline]
+    fn stripe(&self) -> &Stripe {
+        // A power of two of them.
+        &self.stripes[thread_number() & (self.stripes.len() - 1)]
+    }
+
+    /// Adds `amount` to a ticker.
+    #[inline]
+    pub fn record_tick(&self, ticker: Ticker, amount: u64) {
+        if self.counts(StatsLevel::ExceptHistogramOrTimers) {
+            self.stripe().tickers[ticker as usize].fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds a value to a histogram.
+    #[inline]
+    pub fn record_in_histogram(&self, histogram: Histogram, value: u64) {
+        if self.counts(StatsLevel::ExceptTimers) {
+            self.stripe().histograms[histogram as usize].add(value);
+        }
+    }
+
+    /// True if it is worth to look at a clock, for [`record_in_histogram`](Statistics::record_in_histogram).
+    #[inline]
+    pub fn times(&self) -> bool {
+        self.counts(StatsLevel::ExceptDetailedTimers)
+    }
+
+    /// The same of what happens for each block.
+    #[inline]
+    pub fn times_details(&self) -> bool {
+        self.counts(StatsLevel::ExceptTimeForMutex)
+    }
+
+    /// What a ticker has counted since it was last reset.
+    pub fn get_ticker_count(&self, ticker: Ticker) -> u64 {
+        let cells = self.stripes.iter().map(|stripe| &stripe.tickers[ticker as usize]);
+        cells.fold(0, |sum, cell| sum.wrapping_add(cell.load(Ordering::Relaxed)))
+    }
+
+    /// Sets a ticker to 0, and gives what it had counted: no count is lost between two calls, nor given twice.
+    pub fn get_and_reset_ticker_count(&self, ticker: Ticker) -> u64 {
+        let cells = self.stripes.iter().map(|stripe| &stripe.tickers[ticker as usize]);
+        cells.fold(0, |sum, cell| sum.wrapping_add(cell.swap(0, Ordering::Relaxed)))
+    }
+
+    fn merged(&self, histogram: Histogram) -> Merged {
+        let mut merged = Merged::default();
+        for stripe in &self.stripes {
+            merged.add(&stripe.histograms[histogram as usize]);
+        }
+        merged
+    }
+
+    /// A histogram in a few numbers.
+    pub fn histogram_data(&self, histogram: Histogram) -> HistogramData {
+        self.merged(histogram).data()
+    }
+
+    /// A histogram with its buckets, as RocksDB prints one.
+    pub fn histogram_string(&self, histogram: Histogram) -> String {
+        self.merged(histogram).text()
+    }
+
+    /// Sets everything to 0. What is counted meanwhile may stay.
+    pub fn reset(&self) {
+        for stripe in &self.stripes {
+            let tickers = stripe.tickers.iter();
+            tickers.for_each(|cell| cell.store(0, Ordering::Relaxed));
+            stripe.histograms.iter().for_each(Cells::reset);
+        }
+    }
+}
+
+/// As RocksDB's `Statistics::ToString`: a line for each ticker, then one for each histogram.
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &ticker in Ticker::ALL {
+            writeln!(f, "{} COUNT : {}", ticker.name(), self.get_ticker_count(ticker))?;
+        }
+        for &histogram in Histogram::ALL {
+            let data = self.histogram_data(histogram);
+            writeln!(f, "{} {data}", histogram.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Statistics({:?})", self.stats_level())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_add_up() {
+        let statistics = Statistics::new();
+        let threads: Vec<_> = (0..8u64)
+            .map(|thread| {
+                let statistics = statistics.clone();
+                std::thread::spawn(move || {
+                    for i in 0..1000 {
+                        statistics.record_tick(Ticker::KeysRead, 2);
+                        statistics.record_in_histogram(Histogram::BytesPerRead, thread * 1000 + i + 1);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(statistics.get_ticker_count(Ticker::KeysRead), 16_000);
+        let data = statistics.histogram_data(Histogram::BytesPerRead);
+        assert_eq!(
+            (data.count, data.min, data.max, data.sum),
+            (8000, 1, 8000, 8000 * 8001 / 2)
+        );
+        assert_eq!(statistics.get_and_reset_ticker_count(Ticker::KeysRead), 16_000);
+        assert_eq!(statistics.get_ticker_count(Ticker::KeysRead), 0);
+        statistics.reset();
+        assert_eq!(
+            statistics.histogram_data(Histogram::BytesPerRead),
+            HistogramData::default()
+        );
+    }
+
+    #[test]
+    fn each_level_counts_more() {
+        let counted = |number: i32| {
+            let statistics = Statistics::of_level(StatsLevel::of_number(number).unwrap());
+            statistics.record_tick(Ticker::KeysRead, 1);
+            statistics.record_in_histogram(Histogram::BytesPerRead, 1);
+            (
+                statistics.get_ticker_count(Ticker::KeysRead),
+                statistics.histogram_data(Histogram::BytesPerRead).count,
+                statistics.times(),
+                statistics.times_details(),
+            )
+        };
+        assert_eq!(counted(0), (0, 0, false, false));
+        assert_eq!(counted(1), (1, 0, false, false));
+        assert_eq!(counted(2), (1, 1, false, false));
+        assert_eq!(counted(3), (1, 1, true, false));
+        assert_eq!(counted(4), (1, 1, true, true));
+        assert_eq!(StatsLevel::of_number(6), None);
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        for &ticker in Ticker::ALL {
+            assert_eq!(Ticker::of_name(ticker.name()), Some(ticker));
+        }
+        for &histogram in Histogram::ALL {
+            assert_eq!(Histogram::of_name(histogram.name()), Some(histogram));
+        }
+        assert_eq!(Ticker::of_name("rocksdb.nonsense"), None);
+    }
+
+    #[test]
+    fn text_is_rocksdbs() {
+        let statistics = Statistics::new();
+        statistics.record_tick(Ticker::BlockCacheHit, 7);
+        statistics.record_in_histogram(Histogram::DbGet, 10);
+        let text = statistics.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "rocksdb.block.cache.miss COUNT : 0");
+        assert_eq!(lines[1], "rocksdb.block.cache.hit COUNT : 7");
+        assert!(
+            lines.contains(&"rocksdb.db.get.micros P50 : 10.000000 P95 : 10.000000 P99 : 10.000000 P100 : 10.000000 COUNT : 1 SUM : 10"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! How the iterator is moved, and what is counted of that.
+
+use base::perf;
+use base::statistics::{Histogram, Ticker};
+
+use super::DbIterator;
+
+impl DbIterator {
+    /// To the first key, within the bounds.
+    pub fn seek_to_first(&mut self) {
+        self.seek_by(DbIterator::find_first);
+    }
+
+    /// To the last key, within the bounds.
+    pub fn seek_to_last(&mut self) {
+        self.seek_by(DbIterator::find_last);
+    }
+
+    /// To the first key at or after `key`, within the bounds.
+    pub fn seek(&mut self, key: &[u8]) {
+        self.seek_by(|iter| iter.find(key));
+    }
+
+    /// To the last key at or before `key`, within the bounds.
+    pub fn seek_for_prev(&mut self, key: &[u8]) {
+        self.seek_by(|iter| iter.find_for_prev(key));
+    }
+
+    /// To the next key.
+    #[inline]
+    pub fn next(&mut self) {
+        match self.observed {
+            false => self.forward(),
+            true => self.observe_step(DbIterator::forward, true),
+        }
+    }
+
+    /// To the key before.
+    pub fn prev(&mut self) {
+        match self.observed {
+            false => self.backward(),
+            true => self.observe_step(DbIterator::backward, false),
+        }
+    }
+
+    #[inline]
+    fn seek_by(&mut self, seek: impl FnOnce(&mut DbIterator)) {
+        self.observed = self.family.tables.stats().shared().is_some() || perf::counts();
+        match self.observed {
+            false => seek(self),
+            true => self.observe_seek(seek),
+        }
+    }
+
+    #[cold]
+    fn observe_seek(&mut self, seek: impl FnOnce(&mut DbIterator)) {
+        let started = self.family.tables.stats().start();
+        let timer = perf::time(|cells| &cells.seek_internal_seek_time);
+        seek(self);
+        drop(timer);
+        perf::count(|cells| &cells.iter_seek_count, 1);
+        self.family.tables.stats().stop(started, Histogram::DbSeek);
+        self.count_move(Ticker::Seeks, Ticker::SeeksFound);
+    }
+
+    #[cold]
+    fn observe_step(&mut self, step: fn(&mut DbIterator), forward: bool) {
+        let timer = perf::time(|cells| &cells.find_next_user_entry_time);
+        step(self);
+        drop(timer);
+        if forward {
+            perf::count(|cells| &cells.iter_next_count, 1);
+            self.count_move(Ticker::Nexts, Ticker::NextsFound);
+        } else {
+            perf::count(|cells| &cells.iter_prev_count, 1);
+            self.count_move(Ticker::Prevs, Ticker::PrevsFound);
+        }
+    }
+
+    fn count_move(&self, moves: Ticker, found: Ticker) {
+        let stats = self.family.tables.stats();
+        stats.count(moves, 1);
+        perf::count(|cells| &cells.internal_key_skipped_count, self.skipped);
+        if self.valid() {
+            let bytes = (self.key().len() + self.value().len()) as u64;
+            stats.count(found, 1);
+            stats.count(Ticker::IterBytesRead, bytes);
+            perf::count(|cells| &cells.iter_read_bytes, bytes);
+        }
+    }
+}

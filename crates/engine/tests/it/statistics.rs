@@ -1,0 +1,253 @@
+//! What is counted where it is asked for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use esker::{
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, FilterPolicy,
+    FlushOptions, Histogram, Options, PerfContext, PerfLevel, ReadOptions, Statistics, StatsLevel, Ticker,
+    perf,
+};
+
+fn options(statistics: &Arc<Statistics>) -> Options {
+    Options {
+        create_if_missing: true,
+        statistics: Some(statistics.clone()),
+        column_family: ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            table: BlockBasedOptions {
+                filter_policy: FilterPolicy::Bloom(10.0),
+                block_size: 1024,
+                ..BlockBasedOptions::default()
+            },
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("key{number:05}").into_bytes()
+}
+
+/// A database with 1000 keys in a table, and its tables closed again.
+fn filled(options: &Options, dir: &Path) -> Db {
+    let db = Db::open(options, dir).unwrap();
+    for number in 0..1000 {
+        db.put(&key(number), &[7; 100]).unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    drop(db);
+    Db::open(options, dir).unwrap()
+}
+
+#[test]
+fn two_databases_share_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let statistics = Statistics::new();
+    let count = |ticker| statistics.get_ticker_count(ticker);
+    let one = Db::open(&options(&statistics), dir.path().join("one")).unwrap();
+    let two = Db::open(&options(&statistics), dir.path().join("two")).unwrap();
+    one.put(b"a", b"1").unwrap();
+    two.put(b"a", b"22").unwrap();
+    two.put(b"b", b"333").unwrap();
+    assert_eq!(count(Ticker::KeysWritten), 3);
+    assert_eq!(one.get(b"a").unwrap().unwrap(), b"1");
+    assert_eq!(two.get(b"b").unwrap().unwrap(), b"333");
+    assert_eq!(two.get(b"c").unwrap(), None);
+    assert_eq!((count(Ticker::KeysRead), count(Ticker::BytesRead)), (3, 4));
+    assert_eq!((count(Ticker::MemtableHit), count(Ticker::MemtableMiss)), (2, 1));
+    // What is always counted is of one database.
+    assert_eq!(
+        one.statistics().get(Ticker::BytesWritten) + two.statistics().get(Ticker::BytesWritten),
+        count(Ticker::BytesWritten)
+    );
+    let get = statistics.histogram_data(Histogram::DbGet);
+    assert_eq!(get.count, 3);
+    assert_eq!(statistics.histogram_data(Histogram::DbWrite).count, 3);
+    assert_eq!(statistics.histogram_data(Histogram::BytesPerRead).sum, 4);
+    let family = two.default_column_family();
+    two.multi_get(&ReadOptions::default(), &family, &[b"a", b"b", b"x"]);
+    assert_eq!(
+        (
+            count(Ticker::MultiGetCalls),
+            count(Ticker::MultiGetKeysRead),
+            count(Ticker::MultiGetKeysFound),
+            count(Ticker::MultiGetBytesRead)
+        ),
+        (1, 3, 2, 5)
+    );
+    one.close().unwrap();
+    two.close().unwrap();
+    drop((one, two));
+    assert_eq!(count(Ticker::KeysWritten), 3, "it outlives them");
+}
+
+#[test]
+fn blocks_filters_and_bytes_of_gets() {
+    let dir = tempfile::tempdir().unwrap();
+    let statistics = Statistics::of_level(StatsLevel::All);
+    let count = |ticker| statistics.get_ticker_count(ticker);
+    let db = filled(&options(&statistics), &dir.path().join("db"));
+    statistics.reset();
+
+    assert!(db.get(&key(500)).unwrap().is_some());
+    assert_eq!(
+        (
+            count(Ticker::BlockCacheDataMiss),
+            count(Ticker::BlockCacheDataHit)
+        ),
+        (1, 0)
+    );
+    assert_eq!(
+        (count(Ticker::BlockCacheMiss), count(Ticker::BlockCacheAdd)),
+        (1, 1)
+    );
+    assert!(count(Ticker::BlockCacheBytesWrite) >= 900);
+    assert_eq!(
+        (
+            count(Ticker::BloomFilterFullPositive),
+            count(Ticker::BloomFilterFullTruePositive)
+        ),
+        (1, 1)
+    );
+    assert_eq!(count(Ticker::GetHitL0), 1);
+    let bytes = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
+    assert_eq!(bytes.count, 1);
+    // The data block, the index and the filter.
+    assert!((1_000..20_000).contains(&bytes.sum), "{bytes:?}");
+    assert_eq!(statistics.histogram_data(Histogram::ReadBlockGetMicros).count, 1);
+    assert!(statistics.histogram_data(Histogram::SstReadMicros).count >= 1);
+    assert!(count(Ticker::BlockChecksumComputeCount) >= 1);
+
+    assert!(db.get(&key(500)).unwrap().is_some());
+    assert_eq!(
+        (
+            count(Ticker::BlockCacheDataMiss),
+            count(Ticker::BlockCacheDataHit)
+        ),
+        (1, 1)
+    );
+    assert!(count(Ticker::BlockCacheBytesRead) >= 900);
+    let again = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
+    assert_eq!((again.count, again.sum), (2, bytes.sum), "all was in memory");
+
+    // A key that is not there, and of which the filter knows.
+    let before = count(Ticker::BloomFilterUseful);
+    let missing = (0..50).filter(|number| db.get(format!("key00500x{number}").as_bytes()).unwrap().is_none());
+    assert_eq!(missing.count(), 50);
+    let useful = count(Ticker::BloomFilterUseful) - before;
+    let positive = count(Ticker::BloomFilterFullPositive) - 2;
+    assert_eq!(useful + positive, 50);
+    assert!(useful > 40, "{useful}");
+    assert_eq!(count(Ticker::BloomFilterFullTruePositive), 2);
+}
+
+#[test]
+fn iterators_and_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let statistics = Statistics::new();
+    let count = |ticker| statistics.get_ticker_count(ticker);
+    let db = filled(&options(&statistics), &dir.path().join("db"));
+    assert_eq!(statistics.histogram_data(Histogram::FlushTime).count, 1);
+    statistics.reset();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek(&key(998));
+    iter.next();
+    iter.next();
+    assert!(!iter.valid());
+    iter.seek_to_last();
+    iter.prev();
+    drop(iter);
+    assert_eq!(
+        [
+            Ticker::IteratorsCreated,
+            Ticker::IteratorsDeleted,
+            Ticker::Seeks,
+            Ticker::SeeksFound,
+            Ticker::Nexts,
+            Ticker::NextsFound,
+            Ticker::Prevs,
+            Ticker::PrevsFound,
+        ]
+        .map(count),
+        [1, 1, 2, 2, 2, 1, 1, 1]
+    );
+    assert_eq!(count(Ticker::IterBytesRead), 4 * 108);
+    assert_eq!(statistics.histogram_data(Histogram::DbSeek).count, 2);
+
+    db.put(&key(3), b"new").unwrap();
+    db.delete(&key(4)).unwrap();
+    let force = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    db.compact_range(&db.default_column_family(), &force, None, None)
+        .unwrap();
+    // The old value, the deletion, and what it deleted.
+    assert_eq!(
+        (
+            count(Ticker::CompactionKeyDropNewerEntry),
+            count(Ticker::CompactionKeyDropObsolete)
+        ),
+        (2, 1)
+    );
+    let compactions = statistics.histogram_data(Histogram::CompactionTime).count;
+    assert!(compactions >= 1);
+    assert_eq!(
+        statistics.histogram_data(Histogram::CompactionCpuTime).count,
+        compactions
+    );
+    assert!(
+        statistics
+            .histogram_data(Histogram::FileReadCompactionMicros)
+            .count
+            >= 1
+    );
+    assert_eq!(
+        count(Ticker::CompactWriteBytes),
+        db.statistics().get(Ticker::CompactWriteBytes)
+    );
+    db.reset_stats();
+    assert_eq!(db.statistics().get(Ticker::CompactWriteBytes), 0);
+    assert!(count(Ticker::CompactWriteBytes) > 0);
+    let text = db
+        .property(&db.default_column_family(), "rocksdb.options-statistics")
+        .unwrap();
+    assert_eq!(text, statistics.to_string());
+}
+
+#[test]
+fn a_thread_counts_for_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = Options {
+        statistics: None,
+        ..options(&Statistics::new())
+    };
+    let db = filled(&plain, &dir.path().join("db"));
+    std::thread::scope(|scope| {
+        let counted = scope.spawn(|| {
+            db.get(&key(1)).unwrap();
+            assert_eq!(perf::context(), PerfContext::default(), "nobody asked");
+            perf::set_level(PerfLevel::EnableTime);
+            db.get(&key(900)).unwrap();
+            let read = perf::context();
+            db.get(&key(900)).unwrap();
+            let cached = perf::context() - read;
+            let mut iter = db.iter(&ReadOptions::default());
+            perf::reset();
+            iter.seek(&key(900));
+            iter.next();
+            (read, cached, perf::context())
+        });
+        let (read, cached, iterated) = counted.join().unwrap();
+        assert_eq!((read.block_read_count, read.block_cache_hit_count), (1, 0));
+        assert!(read.block_read_byte > 50 && read.block_read_time > 0, "{read}");
+        assert_eq!((read.bloom_sst_hit_count, read.get_read_bytes), (1, 100));
+        assert!(read.get_from_output_files_time >= read.block_read_time, "{read}");
+        assert_eq!((cached.block_read_count, cached.block_cache_hit_count), (0, 1));
+        assert_eq!((iterated.iter_seek_count, iterated.iter_next_count), (1, 1));
+        assert_eq!(iterated.iter_read_bytes, 2 * 108);
+    });
+}
