@@ -325,9 +325,30 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "edits of the MANIFEST are not synced",
         file: "crates/engine/src/version_set.rs",
-        right: "manifest.log.add_record(&record)?;\n        manifest.log.sync()",
-        wrong: "manifest.log.add_record(&record)",
+        right: "manifest.log.add_record(&record)?;\n        }\n        manifest.log.sync()",
+        wrong: "manifest.log.add_record(&record)?;\n        }\n        Ok(())",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
+    },
+    Canary {
+        name: "what is ingested over older rows gets no sequence number",
+        file: "crates/engine/src/ingest/levels.rs",
+        right: "seqno = last + 1;\n        }\n        Ok(",
+        wrong: "}\n        Ok(",
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
+    },
+    Canary {
+        name: "memtables that overlap what is ingested are not flushed",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "self.flush_overlapping(&mut writer, families)?;",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
+    },
+    Canary {
+        name: "the WAL is not synced before files are ingested",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest_crash"]),
     },
     Canary {
         name: "the directory is not synced after CURRENT was renamed",

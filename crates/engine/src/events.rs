@@ -38,6 +38,25 @@ impl FlushReason {
     }
 }
 
+/// A file that was ingested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestedFile {
+    /// Where it came from.
+    pub external_path: String,
+    /// Its number in the database.
+    pub file: u64,
+    /// The level it went to.
+    pub level: usize,
+    /// The sequence number all its entries were given; 0: none.
+    pub global_seqno: SeqNo,
+    /// Bytes.
+    pub bytes: u64,
+    /// Entries, range deletions included.
+    pub entries: u64,
+    /// It was copied, not linked.
+    pub copied: bool,
+}
+
 /// Something the engine did or met. Its `Display` is one line, the same everywhere.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -117,6 +136,13 @@ pub enum Event {
         reason: CompactionReason,
         files: Vec<u64>,
         bytes: u64,
+    },
+    /// Files from outside became part of a family. `level_files` is how many files each level has now.
+    Ingested {
+        family: String,
+        job: u64,
+        files: Vec<IngestedFile>,
+        level_files: Vec<usize>,
     },
     /// A job ended without a result: it failed, or nobody needs it any more, or, without an error, nothing was left to write. Of a
     /// failure that stops the database [`BackgroundError`](Event::BackgroundError) tells too.
@@ -241,6 +267,17 @@ impl fmt::Display for Event {
             }
             Event::Moved { family, plan, .. } => write!(f, "[{family}] moved {plan}"),
             Event::Dropped { family, plan, .. } => write!(f, "[{family}] dropped {plan}"),
+            Event::Ingested { family, files, .. } => {
+                write!(f, "[{family}] ingested")?;
+                for (nth, file) in files.iter().enumerate() {
+                    let separator = if nth > 0 { "," } else { "" };
+                    let IngestedFile {
+                        file, level, bytes, ..
+                    } = file;
+                    write!(f, "{separator} {file:06}.sst to L{level}: {bytes} bytes")?;
+                }
+                Ok(())
+            }
             Event::JobEnded {
                 family,
                 action,

@@ -23,6 +23,7 @@
 
 mod db;
 mod events;
+mod ingest;
 mod jobs;
 mod level_stats;
 mod log;
@@ -67,7 +68,9 @@ pub use db::property::{BlobMetaData, LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
-pub use events::{Event, EventListener, FlushReason};
+pub use events::{Event, EventListener, FlushReason, IngestedFile};
+pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
+pub use ingest::{FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions};
 pub use jobs::verifier::VerifyProgress;
 pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;

@@ -16,6 +16,7 @@ use vfs::{CreateOptions, FileSystem};
 use wal::WriterOptions;
 
 use crate::db::DbInner;
+use crate::db::column_family::Family;
 use crate::db::state::{DbState, FamilyState};
 use crate::events::Event;
 
@@ -110,15 +111,18 @@ impl VersionSet {
         Ok(Some(filename::manifest(&self.dir, old.number)))
     }
 
-    /// Appends one edit and syncs it.
-    fn append(&self, edit: &VersionEdit) -> Result<()> {
+    /// Appends edits and syncs them.
+    fn append(&self, edits: &[VersionEdit]) -> Result<()> {
         let mut guard = self.manifest.lock();
         let manifest = guard
             .as_mut()
             .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
         let mut record = Vec::new();
-        edit.encode(&mut record);
-        manifest.log.add_record(&record)?;
+        for edit in edits {
+            record.clear();
+            edit.encode(&mut record);
+            manifest.log.add_record(&record)?;
+        }
         manifest.log.sync()
     }
 
@@ -175,47 +179,95 @@ impl DbInner {
     pub(crate) fn apply_edit(
         &self,
         state: &mut MutexGuard<'_, DbState>,
-        mut edit: VersionEdit,
+        edit: VersionEdit,
         install: impl FnOnce(&mut FamilyState),
     ) -> Result<()> {
+        self.claim_manifest(state)?;
+        let mut install = Some(install);
+        self.apply_claimed(state, vec![edit], None, |family| {
+            if let Some(install) = install.take() {
+                install(family);
+            }
+        })
+    }
+
+    /// Waits until nobody changes versions, and lets nobody but the caller change them until [`apply_claimed`](Self::apply_claimed)
+    /// or [`disclaim_manifest`](Self::disclaim_manifest).
+    pub(crate) fn claim_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         self.wait_for_manifest(state)?;
-        let id = edit.column_family;
-        let (old, family) = {
-            let family = state.family_mut(id)?;
-            (family.version.clone(), family.family.clone())
-        };
         state.manifest_busy = true;
-        self.stamp(&mut edit);
-        let built = MutexGuard::unlocked(state, || -> Result<Arc<Version>> {
-            let mut builder = VersionBuilder::new(&old);
-            builder.apply(&edit)?;
-            let version = Arc::new(builder.build()?);
-            self.versions.append(&edit)?;
-            Ok(version)
+        Ok(())
+    }
+
+    /// Takes a [`claim_manifest`](Self::claim_manifest) back.
+    pub(crate) fn disclaim_manifest(&self, state: &mut MutexGuard<'_, DbState>) {
+        state.manifest_busy = false;
+        self.changed.notify_all();
+    }
+
+    /// As [`apply_edit`](Self::apply_edit), for one who has claimed the MANIFEST, and for several families at once, each named by one
+    /// edit: the MANIFEST holds all of them or none. `last_seqno` is the last sequence number in use once they are installed.
+    pub(crate) fn apply_claimed(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        mut edits: Vec<VersionEdit>,
+        last_seqno: Option<SeqNo>,
+        mut install: impl FnMut(&mut FamilyState),
+    ) -> Result<()> {
+        let before: Result<Vec<(Arc<Version>, Arc<Family>)>> = edits
+            .iter()
+            .map(|edit| {
+                let family = state.family_mut(edit.column_family)?;
+                Ok((family.version.clone(), family.family.clone()))
+            })
+            .collect();
+        let before = before.inspect_err(|_| self.disclaim_manifest(state))?;
+        let following = (0..edits.len() as u32).rev();
+        let grouped = edits.len() > 1;
+        for (edit, following) in edits.iter_mut().zip(following) {
+            self.stamp(edit);
+            edit.last_sequence = edit.last_sequence.max(last_seqno);
+            edit.atomic_group_remaining = grouped.then_some(following);
+        }
+        let built = MutexGuard::unlocked(state, || -> Result<Vec<Arc<Version>>> {
+            let mut versions = Vec::with_capacity(edits.len());
+            for (edit, (old, _)) in edits.iter().zip(&before) {
+                let mut builder = VersionBuilder::new(old);
+                builder.apply(edit)?;
+                versions.push(Arc::new(builder.build()?));
+            }
+            self.versions.append(&edits)?;
+            Ok(versions)
         });
-        let version = self.release_manifest(state, "write the MANIFEST", built)?;
-        let family_state = state.family_mut(id)?;
-        if let Some(log_number) = edit.log_number {
-            family_state.log_number = family_state.log_number.max(log_number);
-        }
-        for number in manifest::obsolete_blob_files(&old, &version) {
-            if let Some(file) = old.blob_files().get(&number) {
-                family.values.blobs.mark_obsolete(file, &self.obsolete);
+        let versions = self.release_manifest(state, "write the MANIFEST", built)?;
+        for ((edit, (old, family)), version) in edits.iter().zip(&before).zip(versions) {
+            let family_state = state.family_mut(edit.column_family)?;
+            if let Some(log_number) = edit.log_number {
+                family_state.log_number = family_state.log_number.max(log_number);
             }
-        }
-        for (level, number) in &edit.deleted_files {
-            let stays = edit.new_files.iter().any(|(_, file)| file.number == *number);
-            let file = old
-                .files(*level as usize)
-                .iter()
-                .find(|file| file.number == *number);
-            if let Some(file) = file.filter(|_| !stays) {
-                family.tables.mark_obsolete(file);
+            for number in manifest::obsolete_blob_files(old, &version) {
+                if let Some(file) = old.blob_files().get(&number) {
+                    family.values.blobs.mark_obsolete(file, &self.obsolete);
+                }
             }
+            for (level, number) in &edit.deleted_files {
+                let stays = edit.new_files.iter().any(|(_, file)| file.number == *number);
+                let file = old
+                    .files(*level as usize)
+                    .iter()
+                    .find(|file| file.number == *number);
+                if let Some(file) = file.filter(|_| !stays) {
+                    family.tables.mark_obsolete(file);
+                }
+            }
+            family_state.version = version;
+            install(family_state);
+            family_state.install_super_version();
         }
-        family_state.version = version;
-        install(family_state);
-        family_state.install_super_version();
+        if let Some(last_seqno) = last_seqno {
+            // Not before: a snapshot of it shows what was installed.
+            self.published.fetch_max(last_seqno, Ordering::AcqRel);
+        }
         self.rotate_manifest(state)
     }
 
@@ -226,7 +278,7 @@ impl DbInner {
         state.manifest_busy = true;
         edit.max_column_family = Some(state.max_family);
         self.stamp(&mut edit);
-        let written = MutexGuard::unlocked(state, || self.versions.append(&edit));
+        let written = MutexGuard::unlocked(state, || self.versions.append(std::slice::from_ref(&edit)));
         self.release_manifest(state, "write the MANIFEST", written)
     }
 

@@ -174,6 +174,12 @@ impl FragmentedTombstones {
         self.ends_after(cmp, Bound::before(stored(cmp, user_key)))
     }
 
+    /// True if a tombstone covers a user key from `start` to `limit`, both inclusive, timestamps left out of account.
+    pub fn overlaps(&self, cmp: &UserComparator, start: &[u8], limit: &[u8]) -> bool {
+        let i = self.seek(cmp, start);
+        i < self.len() && self.starts_at_or_before(cmp, i, stored(cmp, limit))
+    }
+
     /// Index of the first fragment that ends after the place `bound`.
     #[inline]
     pub(crate) fn ends_after(&self, cmp: &UserComparator, bound: Bound<'_>) -> usize {

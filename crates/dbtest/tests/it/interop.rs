@@ -299,7 +299,7 @@ fn without_columns(rows: &str) -> String {
 // RocksDB's tools.
 
 /// What `command` printed; panics unless it succeeded.
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let Output {
         status,
         stdout,
@@ -314,7 +314,7 @@ fn run(command: &mut Command) -> String {
     stdout
 }
 
-fn ldb(dir: &Path, arguments: &[&str]) -> String {
+pub fn ldb(dir: &Path, arguments: &[&str]) -> String {
     run(oracle::ldb()
         .unwrap()
         .arg(format!("--db={}", dir.display()))

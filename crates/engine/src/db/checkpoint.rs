@@ -190,7 +190,7 @@ fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
     fs.open_random(path, &options)
 }
 
-pub(super) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
+pub(crate) fn copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let reader = open(fs, from)?;
     let mut writer = fs.create(to, &CreateOptions::default())?;
     reader.for_each_piece(&mut |bytes| {

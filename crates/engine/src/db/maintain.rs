@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use base::sync::MutexGuard;
 use base::{Error, Result};
+use memtable::Memtable;
 
 use super::column_family::{ColumnFamily, Family};
 use super::state::DbState;
 use super::{Db, DbInner};
 use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions, WriteOptions};
+use crate::write::pipeline::Writer;
 
 impl Db {
     /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
@@ -92,14 +94,39 @@ impl DbInner {
         let ids: Vec<u32> = families.iter().map(|family| family.id).collect();
         {
             let mut writer = self.writer.lock();
-            self.make_room(&mut writer, &WriteOptions::default())?;
-            self.wait_for_immutable_room(&ids)?;
-            self.switch_memtables(&mut writer, &ids)?;
+            self.switch_to_flush(&mut writer, &ids)?;
         }
+        let pending = self.request_flush(&ids);
+        if !options.wait {
+            return Ok(());
+        }
+        self.wait_for_flush(&pending)?;
+        // A flush that a drop called off has made nothing durable.
+        families.iter().try_for_each(|family| family.check_writable())
+    }
+
+    /// Makes what the memtables of `families` hold now immutable, with the write queue's lock.
+    pub(crate) fn switch_to_flush(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        families: &[u32],
+    ) -> Result<()> {
+        self.make_room(writer, &WriteOptions::default())?;
+        self.wait_for_immutable_room(families)?;
+        self.switch_memtables(writer, families)
+    }
+
+    /// Flushes the immutable memtables of `families`.
+    pub(crate) fn finish_flush(&self, families: &[u32]) -> Result<()> {
+        self.wait_for_flush(&self.request_flush(families))
+    }
+
+    /// Has the immutable memtables of `families` flushed, and gives the newest of each. Those switched later are somebody else's
+    /// business.
+    fn request_flush(&self, families: &[u32]) -> Vec<(u32, Arc<Memtable>)> {
         let mut state = self.state.lock();
-        // What is to be flushed is what is immutable now; memtables switched later are somebody else's business.
         let mut pending = Vec::new();
-        for &id in &ids {
+        for &id in families {
             if let Some(family) = state.families.get_mut(&id)
                 && let Some(newest) = family.immutable.back()
             {
@@ -108,10 +135,11 @@ impl DbInner {
             }
         }
         self.work.notify_all();
-        if !options.wait {
-            return Ok(());
-        }
-        self.wait_until(&mut state, |state| {
+        pending
+    }
+
+    fn wait_for_flush(&self, pending: &[(u32, Arc<Memtable>)]) -> Result<()> {
+        self.wait_until(&mut self.state.lock(), |state| {
             pending.iter().all(|(id, newest)| {
                 state.families.get(id).is_none_or(|family| {
                     !family
@@ -120,9 +148,7 @@ impl DbInner {
                         .any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
                 })
             })
-        })?;
-        // A flush that a drop called off has made nothing durable.
-        families.iter().try_for_each(|family| family.check_writable())
+        })
     }
 
     /// Waits, with the write queue's lock, until each of the families can take one more immutable memtable.

@@ -71,7 +71,7 @@ pub(crate) struct DbInner {
     pub writer: Mutex<Writer>,
     /// How far the WALs have come.
     pub wal_tail: WalTail,
-    /// What syncs of the WAL share. Taken before the write queue's lock, never after it.
+    /// What syncs of the WAL share. The write queue's lock is not taken under it: who has that may wait for a flush, which syncs.
     pub sync_group: Mutex<SyncGroup>,
     /// Sequence number of the last row readers see. Written under the write queue's lock.
     pub published: Arc<AtomicU64>,

@@ -447,7 +447,7 @@ fn new_db_id() -> String {
 }
 
 /// The identity of a session: 20 characters of base 36.
-fn new_session_id() -> String {
+pub(crate) fn new_session_id() -> String {
     let mut rng = env::Rng::with_seed(env::fresh_seed());
     (0..20)
         .map(|_| char::from(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rng.usize(..36)]))

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base::SeqNo;
 use base::env::Clock;
-use base::sync::Mutex;
+use base::sync::{Condvar, Mutex};
 
 use super::column_family::Family;
 use super::pins::PinnedSnapshot;
@@ -21,6 +21,20 @@ pub(crate) struct SnapshotList {
     moments: Mutex<VecDeque<Moment>>,
     /// The oldest one was released.
     released: AtomicBool,
+    /// No snapshot is taken now. Changed with `moments` locked.
+    closed: AtomicBool,
+    opened: Condvar,
+}
+
+/// Keeps snapshots from being taken until it is dropped.
+pub(crate) struct ClosedGate<'a>(&'a SnapshotList);
+
+impl Drop for ClosedGate<'_> {
+    fn drop(&mut self) {
+        let _moments = self.0.moments.lock();
+        self.0.closed.store(false, Ordering::Relaxed);
+        self.0.opened.notify_all();
+    }
 }
 
 /// The snapshots of one sequence number.
@@ -38,13 +52,26 @@ impl SnapshotList {
             clock,
             moments: Mutex::default(),
             released: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            opened: Condvar::new(),
         }
+    }
+
+    /// From now on whoever takes a snapshot waits until the gate is dropped. One at a time: whoever closes it has the write queue's
+    /// lock.
+    pub fn close_gate(&self) -> ClosedGate<'_> {
+        let _moments = self.moments.lock();
+        self.closed.store(true, Ordering::Relaxed);
+        ClosedGate(self)
     }
 
     /// A snapshot of what `published` shows. Reading it under the list's lock is what lets a job that lists the snapshots
     /// trust that every later one is at least as new as what was published when it looked.
     pub fn take(self: &Arc<Self>, published: &AtomicU64) -> Snapshot {
         let mut moments = self.moments.lock();
+        while self.closed.load(Ordering::Relaxed) {
+            self.opened.wait(&mut moments);
+        }
         let seqno = published.load(Ordering::Acquire);
         self.add(&mut moments, seqno);
         drop(moments);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::sync::Mutex;
-use base::{Error, Kind, Result, filename, internal_key};
+use base::{Error, InternalComparator, Kind, Result, filename, internal_key};
 use blob::BlobLocation;
 use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
@@ -25,7 +25,9 @@ use crate::events::Event;
 use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
-use crate::options::{CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache};
+use crate::options::{
+    ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
+};
 use crate::read::value::Merger;
 use crate::table_properties_collector::{CollectorContext, EntryType, TablePropertiesCollector};
 
@@ -135,45 +137,21 @@ impl<'a> TableOutputs<'a> {
     }
 
     fn writer_options(&self, number: u64) -> TableWriterOptions {
-        let table = &self.family.options.table;
+        let options = &self.family.options;
         let now = self.db.options.clock.unix_seconds();
+        let common = table_format(options, &self.family.cmp);
         TableWriterOptions {
-            format_version: table.format_version,
-            checksum: table.checksum,
             compression: self.destination.compression,
-            compression_opts: self
-                .family
-                .options
-                .compression_opts_for(self.destination.bottommost)
-                .clone(),
-            block_size: table.block_size as usize,
-            block_restart_interval: table.block_restart_interval as usize,
-            index_block_restart_interval: table.index_block_restart_interval as usize,
-            block_align: table.block_align,
-            block_size_deviation: table.block_size_deviation as u32,
-            enable_index_compression: table.enable_index_compression,
-            data_block_hash_table_util_ratio: match table.data_block_index_type {
-                DataBlockIndexType::BinarySearch => None,
-                DataBlockIndexType::BinaryAndHash => Some(table.data_block_hash_table_util_ratio),
-            },
-            use_delta_encoding: table.use_delta_encoding,
-            separate_key_value_in_data_block: table.separate_key_value_in_data_block,
-            index_type: table.index_type,
-            index_shortening: table.index_shortening,
-            metadata_block_size: table.metadata_block_size as usize,
-            partition_filters: table.partition_filters,
-            decouple_partitioned_filters: table.decouple_partitioned_filters,
-            filter: match self.destination.bottommost && self.family.options.optimize_filters_for_hits {
+            compression_opts: options.compression_opts_for(self.destination.bottommost).clone(),
+            filter: match self.destination.bottommost && options.optimize_filters_for_hits {
                 true => FilterPolicy::None,
-                false => table.filter_policy,
+                false => common.filter,
             },
-            level: match (self.family.options.compaction_style, self.destination.level) {
+            level: match (options.compaction_style, self.destination.level) {
                 (CompactionStyle::Fifo | CompactionStyle::None, _) => UNKNOWN_LEVEL,
                 (CompactionStyle::Level | CompactionStyle::Universal, None) => -1,
                 (CompactionStyle::Level | CompactionStyle::Universal, Some(level)) => level as i32,
             },
-            optimize_filters_for_memory: table.optimize_filters_for_memory,
-            whole_key_filtering: table.whole_key_filtering,
             prefix_extractor: self.family.prefix_extractor.clone(),
             cf_id: self.family.id,
             cf_name: self.family.name.clone().into_bytes(),
@@ -192,7 +170,7 @@ impl<'a> TableOutputs<'a> {
             },
             oldest_key_time: self.oldest_ancestor_time,
             file_creation_time: now,
-            ..TableWriterOptions::new(self.family.cmp.clone())
+            ..common
         }
     }
 
@@ -216,6 +194,36 @@ impl<'a> TableOutputs<'a> {
         self.open
             .as_mut()
             .ok_or_else(|| Error::invalid_argument("no output file is open"))
+    }
+}
+
+/// What the options of a family say about each of its tables, wherever it comes from and goes to.
+pub(crate) fn table_format(options: &ColumnFamilyOptions, cmp: &InternalComparator) -> TableWriterOptions {
+    let table = &options.table;
+    TableWriterOptions {
+        format_version: table.format_version,
+        checksum: table.checksum,
+        block_size: table.block_size as usize,
+        block_restart_interval: table.block_restart_interval as usize,
+        index_block_restart_interval: table.index_block_restart_interval as usize,
+        block_align: table.block_align,
+        block_size_deviation: table.block_size_deviation as u32,
+        enable_index_compression: table.enable_index_compression,
+        data_block_hash_table_util_ratio: match table.data_block_index_type {
+            DataBlockIndexType::BinarySearch => None,
+            DataBlockIndexType::BinaryAndHash => Some(table.data_block_hash_table_util_ratio),
+        },
+        use_delta_encoding: table.use_delta_encoding,
+        separate_key_value_in_data_block: table.separate_key_value_in_data_block,
+        index_type: table.index_type,
+        index_shortening: table.index_shortening,
+        metadata_block_size: table.metadata_block_size as usize,
+        partition_filters: table.partition_filters,
+        decouple_partitioned_filters: table.decouple_partitioned_filters,
+        filter: table.filter_policy,
+        optimize_filters_for_memory: table.optimize_filters_for_memory,
+        whole_key_filtering: table.whole_key_filtering,
+        ..TableWriterOptions::new(cmp.clone())
     }
 }
 

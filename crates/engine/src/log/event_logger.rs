@@ -9,7 +9,7 @@ use sst::properties::TableProperties;
 
 use super::json::Json;
 use super::{InfoLog, InfoLogLevel, log_line};
-use crate::events::{Event, EventListener};
+use crate::events::{Event, EventListener, IngestedFile};
 
 impl InfoLog {
     /// An event line: `fields` behind what every event has.
@@ -100,6 +100,12 @@ impl EventListener for InfoLog {
                 "[{family}] [JOB {job}] Deleted {} files, {bytes} bytes, reason {reason}: {files:?}",
                 files.len()
             ),
+            Event::Ingested {
+                family,
+                job,
+                files,
+                level_files,
+            } => self.ingested(family, *job, files, level_files),
             Event::JobEnded {
                 family,
                 job,
@@ -320,6 +326,26 @@ impl InfoLog {
             }
             _ => {}
         }
+    }
+
+    fn ingested(&self, family: &str, job: u64, files: &[IngestedFile], level_files: &[usize]) {
+        for file in files {
+            log_line!(
+                self,
+                Info,
+                "[AddFile] External SST file {} was ingested in L{} with path {:06}.sst (global_seqno={})",
+                file.external_path,
+                file.level,
+                file.file,
+                file.global_seqno
+            );
+        }
+        self.event("ingest_finished", job, |json| {
+            json.text("cf_name", family)
+                .list("files_ingested", files.iter().map(|file| file.file))
+                .list("levels", files.iter().map(|file| file.level))
+                .list("lsm_state", level_files)
+        });
     }
 
     fn file_deleted(&self, path: &str) {

@@ -47,6 +47,30 @@ impl Table {
             .map_err(|error| error.in_file(&path))
     }
 
+    /// Where in the file the eight bytes of its global sequence number stand, least significant first; the checksum of their block
+    /// takes them for 0. `None` for a table that has no place for one.
+    ///
+    /// Errors: as [`Table::open`].
+    pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
+        let Some(handle) = find(&self.metaindex, meta::PROPERTIES) else {
+            return Ok(None);
+        };
+        let (contents, trailer) = self.fetcher.stored(handle)?;
+        let block = self.fetcher.meta_block(handle, false)?;
+        let mut entries = Entries::new(&block);
+        while let Some(entry) = entries
+            .next()
+            .map_err(|error| self.fetcher.in_block(error, handle))?
+        {
+            let end = entry.value_offset + entry.value.len();
+            let as_stored = trailer[0] == 0 && contents.get(entry.value_offset..end) == Some(entry.value);
+            if entry.key == GLOBAL_SEQNO.as_bytes() && entry.value.len() == 8 && as_stored {
+                return Ok(Some(handle.offset + entry.value_offset as u64));
+            }
+        }
+        Ok(None)
+    }
+
     fn open_file(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Table> {
         let verify = options.verify_checksums;
         let TableEnd {

@@ -51,12 +51,7 @@ struct Bounds {
 impl Bounds {
     /// Widens the bounds to hold `tombstone`.
     fn add(&mut self, cmp: &InternalComparator, tombstone: &RangeTombstone) {
-        let start = internal_key::encode(&tombstone.start, tombstone.seqno, Kind::RangeDeletion);
-        // Every version of the end key sorts after this: the end itself is not covered.
-        let mut end_key = tombstone.end.clone();
-        let timestamp = end_key.len() - cmp.user().timestamp_size();
-        end_key[timestamp..].fill(0xff);
-        let end = internal_key::encode(&end_key, MAX_SEQNO, Kind::RangeDeletion);
+        let [start, end] = tombstone_bounds(cmp, tombstone);
         if self.smallest.is_empty() || cmp.compare(&start, &self.smallest) == Ordering::Less {
             self.smallest = start;
         }
@@ -66,6 +61,19 @@ impl Bounds {
         self.smallest_seqno = self.smallest_seqno.min(tombstone.seqno);
         self.largest_seqno = self.largest_seqno.max(tombstone.seqno);
     }
+}
+
+/// The smallest and the largest internal key of a table that holds nothing but `tombstone`.
+pub fn tombstone_bounds(cmp: &InternalComparator, tombstone: &RangeTombstone) -> [Vec<u8>; 2] {
+    let start = internal_key::encode(&tombstone.start, tombstone.seqno, Kind::RangeDeletion);
+    // Every version of the end key sorts after this: the end itself is not covered.
+    let mut end_key = tombstone.end.clone();
+    let timestamp = end_key.len() - cmp.user().timestamp_size();
+    end_key[timestamp..].fill(0xff);
+    [
+        start,
+        internal_key::encode(&end_key, MAX_SEQNO, Kind::RangeDeletion),
+    ]
 }
 
 /// Ends a table whose data blocks are written.

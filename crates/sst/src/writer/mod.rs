@@ -20,6 +20,7 @@ mod partitions;
 mod prefixes;
 mod sink;
 
+pub use meta::tombstone_bounds;
 pub use options::{TableSummary, TableWriterOptions};
 
 use std::cmp::Ordering;

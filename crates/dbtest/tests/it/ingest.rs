@@ -1,0 +1,573 @@
+//! Files from outside: what is read once they are in, and where they go.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use dbtest::crash::dump;
+use dbtest::files;
+use esker::{
+    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, ErrorKind, FileChecksumGenFactory,
+    FilterPolicy, FlushOptions, IngestExternalFileArg, IngestExternalFileOptions, Options, ReadOptions,
+    Snapshot, SstFileWriter, UserComparator, WriteOptions,
+};
+use testkit::TestRng;
+use vfs::{FileSystem, MemFs};
+
+pub const DIR: &str = "/db";
+pub const OUTSIDE: &str = "/outside";
+
+pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Found = BTreeMap<String, Rows>;
+
+pub fn options(fs: Arc<dyn FileSystem>) -> Options {
+    let mut family = ColumnFamilyOptions {
+        compression: CompressionType::None,
+        write_buffer_size: 64 << 10,
+        target_file_size_base: 4 << 10,
+        max_bytes_for_level_base: 16 << 10,
+        merge_operator: base::merge::builtin("StringAppendOperator"),
+        ..ColumnFamilyOptions::default()
+    };
+    family.table.block_size = 256;
+    family.table.filter_policy = FilterPolicy::Bloom(10.0);
+    Options {
+        create_if_missing: true,
+        create_missing_column_families: true,
+        column_families: BTreeMap::from([("other".to_owned(), family.clone())]),
+        column_family: family,
+        fs,
+        ..Options::default()
+    }
+}
+
+pub fn fresh() -> (MemFs, Options) {
+    let mem = MemFs::new();
+    mem.create_dir_all(Path::new(OUTSIDE)).unwrap();
+    let options = options(Arc::new(mem.clone()));
+    (mem, options)
+}
+
+/// What stands in a file, in the words of the test keys: `a:1`, `b#del`, `c#merge:x`, `[d,f)`.
+pub fn write_file(options: &Options, name: &str, entries: &[&str]) -> PathBuf {
+    let path = Path::new(OUTSIDE).join(name);
+    let mut writer = SstFileWriter::new(options);
+    writer.open(&path).unwrap();
+    for entry in entries {
+        add(&mut writer, entry).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+fn add(writer: &mut SstFileWriter, entry: &str) -> esker::Result<()> {
+    if let Some(range) = entry.strip_prefix('[') {
+        let (begin, end) = range.trim_end_matches(')').split_once(',').unwrap();
+        writer.delete_range(begin.as_bytes(), end.as_bytes())
+    } else if let Some(key) = entry.strip_suffix("#del") {
+        writer.delete(key.as_bytes())
+    } else if let Some((key, operand)) = entry.split_once("#merge:") {
+        writer.merge(key.as_bytes(), operand.as_bytes())
+    } else {
+        let (key, value) = entry.split_once(':').unwrap();
+        writer.put(key.as_bytes(), value.as_bytes())
+    }
+}
+
+/// `L0 ... L6` of the files of a family, as first key and sequence number.
+pub fn shape(db: &Db, family: &str) -> String {
+    let mut files: Vec<_> = db.live_files();
+    files.retain(|file| file.column_family == family);
+    files.sort_by(|a, b| (a.level, &a.smallest_key, a.number).cmp(&(b.level, &b.smallest_key, b.number)));
+    let line = |file: &esker::LiveFile| {
+        format!(
+            "L{} {}..{}@{}",
+            file.level,
+            String::from_utf8_lossy(&file.smallest_key),
+            String::from_utf8_lossy(&file.largest_key),
+            file.largest_seqno
+        )
+    };
+    files.iter().map(line).collect::<Vec<_>>().join(", ")
+}
+
+pub fn rows_of(db: &Db) -> Vec<String> {
+    let found = dump(db).unwrap();
+    let row = |(key, value): (&Vec<u8>, &Vec<u8>)| {
+        format!(
+            "{}={}",
+            String::from_utf8_lossy(key),
+            String::from_utf8_lossy(value)
+        )
+    };
+    found["default"].iter().map(row).collect()
+}
+
+fn ingest(db: &Db, files: &[PathBuf]) -> esker::Result<()> {
+    db.ingest_external_file(files, &IngestExternalFileOptions::default())
+}
+
+pub fn tables_in(fs: &dyn FileSystem) -> Vec<String> {
+    let mut names = fs.list(Path::new(DIR)).unwrap();
+    names.retain(|name| {
+        matches!(
+            filename::parse(name),
+            Some(FileKind::Table(_) | FileKind::Temp) | None
+        )
+    });
+    names
+}
+
+/// The tables in the directory, once it is closed, that are not those of the database.
+pub fn strays(fs: &dyn FileSystem, db: Db) -> Vec<String> {
+    db.wait_for_compact().unwrap();
+    let live = live_names(&db);
+    drop(db);
+    let mut names = tables_in(fs);
+    names.retain(|name| !live.contains(name));
+    names
+}
+
+pub fn live_names(db: &Db) -> Vec<String> {
+    let name = |file: esker::LiveFile| format!("{:06}.sst", file.number);
+    db.live_files().into_iter().map(name).collect()
+}
+
+#[test]
+fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
+    let (_mem, mut options) = fresh();
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, DIR).unwrap();
+    // Nothing is there: to the bottom, without a sequence number.
+    ingest(&db, &[write_file(&options, "1", &["c:1", "m:1"])]).unwrap();
+    assert_eq!(shape(&db, "default"), "L6 c..m@0");
+    // Between its keys, where it has none: what is below cannot take it, and nothing makes it need a number.
+    ingest(&db, &[write_file(&options, "2", &["d:2", "e:2"])]).unwrap();
+    assert_eq!(shape(&db, "default"), "L0 d..e@0, L6 c..m@0");
+    // Over one of its keys.
+    ingest(&db, &[write_file(&options, "3", &["m:3", "n:3"])]).unwrap();
+    assert_eq!(shape(&db, "default"), "L0 d..e@0, L0 m..n@1, L6 c..m@0");
+    assert_eq!(rows_of(&db), ["c=1", "d=2", "e=2", "m=3", "n=3"]);
+    assert_eq!(db.latest_sequence_number(), 1);
+    // A memtable with one of its keys is flushed first.
+    db.put(b"n", b"4").unwrap();
+    ingest(&db, &[write_file(&options, "4", &["[a,o)", "b:5"])]).unwrap();
+    assert_eq!(
+        shape(&db, "default"),
+        "L0 a..o@3, L0 d..e@0, L0 m..n@1, L0 n..n@2, L6 c..m@0"
+    );
+    assert_eq!(rows_of(&db), ["b=5"]);
+    // What is not in its way stays in memory.
+    db.put(b"x", b"6").unwrap();
+    ingest(&db, &[write_file(&options, "5", &["y:7"])]).unwrap();
+    assert!(
+        shape(&db, "default").ends_with("L6 c..m@0, L6 y..y@0"),
+        "{}",
+        shape(&db, "default")
+    );
+    assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
+    db.compact_range(
+        &db.default_column_family(),
+        &CompactRangeOptions::default(),
+        None,
+        None,
+    )
+    .unwrap();
+    assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
+    assert_eq!(files::check(&db).unwrap(), "");
+    drop(db);
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
+}
+
+#[test]
+fn files_that_overlap_each_other_go_one_above_the_other_in_their_order() {
+    let (_mem, mut options) = fresh();
+    options.column_family.level_compaction_dynamic_level_bytes = false;
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, DIR).unwrap();
+    let files = [
+        write_file(&options, "1", &["a:1", "c:1"]),
+        write_file(&options, "2", &["d:1", "f:1"]),
+        write_file(&options, "3", &["[b,e)", "e:3"]),
+        write_file(&options, "4", &["c:4", "d#merge:4"]),
+    ];
+    ingest(&db, &files).unwrap();
+    assert_eq!(
+        shape(&db, "default"),
+        "L4 c..d@4, L5 b..e@3, L6 a..c@1, L6 d..f@2"
+    );
+    assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
+    assert_eq!(files::check(&db).unwrap(), "");
+    // The same order, with snapshots of the state before each.
+    db.compact_range(
+        &db.default_column_family(),
+        &CompactRangeOptions::default(),
+        None,
+        None,
+    )
+    .unwrap();
+    assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
+}
+
+#[test]
+fn a_snapshot_does_not_show_what_is_ingested_after_it() {
+    let (_mem, options) = fresh();
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"a", b"0").unwrap();
+    let snapshot = db.snapshot();
+    ingest(&db, &[write_file(&options, "1", &["b:1"])]).unwrap();
+    assert_eq!(shape(&db, "default"), "L6 b..b@2");
+    let mut read = ReadOptions {
+        snapshot: Some(snapshot),
+        ..ReadOptions::default()
+    };
+    let family = db.default_column_family();
+    assert_eq!(db.get_opt(&read, &family, b"b").unwrap(), None);
+    assert!(db.get(b"b").unwrap().is_some());
+    let mut iter = db.iter_cf(&read, &family);
+    iter.seek(b"b");
+    assert!(!iter.valid());
+    // One that need not be consistent shows it.
+    let careless = IngestExternalFileOptions {
+        snapshot_consistency: false,
+        ..IngestExternalFileOptions::default()
+    };
+    db.ingest_external_file(&[write_file(&options, "2", &["c:2"])], &careless)
+        .unwrap();
+    assert!(db.get_opt(&read, &family, b"c").unwrap().is_some());
+    read.snapshot = Some(db.snapshot());
+    assert!(db.get_opt(&read, &family, b"b").unwrap().is_some());
+}
+
+/// Writes, deletes, merges, flushes, compacts, ingests and takes snapshots at random; what is read is what a map says.
+#[test]
+fn random_ingestions_read_as_a_map_does() {
+    let mut rng = testkit::rng();
+    for _ in 0..12 {
+        random_history(&mut rng);
+    }
+}
+
+fn key(rng: &mut TestRng) -> Vec<u8> {
+    format!("k{:03}", rng.u32(..120)).into_bytes()
+}
+
+fn random_history(rng: &mut TestRng) {
+    let (mem, mut options) = fresh();
+    let family = &mut options.column_family;
+    family.level_compaction_dynamic_level_bytes = rng.bool();
+    family.table.format_version = rng.u32(2..=7);
+    family.table.index_type = *rng.pick(&[esker::IndexType::BinarySearch, esker::IndexType::TwoLevel]);
+    family.write_buffer_size = *rng.pick(&[4 << 10, 64 << 10]);
+    options.file_checksum_gen_factory =
+        *rng.pick(&[FileChecksumGenFactory::None, FileChecksumGenFactory::Crc32c]);
+    let mut db = Db::open(&options, DIR).unwrap();
+    let mut rows = Rows::new();
+    let mut snapshots: Vec<(Snapshot, Rows)> = Vec::new();
+    for step in 0..60 {
+        match rng.u32(..12) {
+            0..4 => {
+                for _ in 0..rng.u32(1..12) {
+                    let (key, value) = (key(rng), rng.bytes(10));
+                    db.put(&key, &value).unwrap();
+                    rows.insert(key, value);
+                }
+            }
+            4 => {
+                let (from, to) = (key(rng), key(rng));
+                if from < to {
+                    let family = db.default_column_family();
+                    db.delete_range(&WriteOptions::default(), &family, &from, &to)
+                        .unwrap();
+                    rows.retain(|key, _| *key < from || *key >= to);
+                }
+            }
+            5 => db.flush(&FlushOptions::default()).unwrap(),
+            6 if rng.one_in(3) => {
+                let family = db.default_column_family();
+                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+                    .unwrap();
+            }
+            7 => snapshots.push((db.snapshot(), rows.clone())),
+            8 if rng.one_in(3) => {
+                snapshots.clear();
+                drop(db);
+                db = Db::open(&options, DIR).unwrap();
+            }
+            9.. => ingest_randomly(rng, &db, &options, &mut rows, step),
+            _ => snapshots.truncate(1),
+        }
+        if rng.one_in(4) {
+            assert_eq!(dump(&db).unwrap()["default"], rows, "step {step}");
+            for (snapshot, rows) in &snapshots {
+                assert_eq!(&rows_at(&db, snapshot), rows, "a snapshot at step {step}");
+            }
+        }
+    }
+    assert_eq!(dump(&db).unwrap()["default"], rows);
+    assert_eq!(files::check(&db).unwrap(), "");
+    db.verify_checksum().unwrap();
+    db.wait_for_compact().unwrap();
+    drop((db, snapshots));
+    assert_eq!(strays(&mem, Db::open(&options, DIR).unwrap()), [""; 0]);
+}
+
+fn rows_at(db: &Db, snapshot: &Snapshot) -> Rows {
+    let read = ReadOptions {
+        snapshot: Some(snapshot.clone()),
+        ..ReadOptions::default()
+    };
+    let family = db.default_column_family();
+    let mut iter = db.iter_cf(&read, &family);
+    let mut rows = Rows::new();
+    iter.seek_to_first();
+    while iter.valid() {
+        let got = db.get_opt(&read, &family, iter.key()).unwrap();
+        assert_eq!(got.as_deref(), Some(iter.value()));
+        rows.insert(iter.key().to_vec(), iter.value().to_vec());
+        iter.next();
+    }
+    iter.status().unwrap();
+    rows
+}
+
+/// Up to three files, which may overlap each other and all that is there.
+fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Rows, step: u32) {
+    let mut files = Vec::new();
+    for nth in 0..rng.u32(1..=3) {
+        let path = Path::new(OUTSIDE).join(format!("{step}-{nth}.sst"));
+        let mut writer = if rng.bool() {
+            SstFileWriter::new(options)
+        } else {
+            SstFileWriter::for_column_family(options, &db.default_column_family())
+        };
+        writer.open(&path).unwrap();
+        let mut points: Rows = (0..rng.u32(..20)).map(|_| (key(rng), rng.bytes(8))).collect();
+        if rng.bool() {
+            // In one place.
+            let from = key(rng);
+            points = points.split_off(&from);
+        }
+        for _ in 0..rng.u32(..2) {
+            let (from, to) = (key(rng), key(rng));
+            if from < to {
+                writer.delete_range(&from, &to).unwrap();
+                rows.retain(|key, _| *key < from || *key >= to);
+            }
+        }
+        for (key, value) in points {
+            match rng.u32(..6) {
+                0 => {
+                    writer.delete(&key).unwrap();
+                    rows.remove(&key);
+                }
+                1 => {
+                    writer.merge(&key, &value).unwrap();
+                    let old = rows.remove(&key).map(|old| [&old[..], b","].concat());
+                    rows.insert(key, [old.unwrap_or_default(), value].concat());
+                }
+                _ => {
+                    writer.put(&key, &value).unwrap();
+                    rows.insert(key, value);
+                }
+            }
+        }
+        match writer.finish() {
+            Ok(info) => {
+                assert_eq!(info.file_size, options.fs.size(&path).unwrap());
+                files.push(path);
+            }
+            Err(error) => assert_eq!(error.message(), "Cannot create sst file with no entries"),
+        }
+    }
+    if files.is_empty() {
+        return;
+    }
+    let (move_files, link_files) = *rng.pick(&[(true, false), (false, true), (false, false)]);
+    let ingestion = IngestExternalFileOptions {
+        move_files,
+        link_files,
+        verify_checksums_before_ingest: rng.bool(),
+        write_global_seqno: rng.one_in(4),
+        fill_cache: rng.bool(),
+        ..IngestExternalFileOptions::default()
+    };
+    let family = db.default_column_family();
+    if rng.bool() {
+        db.ingest_external_file(&files, &ingestion).unwrap();
+    } else {
+        // In two phases, and in the order of their handles.
+        let handles = files
+            .iter()
+            .map(|file| {
+                let arg = IngestExternalFileArg::new(&family, [file], ingestion.clone());
+                db.prepare_file_ingestion(&[arg]).unwrap()
+            })
+            .collect();
+        db.commit_file_ingestion_handles(handles).unwrap();
+    }
+    for file in files {
+        assert_eq!(options.fs.exists(&file).unwrap(), !move_files);
+    }
+}
+
+#[test]
+fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
+    let (mem, options) = fresh();
+    let mut writer = SstFileWriter::new(&options);
+    let refused = |result: esker::Result<()>, text: &str| {
+        let error = result.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::InvalidArgument, text)
+        );
+    };
+    refused(writer.put(b"a", b""), "File is not opened");
+    refused(writer.finish().map(drop), "File is not opened");
+    writer.open("/outside/1").unwrap();
+    refused(writer.open("/outside/2"), "File is already opened");
+    refused(
+        writer.finish().map(drop),
+        "Cannot create sst file with no entries",
+    );
+    writer.delete_range(b"x", b"z").unwrap();
+    writer.delete_range(b"d", b"y").unwrap();
+    writer.delete_range(b"e", b"e").unwrap();
+    refused(writer.delete_range(b"f", b"e"), "end key comes before start key");
+    writer.put(b"b", b"1").unwrap();
+    for disorder in [
+        writer.put(b"b", b"2"),
+        writer.delete(b"a"),
+        writer.merge(b"", b"x"),
+    ] {
+        refused(disorder, "Keys must be added in strict ascending order.");
+    }
+    writer.single_delete(b"c").unwrap();
+    writer.put_entity(b"e", &[(b"y", b"2"), (b"x", b"1")]).unwrap();
+    assert!(writer.file_size() > 0);
+    let info = writer.finish().unwrap();
+    assert_eq!(info.file_size, mem.size(&info.file_path).unwrap());
+    let keys = [
+        &info.smallest_key,
+        &info.largest_key,
+        &info.smallest_range_del_key,
+        &info.largest_range_del_key,
+    ];
+    assert_eq!(keys, [b"b", b"e", b"d", b"z"]);
+    assert_eq!(
+        (info.num_entries, info.num_range_del_entries, info.version),
+        (3, 2, 2)
+    );
+    assert_eq!(writer.file_size(), 0);
+    // What was not finished is not there.
+    writer.open("/outside/2").unwrap();
+    drop(writer);
+    assert_eq!(mem.list(Path::new(OUTSIDE)).unwrap(), ["1"]);
+}
+
+#[test]
+fn a_handle_that_is_dropped_leaves_nothing() {
+    let (mem, options) = fresh();
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    let file = write_file(&options, "1", &["a:1"]);
+    let arg = IngestExternalFileArg::new(&family, [&file], IngestExternalFileOptions::default());
+    let prepare = || db.prepare_file_ingestion(std::slice::from_ref(&arg)).unwrap();
+    let handle = prepare();
+    assert_eq!(tables_in(&mem).len(), 1);
+    handle.abort().unwrap();
+    drop(prepare());
+    assert_eq!(tables_in(&mem), [""; 0]);
+    assert_eq!(dump(&db).unwrap()["default"].len(), 0);
+    // What another database has prepared is none of its business.
+    let other = Db::open(&options, "/other").unwrap();
+    let error = other.commit_file_ingestion_handle(prepare()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    // After a close the directory may be somebody else's.
+    let handle = prepare();
+    db.close().unwrap();
+    assert_eq!(
+        db.commit_file_ingestion_handle(handle).unwrap_err().kind(),
+        ErrorKind::ShutdownInProgress
+    );
+    drop(db);
+    assert_eq!(tables_in(&mem).len(), 1);
+    drop(Db::open(&options, DIR).unwrap());
+    assert_eq!(tables_in(&mem), [""; 0]);
+}
+
+#[test]
+fn tables_of_a_database_keep_their_sequence_numbers() {
+    let (_mem, options) = fresh();
+    let source = Db::open(&options, "/source").unwrap();
+    for round in 0..3 {
+        for i in 0..20 {
+            source
+                .put(format!("k{i:02}").as_bytes(), format!("{round}").as_bytes())
+                .unwrap();
+        }
+        source.delete(b"k05").unwrap();
+        source.flush(&FlushOptions::default()).unwrap();
+    }
+    let expected = dump(&source).unwrap();
+    let mut tables = source.live_files();
+    // The oldest first.
+    tables.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seqno));
+    let paths: Vec<PathBuf> = tables.into_iter().map(|file| file.path).collect();
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    let ingestion = IngestExternalFileOptions {
+        allow_db_generated_files: true,
+        link_files: true,
+        snapshot_consistency: false,
+        ..IngestExternalFileOptions::default()
+    };
+    db.ingest_external_file_cf(&family, &paths, &ingestion).unwrap();
+    assert_eq!(dump(&db).unwrap()["default"], expected["default"]);
+    assert_eq!(db.latest_sequence_number(), source.latest_sequence_number());
+    db.put(b"k00", b"newer").unwrap();
+    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+        .unwrap();
+    assert_eq!(db.get(b"k00").unwrap().as_deref(), Some(&b"newer"[..]));
+    assert_eq!(db.get(b"k05").unwrap(), None);
+    assert_eq!(files::check(&db).unwrap(), "");
+}
+
+#[test]
+fn families_with_timestamps_take_files_that_overlap_nothing() {
+    let (_mem, mut options) = fresh();
+    options.column_family.comparator = UserComparator::BytewiseU64Ts;
+    options.column_family.merge_operator = None;
+    options.column_families.clear();
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    let at = |key: &str, timestamp: u64| [key.as_bytes(), &timestamp.to_le_bytes()].concat();
+    let write = |name: &str, keys: &[(&str, u64)]| {
+        let path = Path::new(OUTSIDE).join(name);
+        let mut writer = SstFileWriter::new(&options);
+        writer.open(&path).unwrap();
+        for (key, timestamp) in keys {
+            writer.put(&at(key, *timestamp), b"v").unwrap();
+        }
+        writer.finish().unwrap();
+        path
+    };
+    ingest(&db, &[write("1", &[("a", 9), ("a", 5), ("b", 7)])]).unwrap();
+    let read = |timestamp: u64, key: &[u8]| {
+        let read = ReadOptions {
+            timestamp: Some(timestamp.to_le_bytes().to_vec()),
+            ..ReadOptions::default()
+        };
+        db.get_opt(&read, &family, key).unwrap().is_some()
+    };
+    assert!(read(5, b"a") && read(9, b"a") && !read(4, b"a") && !read(6, b"b"));
+    let error = ingest(&db, &[write("2", &[("b", 99)])]).unwrap_err();
+    assert!(error.to_string().contains("user-defined timestamps"), "{error}");
+    db.put(&at("c", 3), b"v").unwrap();
+    let error = ingest(&db, &[write("3", &[("c", 99)])]).unwrap_err();
+    assert!(error.to_string().contains("memtables"), "{error}");
+    let error = ingest(&db, &[write("4", &[("d", 9)]), write("5", &[("d", 8)])]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSupported);
+}

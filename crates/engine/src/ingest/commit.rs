@@ -1,0 +1,387 @@
+//! The second phase: prepared files become part of their families, all in one step.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::sync::MutexGuard;
+use base::{Error, Result, SeqNo, internal_key};
+use compact::picker::JobId;
+use manifest::{FileMetadata, FileStats, Version, VersionEdit};
+use vfs::{Access, CreateOptions, OpenOptions};
+
+use super::levels::Place;
+use super::prepare::{PreparedFamily, PreparedFile};
+use crate::db::DbInner;
+use crate::db::state::DbState;
+use crate::events::{Event, IngestedFile};
+use crate::log::log_line;
+
+impl DbInner {
+    /// Makes prepared files part of their families, or, after an error, takes them out of the directory.
+    pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<()> {
+        let mut recorded = false;
+        let committed = merge(&mut families).and_then(|()| self.put_in_place(&mut families, &mut recorded));
+        if let Err(error) = committed {
+            // What a MANIFEST holds that could not be written is not known; then the next open finds out.
+            if !recorded {
+                // What failed is what the user is to hear of.
+                let _ = self.remove_prepared(families);
+            }
+            return Err(error);
+        }
+        let moved = families.iter().filter(|own| own.options.move_files);
+        for file in moved.flat_map(|own| &own.files) {
+            if let Err(error) = self.options.fs.remove(&file.from) {
+                log_line!(
+                    self.log,
+                    Warn,
+                    "{} was added to DB successfully but failed to remove original file link : {error}",
+                    file.from.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// `recorded` is set once the MANIFEST may name the files.
+    fn put_in_place(&self, families: &mut [PreparedFamily], recorded: &mut bool) -> Result<()> {
+        let mut writer = self.writer.lock();
+        for own in families.iter() {
+            own.family.check_writable()?;
+        }
+        self.state.lock().check_writable()?;
+        self.flush_overlapping(&mut writer, families)?;
+        // What came before must not be lost where this survives.
+        self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
+        let job = self.new_job();
+        let mut last = writer.last_seqno;
+        let mut state = self.state.lock();
+        self.claim_manifest_for_files(&mut state, families)?;
+        // Until it is dropped no snapshot is taken: one would show files that were not there.
+        let gate = families
+            .iter()
+            .any(|own| own.options.snapshot_consistency)
+            .then(|| self.snapshots.close_gate());
+        let mut reserved = Vec::new();
+        let planned = self
+            .place_files(&mut state, families, &mut last, &mut reserved)
+            .and_then(|places| {
+                MutexGuard::unlocked(&mut state, || self.write_seqnos(families, &places))?;
+                let edits = self.edits(&state, families, &places)?;
+                Ok((places, edits))
+            });
+        let installed = match planned {
+            Err(error) => {
+                self.disclaim_manifest(&mut state);
+                Err(error)
+            }
+            Ok((places, edits)) => {
+                *recorded = true;
+                for edit in &edits {
+                    last = edit
+                        .new_files
+                        .iter()
+                        .fold(last, |last, (_, file)| last.max(file.largest_seqno));
+                }
+                self.apply_claimed(&mut state, edits, Some(last), |_| ())
+                    .map(|()| places)
+            }
+        };
+        drop(gate);
+        for (family, id) in reserved {
+            if let Some(own) = state.families.get_mut(&family) {
+                own.running.finish(id);
+            }
+        }
+        if installed.is_ok() {
+            writer.last_seqno = last;
+        }
+        let mut shapes = Vec::new();
+        for own in families.iter() {
+            let Some(own) = state.families.get_mut(&own.family.id) else {
+                continue;
+            };
+            let stall = self.note_stall(own);
+            shapes.push(own.level_files());
+            state.stall_events.extend(stall);
+        }
+        self.changed.notify_all();
+        self.work.notify_all();
+        drop(state);
+        drop(writer);
+        let places = installed?;
+        for ((own, places), level_files) in families.iter().zip(&places).zip(shapes) {
+            self.notify(&ingested(own, places, job, level_files));
+        }
+        self.tell_stalls();
+        Ok(())
+    }
+
+    /// Flushes the memtables of families in which some overlap the files. Writers wait meanwhile, so that nothing comes after them.
+    fn flush_overlapping(
+        &self,
+        writer: &mut MutexGuard<'_, crate::write::pipeline::Writer>,
+        families: &[PreparedFamily],
+    ) -> Result<()> {
+        let mut overlapping = Vec::new();
+        for own in families {
+            if !own.overlaps_memtables(&own.family.super_version.load())? {
+                continue;
+            }
+            if !own.options.allow_blocking_flush {
+                return Err(Error::invalid_argument("External file requires flush"));
+            }
+            if own.family.cmp.user().timestamp_size() > 0 {
+                return Err(Error::invalid_argument(
+                    "Column family enables user-defined timestamps, please make sure the key range (without timestamp) of \
+                     external file does not overlap with key range in the memtables.",
+                ));
+            }
+            overlapping.push(own.family.id);
+        }
+        if overlapping.is_empty() {
+            return Ok(());
+        }
+        self.switch_to_flush(writer, &overlapping)?;
+        self.finish_flush(&overlapping)
+    }
+
+    /// Returns once no version changes any more but by the caller, and no job runs that must be the only one of its family.
+    fn claim_manifest_for_files(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        families: &[PreparedFamily],
+    ) -> Result<()> {
+        loop {
+            self.claim_manifest(state)?;
+            let exclusive = families.iter().any(|own| {
+                let own = state.families.get(&own.family.id);
+                own.is_some_and(|own| own.running.is_exclusive())
+            });
+            if !exclusive {
+                return Ok(());
+            }
+            self.disclaim_manifest(state);
+            self.changed.wait(state);
+        }
+    }
+
+    /// Finds each file its place, and keeps compactions from it until what is `reserved` is given back.
+    fn place_files(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        families: &[PreparedFamily],
+        last: &mut SeqNo,
+        reserved: &mut Vec<(u32, JobId)>,
+    ) -> Result<Vec<Vec<Place>>> {
+        let versions: Vec<Arc<Version>> = families
+            .iter()
+            .map(|own| Ok(state.family_mut(own.family.id)?.version.clone()))
+            .collect::<Result<_>>()?;
+        let overlaps = MutexGuard::unlocked(state, || {
+            let looked_at = families.iter().zip(&versions);
+            looked_at
+                .map(|(own, version)| own.overlaps(version))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        let snapshots = self.snapshots.len() > 0;
+        let mut places = Vec::new();
+        for ((own, version), overlaps) in families.iter().zip(&versions).zip(&overlaps) {
+            let family = state.family_mut(own.family.id)?;
+            if family.running.is_exclusive() {
+                return Err(Error::new(
+                    base::ErrorKind::TryAgain,
+                    "files are changing their level in a manual compaction",
+                ));
+            }
+            let found = own.place(version, &family.running, overlaps, snapshots, last)?;
+            for (file, place) in own.files.iter().zip(&found) {
+                let (start, limit) = (file.external.start(), file.external.limit());
+                reserved.push((own.family.id, family.running.reserve(place.level, start, limit)));
+            }
+            places.push(found);
+        }
+        Ok(places)
+    }
+
+    /// Writes sequence numbers into the files that are to hold theirs.
+    fn write_seqnos(&self, families: &mut [PreparedFamily], places: &[Vec<Place>]) -> Result<()> {
+        for (own, places) in families.iter_mut().zip(places) {
+            for (file, place) in own.files.iter_mut().zip(places) {
+                if let Some(at) = file.external.global_seqno_at.filter(|_| place.seqno != 0) {
+                    self.write_seqno(&file.path, at, place.seqno)?;
+                    file.checksum = match file.checksum {
+                        Some(_) => self.checksum_of(&file.path)?,
+                        None => None,
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a copy of the file in its place that has `seqno` at offset `at`: the file may be linked from elsewhere.
+    fn write_seqno(&self, path: &Path, at: u64, seqno: SeqNo) -> Result<()> {
+        let fs = &*self.options.fs;
+        let access = OpenOptions {
+            access: Access::Sequential,
+            ..OpenOptions::default()
+        };
+        let reader = fs.open_random(path, &access)?;
+        let temporary = path.with_extension("dbtmp");
+        let mut writer = fs.create(&temporary, &CreateOptions::default())?;
+        let bytes = seqno.to_le_bytes();
+        let mut offset = 0;
+        let mut piece = Vec::new();
+        let copied = reader.for_each_piece(&mut |read| {
+            piece.clear();
+            piece.extend_from_slice(read);
+            for (place, byte) in (at..).zip(bytes) {
+                if let Some(place) = place
+                    .checked_sub(offset)
+                    .and_then(|place| piece.get_mut(place as usize))
+                {
+                    *place = byte;
+                }
+            }
+            offset += read.len() as u64;
+            writer.append(&piece)
+        });
+        let written = copied
+            .and_then(|()| writer.sync())
+            .and_then(|()| writer.close())
+            .and_then(|()| fs.rename(&temporary, path))
+            .and_then(|()| match path.parent() {
+                Some(dir) => fs.sync_dir(dir),
+                None => Ok(()),
+            });
+        written.inspect_err(|_| {
+            // What failed is what the user is to hear of.
+            let _ = fs.remove(&temporary);
+        })
+    }
+
+    /// What the MANIFEST is told, family by family. Refuses what would be no version.
+    fn edits(
+        &self,
+        state: &DbState,
+        families: &[PreparedFamily],
+        places: &[Vec<Place>],
+    ) -> Result<Vec<VersionEdit>> {
+        let now = self.options.clock.unix_seconds();
+        let mut edits = Vec::new();
+        for (own, places) in families.iter().zip(places) {
+            let Some(version) = state.families.get(&own.family.id).map(|own| &own.version) else {
+                own.family.check_writable()?;
+                continue;
+            };
+            let epoch = version.next_epoch_number();
+            let mut edit = VersionEdit {
+                column_family: own.family.id,
+                ..VersionEdit::default()
+            };
+            for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
+                let metadata = Arc::new(metadata(file, *place, epoch.map(|epoch| epoch + nth), now));
+                if place.level == 0 {
+                    own.family.tables.note_level_0(&metadata);
+                }
+                edit.new_files.push((place.level as u32, metadata));
+            }
+            let mut builder = manifest::VersionBuilder::new(version);
+            builder
+                .apply(&edit)
+                .and_then(|()| builder.build())
+                .map_err(|error| Error::invalid_argument(error.message().to_owned()))?;
+            edits.push(edit);
+        }
+        Ok(edits)
+    }
+}
+
+/// Families named by several handles are one; the files of a later handle come later.
+fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
+    let same = |a: &PreparedFamily, b: &PreparedFamily| a.family.id == b.family.id;
+    for at in (1..families.len()).rev() {
+        let Some(first) = families[..at].iter().position(|own| same(own, &families[at])) else {
+            continue;
+        };
+        if families[first].options != families[at].options {
+            return Err(Error::invalid_argument(
+                "file ingestion handles for the same column family must be prepared with the same IngestExternalFileOptions",
+            ));
+        }
+    }
+    let mut at = 1;
+    while at < families.len() {
+        match families[..at].iter().position(|own| same(own, &families[at])) {
+            Some(first) => {
+                let later = families.remove(at);
+                families[first].files.extend(later.files);
+            }
+            None => at += 1,
+        }
+    }
+    families.iter().try_for_each(PreparedFamily::check_overlap)
+}
+
+/// What the MANIFEST says of a file.
+fn metadata(file: &PreparedFile, place: Place, epoch_number: Option<u64>, now: u64) -> FileMetadata {
+    let external = &file.external;
+    let properties = &external.properties;
+    // Only what has no sequence number yet: the end of a range deletion has one that says so.
+    let numbered = |key: &[u8]| -> Box<[u8]> {
+        let mut key = key.to_vec();
+        if internal_key::seqno(&key) == 0 {
+            let at = key.len() - internal_key::TRAILER_LEN;
+            let trailer = internal_key::pack_trailer(place.seqno, internal_key::kind_byte(&key));
+            key[at..].copy_from_slice(&trailer.to_le_bytes());
+        }
+        key.into()
+    };
+    let (smallest_seqno, largest_seqno) = external.seqnos.unwrap_or((place.seqno, place.seqno));
+    let metadata = FileMetadata {
+        number: external.number,
+        size: external.size,
+        smallest: numbered(&external.smallest),
+        largest: numbered(&external.largest),
+        smallest_seqno,
+        largest_seqno,
+        // Nothing but one range deletion: the sooner it is compacted, the sooner what it deletes is gone.
+        marked_for_compaction: properties.num_range_deletions == 1 && properties.num_entries == 1,
+        oldest_ancestor_time: now,
+        file_creation_time: now,
+        file_checksum: file.checksum.clone(),
+        unique_id: properties.unique_id(),
+        epoch_number,
+        min_timestamp: properties.timestamp_min.as_slice().into(),
+        max_timestamp: properties.timestamp_max.as_slice().into(),
+        ..FileMetadata::default()
+    };
+    metadata.stats.get_or_init(|| FileStats {
+        num_entries: properties.num_entries,
+        num_deletions: properties.num_deletions,
+        num_range_deletions: properties.num_range_deletions,
+        raw_key_size: properties.raw_key_size,
+        raw_value_size: properties.raw_value_size,
+    });
+    metadata
+}
+
+fn ingested(own: &PreparedFamily, places: &[Place], job: u64, level_files: Vec<usize>) -> Event {
+    let files = own.files.iter().zip(places).map(|(file, place)| IngestedFile {
+        external_path: file.from.display().to_string(),
+        file: file.external.number,
+        level: place.level,
+        global_seqno: place.seqno,
+        bytes: file.external.size,
+        entries: file.external.properties.num_entries,
+        copied: file.copied,
+    });
+    Event::Ingested {
+        family: own.family.name.clone(),
+        job,
+        files: files.collect(),
+        level_files,
+    }
+}

@@ -1,0 +1,301 @@
+//! What a file from outside holds, and whether it may come in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{
+    Error, InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator,
+    internal_key,
+};
+use manifest::RANGE_TOMBSTONE_SENTINEL;
+use sst::properties::UNKNOWN_COLUMN_FAMILY;
+use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions};
+use vfs::{Access, OpenOptions};
+
+use super::IngestExternalFileOptions;
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+
+/// A file that may come in.
+pub(crate) struct ExternalFile {
+    /// The number it will have.
+    pub number: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Smallest internal key, range deletions included, as it stands in the file.
+    pub smallest: Vec<u8>,
+    /// Largest one; see [`manifest::FileMetadata::largest`].
+    pub largest: Vec<u8>,
+    /// Lowest and highest sequence number, where it keeps them.
+    pub seqnos: Option<(SeqNo, SeqNo)>,
+    pub properties: TableProperties,
+    /// Where in the file its sequence number stands, if it is to be written there.
+    pub global_seqno_at: Option<u64>,
+}
+
+impl ExternalFile {
+    /// The first user key it has room for.
+    pub fn start(&self) -> &[u8] {
+        internal_key::user_key(&self.smallest)
+    }
+
+    /// The last user key it has room for.
+    pub fn limit(&self) -> &[u8] {
+        internal_key::user_key(&self.largest)
+    }
+
+    /// True if both have room for some key.
+    pub fn meets(&self, other: &ExternalFile, cmp: &UserComparator) -> bool {
+        let ends_before = |a: &ExternalFile, b: &ExternalFile| {
+            let sentinel = internal_key::trailer(&a.largest) == RANGE_TOMBSTONE_SENTINEL;
+            match cmp.compare_without_timestamp(a.limit(), b.start()) {
+                std::cmp::Ordering::Less => true,
+                std::cmp::Ordering::Equal => sentinel,
+                std::cmp::Ordering::Greater => false,
+            }
+        };
+        !ends_before(self, other) && !ends_before(other, self)
+    }
+}
+
+/// Looks at the file at `path`, which is to be ingested into `family`.
+pub(super) fn inspect(
+    db: &DbInner,
+    family: &Family,
+    options: &IngestExternalFileOptions,
+    path: &Path,
+) -> Result<ExternalFile> {
+    let access = OpenOptions {
+        access: Access::Normal,
+        ..OpenOptions::default()
+    };
+    let file = db.options.fs.open_random(path, &access)?;
+    let properties = Table::read_properties(file.clone())?;
+    check_properties(&properties, family, options).map_err(|error| error.in_file(path))?;
+    let number = db.versions.new_file_number();
+    let table = Table::open(
+        file,
+        TableReadOptions {
+            file_number: number,
+            prefix_extractor: family.prefix_extractor.clone(),
+            auto_readahead: family.options.table.auto_readahead(),
+            ..TableReadOptions::new(family.cmp.clone())
+        },
+    )?;
+    if options.verify_checksums_before_ingest {
+        table.verify(options.verify_checksums_readahead_size, &mut |_| {})?;
+    }
+    let mut entries = Entries::new(&family.cmp, options.allow_db_generated_files);
+    let walk = options.verify_checksums_before_ingest || options.allow_db_generated_files;
+    read_entries(&table, options, walk, &mut entries).map_err(|error| error.in_file(path))?;
+    let Some((smallest, largest)) = entries.bounds else {
+        return Err(Error::invalid_argument("File contain no entries").in_file(path));
+    };
+    if walk && entries.count + properties.num_range_deletions != properties.num_entries {
+        return Err(Error::corruption(format!(
+            "{} entries and {} range deletions in it, its properties say {} together",
+            entries.count, properties.num_range_deletions, properties.num_entries
+        ))
+        .in_file(path));
+    }
+    let global_seqno_at = match options.write_global_seqno {
+        true => Some(table.global_seqno_offset()?.ok_or_else(|| {
+            Error::corruption("Was not able to find file global seqno field").in_file(path)
+        })?),
+        false => None,
+    };
+    Ok(ExternalFile {
+        number,
+        size: table.file_size(),
+        smallest,
+        largest,
+        seqnos: options.allow_db_generated_files.then_some(entries.seqnos),
+        properties,
+        global_seqno_at,
+    })
+}
+
+/// Refuses files that were not written for such a family.
+fn check_properties(
+    properties: &TableProperties,
+    family: &Family,
+    options: &IngestExternalFileOptions,
+) -> Result<()> {
+    let own = options.allow_db_generated_files;
+    match properties.external_sst_file_version {
+        None if own => {}
+        None => return Err(Error::corruption("External file version not found")),
+        Some(1) if options.allow_blocking_flush || options.allow_global_seqno => {
+            return Err(Error::invalid_argument(
+                "External SST file V1 does not support global seqno",
+            ));
+        }
+        Some(1) => {}
+        Some(2) if properties.external_sst_file_global_seqno.is_none() => {
+            return Err(Error::corruption(
+                "External file global sequence number not found",
+            ));
+        }
+        Some(2) => {}
+        Some(version) => {
+            return Err(Error::invalid_argument(format!(
+                "External file version {version} is not supported"
+            )));
+        }
+    }
+    let cmp = family.cmp.user();
+    let name = String::from_utf8_lossy(&properties.comparator);
+    if name != UserComparator::name(cmp) {
+        return Err(Error::invalid_argument(format!(
+            "Comparator name mismatch: the file is ordered by {name}, the column family by {}",
+            cmp.name()
+        )));
+    }
+    if cmp.timestamp_size() > 0 && !properties.user_defined_timestamps_persisted {
+        return Err(Error::invalid_argument(
+            "the file was written without the timestamps of its keys",
+        ));
+    }
+    let id = properties.column_family_id;
+    if id != UNKNOWN_COLUMN_FAMILY && id != u64::from(family.id) && !own {
+        return Err(Error::invalid_argument(
+            "External file column family id don't match",
+        ));
+    }
+    if !own
+        && let Some(largest) = properties.key_largest_seqno
+        && largest != 0
+        && largest != u64::MAX
+    {
+        return Err(Error::corruption(format!(
+            "External file has non zero largest sequence number {largest}"
+        )));
+    }
+    Ok(())
+}
+
+/// Shows `entries` all that is in the table, or, unless it is to be read through, its ends and its range deletions.
+fn read_entries(
+    table: &Arc<Table>,
+    options: &IngestExternalFileOptions,
+    walk: bool,
+    entries: &mut Entries<'_>,
+) -> Result<()> {
+    let index = table.index()?;
+    let cmp = table.comparator();
+    // Separators lie between the keys of two blocks: out of order, some block is.
+    for block in 1..index.len() {
+        let (left, right) = (index.separator(block - 1), index.separator(block));
+        let order = match index.has_user_keys() {
+            true => cmp.user().compare_without_timestamp(left, right),
+            false => cmp.compare(left, right),
+        };
+        if order.is_gt() {
+            return Err(Error::corruption(format!(
+                "index out of order at block {block}: {} after {}",
+                right.escape_ascii(),
+                left.escape_ascii()
+            )));
+        }
+    }
+    let mut cursor = table.cursor(BlockReadOptions {
+        fill_cache: false,
+        readahead_size: options.verify_checksums_readahead_size,
+        ..BlockReadOptions::default()
+    });
+    cursor.seek_to_first();
+    if walk {
+        while cursor.valid() {
+            entries.entry(cursor.key())?;
+            cursor.next();
+        }
+    } else if cursor.valid() {
+        entries.entry(cursor.key())?;
+        cursor.seek_to_last();
+        if cursor.valid() && cursor.key() != entries.last {
+            entries.entry(cursor.key())?;
+        }
+    }
+    cursor.status()?;
+    for tombstone in table.range_tombstones().tombstones() {
+        entries.tombstone(&tombstone)?;
+    }
+    Ok(())
+}
+
+/// What the entries met so far come to.
+struct Entries<'a> {
+    cmp: &'a InternalComparator,
+    /// Any sequence number may stand in them.
+    any_seqno: bool,
+    last: Vec<u8>,
+    bounds: Option<(Vec<u8>, Vec<u8>)>,
+    seqnos: (SeqNo, SeqNo),
+    count: u64,
+}
+
+impl<'a> Entries<'a> {
+    fn new(cmp: &'a InternalComparator, any_seqno: bool) -> Entries<'a> {
+        Entries {
+            cmp,
+            any_seqno,
+            last: Vec::new(),
+            bounds: None,
+            seqnos: (MAX_SEQNO, 0),
+            count: 0,
+        }
+    }
+
+    fn entry(&mut self, key: &[u8]) -> Result<()> {
+        let parsed = ParsedInternalKey::parse(key)?;
+        if !self.last.is_empty() && self.cmp.compare(&self.last, key).is_ge() {
+            return Err(Error::corruption(format!(
+                "keys out of order: {} after {}",
+                key.escape_ascii(),
+                self.last.escape_ascii()
+            )));
+        }
+        if parsed.kind == Kind::BlobIndex {
+            return Err(Error::not_supported(
+                "an entry of the file refers to a blob file, which does not come along",
+            ));
+        }
+        self.check_seqno(parsed.seqno, "External file has non zero sequence number")?;
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.widen(key, key);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn tombstone(&mut self, tombstone: &rangedel::RangeTombstone) -> Result<()> {
+        self.check_seqno(
+            tombstone.seqno,
+            "External file has a range deletion with non zero sequence number.",
+        )?;
+        let [start, end] = sst::writer::tombstone_bounds(self.cmp, tombstone);
+        self.widen(&start, &end);
+        Ok(())
+    }
+
+    fn check_seqno(&mut self, seqno: SeqNo, complaint: &str) -> Result<()> {
+        if seqno != 0 && !self.any_seqno {
+            return Err(Error::corruption(complaint));
+        }
+        self.seqnos = (self.seqnos.0.min(seqno), self.seqnos.1.max(seqno));
+        Ok(())
+    }
+
+    fn widen(&mut self, from: &[u8], to: &[u8]) {
+        let Some((smallest, largest)) = &mut self.bounds else {
+            self.bounds = Some((from.to_vec(), to.to_vec()));
+            return;
+        };
+        if self.cmp.compare(from, smallest).is_lt() {
+            *smallest = from.to_vec();
+        }
+        if self.cmp.compare(to, largest).is_gt() {
+            *largest = to.to_vec();
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Where a file goes: the lowest level with nothing of its keys in it or above, and the sequence number that makes it newer than
+//! what lies below.
+
+use base::Cursor;
+use base::internal_key::user_key;
+use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
+use compact::levels::LevelTargets;
+use compact::picker::Running;
+use manifest::Version;
+use memtable::Memtable;
+use sst::BlockReadOptions;
+
+use super::inspect::ExternalFile;
+use super::prepare::PreparedFamily;
+use crate::db::column_family::Family;
+use crate::read::merging_cursor::before_key;
+use crate::read::super_version::SuperVersion;
+
+/// Where a file goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub level: usize,
+    /// That of all its entries; 0 if it needs none.
+    pub seqno: SeqNo,
+}
+
+/// Of each file, whether each level holds something of its keys.
+pub(super) type Overlaps = Vec<Vec<bool>>;
+
+impl PreparedFamily {
+    /// True if a memtable holds something of the keys of a file.
+    pub fn overlaps_memtables(&self, super_version: &SuperVersion) -> Result<bool> {
+        let user = self.family.cmp.user();
+        for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
+            if mem.is_empty() {
+                continue;
+            }
+            let tombstones = mem.range_tombstones().snapshot();
+            for file in &self.files {
+                let (start, limit) = (file.external.start(), file.external.limit());
+                let overlaps = tombstones.overlaps(user, start, limit);
+                if overlaps || has_entry(&mut Memtable::cursor(mem), user, start, limit)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Looks into the tables of `version` that have room for keys of the files.
+    pub fn overlaps(&self, version: &Version) -> Result<Overlaps> {
+        let levels = 0..version.num_levels();
+        let of_file = |file: &ExternalFile| {
+            levels
+                .clone()
+                .map(|level| level_overlaps(&self.family, version, level, file, self.options.fill_cache))
+                .collect()
+        };
+        self.files.iter().map(|file| of_file(&file.external)).collect()
+    }
+
+    /// Finds each file its place. Files that overlap each other go one above the other, in their order. `last` is the last sequence
+    /// number in use, before and after.
+    pub fn place(
+        &self,
+        version: &Version,
+        running: &Running,
+        overlaps: &Overlaps,
+        snapshots: bool,
+        last: &mut SeqNo,
+    ) -> Result<Vec<Place>> {
+        let finder = Finder {
+            prepared: self,
+            version,
+            running,
+            base_level: LevelTargets::new(version, &self.family.options.leveled()).base_level,
+            files_overlap: self.files_overlap(),
+            force_seqno: self.options.snapshot_consistency && snapshots,
+        };
+        let user = self.family.cmp.user();
+        let mut places: Vec<Place> = Vec::new();
+        // The files before it in this batch, none of which it overlaps, and the level all of the batch must lie above.
+        let mut batch_start = 0;
+        let mut below: Option<usize> = None;
+        for (at, file) in self.files.iter().enumerate() {
+            let file = &file.external;
+            // As RocksDB does: what counts is the range of the whole batch.
+            if overlaps_batch(&self.files[batch_start..at], file, user) {
+                below = places[batch_start..].iter().map(|place| place.level).min();
+                batch_start = at;
+            }
+            let place = finder.place(file, &overlaps[at], below, *last)?;
+            self.check_seqno(file, place.seqno)?;
+            *last = place.seqno.max(*last);
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    fn check_seqno(&self, file: &ExternalFile, seqno: SeqNo) -> Result<()> {
+        if self.options.allow_db_generated_files && seqno != 0 {
+            return Err(Error::invalid_argument(
+                "An ingested file overlaps with existing data in the DB and has been assigned a non-zero sequence number, \
+                 which is not allowed when 'allow_db_generated_files' is enabled.",
+            ));
+        }
+        let stored = file.properties.external_sst_file_global_seqno.unwrap_or(0);
+        if stored != seqno && !self.options.allow_global_seqno && !self.options.allow_db_generated_files {
+            return Err(Error::invalid_argument("Global seqno is required, but disabled"));
+        }
+        Ok(())
+    }
+}
+
+fn overlaps_batch(
+    batch: &[super::prepare::PreparedFile],
+    file: &ExternalFile,
+    user: &UserComparator,
+) -> bool {
+    let before = |other: &ExternalFile| {
+        user.compare_without_timestamp(other.limit(), file.start())
+            .is_lt()
+    };
+    let behind = |other: &ExternalFile| {
+        user.compare_without_timestamp(file.limit(), other.start())
+            .is_lt()
+    };
+    !batch.iter().all(|other| before(&other.external)) && !batch.iter().all(|other| behind(&other.external))
+}
+
+/// What places of a family's files depend on.
+struct Finder<'a> {
+    prepared: &'a PreparedFamily,
+    version: &'a Version,
+    running: &'a Running,
+    base_level: usize,
+    files_overlap: bool,
+    force_seqno: bool,
+}
+
+impl Finder<'_> {
+    fn place(
+        &self,
+        file: &ExternalFile,
+        overlaps: &[bool],
+        below: Option<usize>,
+        last: SeqNo,
+    ) -> Result<Place> {
+        let options = &self.prepared.options;
+        let user = self.prepared.family.cmp.user();
+        let num_levels = self.version.num_levels();
+        let only_level_0 = below == Some(0);
+        let keeps_seqnos = options.allow_db_generated_files;
+        let mut seqno = 0;
+        if self.force_seqno || !keeps_seqnos && (self.files_overlap || only_level_0) {
+            seqno = last + 1;
+            if only_level_0 {
+                self.check_bottommost(0)?;
+                return Ok(Place { level: 0, seqno });
+            }
+        }
+        let end = below.unwrap_or(num_levels);
+        // Files that keep their sequence numbers may overlap nothing at all.
+        let looked_at = if keeps_seqnos { num_levels } else { end };
+        let (start, limit) = (file.start(), file.limit());
+        let mut level = 0;
+        let mut overlaps_db = false;
+        for (candidate, &overlaps) in overlaps.iter().enumerate().take(looked_at) {
+            if candidate > 0 && candidate < self.base_level {
+                continue;
+            }
+            // What a compaction is about to put there counts as if it were there.
+            if overlaps || self.running.writes_to(user, candidate, start, limit) {
+                overlaps_db = true;
+                break;
+            }
+            // Nothing of its keys, but files may still have room for them.
+            let fits = candidate == 0 || !self.version.overlaps(candidate, Some(start), Some(limit));
+            if candidate < end && fits {
+                level = candidate;
+            }
+        }
+        self.check_bottommost(level)?;
+        if overlaps_db {
+            if user.timestamp_size() > 0 {
+                return Err(Error::invalid_argument(
+                    "Column family enables user-defined timestamps, please make sure the key range (without timestamp) of \
+                     external file does not overlap with key range (without timestamp) in the db",
+                ));
+            }
+            seqno = last + 1;
+        }
+        Ok(Place { level, seqno })
+    }
+
+    fn check_bottommost(&self, level: usize) -> Result<()> {
+        if self.prepared.options.fail_if_not_bottommost_level && level + 1 < self.version.num_levels() {
+            return Err(Error::new(
+                ErrorKind::TryAgain,
+                "Files cannot be ingested to Lmax. Please make sure key range of Lmax and ongoing compaction's output to Lmax \
+                 does not overlap with files to ingest. Input files overlapping with each other can cause some file to be \
+                 assigned to non Lmax level.",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// True if `level` holds an entry or a range tombstone of the keys of `file`.
+fn level_overlaps(
+    family: &Family,
+    version: &Version,
+    level: usize,
+    file: &ExternalFile,
+    fill_cache: bool,
+) -> Result<bool> {
+    let user = family.cmp.user();
+    let (start, limit) = (file.start(), file.limit());
+    let read = BlockReadOptions {
+        fill_cache,
+        ..BlockReadOptions::default()
+    };
+    for candidate in version.overlapping(level, Some(start), Some(limit)) {
+        let table = family.tables.table(&candidate)?;
+        let tombstones = family.tables.tombstones_within_bounds(&candidate, &table);
+        if tombstones.overlaps(user, start, limit) || has_entry(&mut table.cursor(read), user, start, limit)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// True if the cursor has an entry from `start` to `limit`, both inclusive, timestamps left out of account.
+fn has_entry(cursor: &mut impl Cursor, user: &UserComparator, start: &[u8], limit: &[u8]) -> Result<bool> {
+    let mut target = Vec::new();
+    before_key(&mut target, user, user.strip_timestamp(start));
+    cursor.seek(&target);
+    cursor.status()?;
+    Ok(cursor.valid()
+        && user
+            .compare_without_timestamp(user_key(cursor.key()), limit)
+            .is_le())
+}

@@ -1,0 +1,282 @@
+//! The first phase: files are looked at, and copied or linked into the directory, where no version holds them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Progress, Result};
+use manifest::FileChecksum;
+
+use super::inspect::{ExternalFile, inspect};
+use super::{IngestExternalFileArg, IngestExternalFileOptions};
+use crate::db::DbInner;
+use crate::db::checkpoint::copy;
+use crate::db::column_family::Family;
+use crate::jobs::file_checksum;
+use crate::log::log_line;
+use crate::options::FileChecksumGenFactory;
+
+/// The files of one family, ready to be put in place.
+pub(crate) struct PreparedFamily {
+    pub family: Arc<Family>,
+    pub options: IngestExternalFileOptions,
+    /// In the order they were given.
+    pub files: Vec<PreparedFile>,
+}
+
+/// A file that lies in the directory and in no version.
+pub(crate) struct PreparedFile {
+    pub external: ExternalFile,
+    /// Where it came from.
+    pub from: PathBuf,
+    /// Where it lies; not yet, if it could not be brought there.
+    pub path: PathBuf,
+    /// It has bytes of its own.
+    pub copied: bool,
+    pub checksum: Option<FileChecksum>,
+}
+
+impl DbInner {
+    /// Prepares each of `args`. What is in `prepared` after an error is to be removed.
+    pub(super) fn prepare_ingestion(
+        &self,
+        args: &[IngestExternalFileArg],
+        prepared: &mut Vec<PreparedFamily>,
+    ) -> Result<()> {
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        self.state.lock().check_writable()?;
+        self.check_args(args)?;
+        for arg in args {
+            let family = &arg.column_family.0;
+            let mut external = Vec::new();
+            for path in &arg.external_files {
+                external.push(inspect(self, family, &arg.options, path)?);
+            }
+            prepared.push(PreparedFamily {
+                family: family.clone(),
+                options: arg.options.clone(),
+                files: Vec::new(),
+            });
+            let Some(own) = prepared.last_mut() else { continue };
+            for (external, from) in external.into_iter().zip(&arg.external_files) {
+                let path = filename::table(&family.dir, external.number);
+                own.files.push(PreparedFile {
+                    external,
+                    from: from.clone(),
+                    path: path.clone(),
+                    copied: false,
+                    checksum: None,
+                });
+                let copied = self.stage(from, &path, &arg.options)?;
+                if let Some(file) = own.files.last_mut() {
+                    file.copied = copied;
+                }
+            }
+            own.check_overlap()?;
+            self.options.fs.sync_dir(&family.dir)?;
+            self.add_checksums(arg, &mut own.files)?;
+        }
+        Ok(())
+    }
+
+    fn check_args(&self, args: &[IngestExternalFileArg]) -> Result<()> {
+        let invalid = |message: &str| Err(Error::invalid_argument(message));
+        if args.is_empty() {
+            return invalid("ingestion arg list is empty");
+        }
+        for (at, arg) in args.iter().enumerate() {
+            let family = &arg.column_family.0;
+            let options = &arg.options;
+            self.check_owns(family)?;
+            family.check_writable()?;
+            if args[..at]
+                .iter()
+                .any(|other| other.column_family.id() == family.id)
+            {
+                return invalid("ingestion args have duplicate column families");
+            }
+            if arg.external_files.is_empty() {
+                return Err(Error::invalid_argument(format!("external_files[{at}] is empty")));
+            }
+            if options.move_files && options.link_files {
+                return invalid("`move_files` and `link_files` can not both be true.");
+            }
+            if options.ingest_behind {
+                return Err(Error::not_supported(
+                    "ingest_behind: no compaction style here leaves the last level alone",
+                ));
+            }
+            if options.allow_db_generated_files && options.write_global_seqno {
+                return invalid("write_global_seqno is not allowed with allow_db_generated_files");
+            }
+            let (sums, names) = (&arg.files_checksums, &arg.files_checksum_func_names);
+            let files = arg.external_files.len();
+            if (sums.len(), names.len()) != (0, 0) && (sums.len(), names.len()) != (files, files) {
+                return invalid(
+                    "The checksum information of ingested sst files are nonempty and the size of checksums or the size \
+                     of the checksum function names does not match with the number of ingested sst files",
+                );
+            }
+            if options.move_files
+                && let Some(own) = arg.external_files.iter().find(|path| self.is_own_table(path))
+            {
+                return Err(
+                    Error::invalid_argument("move_files would take a table out of the database").in_file(own),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// True if `path` is the name of a table of this database.
+    fn is_own_table(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        path.parent() == Some(&self.dir) && matches!(name.and_then(filename::parse), Some(FileKind::Table(_)))
+    }
+
+    /// Brings the file `from` into the directory as `to`, and makes its bytes durable. True if it was copied.
+    fn stage(&self, from: &Path, to: &Path, options: &IngestExternalFileOptions) -> Result<bool> {
+        let fs = &*self.options.fs;
+        if options.move_files || options.link_files {
+            match fs.link(from, to) {
+                // Who wrote it need not have synced it.
+                Ok(()) => return fs.sync_file(to).map(|()| false),
+                Err(error) if !options.failed_move_fall_back_to_copy => return Err(error),
+                Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
+                Err(error) => {
+                    log_line!(
+                        self.log,
+                        Info,
+                        "Tried to link file {} but it's not supported : {error}",
+                        from.display()
+                    );
+                    // A link that is there although it failed must not be written through.
+                    if fs.exists(to)? {
+                        fs.remove(to)?;
+                    }
+                }
+            }
+        }
+        copy(fs, from, to, &Progress::new()).map(|()| true)
+    }
+
+    /// The checksums over whole files: made, compared, or believed.
+    fn add_checksums(&self, arg: &IngestExternalFileArg, files: &mut [PreparedFile]) -> Result<()> {
+        let factory = self.options.file_checksum_gen_factory;
+        if factory == FileChecksumGenFactory::None {
+            return Ok(());
+        }
+        let told = arg.files_checksums.iter().zip(&arg.files_checksum_func_names);
+        let mut told = told.map(|(value, func_name)| FileChecksum {
+            func_name: func_name.clone(),
+            value: value.as_slice().into(),
+        });
+        for file in files {
+            let told = told.next();
+            file.checksum = match told {
+                Some(told) if !arg.options.verify_file_checksum => {
+                    if told.func_name != codec::file_checksum::CRC32C_NAME {
+                        return Err(unknown_function(&told, &file.from));
+                    }
+                    Some(told)
+                }
+                told => {
+                    let made = self.checksum_of(&file.path)?;
+                    if let (Some(told), Some(made)) = (&told, &made) {
+                        if told.func_name != made.func_name {
+                            return Err(unknown_function(told, &file.from));
+                        }
+                        if told.value != made.value {
+                            return Err(Error::corruption(format!(
+                                "Checksum verification mismatch for ingestion file using function {}. Expected: {:02x?} \
+                                 Computed: {:02x?}",
+                                made.func_name, told.value, made.value
+                            ))
+                            .in_file(&file.from));
+                        }
+                    }
+                    made
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The checksum over the whole file at `path`, if the database has such.
+    pub(super) fn checksum_of(&self, path: &Path) -> Result<Option<FileChecksum>> {
+        let access = vfs::OpenOptions {
+            access: vfs::Access::Sequential,
+            ..vfs::OpenOptions::default()
+        };
+        let file = self.options.fs.open_random(path, &access)?;
+        file_checksum::of_file(self.options.file_checksum_gen_factory, &*file)
+    }
+
+    /// Takes prepared files out of the directory again, unless the database was closed meanwhile: then they may be another's.
+    /// Gives the first error, after all were tried.
+    pub(super) fn remove_prepared(&self, families: Vec<PreparedFamily>) -> Result<()> {
+        let fs = &*self.options.fs;
+        let files = families.iter().flat_map(|family| &family.files);
+        let mut files = files.peekable();
+        if files.peek().is_none() {
+            return Ok(());
+        }
+        // A close needs the write queue's lock before it lets another open the database.
+        let _writer = self.writer.lock();
+        if self.state.lock().closing {
+            return Ok(());
+        }
+        let mut failed = Ok(());
+        for file in files {
+            let removed = match fs.remove(&file.path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            };
+            failed = failed.and(removed);
+        }
+        failed
+    }
+}
+
+fn unknown_function(told: &FileChecksum, path: &Path) -> Error {
+    Error::invalid_argument(format!(
+        "Checksum function name {} not recognized by DB checksum gen factory FileChecksumGenCrc32cFactory",
+        told.func_name
+    ))
+    .in_file(path)
+}
+
+impl PreparedFamily {
+    /// True if two of the files have room for the same key.
+    pub fn files_overlap(&self) -> bool {
+        let cmp = &self.family.cmp;
+        let mut sorted: Vec<&ExternalFile> = self.files.iter().map(|file| &file.external).collect();
+        sorted.sort_by(|a, b| cmp.compare(&a.smallest, &b.smallest));
+        sorted.windows(2).any(|pair| pair[0].meets(pair[1], cmp.user()))
+    }
+
+    /// Refuses files that overlap each other where they must not.
+    pub fn check_overlap(&self) -> Result<()> {
+        if !self.files_overlap() {
+            return Ok(());
+        }
+        if self.options.ingest_behind {
+            return Err(Error::not_supported(
+                "Files with overlapping ranges cannot be ingested with ingestion behind mode.",
+            ));
+        }
+        if !self.options.allow_global_seqno && !self.options.allow_db_generated_files {
+            return Err(Error::invalid_argument(
+                "Global seqno is required, but disabled (because external files key range overlaps).",
+            ));
+        }
+        if self.family.cmp.user().timestamp_size() > 0 {
+            return Err(Error::not_supported(
+                "Files with overlapping ranges cannot be ingested to column family with user-defined timestamp enabled.",
+            ));
+        }
+        Ok(())
+    }
+}

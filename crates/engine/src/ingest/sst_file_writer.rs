@@ -1,0 +1,327 @@
+//! Writes table files outside of any database, to be ingested into one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Error, InternalComparator, Kind, Result, SeqNo, entity, internal_key};
+use codec::CompressionType;
+use sst::writer::{TableWriter, TableWriterOptions};
+use vfs::{CreateOptions, FileSystem};
+
+use crate::db::column_family::ColumnFamily;
+use crate::db::open::new_session_id;
+use crate::jobs::file_checksum::FileSum;
+use crate::jobs::output::table_format;
+use crate::options::{ColumnFamilyOptions, FileChecksumGenFactory, Options};
+
+/// RocksDB's version of external files: with room for a global sequence number.
+const VERSION: i32 = 2;
+
+/// What a [`SstFileWriter`] wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExternalSstFileInfo {
+    /// Where.
+    pub file_path: PathBuf,
+    /// Smallest user key of a put, merge or deletion; empty without one.
+    pub smallest_key: Vec<u8>,
+    /// Largest such key; empty without one.
+    pub largest_key: Vec<u8>,
+    /// Where the first range deletion begins; empty without one.
+    pub smallest_range_del_key: Vec<u8>,
+    /// Where the one that reaches furthest ends, exclusive; empty without one.
+    pub largest_range_del_key: Vec<u8>,
+    /// The checksum over the whole file, if [`file_checksum_gen_factory`](Options::file_checksum_gen_factory) makes one.
+    pub file_checksum: Vec<u8>,
+    /// The name of its function; empty without one.
+    pub file_checksum_func_name: String,
+    /// The sequence number of every entry, until the file is ingested: 0.
+    pub sequence_number: SeqNo,
+    /// Bytes.
+    pub file_size: u64,
+    /// Entries, range deletions not counted.
+    pub num_entries: u64,
+    /// Range deletions, as they were added.
+    pub num_range_del_entries: u64,
+    /// RocksDB's version of external files: 2.
+    pub version: i32,
+}
+
+/// Writes a table file that [`Db::ingest_external_file`](crate::Db::ingest_external_file) takes up, or RocksDB's
+/// `IngestExternalFile`. Each file holds one entry a key, in the family's order; range deletions come in any order, and do not
+/// delete entries of the same file.
+///
+/// A file that was opened and not finished is removed when the writer is dropped. In families with timestamps keys have theirs behind
+/// them, as everywhere.
+///
+/// ```
+/// use esker::{Db, IngestExternalFileOptions, Options, SstFileWriter};
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// let options = Options { create_if_missing: true, ..Default::default() };
+/// let mut writer = SstFileWriter::new(&options);
+/// writer.open(dir.path().join("outside.sst")).unwrap();
+/// writer.put(b"apple", b"1").unwrap();
+/// writer.put(b"pear", b"2").unwrap();
+/// let file = writer.finish().unwrap();
+///
+/// let db = Db::open(&options, dir.path().join("db")).unwrap();
+/// db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default()).unwrap();
+/// assert_eq!(db.get(b"pear").unwrap().as_deref(), Some(&b"2"[..]));
+/// ```
+pub struct SstFileWriter {
+    fs: Arc<dyn FileSystem>,
+    checksums: FileChecksumGenFactory,
+    create: CreateOptions,
+    table: TableWriterOptions,
+    /// Files opened so far: each has another number, so that no two tables have one unique id.
+    files: u64,
+    open: Option<OpenFile>,
+}
+
+struct OpenFile {
+    path: PathBuf,
+    writer: TableWriter,
+    sum: FileSum,
+    info: ExternalSstFileInfo,
+    /// The internal key being made, or the last one.
+    key: Vec<u8>,
+}
+
+impl std::fmt::Debug for SstFileWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SstFileWriter")
+            .field("open", &self.open.as_ref().map(|open| &open.path))
+            .finish_non_exhaustive()
+    }
+}
+
+impl SstFileWriter {
+    /// For files of any family that has [`options.column_family`](Options::column_family) as its options: what they say of tables,
+    /// their comparator first of all. Written are they with the compression of the last level.
+    pub fn new(options: &Options) -> SstFileWriter {
+        let family = &options.column_family;
+        SstFileWriter::with(
+            options,
+            family,
+            InternalComparator::new(family.comparator.clone()),
+        )
+    }
+
+    /// For files that can be ingested into `family` alone, and are written as its options say.
+    pub fn for_column_family(options: &Options, family: &ColumnFamily) -> SstFileWriter {
+        let mut writer = SstFileWriter::with(options, &family.0.options, family.0.cmp.clone());
+        writer.table.prefix_extractor = family.0.prefix_extractor.clone();
+        writer.table.cf_id = family.id();
+        writer.table.cf_name = family.name().as_bytes().to_vec();
+        writer
+    }
+
+    fn with(options: &Options, family: &ColumnFamilyOptions, cmp: InternalComparator) -> SstFileWriter {
+        SstFileWriter {
+            fs: options.fs.clone(),
+            checksums: options.file_checksum_gen_factory,
+            create: CreateOptions {
+                bytes_per_sync: options.bytes_per_sync,
+                ..CreateOptions::default()
+            },
+            table: TableWriterOptions {
+                compression: compression(family),
+                compression_opts: family
+                    .compression_opts_for(family.bottommost_compression.is_some())
+                    .clone(),
+                prefix_extractor: family.prefix_extractor.clone(),
+                merge_operator: family
+                    .merge_operator
+                    .as_ref()
+                    .map(|operator| operator.name().to_owned()),
+                db_id: "SST Writer".to_owned(),
+                session_id: new_session_id(),
+                external: true,
+                ..table_format(family, &cmp)
+            },
+            files: 0,
+            open: None,
+        }
+    }
+
+    /// Begins a file, which replaces one that is there.
+    ///
+    /// # Errors
+    /// `InvalidArgument` while another is open, and for options that contradict each other; those of the file system.
+    pub fn open(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        if self.open.is_some() {
+            return Err(Error::invalid_argument("File is already opened"));
+        }
+        let path = path.as_ref();
+        let file = self.fs.create(path, &self.create)?;
+        let (file, sum) = FileSum::over(self.checksums, file);
+        self.files += 1;
+        let options = TableWriterOptions {
+            file_number: self.files,
+            ..self.table.clone()
+        };
+        let writer = TableWriter::new(file, options).inspect_err(|_| {
+            // What failed is what the user is to hear of.
+            let _ = self.fs.remove(path);
+        })?;
+        self.open = Some(OpenFile {
+            path: path.to_path_buf(),
+            writer,
+            sum,
+            info: ExternalSstFileInfo {
+                file_path: path.to_path_buf(),
+                version: VERSION,
+                ..ExternalSstFileInfo::default()
+            },
+            key: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Adds `key` with `value`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if no file is open, or `key` does not come after the one before; those of the file.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.add(key, Kind::Value, value)
+    }
+
+    /// Adds `key` with columns, in any order. As [`put`](SstFileWriter::put).
+    pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
+        let mut columns = columns.to_vec();
+        columns.sort_by_key(|column| column.0);
+        if columns.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(Error::invalid_argument("two columns of one name"));
+        }
+        let mut value = Vec::new();
+        entity::encode(&columns, &mut value)?;
+        self.add(key, Kind::WideColumnEntity, &value)
+    }
+
+    /// Adds a merge operand for `key`. As [`put`](SstFileWriter::put).
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.add(key, Kind::Merge, operand)
+    }
+
+    /// Adds the deletion of `key`: what the database has of it when the file is ingested is gone. As [`put`](SstFileWriter::put).
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        let kind = match self.table.cmp.user().timestamp_size() {
+            0 => Kind::Deletion,
+            _ => Kind::DeletionWithTimestamp,
+        };
+        self.add(key, kind, &[])
+    }
+
+    /// Adds a deletion of `key`, which was put once: see [`Db::single_delete`](crate::Db::single_delete). As
+    /// [`put`](SstFileWriter::put).
+    pub fn single_delete(&mut self, key: &[u8]) -> Result<()> {
+        self.add(key, Kind::SingleDeletion, &[])
+    }
+
+    /// Adds the deletion of all that the database has from `begin` up to `end`, exclusive; of nothing if they are equal.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if no file is open, or `end` comes before `begin`.
+    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) -> Result<()> {
+        let cmp = self.table.cmp.user();
+        let open = self.open.as_mut().ok_or_else(not_opened)?;
+        if begin.len().min(end.len()) < cmp.timestamp_size() {
+            return Err(Error::invalid_argument("Timestamp size mismatch"));
+        }
+        match cmp.compare_without_timestamp(begin, end) {
+            std::cmp::Ordering::Greater => {
+                return Err(Error::invalid_argument("end key comes before start key"));
+            }
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Less => {}
+        }
+        open.writer.add_range_tombstone(begin, end, 0)?;
+        let info = &mut open.info;
+        if info.num_range_del_entries == 0 || cmp.compare(begin, &info.smallest_range_del_key).is_lt() {
+            info.smallest_range_del_key = begin.to_vec();
+        }
+        if info.num_range_del_entries == 0 || cmp.compare(end, &info.largest_range_del_key).is_gt() {
+            info.largest_range_del_key = end.to_vec();
+        }
+        info.num_range_del_entries += 1;
+        Ok(())
+    }
+
+    fn add(&mut self, key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
+        let cmp = self.table.cmp.user();
+        let open = self.open.as_mut().ok_or_else(not_opened)?;
+        if key.len() < cmp.timestamp_size() {
+            return Err(Error::invalid_argument("Timestamp size mismatch"));
+        }
+        if open.info.num_entries > 0 && cmp.compare(key, internal_key::user_key(&open.key)).is_le() {
+            return Err(Error::invalid_argument(
+                "Keys must be added in strict ascending order.",
+            ));
+        }
+        let mut internal = std::mem::take(&mut open.key);
+        internal.clear();
+        internal_key::append(&mut internal, key, 0, kind);
+        let added = open.writer.add(&internal, value);
+        open.key = internal;
+        added?;
+        if open.info.num_entries == 0 {
+            open.info.smallest_key = key.to_vec();
+        }
+        open.info.num_entries += 1;
+        Ok(())
+    }
+
+    /// Bytes the open file would take, about, if it were finished now; 0 if none is open.
+    pub fn file_size(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.writer.file_size())
+    }
+
+    /// Writes the rest of the file and syncs it, but not its name. The writer may then [`open`](SstFileWriter::open) another.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if no file is open, or nothing was added; those of the file, and `Aborted` if an earlier call met one. The
+    /// file is gone then, unless more may yet be added to it.
+    pub fn finish(&mut self) -> Result<ExternalSstFileInfo> {
+        let open = self.open.take().ok_or_else(not_opened)?;
+        if open.info.num_entries + open.info.num_range_del_entries == 0 {
+            self.open = Some(open);
+            return Err(Error::invalid_argument("Cannot create sst file with no entries"));
+        }
+        let mut info = open.info;
+        let summary = open.writer.finish().inspect_err(|_| {
+            let _ = self.fs.remove(&open.path);
+        })?;
+        if info.num_entries > 0 {
+            info.largest_key = internal_key::user_key(&open.key).to_vec();
+        }
+        info.file_size = summary.file_size;
+        if let Some(checksum) = open.sum.checksum() {
+            info.file_checksum = checksum.value.into();
+            info.file_checksum_func_name = checksum.func_name;
+        }
+        Ok(info)
+    }
+}
+
+impl Drop for SstFileWriter {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.writer.abandon();
+            // Nobody is left to be told.
+            let _ = self.fs.remove(&open.path);
+        }
+    }
+}
+
+/// As RocksDB chooses it: ingested files go to the last level where they can.
+fn compression(family: &ColumnFamilyOptions) -> CompressionType {
+    family
+        .bottommost_compression
+        .or_else(|| family.compression_per_level.last().copied())
+        .unwrap_or(family.compression)
+}
+
+#[cold]
+fn not_opened() -> Error {
+    Error::invalid_argument("File is not opened")
+}
