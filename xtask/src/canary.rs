@@ -127,6 +127,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "secondary::"]),
     },
     Canary {
+        name: "a family that came and went while a secondary looked was never there",
+        file: "crates/manifest/src/state.rs",
+        right: "self.max_column_family == other.max_column_family && self.families",
+        wrong: "self.families",
+        caught_by: Tests(&["-p", "esker-dbtest", "secondary::a_family_that_comes"]),
+    },
+    Canary {
         name: "a secondary keeps rows in memory that a table has",
         file: "crates/engine/src/db/secondary/followed_wals.rs",
         right: "*rows = rows.split_off(&family.log_number);",

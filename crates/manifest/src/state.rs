@@ -63,6 +63,12 @@ impl ManifestState {
     pub fn family(&self, name: &str) -> Option<&FamilyState> {
         self.families.values().find(|family| family.name == name)
     }
+
+    /// True if no family has come or gone between the two states of one database. Ids are never used again, so one that came and
+    /// went in between has left the highest of them changed.
+    pub fn has_families_of(&self, other: &ManifestState) -> bool {
+        self.max_column_family == other.max_column_family && self.families.keys().eq(other.families.keys())
+    }
 }
 
 /// A family in the course of a replay.

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use base::filename::{self, FileKind};
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
-use manifest::{VersionBuilder, VersionEdit};
+use manifest::{ManifestState, VersionBuilder, VersionEdit};
 use vfs::{Access, OpenOptions, RandomAccessFile};
 use wal::{ReaderOptions, RecoveryMode};
 
@@ -128,7 +128,7 @@ impl DbInner {
         // A family that came or went meanwhile did so before some of the rows.
         if *moment != Moment::of(&self.options, &self.dir)? {
             let (_, now) = read_manifest(&self.options, &self.dir)?;
-            if !now.families.keys().eq(self.state.lock().families.keys()) {
+            if !self.families_are_those_of(&now) {
                 return Err(Error::new(ErrorKind::TryAgain, "the families have changed").in_file(&self.dir));
             }
         }
@@ -138,6 +138,12 @@ impl DbInner {
             .values()
             .for_each(|family| family.install_super_version());
         Ok(())
+    }
+
+    /// True if no family has come or gone until the MANIFEST said `now`, not even one that came and went.
+    fn families_are_those_of(&self, now: &ManifestState) -> bool {
+        let state = self.state.lock();
+        now.max_column_family == state.max_family && now.families.keys().eq(state.families.keys())
     }
 
     /// Opens every table, unless only so many may be open.
