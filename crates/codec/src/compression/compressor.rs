@@ -6,6 +6,7 @@ use std::io::{Cursor, Write};
 use base::coding::put_varint32;
 use base::{Error, Result};
 use flate2::{Compress, FlushCompress, Status};
+use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 use lzzzz::{lz4, lz4_hc};
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter};
 
@@ -29,7 +30,8 @@ enum Body {
     Snappy(Box<snap::raw::Encoder>),
     Zlib(Zlib),
     Bzip2,
-    Lz4 { acceleration: i32 },
+    Lz4(CompressTable),
+    Lz4Accelerated { acceleration: i32 },
     Lz4WithDictionary(Box<Lz4WithDictionary>),
     Lz4Hc { level: i32 },
     Lz4HcWithDictionary(Box<Lz4HcWithDictionary>),
@@ -92,7 +94,8 @@ impl Compressor {
             CompressionType::Lz4 => {
                 let acceleration = options.level_or(-1).saturating_neg().max(1);
                 match dictionary {
-                    None => Body::Lz4 { acceleration },
+                    None if acceleration == 1 => Body::Lz4(CompressTable::small()),
+                    None => Body::Lz4Accelerated { acceleration },
                     Some(dictionary) => Body::Lz4WithDictionary(Box::new(Lz4WithDictionary {
                         dictionary: lz4::Compressor::with_dict(dictionary.to_vec())
                             .map_err(|error| failed(ty, error))?,
@@ -160,7 +163,15 @@ impl Compressor {
                 out.push(0);
                 Ok(())
             }
-            Body::Lz4 { acceleration } => done(ty, lz4::compress_to_vec(raw, out, *acceleration)),
+            Body::Lz4(table) => {
+                let start = out.len();
+                out.resize(start + get_maximum_output_size(raw.len()), 0);
+                let len = compress_into_with_table(raw, &mut out[start..], table)
+                    .map_err(|error| failed(ty, error))?;
+                out.truncate(start + len);
+                Ok(())
+            }
+            Body::Lz4Accelerated { acceleration } => done(ty, lz4::compress_to_vec(raw, out, *acceleration)),
             Body::Lz4Hc { level } => done(ty, lz4_hc::compress_to_vec(raw, out, *level)),
             Body::Lz4WithDictionary(lz4) => {
                 // Detaching also forgets the block before; the dictionary stays attached for one block only.

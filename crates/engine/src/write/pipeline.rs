@@ -133,7 +133,7 @@ impl DbInner {
                 batch.verify_checksum().err().unwrap_or(error)
             })?,
         }
-        let mut writer = self.writer.lock();
+        let mut writer = sync::lock_soon(&self.writer);
         if self.attention.load(Ordering::Relaxed) {
             self.make_room(&mut writer, options)?;
         }
