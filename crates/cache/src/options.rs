@@ -115,6 +115,8 @@ pub enum EntryRole {
     IndexBlock,
     /// A compression dictionary.
     CompressionDictionary,
+    /// A value of a blob file.
+    BlobValue,
     /// Anything else.
     #[default]
     Misc,
@@ -122,12 +124,13 @@ pub enum EntryRole {
 
 impl EntryRole {
     /// Every role, in the order of reports.
-    pub const ALL: [EntryRole; 6] = [
+    pub const ALL: [EntryRole; 7] = [
         EntryRole::DataBlock,
         EntryRole::FilterBlock,
         EntryRole::FilterMetaBlock,
         EntryRole::IndexBlock,
         EntryRole::CompressionDictionary,
+        EntryRole::BlobValue,
         EntryRole::Misc,
     ];
 
@@ -139,6 +142,7 @@ impl EntryRole {
             EntryRole::FilterMetaBlock => "FilterMetaBlock",
             EntryRole::IndexBlock => "IndexBlock",
             EntryRole::CompressionDictionary => "CompressionDictionary",
+            EntryRole::BlobValue => "BlobValue",
             EntryRole::Misc => "Misc",
         }
     }

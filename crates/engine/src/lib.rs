@@ -78,8 +78,8 @@ pub use options::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri,
     CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy,
-    FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlockCache, ReadOptions, ReadTier,
-    WriteOptions, table as option_table,
+    FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache,
+    ReadOptions, ReadTier, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};

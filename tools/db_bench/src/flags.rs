@@ -249,6 +249,14 @@ flags::flags! {
     /// When blocks go down, where both share a budget: auto, placeholder (at the second eviction), allow_cache_hits (at the first, if
     /// they were found meanwhile), allow_all.
     tiered_adm_policy: String = "auto".to_owned();
+    /// Values of blob files are kept in a cache.
+    use_blob_cache: bool = false;
+    /// That is the block cache; else one of its own.
+    use_shared_block_and_blob_cache: bool = true;
+    /// Bytes of a blob cache of its own.
+    blob_cache_size: u64 = 8 << 20;
+    /// A blob cache of its own is split into 2 to the power of so many shards; negative: by its size.
+    blob_cache_numshardbits: i32 = 6;
     /// Bits a key in Bloom filters; negative: no filters.
     bloom_bits: f64 = -1.0;
     /// Makes Ribbon filters that are as accurate as Bloom filters of so many bits.

@@ -126,6 +126,21 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     } else {
         table.no_block_cache = true;
     }
+    if flags.use_blob_cache {
+        family.blob_cache = match flags.use_shared_block_and_blob_cache {
+            true => family.table.block_cache.clone(),
+            false if flags.blob_cache_size == 0 => {
+                return Err(Error::invalid_argument(
+                    "Unable to create a standalone blob cache if blob_cache_size <= 0.",
+                ));
+            }
+            false => Some(Cache::lru(CacheOptions {
+                capacity: flags.blob_cache_size as usize,
+                num_shard_bits: flags.blob_cache_numshardbits,
+                ..CacheOptions::default()
+            })),
+        };
+    }
     for (name, value) in &flags.rest.engine {
         ::flags::engine::set(&mut options, name, value)?;
     }

@@ -82,6 +82,9 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "bloom_bits", &["-1", "0", "10", "18.5"]),
         one_of(rng, "bloom_before_level", &["2147483647", "-1", "0", "2"]),
         one_of(rng, "cache_size", &["0", "10000", "100000", "8388608"]),
+        one_of(rng, "use_blob_cache", &["0", "1"]),
+        one_of(rng, "use_shared_block_and_blob_cache", &["0", "1"]),
+        one_of(rng, "blob_cache_size", &["10000", "1048576"]),
         one_of(
             rng,
             "compression_type",

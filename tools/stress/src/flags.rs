@@ -249,6 +249,14 @@ flags::flags! {
     cache_type: String = "lru_cache".to_owned();
     /// The block cache is made larger or smaller, and strict or not, once in so many operations; 0: never.
     set_cache_capacity_one_in: u64 = 0;
+    /// Values of blob files are kept in a cache.
+    use_blob_cache: bool = false;
+    /// That is the block cache; else one of its own.
+    use_shared_block_and_blob_cache: bool = true;
+    /// Bytes of a blob cache of its own.
+    blob_cache_size: u64 = 2 << 30;
+    /// A blob cache of its own is split into 2 to the power of so many shards; negative: by its size.
+    blob_cache_numshardbits: i32 = 6;
     /// The block cache is split into 2 to the power of so many shards.
     cache_numshardbits: i32 = 6;
     /// Part of the block cache for blocks of high priority.
@@ -448,6 +456,21 @@ impl Flags {
             family.table.block_cache = Some(self.block_cache(cache, family.table.block_size as usize)?);
         } else {
             family.table.no_block_cache = true;
+        }
+        if self.use_blob_cache {
+            family.blob_cache = match self.use_shared_block_and_blob_cache {
+                true => family.table.block_cache.clone(),
+                false if self.blob_cache_size == 0 => {
+                    return Err(Error::invalid_argument(
+                        "Unable to create a standalone blob cache if blob_cache_size <= 0.",
+                    ));
+                }
+                false => Some(Cache::lru(CacheOptions {
+                    capacity: self.blob_cache_size as usize,
+                    num_shard_bits: self.blob_cache_numshardbits,
+                    ..CacheOptions::default()
+                })),
+            };
         }
         family.table.metadata_cache_options = MetadataCacheOptions {
             top_level_index_pinning: tier("top_level_index_pinning", self.top_level_index_pinning)?,

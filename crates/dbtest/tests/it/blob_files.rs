@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use codec::file_checksum::FileCrc32c;
 use esker::{
-    BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompressionType, Db, Decision, FileChecksumGenFactory, FilterContext,
-    FlushOptions, Options, ReadOptions, ValueType, WriteBatch,
+    BlockCache, BottommostLevelCompaction, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
+    CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind,
+    FileChecksumGenFactory, FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions,
+    ReadTier, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -502,6 +503,113 @@ fn checkpoints_secondaries_and_repairs_have_them() {
     }
 }
 
+/// The entries of blobs in a cache.
+fn cached_blobs(cache: &BlockCache) -> usize {
+    let roles = cache.usage_by_role(None);
+    let blobs = roles.iter().find(|usage| usage.role == EntryRole::BlobValue);
+    blobs.unwrap().entries
+}
+
+#[test]
+fn values_are_kept_in_a_cache() {
+    for shared in [false, true] {
+        let mem = MemFs::new();
+        let faults = FaultFs::new(Arc::new(mem.clone()));
+        let mut options = options(Arc::new(faults.clone()));
+        let cache: Arc<BlockCache> = Cache::lru(CacheOptions::default());
+        options.column_family.blob_cache = Some(cache.clone());
+        if shared {
+            options.column_family.table.block_cache = Some(cache.clone());
+        }
+        let mut db = Db::open(&options, DIR).unwrap();
+        put(&db, 0..20, 0, 200);
+        flush(&db);
+        assert_eq!(cached_blobs(&cache), 0, "nobody asked yet");
+        let family = db.default_column_family();
+        let memory_alone = ReadOptions {
+            read_tier: ReadTier::BlockCache,
+            ..ReadOptions::default()
+        };
+        let keys: Vec<_> = (0..20).map(key).collect();
+        let passing = ReadOptions {
+            fill_cache: false,
+            ..ReadOptions::default()
+        };
+        assert!(db.get_opt(&passing, &family, &keys[3]).unwrap().is_some());
+        assert_eq!(cached_blobs(&cache), 0, "fill_cache is false");
+        assert_eq!(rows(&db).len(), 20);
+        assert_eq!(cached_blobs(&cache), 20);
+        // From here on no blob file can be read.
+        faults.add(
+            Rule::new(Action::Fail(ErrorKind::Io))
+                .on([Op::Read])
+                .path_ends_with(".blob"),
+        );
+        assert_eq!(rows(&db).len(), 20);
+        for (i, found) in db
+            .multi_get(&memory_alone, &family, &keys)
+            .into_iter()
+            .enumerate()
+        {
+            assert_eq!(found.unwrap().unwrap(), value(i as u32, 0, 200));
+        }
+        cache.erase_unreferenced();
+        let error = db.get_opt(&memory_alone, &family, &keys[0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
+        let error = db.get(&keys[0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        faults.clear_rules();
+        db.close().unwrap();
+        drop((db, family));
+        options.column_family.prepopulate_blob_cache = PrepopulateBlobCache::FlushOnly;
+        db = Db::open(&options, DIR).unwrap();
+        put(&db, 20..30, 0, 200);
+        flush(&db);
+        assert_eq!(cached_blobs(&cache), 10, "what the flush wrote");
+        compact(&db);
+        assert_eq!(cached_blobs(&cache), 10, "no compaction puts anything there");
+        assert_eq!(rows(&db).len(), 30);
+        check(&db, &mem, Path::new(DIR));
+    }
+}
+
+/// A MultiGet reads the blobs of a file from its front to its back.
+#[test]
+fn many_blobs_are_read_in_their_order() {
+    let mem = MemFs::new();
+    let faults = FaultFs::new(Arc::new(mem.clone()));
+    let options = options(Arc::new(faults.clone()));
+    let db = Db::open(&options, DIR).unwrap();
+    let mut rng = testkit::rng();
+    // Keys in the order of the table, blobs in two files.
+    put(&db, 0..50, 0, 300);
+    flush(&db);
+    put(&db, 50..100, 0, 300);
+    flush(&db);
+    compact(&db);
+    put(&db, (0..100).step_by(3), 1, 300);
+    flush(&db);
+    let read = Arc::new(Mutex::new(Vec::new()));
+    let seen = read.clone();
+    faults.add(
+        Rule::new(Action::Call(Arc::new(move |_, path| {
+            seen.lock().unwrap().push(path.to_path_buf());
+        })))
+        .on([Op::Read])
+        .path_ends_with(".blob"),
+    );
+    let mut keys: Vec<u32> = (0..100).collect();
+    rng.shuffle(&mut keys);
+    let names: Vec<_> = keys.iter().map(|&i| key(i)).collect();
+    let found = db.multi_get(&ReadOptions::default(), &db.default_column_family(), &names);
+    for (&i, found) in keys.iter().zip(found) {
+        assert_eq!(found.unwrap().unwrap(), value(i, u32::from(i % 3 == 0), 300));
+    }
+    let read = read.lock().unwrap();
+    assert!(read.len() >= 100);
+    assert!(read.is_sorted(), "one file after the other");
+}
+
 /// Rows of random sizes come, go and are compacted under random options, and are what a map says.
 #[test]
 fn random_histories_are_what_a_map_says() {
@@ -639,7 +747,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
                 flush(&db);
             }
             let before = on_disk(&mem, Path::new(DIR));
-            let full = Rule::new(Action::Fail(base::ErrorKind::NoSpace))
+            let full = Rule::new(Action::Fail(ErrorKind::NoSpace))
                 .on([op])
                 .path_ends_with(".blob");
             faults.add(full);

@@ -22,7 +22,7 @@ use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::log::log_line;
 use crate::options::file::StoredFamily;
 use crate::options::{ColumnFamilyOptions, Options};
-use crate::read::blob_cache::BlobCache;
+use crate::read::blob_cache::BlobFileCache;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
 use crate::read::value::{Merger, ValueResolver};
@@ -147,11 +147,12 @@ pub(crate) fn assemble(
         sst_partitioner_factory,
         values: ValueResolver {
             merger,
-            blobs: Arc::new(BlobCache::new(
+            blobs: Arc::new(BlobFileCache::new(
                 fs.clone(),
                 shared.dir.to_path_buf(),
                 id,
                 shared.options.advise_random_on_open,
+                options.blob_cache.clone(),
             )),
         },
         tables: Arc::new(tables),

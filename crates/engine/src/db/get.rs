@@ -18,6 +18,7 @@ use sst::{BlockReadOptions, HeldBlocks, Located, LookupKey, PinnedBytes, Table, 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
 use crate::options::{ReadOptions, ReadTier};
+use crate::read::blob_cache::BlobRead;
 use crate::read::super_version::SuperVersion;
 use crate::read::value::{Base, PinnedValue};
 use crate::stats::Stats;
@@ -96,8 +97,14 @@ pub(crate) struct GetContext<'a> {
     user_key: &'a [u8],
     /// The highest sequence number of a visible range tombstone over the key in the sources visited.
     covering: SeqNo,
-    /// Merge operands, newest first.
+    /// Merge operands, newest first; or the index of a blob that is deferred.
     operands: Vec<Vec<u8>>,
+    /// How blobs are read.
+    blobs: BlobRead,
+    /// The blob that is the answer is left for who asked to read.
+    defers_blob: bool,
+    /// It was.
+    has_deferred: bool,
     outcome: Option<Result<Option<PinnedValue>>>,
 }
 
@@ -119,14 +126,30 @@ impl Found<'_> {
 impl<'a> GetContext<'a> {
     /// Nothing found yet.
     #[inline]
-    pub fn new(family: &'a Family, user_key: &'a [u8]) -> GetContext<'a> {
+    pub fn new(family: &'a Family, user_key: &'a [u8], blobs: BlobRead) -> GetContext<'a> {
         GetContext {
             family,
             user_key,
             covering: 0,
             operands: Vec::new(),
+            blobs,
+            defers_blob: false,
+            has_deferred: false,
             outcome: None,
         }
+    }
+
+    /// Leaves a blob that is the answer to whoever asks: [`deferred_blob`](GetContext::deferred_blob).
+    pub fn deferring_blob(mut self) -> GetContext<'a> {
+        self.defers_blob = true;
+        self
+    }
+
+    /// The index of the blob that is the answer, if one is.
+    pub fn deferred_blob(&mut self) -> Option<Vec<u8>> {
+        std::mem::take(&mut self.has_deferred)
+            .then(|| self.operands.pop())
+            .flatten()
     }
 
     /// Takes the next older version of the key. Breaks once the answer is known.
@@ -167,20 +190,28 @@ impl<'a> GetContext<'a> {
         let outcome = if self.operands.is_empty() {
             match base {
                 Base::Nothing => Ok(None),
+                Base::Entry(Kind::BlobIndex, index) if self.defers_blob => {
+                    self.operands.push(index.to_vec());
+                    self.has_deferred = true;
+                    Ok(None)
+                }
+                Base::Entry(Kind::BlobIndex, index) => {
+                    values.blob(self.user_key, index, self.blobs).map(Some)
+                }
                 Base::Entry(kind, value) => {
                     let mut plain = Vec::new();
                     values
-                        .plain(kind, self.user_key, value, &mut plain)
+                        .plain(kind, self.user_key, value, self.blobs, &mut plain)
                         .map(|()| Some(PinnedValue::owned(plain)))
                 }
             }
         } else {
             let operands: Vec<&[u8]> = self.operands.iter().rev().map(|operand| &operand[..]).collect();
             values
-                .merge_over(base, self.user_key, &operands)
+                .merge_over(base, self.user_key, &operands, self.blobs)
                 .and_then(|(kind, bytes)| {
                     let mut plain = Vec::new();
-                    values.plain(kind, self.user_key, &bytes, &mut plain)?;
+                    values.plain(kind, self.user_key, &bytes, self.blobs, &mut plain)?;
                     Ok(Some(PinnedValue::owned(plain)))
                 })
         };
@@ -261,7 +292,7 @@ impl DbInner {
                 "the column family has no timestamps, but the read names one",
             ));
         }
-        let mut context = GetContext::new(family, key);
+        let mut context = GetContext::new(family, key, BlobRead::from(options));
         let timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_memtable_time));
         self.search_memory(super_version, seqno, &mut context)?;
         drop(timer);

@@ -9,7 +9,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use base::statistics::Ticker;
 use base::{Result, SeqNo, perf, sync};
+use blob::BlobIndex;
 use manifest::FileMetadata;
 use sst::blocks::IO_COALESCE_THRESHOLD;
 use sst::{BlockReadOptions, BlocksInFlight, HeldBlocks, Located, LookupKey};
@@ -18,6 +20,7 @@ use super::column_family::{ColumnFamily, Family};
 use super::get::{self, GetContext};
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
+use crate::read::blob_cache::BlobRead;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::OpenTable;
 use crate::read::value::PinnedValue;
@@ -88,25 +91,33 @@ impl DbInner {
             order.sort_unstable_by(|&a, &b| user.compare(keys[a].as_ref(), keys[b].as_ref()));
         }
         let mut batch = Vec::with_capacity(ABREAST.min(keys.len()));
+        let mut blobs = Vec::new();
         for places in order.chunks(ABREAST) {
             batch.clear();
             batch.extend(places.iter().map(|&place| {
                 let key = keys[place].as_ref();
                 Underway {
                     place,
-                    context: GetContext::new(family, key),
+                    context: GetContext::new(family, key, BlobRead::from(options)).deferring_blob(),
                     lookup: LookupKey::new(key, seqno, user),
                     located: None,
                     failed: None,
                 }
             }));
             inner.get_abreast(&super_version, seqno, options, family, &mut batch);
-            for key in batch.drain(..) {
+            for mut key in batch.drain(..) {
+                if let Some(index) = key.context.deferred_blob() {
+                    blobs.push((key.place, index));
+                    continue;
+                }
                 found[key.place] = match key.failed {
                     Some(error) => Err(error),
                     None => inner.conclude(key.context),
                 };
             }
+        }
+        if !blobs.is_empty() {
+            inner.read_blobs(options, family, &blobs, keys, &mut found);
         }
         found
     }
@@ -148,6 +159,38 @@ struct Group<'a> {
 }
 
 impl DbInner {
+    /// Reads blobs that are the answers for keys, given with their places: file by file, and each from front to back.
+    #[cold]
+    fn read_blobs<K: AsRef<[u8]>>(
+        &self,
+        options: &ReadOptions,
+        family: &Family,
+        blobs: &[(usize, Vec<u8>)],
+        keys: &[K],
+        found: &mut [Found],
+    ) {
+        let mut located = Vec::with_capacity(blobs.len());
+        for (place, index) in blobs {
+            match BlobIndex::decode(index) {
+                Ok(BlobIndex::Blob { location, .. }) => {
+                    located.push((location.file_number, location.offset, *place, index));
+                }
+                // It is in the index, or that is damaged.
+                _ => located.push((0, 0, *place, index)),
+            }
+        }
+        located.sort_unstable_by_key(|&(file, offset, place, _)| (file, offset, place));
+        for (_, _, place, index) in located {
+            let value = family
+                .values
+                .blob(keys[place].as_ref(), index, BlobRead::from(options));
+            if let Ok(value) = &value {
+                self.stats.count(Ticker::BytesRead, value.len() as u64);
+            }
+            found[place] = value.map(Some);
+        }
+    }
+
     /// Finds the keys, which are in their order, as far as they can be found.
     fn get_abreast(
         &self,

@@ -20,7 +20,8 @@ use super::file_checksum::FileSum;
 use super::output::BlobGarbage;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::options::FileChecksumGenFactory;
+use crate::options::{FileChecksumGenFactory, PrepopulateBlobCache};
+use crate::read::blob_cache::BlobFileCache;
 use crate::version_set::FileNumbers;
 
 /// Writes blob files one after the other.
@@ -33,6 +34,8 @@ pub(crate) struct BlobOutputs {
     checksums: FileChecksumGenFactory,
     blob_file_size: u64,
     compression: CompressionType,
+    /// Where values go that are written; `None`: nowhere.
+    warm: Option<Arc<BlobFileCache>>,
     open: Option<(BlobWriter, FileSum)>,
     /// Finished files, in the order they were written.
     additions: Vec<BlobFileAddition>,
@@ -41,9 +44,10 @@ pub(crate) struct BlobOutputs {
 }
 
 impl BlobOutputs {
-    /// For tables of `family` at `level`; `None` where values stay in tables.
-    pub fn new(db: &DbInner, family: &Family, level: usize) -> Option<Arc<Mutex<BlobOutputs>>> {
+    /// For tables of `family` at `level`, which a flush writes or a compaction; `None` where values stay in tables.
+    pub fn new(db: &DbInner, family: &Family, level: usize, flush: bool) -> Option<Arc<Mutex<BlobOutputs>>> {
         let options = &family.options;
+        let warms = flush && options.prepopulate_blob_cache == PrepopulateBlobCache::FlushOnly;
         options.writes_blobs_at(level).then(|| {
             Arc::new(Mutex::new(BlobOutputs {
                 fs: db.options.fs.clone(),
@@ -58,6 +62,7 @@ impl BlobOutputs {
                 checksums: db.options.file_checksum_gen_factory,
                 blob_file_size: options.blob_file_size,
                 compression: options.blob_compression_type,
+                warm: warms.then(|| family.values.blobs.clone()),
                 open: None,
                 additions: Vec::new(),
                 paths: Vec::new(),
@@ -74,7 +79,11 @@ impl BlobOutputs {
                 self.open.insert(open)
             }
         };
-        writer.add(user_key, value)?.encode(index);
+        let written = writer.add(user_key, value)?;
+        written.encode(index);
+        if let (Some(cache), BlobIndex::Blob { location, .. }) = (&self.warm, &written) {
+            cache.warm(location, value);
+        }
         if writer.file_size() >= self.blob_file_size {
             self.finish()?;
         }

@@ -165,6 +165,7 @@ impl<'a> MemtableWriter<'a> {
                 db,
                 family,
                 placed.iter().map(|placed| placed.level).max().unwrap_or(0),
+                true,
             ),
         })
     }

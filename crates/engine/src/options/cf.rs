@@ -167,6 +167,8 @@ option_table! {
         /// With enable_blob_files: the level from which on tables have their values in blob files; those of levels above keep them,
         /// so that what soon dies is not moved. A flush writes level 0. Default: 0.
         blob_file_starting_level: i32 = 0, range(0, 63), domain["0", "0", "1", "3"];
+        /// Puts the values that flushes write to blob files into `blob_cache`: kDisable, or kFlushOnly. Default: kDisable.
+        prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, domain["kDisable", "kFlushOnly"];
         /// Bytes that a compaction reads beyond each value that it must read of a blob file: to merge with it, to show it to a
         /// compaction filter, or to move it. Costs that much memory for each blob file it reads. Default: 0.
         blob_compaction_readahead_size: usize = 0, domain["0", "4096", "262144"];
@@ -219,6 +221,10 @@ option_table! {
         sst_partitioner_factory: Option<Arc<dyn compact::SstPartitionerFactory>> = None;
         /// See each table as it is written, give it properties, and mark it for compaction. Each costs a call an entry. Default: none.
         table_properties_collector_factories: Vec<Arc<dyn TablePropertiesCollectorFactory>> = Vec::new();
+        /// Cache of values of blob files, decompressed: one of its own, or a block cache, which then holds both; what is there goes
+        /// before blocks do. Databases that are given the same one never see each other's values. Default: none, every read of a
+        /// blob reads its file.
+        blob_cache: Option<Arc<BlockCache>> = None;
         /// How tables are written and read.
         table: BlockBasedOptions = BlockBasedOptions::default();
     }
@@ -270,6 +276,23 @@ enum_option!(PrepopulateBlockCache, "what is put into the cache",
     "0" => PrepopulateBlockCache::Disable,
     "1" => PrepopulateBlockCache::FlushOnly,
     "2" => PrepopulateBlockCache::FlushAndCompaction,
+);
+
+/// Which values of new blob files are put into the blob cache before anybody asks for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrepopulateBlobCache {
+    /// None.
+    #[default]
+    Disable,
+    /// Those that flushes write.
+    FlushOnly,
+}
+
+enum_option!(PrepopulateBlobCache, "what is put into the blob cache",
+    "kDisable" => PrepopulateBlobCache::Disable,
+    "kFlushOnly" => PrepopulateBlobCache::FlushOnly,
+    "0" => PrepopulateBlobCache::Disable,
+    "1" => PrepopulateBlobCache::FlushOnly,
 );
 
 impl OptionValue for FilterPolicy {

@@ -10,7 +10,8 @@ pub(crate) mod operation;
 pub mod table;
 
 pub use cf::{
-    BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
+    BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlobCache,
+    PrepopulateBlockCache,
 };
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};

@@ -1,4 +1,4 @@
-//! Open blob files of a column family.
+//! Open blob files of a column family, and the cache of their values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,42 +6,140 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::sync::RwLock;
-use base::{Result, filename};
-use blob::{BlobFile, BlobIndex};
+use base::{Error, ErrorKind, Result, filename};
+use blob::{BlobFile, BlobIndex, BlobLocation};
+use cache::{CacheKey, EntryRole, Handle, Priority};
 use manifest::BlobFileMetadata;
+use sst::{Block, BlockCache, BlockReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};
 
 use super::table_cache::access;
+use super::value::PinnedValue;
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::options::{ReadOptions, ReadTier};
 
 /// Opens blob files when first asked and keeps them open until they are dropped from the family.
-pub(crate) struct BlobCache {
+pub(crate) struct BlobFileCache {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     family: u32,
     access: Access,
     open: RwLock<HashMap<u64, Arc<BlobFile>>>,
+    /// Where values are kept, and who keeps them there; `None`: nowhere.
+    values: Option<BlobCache>,
+}
+
+/// The values of the family's blob files in a block cache, under an identity for each file.
+struct BlobCache {
+    cache: Arc<BlockCache>,
+    ids: RwLock<HashMap<u64, u64>>,
 }
 
 impl BlobCache {
+    /// What names the value at `offset` of blob file `number`.
+    fn key(&self, number: u64, offset: u64) -> CacheKey {
+        let known = self.ids.read().get(&number).copied();
+        let id = known.unwrap_or_else(|| {
+            let mut ids = self.ids.write();
+            *ids.entry(number).or_insert_with(|| self.cache.new_id())
+        });
+        CacheKey { id, offset }
+    }
+
+    /// Puts a value there. It comes back if it does not fit.
+    fn insert(&self, key: CacheKey, value: Vec<u8>) -> std::result::Result<Handle<Block>, Block> {
+        let block = Block::of_blob(value);
+        let charge = block.charge();
+        self.cache
+            .insert_as(key, block, charge, Priority::Bottom, EntryRole::BlobValue)
+    }
+}
+
+/// How a read gets the values of blobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlobRead {
+    /// What is read goes into the cache.
+    pub fill_cache: bool,
+    /// Nothing is read: what is not in the cache is `Incomplete`.
+    pub cache_only: bool,
+}
+
+impl From<&ReadOptions> for BlobRead {
+    fn from(options: &ReadOptions) -> BlobRead {
+        BlobRead {
+            fill_cache: options.fill_cache,
+            cache_only: options.read_tier != ReadTier::All,
+        }
+    }
+}
+
+impl From<&BlockReadOptions> for BlobRead {
+    fn from(options: &BlockReadOptions) -> BlobRead {
+        BlobRead {
+            fill_cache: options.fill_cache,
+            cache_only: options.cache_only,
+        }
+    }
+}
+
+impl BlobFileCache {
     /// Of the blob files in `dir` that tables of family `family` point into.
-    pub fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, family: u32, advise_random: bool) -> BlobCache {
-        BlobCache {
+    pub fn new(
+        fs: Arc<dyn FileSystem>,
+        dir: PathBuf,
+        family: u32,
+        advise_random: bool,
+        values: Option<Arc<BlockCache>>,
+    ) -> BlobFileCache {
+        let values = values.map(|cache| BlobCache {
+            cache,
+            ids: RwLock::default(),
+        });
+        BlobFileCache {
             fs,
             dir,
             family,
             access: access(advise_random),
             open: RwLock::default(),
+            values,
         }
     }
 
-    /// The value `index` points to, its checksum checked. `user_key` is that of the entry that holds the index.
-    pub fn get(&self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
-        match index {
-            BlobIndex::InlinedTtl { value, .. } => Ok(value.to_vec()),
-            BlobIndex::Blob { location, .. } => {
-                self.file(location.file_number)?.get(location, user_key, true)
-            }
+    /// The value `index` points to, its checksum checked when it is read. `user_key` is that of the entry that holds the index.
+    pub fn get(&self, user_key: &[u8], index: &BlobIndex<'_>, read: BlobRead) -> Result<PinnedValue> {
+        let location = match index {
+            BlobIndex::InlinedTtl { value, .. } => return Ok(PinnedValue::owned(value.to_vec())),
+            BlobIndex::Blob { location, .. } => location,
+        };
+        let cached = self.values.as_ref().map(|values| {
+            let key = values.key(location.file_number, location.offset);
+            (values, key, values.cache.lookup(key))
+        });
+        if let Some((_, _, Some(found))) = cached {
+            return Ok(PinnedValue::cached(found));
+        }
+        if read.cache_only {
+            return Err(Error::new(
+                ErrorKind::Incomplete,
+                "Cannot read blob(s): no disk I/O allowed",
+            ));
+        }
+        let value = self.file(location.file_number)?.get(location, user_key, true)?;
+        Ok(match cached.filter(|_| read.fill_cache) {
+            None => PinnedValue::owned(value),
+            Some((values, key, _)) => match values.insert(key, value) {
+                Ok(handle) => PinnedValue::cached(handle),
+                Err(block) => PinnedValue::owned(block.data().to_vec()),
+            },
+        })
+    }
+
+    /// Puts a value that was just written into the cache.
+    pub fn warm(&self, location: &BlobLocation, value: &[u8]) {
+        if let Some(values) = &self.values {
+            // Where there is no room it is read when it is asked for.
+            let key = values.key(location.file_number, location.offset);
+            drop(values.insert(key, value.to_vec()));
         }
     }
 
@@ -66,13 +164,16 @@ impl BlobCache {
     /// Closes a file that was deleted.
     pub fn forget(&self, number: u64) {
         self.open.write().remove(&number);
+        if let Some(values) = &self.values {
+            values.ids.write().remove(&number);
+        }
     }
 }
 
 /// Hung on the metadata of a blob file that no version to come holds: with the last version that does, the file goes.
 struct ObsoleteBlob {
     path: PathBuf,
-    cache: Arc<BlobCache>,
+    cache: Arc<BlobFileCache>,
     number: u64,
     size: u64,
     files: Arc<ObsoleteFiles>,
@@ -88,7 +189,7 @@ impl Drop for ObsoleteBlob {
     }
 }
 
-impl BlobCache {
+impl BlobFileCache {
     /// Says that no version to come holds `file`: when the last one that does is gone, the file is deleted.
     pub fn mark_obsolete(self: &Arc<Self>, file: &BlobFileMetadata, files: &Arc<ObsoleteFiles>) {
         let number = file.number();
@@ -110,7 +211,7 @@ impl BlobCache {
 
 /// Hung on the metadata of a blob file that this process only reads: with the last version that has it, the file is closed.
 struct OpenBlob {
-    cache: Arc<BlobCache>,
+    cache: Arc<BlobFileCache>,
     number: u64,
 }
 
@@ -120,7 +221,7 @@ impl Drop for OpenBlob {
     }
 }
 
-impl BlobCache {
+impl BlobFileCache {
     /// Opens `file` and keeps it open until the last version that has it is gone, whatever becomes of its name.
     pub fn hold(self: &Arc<Self>, file: &BlobFileMetadata) -> Result<()> {
         let number = file.number();

@@ -18,6 +18,7 @@ use base::statistics::Ticker;
 use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use sst::{BlockReadOptions, ScanBounds};
 
+use super::blob_cache::BlobRead;
 use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
 use super::sources;
 use super::spare::Spare;
@@ -396,7 +397,7 @@ impl DbIterator {
         }
         self.family
             .values
-            .columns(self.full_key(), &self.entity)
+            .columns(self.full_key(), &self.entity, BlobRead::from(&self.read))
             .map(Some)
     }
 
@@ -736,11 +737,13 @@ impl DbIterator {
     /// Makes the cursor's entry, whose bytes are not its plain value, the current one.
     fn take_special(&mut self, kind: Kind) {
         let user_key = internal_key::user_key(self.cursor.key());
-        if let Err(error) = self
-            .family
-            .values
-            .plain(kind, user_key, self.cursor.value(), &mut self.value)
-        {
+        if let Err(error) = self.family.values.plain(
+            kind,
+            user_key,
+            self.cursor.value(),
+            BlobRead::from(&self.read),
+            &mut self.value,
+        ) {
             return self.fail(error);
         }
         if kind == Kind::WideColumnEntity {
@@ -789,7 +792,11 @@ impl DbIterator {
         let base = base
             .as_ref()
             .map_or(Base::Nothing, |(kind, value)| Base::Entry(*kind, value));
-        match self.family.values.merge_over(base, &self.saved_key, &operands) {
+        match self
+            .family
+            .values
+            .merge_over(base, &self.saved_key, &operands, BlobRead::from(&self.read))
+        {
             Ok((kind, bytes)) => self.take_saved(kind, bytes),
             Err(error) => self.fail(error),
         }
@@ -800,11 +807,13 @@ impl DbIterator {
         if kind == Kind::Value {
             self.value = bytes;
         } else {
-            if let Err(error) = self
-                .family
-                .values
-                .plain(kind, &self.saved_key, &bytes, &mut self.value)
-            {
+            if let Err(error) = self.family.values.plain(
+                kind,
+                &self.saved_key,
+                &bytes,
+                BlobRead::from(&self.read),
+                &mut self.value,
+            ) {
                 return self.fail(error);
             }
             self.entity = bytes;

@@ -7,22 +7,29 @@ use base::entity::{self, ColumnValue, Entity};
 use base::merge::MergeOperator;
 use base::{Error, ErrorKind, Kind, Result};
 use blob::BlobIndex;
-use sst::PinnedBytes;
+use cache::Handle;
+use sst::{Block, PinnedBytes};
 
-use super::blob_cache::BlobCache;
+use super::blob_cache::{BlobFileCache, BlobRead};
 
-/// A value read: where it lies, in a block of a table or in a memtable, kept alive by this handle; or a copy, where it was put together.
+/// A value read: where it lies, in a block of a table, in a memtable or in a cache of blobs, kept alive by this handle; or a copy, where it was put together.
 pub struct PinnedValue(Repr);
 
 enum Repr {
     Block(PinnedBytes),
     Memtable(memtable::PinnedValue),
     Owned(Vec<u8>),
+    /// A value of a blob file, in the cache.
+    Cached(Handle<Block>),
 }
 
 impl PinnedValue {
     pub(crate) fn in_memtable(value: memtable::PinnedValue) -> PinnedValue {
         PinnedValue(Repr::Memtable(value))
+    }
+
+    pub(crate) fn cached(blob: Handle<Block>) -> PinnedValue {
+        PinnedValue(Repr::Cached(blob))
     }
 
     pub(crate) fn owned(bytes: Vec<u8>) -> PinnedValue {
@@ -39,6 +46,7 @@ impl PinnedValue {
             Repr::Block(bytes) => bytes.to_vec(),
             Repr::Memtable(bytes) => bytes.to_vec(),
             Repr::Owned(bytes) => bytes,
+            Repr::Cached(blob) => blob.data().to_vec(),
         }
     }
 }
@@ -50,6 +58,7 @@ impl Deref for PinnedValue {
             Repr::Block(bytes) => bytes,
             Repr::Memtable(bytes) => bytes,
             Repr::Owned(bytes) => bytes,
+            Repr::Cached(blob) => blob.data(),
         }
     }
 }
@@ -79,7 +88,7 @@ pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 /// What a family's values need to become what a reader gets.
 pub(crate) struct ValueResolver {
     pub merger: Merger,
-    pub blobs: Arc<BlobCache>,
+    pub blobs: Arc<BlobFileCache>,
 }
 
 impl ValueResolver {
@@ -92,15 +101,22 @@ impl ValueResolver {
     }
 
     /// What a plain read of an entry returns, into `out`. `user_key` is that of the entry, as it was written.
-    pub fn plain(&self, kind: Kind, user_key: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub fn plain(
+        &self,
+        kind: Kind,
+        user_key: &[u8],
+        value: &[u8],
+        read: BlobRead,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         out.clear();
         match kind {
             Kind::ValuePreferredSeqno => out.extend_from_slice(without_preferred_seqno(value)?),
-            Kind::BlobIndex => *out = self.blobs.get(user_key, &BlobIndex::decode(value)?)?,
+            Kind::BlobIndex => *out = self.blob(user_key, value, read)?.into_vec(),
             Kind::WideColumnEntity => {
                 let entity = Entity::decode(value)?;
                 if let Some(column) = entity.default_column() {
-                    *out = self.column(user_key, value, column)?;
+                    *out = self.column(user_key, value, column, read)?;
                 }
             }
             _ => out.extend_from_slice(value),
@@ -108,19 +124,25 @@ impl ValueResolver {
         Ok(())
     }
 
+    /// The value of a blob, where it lies.
+    pub fn blob(&self, user_key: &[u8], index: &[u8], read: BlobRead) -> Result<PinnedValue> {
+        self.blobs.get(user_key, &BlobIndex::decode(index)?, read)
+    }
+
     /// The columns of an entity.
-    pub fn columns(&self, user_key: &[u8], entity: &[u8]) -> Result<Columns> {
+    pub fn columns(&self, user_key: &[u8], entity: &[u8], read: BlobRead) -> Result<Columns> {
         let decoded = Entity::decode(entity)?;
-        let column = |(name, value): (&[u8], &_)| Ok((name.to_vec(), self.column(user_key, entity, value)?));
+        let column =
+            |(name, value): (&[u8], &_)| Ok((name.to_vec(), self.column(user_key, entity, value, read)?));
         decoded.columns(entity).map(column).collect()
     }
 
-    fn column(&self, user_key: &[u8], entity: &[u8], value: &ColumnValue) -> Result<Vec<u8>> {
+    fn column(&self, user_key: &[u8], entity: &[u8], value: &ColumnValue, read: BlobRead) -> Result<Vec<u8>> {
         match value {
             ColumnValue::Inline(range) => Ok(entity[range.clone()].to_vec()),
             ColumnValue::Blob(range) => self
-                .blobs
-                .get(user_key, &BlobIndex::decode(&entity[range.clone()])?),
+                .blob(user_key, &entity[range.clone()], read)
+                .map(PinnedValue::into_vec),
         }
     }
 
@@ -146,11 +168,17 @@ impl ValueResolver {
     }
 
     /// What `operands`, oldest first, make of an existing entry: a value, or an entity whose default column they changed.
-    pub fn merge_over(&self, base: Base<'_>, user_key: &[u8], operands: &[&[u8]]) -> Result<(Kind, Vec<u8>)> {
+    pub fn merge_over(
+        &self,
+        base: Base<'_>,
+        user_key: &[u8],
+        operands: &[&[u8]],
+        read: BlobRead,
+    ) -> Result<(Kind, Vec<u8>)> {
         match base {
             Base::Nothing => Ok((Kind::Value, self.merge(user_key, None, operands)?)),
             Base::Entry(Kind::WideColumnEntity, entity) => {
-                let mut columns = self.columns(user_key, entity)?;
+                let mut columns = self.columns(user_key, entity, read)?;
                 let existing = columns
                     .first()
                     .filter(|(name, _)| name.is_empty())
@@ -170,7 +198,7 @@ impl ValueResolver {
             }
             Base::Entry(kind, value) => {
                 let mut plain = Vec::new();
-                self.plain(kind, user_key, value, &mut plain)?;
+                self.plain(kind, user_key, value, read, &mut plain)?;
                 Ok((Kind::Value, self.merge(user_key, Some(&plain), operands)?))
             }
         }

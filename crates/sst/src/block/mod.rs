@@ -115,6 +115,8 @@ enum Bytes {
     },
     /// No block at all: what else of a table lies in the cache.
     Part(Part),
+    /// No block at all: a value of a blob file.
+    Blob(Vec<u8>),
 }
 
 impl Bytes {
@@ -127,6 +129,7 @@ impl Bytes {
                 &mapped[*offset..*offset + *len]
             }
             Bytes::Part(_) => &[],
+            Bytes::Blob(value) => value,
         }
     }
 }
@@ -254,6 +257,20 @@ impl Block {
     pub(crate) fn of_part(part: Part) -> Block {
         let apart = Apart {
             bytes: Bytes::Part(part),
+            protection: None,
+        };
+        let shape = Shape {
+            entries_end: 0,
+            num_restarts: 0,
+            values: None,
+        };
+        Block::new(Data::Apart(Box::new(apart)), &shape)
+    }
+
+    /// Carries a value of a blob file where the cache takes blocks. It has no entries; its [`data`](Block::data) is the value.
+    pub fn of_blob(value: Vec<u8>) -> Block {
+        let apart = Apart {
+            bytes: Bytes::Blob(value),
             protection: None,
         };
         let shape = Shape {
@@ -455,6 +472,7 @@ impl Block {
                 let bytes = match &apart.bytes {
                     Bytes::Owned(bytes) => bytes.len() + Buffer::OVERHEAD,
                     Bytes::Mapped { .. } | Bytes::Part(_) => 0,
+                    Bytes::Blob(value) => return size_of::<Apart>() + value.capacity(),
                 };
                 let protection = apart.protection.as_ref();
                 size_of::<Apart>() + bytes + protection.map_or(0, BlockProtection::memory_usage)
