@@ -443,9 +443,9 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "flushes drop what only a snapshot sees",
-        file: "crates/engine/src/jobs/flush.rs",
-        right: "            snapshots,\n            tombstones:",
-        wrong: "            snapshots: snapshots.into_iter().take(0).collect(),\n            tombstones:",
+        file: "crates/engine/src/jobs/memtable_tables.rs",
+        right: "            snapshots: self.snapshots.clone(),",
+        wrong: "            snapshots: Vec::new(),",
         caught_by: Stress(5, EVERYTHING),
     },
     Canary {

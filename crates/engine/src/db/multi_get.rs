@@ -9,7 +9,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use base::statistics::Ticker;
 use base::{Result, SeqNo, perf, sync};
 use blob::BlobIndex;
 use manifest::FileMetadata;
@@ -117,7 +116,7 @@ impl DbInner {
             }
         }
         if !blobs.is_empty() {
-            inner.read_blobs(options, family, &blobs, keys, &mut found);
+            read_blobs(options, family, &blobs, keys, &mut found);
         }
         found
     }
@@ -159,38 +158,6 @@ struct Group<'a> {
 }
 
 impl DbInner {
-    /// Reads blobs that are the answers for keys, given with their places: file by file, and each from front to back.
-    #[cold]
-    fn read_blobs<K: AsRef<[u8]>>(
-        &self,
-        options: &ReadOptions,
-        family: &Family,
-        blobs: &[(usize, Vec<u8>)],
-        keys: &[K],
-        found: &mut [Found],
-    ) {
-        let mut located = Vec::with_capacity(blobs.len());
-        for (place, index) in blobs {
-            match BlobIndex::decode(index) {
-                Ok(BlobIndex::Blob { location, .. }) => {
-                    located.push((location.file_number, location.offset, *place, index));
-                }
-                // It is in the index, or that is damaged.
-                _ => located.push((0, 0, *place, index)),
-            }
-        }
-        located.sort_unstable_by_key(|&(file, offset, place, _)| (file, offset, place));
-        for (_, _, place, index) in located {
-            let value = family
-                .values
-                .blob(keys[place].as_ref(), index, BlobRead::from(options));
-            if let Ok(value) = &value {
-                self.stats.count(Ticker::BytesRead, value.len() as u64);
-            }
-            found[place] = value.map(Some);
-        }
-    }
-
     /// Finds the keys, which are in their order, as far as they can be found.
     fn get_abreast(
         &self,
@@ -337,6 +304,34 @@ impl DbInner {
             Ok(())
         });
         groups.clear();
+    }
+}
+
+/// Reads blobs that are the answers for keys, given with their places: file by file, and each from front to back.
+#[cold]
+fn read_blobs<K: AsRef<[u8]>>(
+    options: &ReadOptions,
+    family: &Family,
+    blobs: &[(usize, Vec<u8>)],
+    keys: &[K],
+    found: &mut [Found],
+) {
+    let mut located = Vec::with_capacity(blobs.len());
+    for (place, index) in blobs {
+        match BlobIndex::decode(index) {
+            Ok(BlobIndex::Blob { location, .. }) => {
+                located.push((location.file_number, location.offset, *place, index));
+            }
+            // It is in the index, or that is damaged.
+            _ => located.push((0, 0, *place, index)),
+        }
+    }
+    located.sort_unstable_by_key(|&(file, offset, place, _)| (file, offset, place));
+    for (_, _, place, index) in located {
+        let value = family
+            .values
+            .blob(keys[place].as_ref(), index, BlobRead::from(options));
+        found[place] = value.map(Some);
     }
 }
 
