@@ -597,7 +597,7 @@ fn eventful(mem: &MemFs, operations: &Arc<AtomicU64>, happenings: &Happenings) -
         std::thread::scope(|scope| {
             for (number, happens) in &*happenings {
                 if *number == at {
-                    scope.spawn(|| happens()).join().unwrap();
+                    scope.spawn(happens).join().unwrap();
                 }
             }
         });
