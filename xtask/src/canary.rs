@@ -346,8 +346,15 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "memtables that overlap what is ingested are not flushed",
         file: "crates/engine/src/ingest/commit.rs",
-        right: "self.flush_overlapping(&mut writer, families)?;",
-        wrong: "",
+        right: "let mut to_flush = overlapping(families)?;",
+        wrong: "let mut to_flush = { drop(overlapping); Vec::new() };",
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
+    },
+    Canary {
+        name: "a memtable spans the sequence number of a file ingested to L0",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "if numbered && in_memory {",
+        wrong: "if numbered && in_memory && false {",
         caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
     },
     Canary {

@@ -69,6 +69,8 @@ pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
 pub use events::{Event, EventListener, FlushReason, IngestedFile};
+pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
+pub use ingest::import::ImportColumnFamilyOptions;
 pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
 pub use ingest::{FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions};
 pub use jobs::verifier::VerifyProgress;

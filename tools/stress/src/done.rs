@@ -21,6 +21,7 @@ counted! {
     Batch = "batches",
     Delete = "deletes",
     DeleteRange = "range deletes",
+    Ingest = "ingestions",
     Snapshot = "snapshots",
     Flush = "flushes",
     CompactRange = "range compactions",

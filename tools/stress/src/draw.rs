@@ -179,6 +179,18 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     } else {
         args.push(one_of(rng, "sync", &["0", "0", "0", "1"]));
         args.push(one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]));
+        args.push(one_of(rng, "ingest_external_file_one_in", rarely));
+        args.push(one_of(rng, "ingest_external_file_width", &["1", "10", "100"]));
+        args.push(one_of(
+            rng,
+            "ingest_external_file_prepare_commit_one_in",
+            &["0", "1", "2"],
+        ));
+        args.push(one_of(
+            rng,
+            "test_ingest_standalone_range_deletion_one_in",
+            &["0", "2", "5"],
+        ));
     }
     let hides_unsynced = disk && rng.u32(..3) == 0;
     if !hides_unsynced && rng.u32(..4) == 0 {

@@ -128,6 +128,14 @@ flags::flags! {
     backup_one_in: u64 = 0;
     /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.
     checkpoint_one_in: u64 = 0;
+    /// Keys are written into files of their own, which are ingested, once in so many operations; 0: never.
+    ingest_external_file_one_in: u64 = 0;
+    /// Keys of such files.
+    ingest_external_file_width: i32 = 100;
+    /// Of the ingestions, one in so many has two phases, or as many as there are files and one; 0: none.
+    ingest_external_file_prepare_commit_one_in: u64 = 0;
+    /// Of the ingestions, one in so many ends with a file of one range deletion, which deletes all keys of the others; 0: none.
+    test_ingest_standalone_range_deletion_one_in: u64 = 0;
     /// A property is asked for once in so many operations; 0: never.
     get_property_one_in: u64 = 1_000;
     /// Every block of every file is read and its checksum verified once in so many operations; 0: never.
@@ -380,6 +388,11 @@ impl Flags {
         if self.sync_fault_injection && (self.test_secondary || self.open_read_only_one_in > 0) {
             return refuse(
                 "with --sync_fault_injection nobody else sees what is not synced: no --test_secondary, no --open_read_only_one_in",
+            );
+        }
+        if self.ingest_external_file_one_in > 0 && self.disable_wal {
+            return refuse(
+                "what is ingested survives, and rows without WAL do not: no --ingest_external_file_one_in with --disable_wal",
             );
         }
         if self.log2_keys_per_lock > 32 {

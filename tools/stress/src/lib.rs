@@ -15,6 +15,7 @@ mod expected_value;
 mod faults;
 mod flags;
 mod followers;
+mod ingest;
 mod keys;
 mod kill_fs;
 mod recover;

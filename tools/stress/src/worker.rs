@@ -36,11 +36,11 @@ pub struct Worker<'a> {
     pub(super) open: &'a Open,
     pub(super) rng: Rng,
     /// Of its own, and no other's.
-    seed: u64,
+    pub(super) seed: u64,
     /// Operations begun.
     at: u64,
     /// An operation is under way that changes something: what becomes of it if it fails is not known.
-    changing: bool,
+    pub(super) changing: bool,
     /// The one to release first in front.
     snapshots: VecDeque<Held>,
     pub done: Done,
@@ -189,6 +189,10 @@ impl<'a> Worker<'a> {
         if self.one_in(clear) {
             self.changing = true;
             self.clear_family()?;
+            self.changing = false;
+        }
+        if self.one_in(self.stress.flags.ingest_external_file_one_in) {
+            self.ingest()?;
             self.changing = false;
         }
         if self.one_in(sync) {

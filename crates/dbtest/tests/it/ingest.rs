@@ -106,6 +106,7 @@ pub fn rows_of(db: &Db) -> Vec<String> {
 
 fn ingest(db: &Db, files: &[PathBuf]) -> esker::Result<()> {
     db.ingest_external_file(files, &IngestExternalFileOptions::default())
+        .map(drop)
 }
 
 pub fn tables_in(fs: &dyn FileSystem) -> Vec<String> {
@@ -211,6 +212,74 @@ fn files_that_overlap_each_other_go_one_above_the_other_in_their_order() {
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
 }
 
+/// The two files, merged within L0, have rows on both sides of none that a memtable of the time between would hold.
+#[test]
+fn files_of_level_0_have_an_order_whatever_is_merged_there() {
+    let (_mem, mut options) = fresh();
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    let mut flushed = 0;
+    for round in 0..3 {
+        db.put(b"a", b"beside").unwrap();
+        for file in ["1", "2"] {
+            let value = format!("m:{round}{file}");
+            ingest(&db, &[write_file(&options, file, &[&value])]).unwrap();
+            db.put(b"b", b"beside").unwrap();
+        }
+        let mut level_0 = db.live_files();
+        level_0.retain(|file| file.level == 0);
+        let ingested = level_0.iter().filter(|file| file.smallest_key == b"m");
+        let numbers: Vec<u64> = ingested.map(|file| file.number).collect();
+        flushed += level_0.len() - numbers.len();
+        db.compact_files(&family, &esker::CompactFilesOptions::default(), &numbers, 0)
+            .unwrap();
+        db.put(b"m", b"after").unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+        assert_eq!(rows_of(&db), ["a=beside", "b=beside", "m=after"]);
+        assert_eq!(files::check(&db).unwrap(), "");
+    }
+    assert!(flushed > 0);
+    drop(family);
+    drop(db);
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(rows_of(&db), ["a=beside", "b=beside", "m=after"]);
+}
+
+#[test]
+fn secondaries_and_checkpoints_have_what_was_ingested() {
+    let (_mem, options) = fresh();
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"a", b"0").unwrap();
+    let secondary = Db::open_as_secondary(&options, DIR, "/secondary").unwrap();
+    let other = db.column_family("other").unwrap();
+    let usual = IngestExternalFileOptions::default();
+    for round in 1..4 {
+        let value = format!("{round}");
+        let file = write_file(
+            &options,
+            "1",
+            &[&format!("a:{value}"), &format!("b{round}:{value}")],
+        );
+        let beside = write_file(&options, "2", &[&format!("x:{value}")]);
+        let family = db.default_column_family();
+        db.ingest_external_files(&[
+            IngestExternalFileArg::new(&family, [file], usual.clone()),
+            IngestExternalFileArg::new(&other, [beside], usual.clone()),
+        ])
+        .unwrap();
+        secondary.try_catch_up_with_primary().unwrap();
+        assert_eq!(dump(&secondary).unwrap(), dump(&db).unwrap(), "round {round}");
+        db.put(b"in memory", value.as_bytes()).unwrap();
+        secondary.try_catch_up_with_primary().unwrap();
+        assert_eq!(dump(&secondary).unwrap(), dump(&db).unwrap(), "round {round}");
+    }
+    db.create_checkpoint("/checkpoint", &esker::CheckpointOptions::default())
+        .unwrap();
+    let checkpoint = Db::open(&options, "/checkpoint").unwrap();
+    assert_eq!(dump(&checkpoint).unwrap(), dump(&db).unwrap());
+}
+
 #[test]
 fn a_snapshot_does_not_show_what_is_ingested_after_it() {
     let (_mem, options) = fresh();
@@ -289,6 +358,15 @@ fn random_history(rng: &mut TestRng) {
                 let family = db.default_column_family();
                 db.compact_range(&family, &CompactRangeOptions::default(), None, None)
                     .unwrap();
+            }
+            6 => {
+                let mut level_0 = db.live_files();
+                level_0.retain(|file| file.level == 0);
+                let numbers: Vec<u64> = level_0.iter().map(|file| file.number).collect();
+                let chosen = &numbers[..rng.usize(..=numbers.len())];
+                let family = db.default_column_family();
+                // Some may be in another compaction already, or gone.
+                let _ = db.compact_files(&family, &esker::CompactFilesOptions::default(), chosen, 0);
             }
             7 => snapshots.push((db.snapshot(), rows.clone())),
             8 if rng.one_in(3) => {

@@ -22,6 +22,7 @@ mod formats;
 mod info_log;
 mod ingest;
 mod ingest_crash;
+mod ingest_import;
 mod ingest_oracle;
 mod ingest_refused;
 mod interop;

@@ -120,7 +120,7 @@ fn keep_tables(fs: &dyn FileSystem, dir: &Path, files: &[LiveFileStorageInfo]) -
 }
 
 /// Makes a finished directory durable and gives it its name.
-fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Result<()> {
+pub(crate) fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Result<()> {
     fs.sync_dir(temporary)?;
     fs.rename(temporary, dir)?;
     match dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -130,7 +130,7 @@ fn publish(fs: &dyn FileSystem, temporary: &Path, dir: &Path) -> Result<()> {
 }
 
 /// Removes a directory of files, if it is there.
-fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+pub(crate) fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
     if !fs.exists(dir)? {
         return Ok(());
     }
@@ -142,7 +142,7 @@ fn remove_dir(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
 
 /// Gives a file that changes no more a second name, or a copy where that cannot be. A copy that is there already, of the same
 /// size, is good if it has the same bytes.
-fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
+pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress: &Progress) -> Result<()> {
     let linked = to.with_extension("link");
     match fs.link(from, &linked) {
         Ok(()) => {

@@ -211,10 +211,10 @@ fn find_older_name(fs: &dyn FileSystem, file: &mut LiveFileStorageInfo) -> Resul
 }
 
 /// Takes [`ObsoleteFiles::hold`](crate::jobs::obsolete_files::ObsoleteFiles::hold) back when dropped.
-pub(super) struct NothingIsDeleted<'a>(&'a DbInner);
+pub(crate) struct NothingIsDeleted<'a>(&'a DbInner);
 
 impl<'a> NothingIsDeleted<'a> {
-    pub(super) fn now(db: &'a DbInner) -> NothingIsDeleted<'a> {
+    pub(crate) fn now(db: &'a DbInner) -> NothingIsDeleted<'a> {
         db.obsolete.hold(db.options.clock.now());
         NothingIsDeleted(db)
     }

@@ -16,20 +16,25 @@ use crate::db::DbInner;
 use crate::db::state::DbState;
 use crate::events::{Event, IngestedFile};
 use crate::log::log_line;
+use crate::write::pipeline::Writer;
 
 impl DbInner {
     /// Makes prepared files part of their families, or, after an error, takes them out of the directory.
-    pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<()> {
+    pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<SeqNo> {
         let mut recorded = false;
         let committed = merge(&mut families).and_then(|()| self.put_in_place(&mut families, &mut recorded));
-        if let Err(error) = committed {
-            // What a MANIFEST holds that could not be written is not known; then the next open finds out.
-            if !recorded {
-                // What failed is what the user is to hear of.
-                let _ = self.remove_prepared(families);
-            }
-            return Err(error);
+        match committed {
+            Ok(_) => self.remove_originals(&families),
+            // What failed is what the user is to hear of.
+            Err(_) if !recorded => drop(self.remove_prepared(families)),
+            // What a MANIFEST holds that could not be written is not known; the next open finds out.
+            Err(_) => {}
         }
+        committed
+    }
+
+    /// Takes the old names from files that were moved.
+    pub(super) fn remove_originals(&self, families: &[PreparedFamily]) {
         let moved = families.iter().filter(|own| own.options.move_files);
         for file in moved.flat_map(|own| &own.files) {
             if let Err(error) = self.options.fs.remove(&file.from) {
@@ -41,20 +46,41 @@ impl DbInner {
                 );
             }
         }
-        Ok(())
     }
 
     /// `recorded` is set once the MANIFEST may name the files.
-    fn put_in_place(&self, families: &mut [PreparedFamily], recorded: &mut bool) -> Result<()> {
+    fn put_in_place(&self, families: &mut [PreparedFamily], recorded: &mut bool) -> Result<SeqNo> {
         let mut writer = self.writer.lock();
         for own in families.iter() {
             own.family.check_writable()?;
         }
         self.state.lock().check_writable()?;
-        self.flush_overlapping(&mut writer, families)?;
-        // What came before must not be lost where this survives.
-        self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
-        let job = self.new_job();
+        let mut to_flush = overlapping(families)?;
+        loop {
+            if !to_flush.is_empty() {
+                self.switch_to_flush(&mut writer, &to_flush)?;
+                self.finish_flush(&to_flush)?;
+            }
+            // What came before must not be lost where this survives.
+            self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
+            match self.try_to_install(&mut writer, families, recorded)? {
+                // With the write queue's lock that happens once at most.
+                Attempt::FlushFirst(families) => to_flush = families,
+                Attempt::Installed(state, places) => {
+                    let last = writer.last_seqno;
+                    self.tell_ingested(state, writer, families, &places);
+                    return Ok(last);
+                }
+            }
+        }
+    }
+
+    fn try_to_install(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        families: &mut [PreparedFamily],
+        recorded: &mut bool,
+    ) -> Result<Attempt<'_>> {
         let mut last = writer.last_seqno;
         let mut state = self.state.lock();
         self.claim_manifest_for_files(&mut state, families)?;
@@ -67,25 +93,29 @@ impl DbInner {
         let planned = self
             .place_files(&mut state, families, &mut last, &mut reserved)
             .and_then(|places| {
+                let spanning = spanning(&state, families, &places)?;
+                if !spanning.is_empty() {
+                    return Ok(Err(spanning));
+                }
                 MutexGuard::unlocked(&mut state, || self.write_seqnos(families, &places))?;
                 let edits = self.edits(&state, families, &places)?;
-                Ok((places, edits))
+                Ok(Ok((places, edits)))
             });
-        let installed = match planned {
+        let outcome = match planned {
+            Ok(Ok((places, edits))) => {
+                *recorded = true;
+                let files = edits.iter().flat_map(|edit| &edit.new_files);
+                last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
+                self.apply_claimed(&mut state, edits, Some(last), |_| ())
+                    .map(|()| Ok(places))
+            }
+            Ok(Err(spanning)) => {
+                self.disclaim_manifest(&mut state);
+                Ok(Err(spanning))
+            }
             Err(error) => {
                 self.disclaim_manifest(&mut state);
                 Err(error)
-            }
-            Ok((places, edits)) => {
-                *recorded = true;
-                for edit in &edits {
-                    last = edit
-                        .new_files
-                        .iter()
-                        .fold(last, |last, (_, file)| last.max(file.largest_seqno));
-                }
-                self.apply_claimed(&mut state, edits, Some(last), |_| ())
-                    .map(|()| places)
             }
         };
         drop(gate);
@@ -94,57 +124,40 @@ impl DbInner {
                 own.running.finish(id);
             }
         }
-        if installed.is_ok() {
-            writer.last_seqno = last;
-        }
+        Ok(match outcome? {
+            Ok(places) => {
+                writer.last_seqno = last;
+                Attempt::Installed(state, places)
+            }
+            Err(spanning) => Attempt::FlushFirst(spanning),
+        })
+    }
+
+    /// Files are in place: lets others go on, and tells.
+    pub(super) fn tell_ingested(
+        &self,
+        mut state: MutexGuard<'_, DbState>,
+        writer: MutexGuard<'_, Writer>,
+        families: &[PreparedFamily],
+        places: &[Vec<Place>],
+    ) {
+        let job = self.new_job();
         let mut shapes = Vec::new();
-        for own in families.iter() {
-            let Some(own) = state.families.get_mut(&own.family.id) else {
-                continue;
-            };
-            let stall = self.note_stall(own);
-            shapes.push(own.level_files());
+        for own in families {
+            let own = state.families.get_mut(&own.family.id);
+            let (shape, stall) =
+                own.map_or_else(Default::default, |own| (own.level_files(), self.note_stall(own)));
+            shapes.push(shape);
             state.stall_events.extend(stall);
         }
         self.changed.notify_all();
         self.work.notify_all();
         drop(state);
         drop(writer);
-        let places = installed?;
-        for ((own, places), level_files) in families.iter().zip(&places).zip(shapes) {
+        for ((own, places), level_files) in families.iter().zip(places).zip(shapes) {
             self.notify(&ingested(own, places, job, level_files));
         }
         self.tell_stalls();
-        Ok(())
-    }
-
-    /// Flushes the memtables of families in which some overlap the files. Writers wait meanwhile, so that nothing comes after them.
-    fn flush_overlapping(
-        &self,
-        writer: &mut MutexGuard<'_, crate::write::pipeline::Writer>,
-        families: &[PreparedFamily],
-    ) -> Result<()> {
-        let mut overlapping = Vec::new();
-        for own in families {
-            if !own.overlaps_memtables(&own.family.super_version.load())? {
-                continue;
-            }
-            if !own.options.allow_blocking_flush {
-                return Err(Error::invalid_argument("External file requires flush"));
-            }
-            if own.family.cmp.user().timestamp_size() > 0 {
-                return Err(Error::invalid_argument(
-                    "Column family enables user-defined timestamps, please make sure the key range (without timestamp) of \
-                     external file does not overlap with key range in the memtables.",
-                ));
-            }
-            overlapping.push(own.family.id);
-        }
-        if overlapping.is_empty() {
-            return Ok(());
-        }
-        self.switch_to_flush(writer, &overlapping)?;
-        self.finish_flush(&overlapping)
     }
 
     /// Returns once no version changes any more but by the caller, and no job runs that must be the only one of its family.
@@ -299,6 +312,54 @@ impl DbInner {
     }
 }
 
+/// What came of trying to put files in place.
+enum Attempt<'a> {
+    Installed(MutexGuard<'a, DbState>, Vec<Vec<Place>>),
+    /// Nothing: the memtables of these families are to be flushed first.
+    FlushFirst(Vec<u32>),
+}
+
+/// The families whose memtables overlap the files, and must be flushed first. Writers wait, so that nothing comes after them.
+fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
+    let mut overlapping = Vec::new();
+    for own in families {
+        if !own.overlaps_memtables(&own.family.super_version.load())? {
+            continue;
+        }
+        own.check_may_flush()?;
+        if own.family.cmp.user().timestamp_size() > 0 {
+            return Err(Error::invalid_argument(
+                "Column family enables user-defined timestamps, please make sure the key range (without timestamp) of \
+                 external file does not overlap with key range in the memtables.",
+            ));
+        }
+        overlapping.push(own.family.id);
+    }
+    Ok(overlapping)
+}
+
+/// The families with rows in memory and files that go to L0 under a sequence number. Files of L0 are told apart by their sequence
+/// numbers: a table of these rows, and of others to come, would have some below and some above that of the file.
+fn spanning(state: &DbState, families: &[PreparedFamily], places: &[Vec<Place>]) -> Result<Vec<u32>> {
+    let mut spanning = Vec::new();
+    for (own, places) in families.iter().zip(places) {
+        let numbered = own
+            .files
+            .iter()
+            .zip(places)
+            .any(|(file, place)| place.level == 0 && (place.seqno > 0 || file.external.seqnos.is_some()));
+        let in_memory = state
+            .families
+            .get(&own.family.id)
+            .is_some_and(|state| !state.mem.table.is_empty() || !state.immutable.is_empty());
+        if numbered && in_memory {
+            own.check_may_flush()?;
+            spanning.push(own.family.id);
+        }
+    }
+    Ok(spanning)
+}
+
 /// Families named by several handles are one; the files of a later handle come later.
 fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
     let same = |a: &PreparedFamily, b: &PreparedFamily| a.family.id == b.family.id;
@@ -326,7 +387,12 @@ fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
 }
 
 /// What the MANIFEST says of a file.
-fn metadata(file: &PreparedFile, place: Place, epoch_number: Option<u64>, now: u64) -> FileMetadata {
+pub(super) fn metadata(
+    file: &PreparedFile,
+    place: Place,
+    epoch_number: Option<u64>,
+    now: u64,
+) -> FileMetadata {
     let external = &file.external;
     let properties = &external.properties;
     // Only what has no sequence number yet: the end of a range deletion has one that says so.

@@ -13,6 +13,8 @@ use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions};
 use vfs::{Access, OpenOptions};
 
 use super::IngestExternalFileOptions;
+use super::export::LiveFileMetaData;
+use super::import::told_bounds;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 
@@ -115,6 +117,75 @@ pub(super) fn inspect(
     })
 }
 
+/// Looks at the file at `path`, of which an export tells this, to be imported into `family`.
+pub(super) fn inspect_exported(
+    db: &DbInner,
+    family: &Family,
+    told: &LiveFileMetaData,
+    path: &Path,
+) -> Result<ExternalFile> {
+    let wrong = |message: String| Err(Error::corruption(message).in_file(path));
+    let file = db.options.fs.open_random(path, &OpenOptions::default())?;
+    if told.size > 0 && file.len() != told.size {
+        return wrong(format!(
+            "Sst file size mismatch: {} bytes, the export says {}",
+            file.len(),
+            told.size
+        ));
+    }
+    let properties = Table::read_properties(file.clone())?;
+    check_order(&properties, family).map_err(|error| error.in_file(path))?;
+    let number = db.versions.new_file_number();
+    let table = Table::open(
+        file,
+        TableReadOptions {
+            file_number: number,
+            largest_seqno: Some(told.largest_seqno),
+            ..TableReadOptions::new(family.cmp.clone())
+        },
+    )?;
+    let mut entries = Entries::new(&family.cmp, true);
+    read_entries(&table, &IngestExternalFileOptions::default(), false, &mut entries)
+        .map_err(|error| error.in_file(path))?;
+    let Some(found) = entries.bounds else {
+        return Err(Error::invalid_argument("File contain no entries").in_file(path));
+    };
+    let (smallest, largest) = match told_bounds(family, told).map_err(|error| error.in_file(path))? {
+        None => found,
+        // Range deletions are cut to them; entries cannot be.
+        Some((smallest, largest)) => {
+            let outside = |(first, last): &(Vec<u8>, Vec<u8>)| {
+                family.cmp.compare(first, &smallest).is_lt() || family.cmp.compare(last, &largest).is_gt()
+            };
+            if entries.points.as_ref().is_some_and(outside) {
+                return wrong("it holds keys beyond those that the export says".to_owned());
+            }
+            (smallest, largest)
+        }
+    };
+    let highest = properties
+        .key_largest_seqno
+        .filter(|&highest| highest != u64::MAX);
+    if told.smallest_seqno > told.largest_seqno
+        || told.largest_seqno > MAX_SEQNO
+        || highest.is_some_and(|highest| highest > told.largest_seqno)
+    {
+        return wrong(format!(
+            "the export says that its sequence numbers go from {} to {}, its properties {highest:?}",
+            told.smallest_seqno, told.largest_seqno
+        ));
+    }
+    Ok(ExternalFile {
+        number,
+        size: table.file_size(),
+        smallest,
+        largest,
+        seqnos: Some((told.smallest_seqno, told.largest_seqno)),
+        properties,
+        global_seqno_at: None,
+    })
+}
+
 /// Refuses files that were not written for such a family.
 fn check_properties(
     properties: &TableProperties,
@@ -143,19 +214,7 @@ fn check_properties(
             )));
         }
     }
-    let cmp = family.cmp.user();
-    let name = String::from_utf8_lossy(&properties.comparator);
-    if name != UserComparator::name(cmp) {
-        return Err(Error::invalid_argument(format!(
-            "Comparator name mismatch: the file is ordered by {name}, the column family by {}",
-            cmp.name()
-        )));
-    }
-    if cmp.timestamp_size() > 0 && !properties.user_defined_timestamps_persisted {
-        return Err(Error::invalid_argument(
-            "the file was written without the timestamps of its keys",
-        ));
-    }
+    check_order(properties, family)?;
     let id = properties.column_family_id;
     if id != UNKNOWN_COLUMN_FAMILY && id != u64::from(family.id) && !own {
         return Err(Error::invalid_argument(
@@ -170,6 +229,24 @@ fn check_properties(
         return Err(Error::corruption(format!(
             "External file has non zero largest sequence number {largest}"
         )));
+    }
+    Ok(())
+}
+
+/// Refuses files whose keys are ordered, or written, otherwise than those of the family.
+fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
+    let cmp = family.cmp.user();
+    let name = String::from_utf8_lossy(&properties.comparator);
+    if name != UserComparator::name(cmp) {
+        return Err(Error::invalid_argument(format!(
+            "Comparator name mismatch: the file is ordered by {name}, the column family by {}",
+            cmp.name()
+        )));
+    }
+    if cmp.timestamp_size() > 0 && !properties.user_defined_timestamps_persisted {
+        return Err(Error::invalid_argument(
+            "the file was written without the timestamps of its keys",
+        ));
     }
     Ok(())
 }
@@ -217,6 +294,7 @@ fn read_entries(
         }
     }
     cursor.status()?;
+    entries.points = entries.bounds.clone();
     for tombstone in table.range_tombstones().tombstones() {
         entries.tombstone(&tombstone)?;
     }
@@ -230,6 +308,8 @@ struct Entries<'a> {
     any_seqno: bool,
     last: Vec<u8>,
     bounds: Option<(Vec<u8>, Vec<u8>)>,
+    /// The same, without range deletions.
+    points: Option<(Vec<u8>, Vec<u8>)>,
     seqnos: (SeqNo, SeqNo),
     count: u64,
 }
@@ -241,6 +321,7 @@ impl<'a> Entries<'a> {
             any_seqno,
             last: Vec::new(),
             bounds: None,
+            points: None,
             seqnos: (MAX_SEQNO, 0),
             count: 0,
         }

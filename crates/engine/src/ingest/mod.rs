@@ -6,6 +6,8 @@
 //! file stands in `docs/flow/08_ingest.md`.
 
 mod commit;
+pub mod export;
+pub mod import;
 mod inspect;
 mod levels;
 mod prepare;
@@ -15,7 +17,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::{Error, Result, SeqNo};
 
 use crate::db::column_family::ColumnFamily;
 use crate::db::{Db, DbInner};
@@ -38,7 +40,8 @@ pub struct IngestExternalFileOptions {
     /// A file may be given a sequence number, which it needs where it overlaps what is in the database, or a snapshot is alive.
     /// Without it such a file is refused. Default: true.
     pub allow_global_seqno: bool,
-    /// Memtables that overlap the files are flushed while writers wait. Without it the files are refused then. Default: true.
+    /// Memtables that overlap the files, or hold anything while a file goes to L0, are flushed while writers wait. Without it the files are
+    /// refused then. Default: true.
     pub allow_blocking_flush: bool,
     /// Files go below all that is there, to the last level: where the database has a key of theirs, its own stays. Takes a family
     /// that leaves its last level to such files. Default: false.
@@ -160,7 +163,7 @@ impl Db {
         &self,
         files: &[impl AsRef<Path>],
         options: &IngestExternalFileOptions,
-    ) -> Result<()> {
+    ) -> Result<SeqNo> {
         self.ingest_external_file_cf(&self.default_column_family(), files, options)
     }
 
@@ -170,13 +173,14 @@ impl Db {
         family: &ColumnFamily,
         files: &[impl AsRef<Path>],
         options: &IngestExternalFileOptions,
-    ) -> Result<()> {
+    ) -> Result<SeqNo> {
         let files = files.iter().map(AsRef::as_ref);
         self.ingest_external_files(&[IngestExternalFileArg::new(family, files, options.clone())])
     }
 
     /// Takes files up into several column families, each named once: all of them or, after an error or a crash, none. What they
-    /// hold is newer than all that was written before, and when this returns it is durable, and so is what was written before.
+    /// hold is newer than all that was written before, and when this returns it is durable, and so is what was written before. Gives the
+    /// last sequence number with them: rows written later have higher ones.
     ///
     /// Each file goes to the lowest level that has nothing in its way. Writers wait while memtables that overlap the files are flushed,
     /// the WAL is synced, tables that overlap are looked at, and the MANIFEST is written.
@@ -185,7 +189,7 @@ impl Db {
     /// `InvalidArgument` for what no file can be ingested with: other comparators, other column families, unknown versions, options
     /// that contradict each other. `Corruption` for files that are not what they say. `TryAgain` as the options say.
     /// The directory is as it was then.
-    pub fn ingest_external_files(&self, args: &[IngestExternalFileArg]) -> Result<()> {
+    pub fn ingest_external_files(&self, args: &[IngestExternalFileArg]) -> Result<SeqNo> {
         let handle = self.prepare_file_ingestion(args)?;
         self.commit_file_ingestion_handle(handle)
     }
@@ -206,13 +210,13 @@ impl Db {
 
     /// Makes the files of a prepared ingestion part of their families. Errors as
     /// [`ingest_external_files`](Db::ingest_external_files).
-    pub fn commit_file_ingestion_handle(&self, handle: FileIngestionHandle) -> Result<()> {
+    pub fn commit_file_ingestion_handle(&self, handle: FileIngestionHandle) -> Result<SeqNo> {
         self.commit_file_ingestion_handles(vec![handle])
     }
 
     /// Makes the files of several prepared ingestions part of their families, all or none of them. Several may be for one family,
     /// with the same options: files of a later one are the newer ones.
-    pub fn commit_file_ingestion_handles(&self, mut handles: Vec<FileIngestionHandle>) -> Result<()> {
+    pub fn commit_file_ingestion_handles(&self, mut handles: Vec<FileIngestionHandle>) -> Result<SeqNo> {
         let db = &self.0.inner;
         if !handles.iter().all(|handle| Arc::ptr_eq(&handle.db, db)) {
             return Err(Error::invalid_argument(

@@ -131,13 +131,13 @@ impl DbInner {
     }
 
     /// True if `path` is the name of a table of this database.
-    fn is_own_table(&self, path: &Path) -> bool {
+    pub(super) fn is_own_table(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str());
         path.parent() == Some(&self.dir) && matches!(name.and_then(filename::parse), Some(FileKind::Table(_)))
     }
 
     /// Brings the file `from` into the directory as `to`, and makes its bytes durable. True if it was copied.
-    fn stage(&self, from: &Path, to: &Path, options: &IngestExternalFileOptions) -> Result<bool> {
+    pub(super) fn stage(&self, from: &Path, to: &Path, options: &IngestExternalFileOptions) -> Result<bool> {
         let fs = &*self.options.fs;
         if options.move_files || options.link_files {
             match fs.link(from, to) {
@@ -255,6 +255,14 @@ impl PreparedFamily {
         let mut sorted: Vec<&ExternalFile> = self.files.iter().map(|file| &file.external).collect();
         sorted.sort_by(|a, b| cmp.compare(&a.smallest, &b.smallest));
         sorted.windows(2).any(|pair| pair[0].meets(pair[1], cmp.user()))
+    }
+
+    /// `InvalidArgument` if memtables must not be flushed for the files.
+    pub fn check_may_flush(&self) -> Result<()> {
+        match self.options.allow_blocking_flush {
+            true => Ok(()),
+            false => Err(Error::invalid_argument("External file requires flush")),
+        }
     }
 
     /// Refuses files that overlap each other where they must not.

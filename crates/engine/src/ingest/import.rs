@@ -1,0 +1,275 @@
+//! A column family made of the tables of others.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Error, ErrorKind, ParsedInternalKey, Result, filename, internal_key};
+use manifest::VersionEdit;
+
+use super::IngestExternalFileOptions;
+use super::commit::metadata;
+use super::export::{ExportImportFilesMetaData, LiveFileMetaData};
+use super::inspect::{ExternalFile, inspect_exported};
+use super::levels::Place;
+use super::prepare::{PreparedFamily, PreparedFile};
+use crate::db::column_family::{ColumnFamily, Family};
+use crate::db::{Db, DbInner};
+use crate::options::ColumnFamilyOptions;
+
+/// How a column family is imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportColumnFamilyOptions {
+    /// The files are moved: linked where the file system can, and their old names removed once they are in. Default: false, they
+    /// are copied.
+    pub move_files: bool,
+}
+
+impl Db {
+    /// Creates the column family `name` of the files of one or several [exports](Db::export_column_family), which hold no common
+    /// keys. Files keep their levels and sequence numbers; the last sequence number becomes the highest of them, if that is higher.
+    ///
+    /// After an error there is no such family, and no file was changed. A crash may leave it empty.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for other comparators than that of `options`, no files at all, levels there are not, exports that overlap, or a
+    /// name that is taken. `Corruption` for files that are not what the metadata says.
+    pub fn create_column_family_with_import(
+        &self,
+        options: &ColumnFamilyOptions,
+        name: &str,
+        import_options: &ImportColumnFamilyOptions,
+        metadatas: &[&ExportImportFilesMetaData],
+    ) -> Result<ColumnFamily> {
+        for metadata in metadatas {
+            if metadata.db_comparator_name != options.comparator.name() {
+                return Err(Error::invalid_argument(format!(
+                    "Comparator name mismatch: the files are ordered by {}, the column family by {}",
+                    metadata.db_comparator_name,
+                    options.comparator.name()
+                )));
+            }
+        }
+        let family = self.create_column_family(name, options)?;
+        let imported = self.inner().import(&family.0, import_options, metadatas);
+        if let Err(error) = imported {
+            // What failed is what the user is to hear of.
+            let _ = self.drop_column_family(&family);
+            return Err(error);
+        }
+        Ok(family)
+    }
+}
+
+impl DbInner {
+    fn import(
+        &self,
+        family: &Arc<Family>,
+        options: &ImportColumnFamilyOptions,
+        metadatas: &[&ExportImportFilesMetaData],
+    ) -> Result<()> {
+        let mut prepared = PreparedFamily {
+            family: family.clone(),
+            options: IngestExternalFileOptions {
+                move_files: options.move_files,
+                ..IngestExternalFileOptions::default()
+            },
+            files: Vec::new(),
+        };
+        let mut recorded = false;
+        let imported = self
+            .stage_exports(&mut prepared, metadatas)
+            .and_then(|()| self.install_exports(&prepared, metadatas, &mut recorded));
+        match imported {
+            Ok(()) => {
+                self.remove_originals(std::slice::from_ref(&prepared));
+                Ok(())
+            }
+            Err(error) => {
+                if !recorded {
+                    // What failed is what the user is to hear of.
+                    let _ = self.remove_prepared(vec![prepared]);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks at the files, all of them first, and brings them into the directory.
+    fn stage_exports(
+        &self,
+        prepared: &mut PreparedFamily,
+        metadatas: &[&ExportImportFilesMetaData],
+    ) -> Result<()> {
+        let family = prepared.family.clone();
+        let mut found: Vec<(PathBuf, ExternalFile)> = Vec::new();
+        let mut ranges: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for metadata in metadatas {
+            if metadata.files.is_empty() {
+                return Err(Error::invalid_argument("The list of files is empty"));
+            }
+            let first = found.len();
+            for file in &metadata.files {
+                if file.level >= family.options.num_levels as usize {
+                    return Err(Error::invalid_argument(format!(
+                        "{} comes from level {}, and the column family has {}",
+                        file.relative_filename, file.level, family.options.num_levels
+                    )));
+                }
+                let path = file.directory.join(&file.relative_filename);
+                if prepared.options.move_files && self.is_own_table(&path) {
+                    return Err(
+                        Error::invalid_argument("move_files would take a table out of the database")
+                            .in_file(&path),
+                    );
+                }
+                let external = inspect_exported(self, &family, file, &path)?;
+                found.push((path, external));
+            }
+            ranges.extend(range(&family, &found[first..]));
+        }
+        if ranges.is_empty() {
+            return Err(Error::invalid_argument("The list of files is empty"));
+        }
+        let user = family.cmp.user();
+        ranges.sort_by(|a, b| user.compare_without_timestamp(&a.0, &b.0));
+        if ranges
+            .windows(2)
+            .any(|pair| user.compare_without_timestamp(&pair[0].1, &pair[1].0).is_ge())
+        {
+            return Err(Error::invalid_argument("CFs have overlapping ranges"));
+        }
+        for (from, external) in found {
+            let path = filename::table(&family.dir, external.number);
+            let size = external.size;
+            prepared.files.push(PreparedFile {
+                external,
+                from: from.clone(),
+                path: path.clone(),
+                copied: false,
+                checksum: None,
+            });
+            let copied = self.stage(&from, &path, &prepared.options)?;
+            if let Some(file) = prepared.files.last_mut() {
+                file.copied = copied;
+                file.checksum = self.checksum_of(&path)?;
+            }
+            if self.options.fs.size(&path)? != size {
+                return Err(Error::corruption("the file has changed its size").in_file(&from));
+            }
+        }
+        self.options.fs.sync_dir(&family.dir)
+    }
+
+    fn install_exports(
+        &self,
+        prepared: &PreparedFamily,
+        metadatas: &[&ExportImportFilesMetaData],
+        recorded: &mut bool,
+    ) -> Result<()> {
+        let family = &prepared.family;
+        let files: Vec<&LiveFileMetaData> = metadatas.iter().flat_map(|metadata| &metadata.files).collect();
+        let now = self.options.clock.unix_seconds();
+        let epochs = epoch_numbers(metadatas);
+        let mut edit = VersionEdit {
+            column_family: family.id,
+            ..VersionEdit::default()
+        };
+        let mut places = Vec::new();
+        for (at, (file, exported)) in prepared.files.iter().zip(&files).enumerate() {
+            let place = Place {
+                level: exported.level,
+                seqno: 0,
+            };
+            let epoch = epochs.as_ref().map(|epochs| epochs[at]);
+            edit.new_files
+                .push((exported.level as u32, Arc::new(metadata(file, place, epoch, now))));
+            places.push(place);
+        }
+        let mut writer = self.writer.lock();
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        family.check_writable()?;
+        let highest = edit.new_files.iter().map(|(_, file)| file.largest_seqno).max();
+        let last = writer.last_seqno.max(highest.unwrap_or(0));
+        self.claim_manifest(&mut state)?;
+        let own = state.family_mut(family.id);
+        let ready = own.and_then(|own| {
+            let empty = own.mem.table.is_empty() && own.immutable.is_empty() && own.version.num_files() == 0;
+            if !empty {
+                return Err(Error::new(
+                    ErrorKind::Busy,
+                    "the column family was written to before its files were in",
+                ));
+            }
+            let mut builder = manifest::VersionBuilder::new(&own.version);
+            builder
+                .apply(&edit)
+                .and_then(|()| builder.build())
+                .map(drop)
+                .map_err(|error| Error::invalid_argument(error.message().to_owned()))
+        });
+        if let Err(error) = ready {
+            self.disclaim_manifest(&mut state);
+            return Err(error);
+        }
+        for (_, file) in edit.new_files.iter().filter(|(level, _)| *level == 0) {
+            family.tables.note_level_0(file);
+        }
+        *recorded = true;
+        self.apply_claimed(&mut state, vec![edit], Some(last), |_| ())?;
+        writer.last_seqno = last;
+        self.tell_ingested(state, writer, std::slice::from_ref(prepared), &[places]);
+        Ok(())
+    }
+}
+
+/// From which user key to which the files of one export reach.
+fn range(family: &Family, files: &[(PathBuf, ExternalFile)]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let user = family.cmp.user();
+    let by_key = |a: &&[u8], b: &&[u8]| user.compare_without_timestamp(a, b);
+    let start = files.iter().map(|(_, file)| file.start()).min_by(by_key)?;
+    let limit = files.iter().map(|(_, file)| file.limit()).max_by(by_key)?;
+    Some((start.to_vec(), limit.to_vec()))
+}
+
+/// The order of the files of L0 anew, where sequence numbers do not tell it: those of several families have nothing to do with
+/// each other.
+fn epoch_numbers(metadatas: &[&ExportImportFilesMetaData]) -> Option<Vec<u64>> {
+    let files: Vec<&LiveFileMetaData> = metadatas.iter().flat_map(|metadata| &metadata.files).collect();
+    if metadatas.len() == 1 && files.iter().all(|file| file.epoch_number == 0) {
+        return None;
+    }
+    // The lowest level holds the oldest; its files do not overlap.
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|&at| {
+        let file = files[at];
+        let below = std::cmp::Reverse(file.level);
+        (below, file.epoch_number, file.largest_seqno, file.smallest_seqno)
+    });
+    let mut numbers = vec![0; files.len()];
+    for (number, at) in (1..).zip(order) {
+        numbers[at] = number;
+    }
+    Some(numbers)
+}
+
+/// The bounds an export tells; `None` if it tells none.
+pub(super) fn told_bounds(family: &Family, file: &LiveFileMetaData) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    if file.smallest.is_empty() && file.largest.is_empty() {
+        return Ok(None);
+    }
+    for key in [&file.smallest, &file.largest] {
+        let user_key = ParsedInternalKey::parse(key)?.user_key;
+        if user_key.len() < family.cmp.user().timestamp_size() {
+            return Err(Error::invalid_argument("a key without its timestamp"));
+        }
+    }
+    if family.cmp.compare(&file.smallest, &file.largest).is_gt() {
+        return Err(Error::invalid_argument(format!(
+            "the smallest key {} comes after the largest {}",
+            internal_key::user_key(&file.smallest).escape_ascii(),
+            internal_key::user_key(&file.largest).escape_ascii()
+        )));
+    }
+    Ok(Some((file.smallest.clone(), file.largest.clone())))
+}
