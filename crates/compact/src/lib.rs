@@ -5,7 +5,7 @@
 //! * [`picker`]: a version, options and what runs in, a [`Plan`] out; leveled, universal, FIFO, of a key range, of named files
 //! * [`due`]: what is to be compacted for its age, or because it is marked
 //! * [`levels`], [`score`]: how large each level may be, and which are too large
-//! * [`stall`]: when writes must wait for compactions
+//! * [`stall`]: when writes must wait for compactions; [`pace`]: how fast they go then
 //! * [`streams`]: keys written in order, and the level a file of them may be put into at once
 //! * [`options`], [`styles`]: the knobs
 //!
@@ -26,6 +26,7 @@ pub mod levels;
 pub mod options;
 mod order;
 pub mod outputs;
+pub mod pace;
 pub mod partitioner;
 pub mod picker;
 pub mod plan;

@@ -20,7 +20,7 @@ pub enum StallCause {
 pub enum StallCondition {
     /// At full speed.
     Normal,
-    /// At [`DelayedWriteRate`].
+    /// At a [rate](crate::pace::write_rate).
     Delayed {
         /// Why.
         cause: StallCause,
@@ -30,6 +30,15 @@ pub enum StallCondition {
         /// Why.
         cause: StallCause,
     },
+}
+
+impl StallCause {
+    /// All of them.
+    pub const ALL: [StallCause; 3] = [
+        StallCause::MemtableLimit,
+        StallCause::L0FileCountLimit,
+        StallCause::PendingCompactionBytes,
+    ];
 }
 
 impl fmt::Display for StallCondition {
@@ -112,71 +121,6 @@ pub fn condition(
         delayed(StallCause::PendingCompactionBytes)
     } else {
         StallCondition::Normal
-    }
-}
-
-/// True when a delayed family is so near to a stop that its rate must fall faster.
-pub fn near_stop(inputs: StallInputs, options: &LeveledOptions, cause: StallCause) -> bool {
-    match cause {
-        StallCause::MemtableLimit => false,
-        StallCause::L0FileCountLimit => inputs.l0_files + 2 >= options.level0_stop_writes_trigger,
-        StallCause::PendingCompactionBytes => {
-            let soft = options.soft_pending_compaction_bytes_limit;
-            let hard = options.hard_pending_compaction_bytes_limit;
-            hard > soft && inputs.pending_compaction_bytes.saturating_sub(soft) > (hard - soft) / 4 * 3
-        }
-    }
-}
-
-/// The rate of delayed writes: follows the bytes of compaction due, falling while they grow and rising as they shrink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DelayedWriteRate {
-    max: u64,
-    rate: u64,
-    last_due: u64,
-}
-
-/// The rate is never brought below this, in bytes a second, unless the user's own limit is lower.
-const MIN_WRITE_RATE: u64 = 16 << 10;
-const SLOWER: f64 = 0.8;
-const NEAR_STOP: f64 = 0.6;
-const RECOVERED: f64 = 1.4;
-
-impl DelayedWriteRate {
-    /// Starts at `delayed_write_rate`, in bytes a second, which it never exceeds.
-    pub fn new(delayed_write_rate: u64) -> DelayedWriteRate {
-        DelayedWriteRate {
-            max: delayed_write_rate,
-            rate: delayed_write_rate,
-            last_due: 0,
-        }
-    }
-
-    /// Bytes a second that delayed writes may take now.
-    pub fn bytes_per_second(&self) -> u64 {
-        self.rate
-    }
-
-    /// Adjusts to a new state of the family. `was_delayed`: writes were delayed or stopped before it; `near_stop`:
-    /// they were stopped, or [`near_stop`] holds.
-    pub fn update(&mut self, pending_compaction_bytes: u64, was_delayed: bool, near_stop: bool) {
-        if was_delayed && self.max > MIN_WRITE_RATE {
-            let scaled = |factor: f64| (self.rate as f64 * factor) as u64;
-            if near_stop {
-                self.rate = scaled(NEAR_STOP).max(MIN_WRITE_RATE);
-            } else if self.last_due > pending_compaction_bytes {
-                self.rate = scaled(1.0 / SLOWER).min(self.max);
-            } else if self.last_due > 0 {
-                self.rate = scaled(SLOWER).max(MIN_WRITE_RATE);
-            }
-        }
-        self.last_due = pending_compaction_bytes;
-    }
-
-    /// The family is normal again: the next delay begins somewhat faster than this one ended.
-    pub fn recovered(&mut self) {
-        self.rate = ((self.rate as f64 * RECOVERED) as u64).min(self.max);
-        self.last_due = 0;
     }
 }
 
@@ -272,45 +216,6 @@ mod tests {
                 cause: StallCause::MemtableLimit
             }
         );
-    }
-
-    #[test]
-    fn the_rate_falls_while_debt_grows_and_rises_as_it_shrinks() {
-        let mut rate = DelayedWriteRate::new(1 << 20);
-        rate.update(100, false, false);
-        assert_eq!(rate.bytes_per_second(), 1 << 20);
-        rate.update(100, true, false);
-        assert_eq!(rate.bytes_per_second(), 838_860);
-        rate.update(90, true, false);
-        assert_eq!(rate.bytes_per_second(), (1 << 20) - 1);
-        for _ in 0..50 {
-            rate.update(200, true, true);
-        }
-        assert_eq!(rate.bytes_per_second(), 16 << 10);
-        rate.recovered();
-        assert_eq!(rate.bytes_per_second(), 22_937);
-    }
-
-    #[test]
-    fn near_stop_is_the_last_quarter_or_two_files() {
-        let options = LeveledOptions::default();
-        let inputs = |l0_files, gib: u64| StallInputs {
-            unflushed_memtables: 0,
-            l0_files,
-            pending_compaction_bytes: gib << 30,
-        };
-        assert!(!near_stop(inputs(33, 0), &options, StallCause::L0FileCountLimit));
-        assert!(near_stop(inputs(34, 0), &options, StallCause::L0FileCountLimit));
-        assert!(!near_stop(
-            inputs(0, 208),
-            &options,
-            StallCause::PendingCompactionBytes
-        ));
-        assert!(near_stop(
-            inputs(0, 209),
-            &options,
-            StallCause::PendingCompactionBytes
-        ));
     }
 
     #[test]

@@ -171,12 +171,15 @@ pub enum Event {
     RecoveryBegun { job: u64, wals: Vec<u64> },
     /// Recovery is over.
     Recovered { job: u64 },
-    /// Writes to a family are slowed or stopped, or no longer are: because of `immutable_memtables` of at most
+    /// Writes to a family are slowed or stopped, or no longer are; while they were in the condition before, writers waited so often and so
+    /// long. Because of `immutable_memtables` of at most
     /// `max_write_buffer_number` memtables, or `l0_files`, or `pending_compaction_bytes`. Bytes a second to which they are slowed.
     Stall {
         family: String,
         previous: StallCondition,
         condition: StallCondition,
+        waits: u64,
+        waited_micros: u64,
         immutable_memtables: usize,
         max_write_buffer_number: usize,
         l0_files: usize,

@@ -8,6 +8,8 @@ use compact::Plan;
 use compact::score::Scores;
 use manifest::{FileMetadata, Version};
 
+use crate::stats::StallTotals;
+
 /// The jobs that wrote into one level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LevelStats {
@@ -52,6 +54,8 @@ pub(crate) struct FamilyStats {
     levels: Vec<LevelStats>,
     /// Bytes of tables that flushes wrote.
     flushed: u64,
+    /// How writers waited for this family.
+    pub stalls: StallTotals,
 }
 
 impl FamilyStats {

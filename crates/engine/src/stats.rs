@@ -1,13 +1,14 @@
 //! What a database counts of itself. Stalls, bytes of jobs and bytes written are always counted, by each database for itself;
 //! everything else goes to the [`Statistics`] of its options, if it has some, and so do these.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::env::Clock;
 use base::statistics::{Histogram, Statistics, Ticker};
+use base::sync::Mutex;
 use base::{Error, ErrorKind};
 use cache::{EntryRole, SecondaryTally};
 use compact::CompactionStats;
@@ -24,7 +25,7 @@ pub struct Stats {
     /// By ticker; only those that are always counted are used.
     tickers: Vec<CachePadded<AtomicU64>>,
     /// Delays and stops, by cause.
-    stalls: [[StallCounter; 3]; 2],
+    stalls: Mutex<StallTotals>,
     /// What the database's tables had back from secondary caches, which they count.
     pub(crate) secondary: Arc<SecondaryTally>,
 }
@@ -38,10 +39,47 @@ pub struct StallTotal {
     pub micros: u64,
 }
 
-#[derive(Default)]
-struct StallCounter {
-    count: AtomicU64,
-    micros: AtomicU64,
+/// Waits of writers, by what they waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StallTotals([[StallTotal; 3]; 2]);
+
+impl StallTotals {
+    /// A writer waited.
+    pub fn add(&mut self, condition: StallCondition, micros: u64) {
+        if let Some((kind, cause)) = place(condition) {
+            let total = &mut self.0[kind][cause];
+            total.count += 1;
+            total.micros += micros;
+        }
+    }
+
+    /// What was waited in `condition`.
+    pub fn get(&self, condition: StallCondition) -> StallTotal {
+        place(condition).map_or(StallTotal::default(), |(kind, cause)| self.0[kind][cause])
+    }
+
+    /// `l0-file-count-limit-delays: 0, l0-file-count-limit-stops: 0, ...`, as RocksDB's statistics tell them, and the sums.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut sums = [0, 0];
+        for cause in StallCause::ALL {
+            let delays = self.get(StallCondition::Delayed { cause }).count;
+            let stops = self.get(StallCondition::Stopped { cause }).count;
+            // Writing to a string does not fail.
+            let _ = write!(text, "{cause}-delays: {delays}, {cause}-stops: {stops}, ");
+            sums = [sums[0] + delays, sums[1] + stops];
+        }
+        let _ = write!(text, "total-delays: {}, total-stops: {}", sums[0], sums[1]);
+        text
+    }
+}
+
+fn place(condition: StallCondition) -> Option<(usize, usize)> {
+    match condition {
+        StallCondition::Normal => None,
+        StallCondition::Delayed { cause } => Some((0, cause as usize)),
+        StallCondition::Stopped { cause } => Some((1, cause as usize)),
+    }
 }
 
 impl Stats {
@@ -141,10 +179,7 @@ impl Stats {
         for ticker in &self.tickers {
             ticker.store(0, Ordering::Relaxed);
         }
-        for counter in self.stalls.iter().flatten() {
-            counter.count.store(0, Ordering::Relaxed);
-            counter.micros.store(0, Ordering::Relaxed);
-        }
+        *self.stalls.lock() = StallTotals::default();
     }
 
     /// Something failed that stops the database.
@@ -182,27 +217,17 @@ impl Stats {
         let micros = waited.as_micros() as u64;
         self.add(Ticker::StallMicros, micros);
         self.record(Histogram::WriteStall, micros);
-        if let Some(counter) = self.stall_counter(condition) {
-            counter.count.fetch_add(1, Ordering::Relaxed);
-            counter.micros.fetch_add(micros, Ordering::Relaxed);
-        }
+        self.stalls.lock().add(condition, micros);
     }
 
-    fn stall_counter(&self, condition: StallCondition) -> Option<&StallCounter> {
-        match condition {
-            StallCondition::Normal => None,
-            StallCondition::Delayed { cause } => Some(&self.stalls[0][cause_index(cause)]),
-            StallCondition::Stopped { cause } => Some(&self.stalls[1][cause_index(cause)]),
-        }
+    /// All stalls.
+    pub(crate) fn stalls(&self) -> StallTotals {
+        *self.stalls.lock()
     }
 
     /// How often and how long writers waited in `condition`; nothing for [`StallCondition::Normal`].
     pub fn stall(&self, condition: StallCondition) -> StallTotal {
-        self.stall_counter(condition)
-            .map_or(StallTotal::default(), |counter| StallTotal {
-                count: counter.count.load(Ordering::Relaxed),
-                micros: counter.micros.load(Ordering::Relaxed),
-            })
+        self.stalls.lock().get(condition)
     }
 
     /// Microseconds writers waited for `cause`, delayed or stopped.
@@ -265,14 +290,6 @@ impl fmt::Debug for Stats {
     }
 }
 
-fn cause_index(cause: StallCause) -> usize {
-    match cause {
-        StallCause::MemtableLimit => 0,
-        StallCause::L0FileCountLimit => 1,
-        StallCause::PendingCompactionBytes => 2,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +309,12 @@ mod tests {
         assert_eq!(stats.stall(stopped(StallCause::L0FileCountLimit)), total(1, 7));
         assert_eq!(stats.stall(delayed(StallCause::MemtableLimit)), total(0, 0));
         assert_eq!(stats.stall(StallCondition::Normal), total(0, 0));
+        let text = stats.stalls().text();
+        assert!(
+            text.contains("l0-file-count-limit-delays: 2, l0-file-count-limit-stops: 1, "),
+            "{text}"
+        );
+        assert!(text.ends_with("total-delays: 2, total-stops: 2"), "{text}");
         assert_eq!(stats.stall_micros(StallCause::L0FileCountLimit), 18);
         assert_eq!(stats.stall_micros(StallCause::MemtableLimit), 1);
         assert_eq!(stats.stall_micros(StallCause::PendingCompactionBytes), 0);

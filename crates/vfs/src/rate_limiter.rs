@@ -68,6 +68,10 @@ pub struct RateLimiterOptions {
     pub mode: RateLimiterMode,
     /// Bytes that one [`request_token`](RateLimiter::request_token) gets at most; 0: a period's share. Default: 0.
     pub single_burst_bytes: u64,
+    /// The rate is what has lately been asked for, between a twentieth of
+    /// [`rate_bytes_per_sec`](Self::rate_bytes_per_sec) and all of it: looked at every hundred periods, it rises by a twentieth where more
+    /// than nine in ten of them left somebody waiting, and falls where less than half did. Begins at half. Default: false.
+    pub auto_tuned: bool,
 }
 
 impl Default for RateLimiterOptions {
@@ -78,9 +82,22 @@ impl Default for RateLimiterOptions {
             fairness: 10,
             mode: RateLimiterMode::WritesOnly,
             single_burst_bytes: 0,
+            auto_tuned: false,
         }
     }
 }
+
+/// Periods from one look at the rate to the next.
+const PERIODS_PER_TUNE: u32 = 100;
+
+/// The rate is never tuned below this part of the greatest.
+const RANGE: u64 = 20;
+
+/// Percents of the periods that left somebody waiting, below which the rate falls, and above which it rises.
+const WATERMARKS: (u64, u64) = (50, 90);
+
+/// By how many percent.
+const TUNE_STEP: u64 = 5;
 
 /// Makes those who ask it wait, so that together they move no more than so many bytes a second. Shared as `Arc`.
 pub struct RateLimiter {
@@ -88,6 +105,8 @@ pub struct RateLimiter {
     clock: Arc<dyn Clock>,
     /// Bytes a second, as of now.
     rate: AtomicU64,
+    /// Bytes a second at most, where the rate is tuned.
+    most: AtomicU64,
     grants: Mutex<Grants>,
     /// Some request was granted.
     granted: Condvar,
@@ -99,6 +118,10 @@ struct Grants {
     available: u64,
     next_refill: Duration,
     refills: u64,
+    /// Periods whose bytes did not suffice.
+    drains: u64,
+    /// Those of them that were there when the rate was last looked at, and when that was.
+    tuned: (u64, Duration),
     /// By priority; the first came first.
     queues: [VecDeque<Request>; PRIORITIES],
     next_id: u64,
@@ -134,10 +157,16 @@ impl RateLimiter {
         }
         let grants = Grants {
             next_refill: clock.now(),
+            tuned: (0, clock.now()),
             ..Grants::default()
         };
+        let rate = match options.auto_tuned {
+            true => (options.rate_bytes_per_sec / 2).max(1),
+            false => options.rate_bytes_per_sec,
+        };
         Ok(RateLimiter {
-            rate: AtomicU64::new(options.rate_bytes_per_sec),
+            rate: AtomicU64::new(rate),
+            most: AtomicU64::new(options.rate_bytes_per_sec),
             options,
             clock,
             grants: Mutex::new(grants),
@@ -167,6 +196,10 @@ impl RateLimiter {
         let class = priority as usize;
         let mut grants = self.grants.lock();
         grants.requests[class] += 1;
+        if grants.queues.iter().all(VecDeque::is_empty) {
+            // Those who wait see to it themselves.
+            self.refill_if_due(&mut grants);
+        }
         let Some(id) = grants.ask(class, bytes) else {
             return true;
         };
@@ -175,20 +208,29 @@ impl RateLimiter {
                 grants.queues[class].retain(|request| request.id != id);
                 return false;
             }
-            let now = self.clock.now();
-            let due = grants.next_refill;
-            if due <= now {
-                let period = Duration::from_micros(self.options.refill_period_us);
-                grants.refill(now, period, self.bytes_per_period(), self.options.fairness);
-                self.granted.notify_all();
-            } else {
+            if let Some(early) = self.refill_if_due(&mut grants) {
                 // By the machine's clock; whether it is time is then asked of ours.
-                self.granted.wait_for(&mut grants, due - now);
+                self.granted.wait_for(&mut grants, early);
             }
             if !grants.queues[class].iter().any(|request| request.id == id) {
                 return true;
             }
         }
+    }
+
+    /// Begins a period if it is time to, or gives the time until it is.
+    fn refill_if_due(&self, grants: &mut Grants) -> Option<Duration> {
+        let now = self.clock.now();
+        if grants.next_refill > now {
+            return Some(grants.next_refill - now);
+        }
+        let period = Duration::from_micros(self.options.refill_period_us);
+        if self.options.auto_tuned {
+            self.tune(grants, now, period);
+        }
+        grants.refill(now, period, self.bytes_per_period(), self.options.fairness);
+        self.granted.notify_all();
+        None
     }
 
     /// Makes those who wait in [`request_while`](Self::request_while) ask whether they go on.
@@ -227,11 +269,37 @@ impl RateLimiter {
         self.rate.load(Ordering::Relaxed)
     }
 
-    /// Changes the rate, from the next refill on. `InvalidArgument` if it is 0.
+    /// Changes the rate, from the next refill on, or, where it is tuned, the greatest there may be. `InvalidArgument` if it is 0.
     pub fn set_bytes_per_second(&self, rate: u64) -> Result<()> {
         check_rate(rate)?;
-        self.rate.store(rate, Ordering::Relaxed);
+        self.most.store(rate, Ordering::Relaxed);
+        let now = match self.options.auto_tuned {
+            true => (rate / 2).max(1),
+            false => rate,
+        };
+        self.rate.store(now, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Looks at the rate, if that is due.
+    fn tune(&self, grants: &mut Grants, now: Duration, period: Duration) {
+        let (drains, at) = grants.tuned;
+        let passed = now.saturating_sub(at);
+        if passed < period * PERIODS_PER_TUNE {
+            return;
+        }
+        let periods = (passed.as_micros() / period.as_micros().max(1)).max(1) as u64;
+        let drained = (grants.drains - drains).saturating_mul(100) / periods;
+        let (most, rate) = (self.most.load(Ordering::Relaxed), self.bytes_per_second());
+        let tuned = match drained {
+            0 => 0,
+            below if below < WATERMARKS.0 => rate / (100 + TUNE_STEP) * 100,
+            above if above > WATERMARKS.1 => rate.saturating_mul(100 + TUNE_STEP) / 100,
+            _ => rate,
+        };
+        let least = (most / RANGE).max(1);
+        self.rate.store(tuned.clamp(least, most), Ordering::Relaxed);
+        grants.tuned = (grants.drains, now);
     }
 
     /// Bytes one [`request_token`](Self::request_token) gets at most.
@@ -250,6 +318,11 @@ impl RateLimiter {
     /// Requests made so far, of one priority or of all. Those for operations that do not count are none.
     pub fn total_requests(&self, priority: Option<IoPriority>) -> u64 {
         of(&self.grants.lock().requests, priority)
+    }
+
+    /// Periods so far whose bytes did not suffice.
+    pub fn total_drains(&self) -> u64 {
+        self.grants.lock().drains
     }
 
     /// Requests that wait, of one priority or of all.
@@ -290,6 +363,9 @@ impl Grants {
         if taken == bytes {
             return None;
         }
+        if self.queues.iter().all(VecDeque::is_empty) {
+            self.drains += 1;
+        }
         let id = self.next_id;
         self.next_id += 1;
         self.queues[class].push_back(Request {
@@ -316,6 +392,7 @@ impl Grants {
                 self.available -= given;
                 self.bytes_through[class] += given;
                 if request.bytes > 0 {
+                    self.drains += 1;
                     return;
                 }
                 self.queues[class].pop_front();
@@ -505,6 +582,41 @@ mod tests {
         limiter.set_bytes_per_second(100_000).unwrap();
         assert_eq!(token(5000, 0), 100);
         assert!(limiter.set_bytes_per_second(0).is_err());
+    }
+
+    #[test]
+    fn the_rate_follows_what_is_asked_for() {
+        let clock = Arc::new(ManualClock::default());
+        let options = RateLimiterOptions {
+            rate_bytes_per_sec: 2_000_000,
+            refill_period_us: PERIOD.as_micros() as u64,
+            auto_tuned: true,
+            ..RateLimiterOptions::default()
+        };
+        let limiter = Arc::new(RateLimiter::with_options(options, clock.clone()).unwrap());
+        assert_eq!(limiter.bytes_per_second(), 1_000_000);
+        // More is asked for than there is, all the time.
+        let greedy = wait_in_line(&limiter, 500_000, IoPriority::Low);
+        for _ in 0..150 {
+            next_period(&limiter, &clock);
+        }
+        assert_eq!(limiter.bytes_per_second(), 1_050_000);
+        while limiter.total_pending_requests(None) > 0 {
+            next_period(&limiter, &clock);
+        }
+        greedy.join().unwrap();
+        let before = limiter.bytes_per_second();
+        assert!((1_100_000..2_000_000).contains(&before), "{before}");
+        // Nobody waits any more.
+        let mut passed = 0;
+        while limiter.bytes_per_second() >= before && passed < 1_000 {
+            clock.advance(PERIOD);
+            limiter.request(1, IoPriority::Low, OpType::Write);
+            passed += 1;
+        }
+        assert!(limiter.bytes_per_second() < before);
+        limiter.set_bytes_per_second(400_000).unwrap();
+        assert_eq!(limiter.bytes_per_second(), 200_000);
     }
 
     #[test]

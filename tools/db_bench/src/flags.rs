@@ -322,6 +322,16 @@ flags::flags! {
     /// Which file of a level is compacted first: 0 kByCompensatedSize, 1 kOldestLargestSeqFirst, 2 kOldestSmallestSeqFirst,
     /// 3 kMinOverlappingRatio, 4 kRoundRobin.
     compaction_pri: i32 = 3;
+    /// Bytes a second that flushes and compactions may write; 0: no limit.
+    rate_limiter_bytes_per_sec: u64 = 0;
+    /// Microseconds from one share of them to the next.
+    rate_limiter_refill_period_us: u64 = 100_000;
+    /// The limit follows what is asked for, between a twentieth of rate_limiter_bytes_per_sec and all of it.
+    rate_limiter_auto_tuned: bool = false;
+    /// Bytes one request gets at most; 0: the share of a period.
+    rate_limiter_single_burst_bytes: u64 = 0;
+    /// Limits what compactions read instead of what is written.
+    rate_limit_bg_reads: bool = false;
     /// Threads that may write one compaction.
     subcompactions: u32 = 1;
     /// Table files kept open; -1: all.

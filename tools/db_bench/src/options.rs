@@ -6,7 +6,8 @@ use base::{Error, Result};
 use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStopStyle,
     CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
-    FilterPolicy, IndexShortening, IndexType, Options, Statistics, StatsLevel, TieredCacheOptions,
+    FilterPolicy, IndexShortening, IndexType, Options, RateLimiter, RateLimiterMode, RateLimiterOptions,
+    Statistics, StatsLevel, SystemClock, TieredCacheOptions,
 };
 
 use crate::flags::Flags;
@@ -26,6 +27,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         max_subcompactions: flags.subcompactions.max(1),
         allow_mmap_reads: flags.mmap_read,
         statistics: statistics(flags)?,
+        rate_limiter: rate_limiter(flags)?,
         ..Options::default()
     };
     for (name, value) in BENCH_DEFAULTS {
@@ -159,6 +161,24 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             .collect();
     }
     Ok(options)
+}
+
+fn rate_limiter(flags: &Flags) -> Result<Option<Arc<RateLimiter>>> {
+    if flags.rate_limiter_bytes_per_sec == 0 {
+        return Ok(None);
+    }
+    let options = RateLimiterOptions {
+        rate_bytes_per_sec: flags.rate_limiter_bytes_per_sec,
+        refill_period_us: flags.rate_limiter_refill_period_us,
+        mode: match flags.rate_limit_bg_reads {
+            true => RateLimiterMode::ReadsOnly,
+            false => RateLimiterMode::WritesOnly,
+        },
+        single_burst_bytes: flags.rate_limiter_single_burst_bytes,
+        auto_tuned: flags.rate_limiter_auto_tuned,
+        ..RateLimiterOptions::default()
+    };
+    RateLimiter::with_options(options, Arc::new(SystemClock::new())).map(|limiter| Some(Arc::new(limiter)))
 }
 
 fn statistics(flags: &Flags) -> Result<Option<Arc<Statistics>>> {

@@ -6,9 +6,9 @@ use base::{Error, Result};
 use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
     CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, EntryRole,
-    EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, SeqNo,
-    SstPartitionerFixedPrefixFactory, Statistics, TablePropertiesCollector, TablePropertiesCollectorFactory,
-    TieredCacheOptions,
+    EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, RateLimiter,
+    RateLimiterMode, RateLimiterOptions, SeqNo, SstPartitionerFixedPrefixFactory, Statistics, SystemClock,
+    TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions,
 };
 
 flags::flags! {
@@ -64,6 +64,10 @@ flags::flags! {
     snapshot_hold_ops: u64 = 0;
     /// Iterators over a snapshot let go of what flushes and compactions have replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
+    /// Bytes a second that flushes and compactions may write; 0: no limit.
+    rate_limiter_bytes_per_sec: u64 = 0;
+    /// Limits what compactions read instead of what is written.
+    rate_limit_bg_reads: bool = false;
     /// Counts what databases do, and prints it at the end.
     statistics: bool = false;
     /// A flush is asked for once in so many operations; 0: never.
@@ -401,6 +405,24 @@ impl Flags {
         Ok(())
     }
 
+    fn rate_limiter(&self) -> Result<Option<Arc<RateLimiter>>> {
+        if self.rate_limiter_bytes_per_sec == 0 {
+            return Ok(None);
+        }
+        let options = RateLimiterOptions {
+            rate_bytes_per_sec: self.rate_limiter_bytes_per_sec,
+            // So short that whoever waits does not keep threads from their work for long.
+            refill_period_us: 1_000,
+            mode: match self.rate_limit_bg_reads {
+                true => RateLimiterMode::ReadsOnly,
+                false => RateLimiterMode::WritesOnly,
+            },
+            ..RateLimiterOptions::default()
+        };
+        let limiter = RateLimiter::with_options(options, Arc::new(SystemClock::new()))?;
+        Ok(Some(Arc::new(limiter)))
+    }
+
     /// The options a command line asks for.
     pub fn options(&self) -> Result<Options> {
         let mut options = Options {
@@ -413,6 +435,7 @@ impl Flags {
                 .clamp(1, 256),
             allow_mmap_reads: self.mmap_read,
             statistics: self.statistics.then(Statistics::new),
+            rate_limiter: self.rate_limiter()?,
             ..Options::default()
         };
         for (name, value) in STRESS_DEFAULTS {

@@ -199,8 +199,6 @@ named! {
         BytesDecompressedTo = "rocksdb.bytes.decompressed.to";
         /// Microseconds of CPU time that compactions took.
         CompactionCpuTotalTime = "rocksdb.compaction.total.time.cpu_micros";
-        /// Requests to a rate limiter that had to wait.
-        RateLimiterDrains = "rocksdb.number.rate_limiter.drains";
         /// Files deleted.
         FilesDeletedImmediately = "rocksdb.files.deleted.immediately";
         /// Failures of background jobs and of the WAL that stopped the database.

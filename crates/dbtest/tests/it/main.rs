@@ -39,6 +39,7 @@ mod protection;
 mod read_flips;
 mod secondary;
 mod secondary_cache;
+mod stalls;
 mod streams;
 mod styles;
 mod timestamps;

@@ -42,6 +42,9 @@ impl DbInner {
             self.work.notify_all();
             self.changed.notify_all();
         }
+        if let Some(limiter) = &self.options.rate_limiter {
+            limiter.wake();
+        }
         self.stop_verifier();
         let mut threads = std::mem::take(&mut *self.threads.lock());
         // The one started last deletes files, until the others have queued the last of them.

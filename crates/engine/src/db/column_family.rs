@@ -42,6 +42,8 @@ pub(crate) struct Family {
     /// The database's: rows up to this sequence number are in their memtables.
     pub published: Arc<AtomicU64>,
     pub dropped: AtomicBool,
+    /// Writes to it are delayed or stopped: its jobs come first where a rate limiter shares out the disk.
+    pub pressing: Arc<AtomicBool>,
     /// Bytes that open iterators hold for themselves.
     pub iterator_memory: AtomicUsize,
 }

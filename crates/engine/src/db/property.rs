@@ -127,7 +127,7 @@ impl Db {
 
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
-    /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
+    /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
     /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
     /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
     /// several share it), and the numbers that
@@ -157,6 +157,14 @@ impl Db {
                 Some(inner.family_stats(&family.0, &version))
             }
             "rocksdb.dbstats" => Some(inner.db_stats()),
+            "rocksdb.db-write-stall-stats" => {
+                Some(format!("Write Stall (count): {}\n", inner.stats.stalls().text()))
+            }
+            "rocksdb.cf-write-stall-stats" => {
+                let state = inner.state.lock();
+                let own = state.families.get(&family.0.id)?;
+                Some(format!("Write Stall (count): {}\n", own.stats.stalls.text()))
+            }
             "esker.memory" => Some(inner.memory().to_string()),
             "esker.pins" => Some(inner.pins().to_string()),
             "esker.verify" => Some(inner.verify_progress().to_string()),
@@ -421,10 +429,13 @@ impl DbInner {
             }
             "live-blob-file-garbage-size" => BlobStats::of(&own?.version).garbage_size,
             "is-write-stopped" => u64::from(matches!(state.stall(), StallCondition::Stopped { .. })),
-            "actual-delayed-write-rate" => match state.stall() {
-                StallCondition::Delayed { .. } => self.options.delayed_write_rate,
-                _ => 0,
-            },
+            "actual-delayed-write-rate" => {
+                let reason = state.stall_reason(self.options.delayed_write_rate);
+                reason.map_or(0, |reason| match reason.is_stop() {
+                    true => 0,
+                    false => reason.write_rate,
+                })
+            }
             "block-cache-capacity" => family.tables.block_cache()?.capacity() as u64,
             "block-cache-usage" => family.tables.block_cache()?.usage() as u64,
             "block-cache-pinned-usage" => family.tables.block_cache()?.pinned_usage() as u64,

@@ -1,13 +1,15 @@
 //! What the database mutex guards. A function that takes `&mut DbState` runs under it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use compact::Border;
 use compact::LeveledOptions;
+use compact::pace::{Drain, Work};
 use compact::score::Scores;
-use compact::stall::{StallCause, StallCondition, StallInputs};
+use compact::stall::{StallCause, StallCondition, StallInputs, WriteBufferLimits};
 use manifest::Version;
 use memtable::Memtable;
 
@@ -15,6 +17,7 @@ use crate::db::column_family::Family;
 use crate::events::{Event, FlushReason};
 use crate::level_stats::FamilyStats;
 use crate::read::super_version::SuperVersion;
+use crate::stats::StallTotal;
 
 /// The one state, grouped by what it is about.
 pub(crate) struct DbState {
@@ -77,6 +80,12 @@ pub(crate) struct FamilyState {
     pub full_history_ts_low: Box<[u8]>,
     /// Whether writes to it may go on, as far as files decide.
     pub stall: StallCondition,
+    /// What compactions carry out of its L0.
+    pub drain: Drain,
+    /// The compaction that does so now.
+    pub l0_work: Option<Work>,
+    /// Waits of writers, and microseconds of them, since what stalls writes last changed.
+    pub stalled: StallTotal,
     /// Writers wait for a flush to make room for another memtable.
     pub memtables_stall: bool,
     /// Estimate of the bytes compactions have to rewrite until every level is within its target.
@@ -162,6 +171,11 @@ impl FamilyState {
         self.immutable.len() + 1 < self.family.options.max_write_buffer_number as usize
     }
 
+    /// True if memtables that wait to be flushed can delay writes before they stop them.
+    pub fn may_delay_by_memtables(&self) -> bool {
+        self.family.options.max_write_buffer_number > 3
+    }
+
     /// Makes what readers see what this state says.
     pub fn install_super_version(&self) {
         self.install_up_to(MAX_SEQNO);
@@ -189,18 +203,67 @@ impl FamilyState {
     }
 
     /// What is told when [`stall_of_all`](Self::stall_of_all) is no longer `previous`.
-    pub fn stall_event(&self, previous: StallCondition, delayed_write_rate: u64) -> Option<Event> {
+    pub fn stall_event(&mut self, previous: StallCondition, delayed_write_rate: u64) -> Option<Event> {
         let condition = self.stall_of_all();
-        (condition != previous).then(|| Event::Stall {
+        if condition == previous {
+            return None;
+        }
+        let stalled = std::mem::take(&mut self.stalled);
+        Some(Event::Stall {
             family: self.family.name.clone(),
             previous,
             condition,
+            waits: stalled.count,
+            waited_micros: stalled.micros,
             immutable_memtables: self.immutable.len(),
             max_write_buffer_number: self.family.options.max_write_buffer_number as usize,
             l0_files: self.family.options.leveled().files_that_stall(&self.version),
             pending_compaction_bytes: self.pending_compaction_bytes,
-            delayed_write_rate,
+            delayed_write_rate: self.write_rate(delayed_write_rate),
         })
+    }
+
+    /// What decides whether writes stall.
+    fn stall_inputs(&self) -> StallInputs {
+        StallInputs {
+            // Their limit is kept where memtables are switched, which can wait for room exactly.
+            unflushed_memtables: self.immutable.len(),
+            l0_files: self.family.options.leveled().files_that_stall(&self.version),
+            pending_compaction_bytes: self.pending_compaction_bytes,
+        }
+    }
+
+    fn buffer_limits(&self) -> WriteBufferLimits {
+        WriteBufferLimits {
+            max_write_buffer_number: self.family.options.max_write_buffer_number as usize,
+            min_write_buffer_number_to_merge: self.family.options.min_write_buffer_number_to_merge as usize,
+        }
+    }
+
+    /// Bytes a second that writes may take now while they are delayed, for this family's reason.
+    pub fn write_rate(&self, delayed_write_rate: u64) -> u64 {
+        let StallCondition::Delayed { cause } = self.stall else {
+            return delayed_write_rate;
+        };
+        let filled = self.mem.table.memory_usage() as f64 / self.family.options.write_buffer_size as f64;
+        let (inputs, options) = (self.stall_inputs(), self.family.options.leveled());
+        if cause == StallCause::L0FileCountLimit
+            && let Some(work) = self.l0_work
+            && let Some(left) = work.left(self.drain, self.family.clock.now())
+        {
+            let size = self.family.options.write_buffer_size;
+            let room = compact::pace::room_in_l0(inputs, filled, &options, size);
+            return compact::pace::even_rate(delayed_write_rate, self.drain, room, left);
+        }
+        let depth = compact::pace::depth(cause, inputs, filled, &options, self.buffer_limits());
+        compact::pace::write_rate(delayed_write_rate, self.drain.bytes_per_second(), depth)
+    }
+
+    /// A writer waited for this family.
+    pub fn note_stalled(&mut self, condition: StallCondition, micros: u64) {
+        self.stats.stalls.add(condition, micros);
+        self.stalled.count += 1;
+        self.stalled.micros += micros;
     }
 
     /// How many files each level has.
@@ -234,13 +297,16 @@ impl FamilyState {
             .and_then(|collection| collection.due(&self.version));
         self.compaction_due =
             scores.needs_compaction() || blob_garbage.is_some() || self.is_due_otherwise(&options);
-        let inputs = StallInputs {
-            // The memtable limit is kept where memtables are switched, which can wait for room exactly.
-            unflushed_memtables: 0,
-            l0_files: options.files_that_stall(&self.version),
-            pending_compaction_bytes: self.pending_compaction_bytes,
-        };
-        self.stall = compact::stall::condition(inputs, &options, Default::default());
+        self.stall = compact::stall::condition(self.stall_inputs(), &options, self.buffer_limits());
+        let pressing = self.stall != StallCondition::Normal;
+        self.family.pressing.store(pressing, Ordering::Relaxed);
+    }
+}
+
+impl StallReason {
+    /// True if writes are stopped.
+    pub fn is_stop(&self) -> bool {
+        matches!(self.condition, StallCondition::Stopped { .. })
     }
 }
 
@@ -269,13 +335,30 @@ impl DbState {
 
     /// The severest condition over all families.
     pub fn stall(&self) -> StallCondition {
-        let severity = |condition: &StallCondition| match condition {
-            StallCondition::Normal => 0,
-            StallCondition::Delayed { .. } => 1,
-            StallCondition::Stopped { .. } => 2,
+        self.stalling_family(0)
+            .map_or(StallCondition::Normal, |family| family.stall)
+    }
+
+    /// The family whose condition is the severest, if any stalls writes; of those that delay them, the one that delays them most.
+    fn stalling_family(&self, delayed_write_rate: u64) -> Option<&FamilyState> {
+        let severity = |family: &&FamilyState| match family.stall {
+            StallCondition::Normal => (0, 0),
+            StallCondition::Delayed { .. } => (1, u64::MAX - family.write_rate(delayed_write_rate)),
+            StallCondition::Stopped { .. } => (2, 0),
         };
-        let conditions = self.families.values().map(|family| family.stall);
-        conditions.max_by_key(severity).unwrap_or(StallCondition::Normal)
+        let stalling = self.families.values();
+        let stalling = stalling.filter(|family| family.stall != StallCondition::Normal);
+        stalling.max_by_key(severity)
+    }
+
+    /// Why writes are stalled, and how fast delayed ones may go.
+    pub fn stall_reason(&self, delayed_write_rate: u64) -> Option<StallReason> {
+        let stalling = self.stalling_family(delayed_write_rate);
+        stalling.map(|family| StallReason {
+            family: family.family.id,
+            condition: family.stall,
+            write_rate: family.write_rate(delayed_write_rate),
+        })
     }
 
     /// Takes note of a failure after which nothing may be written. The first one stays the reason.
@@ -303,6 +386,15 @@ impl DbState {
         }
         Ok(())
     }
+}
+
+/// Why writes are stalled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StallReason {
+    pub family: u32,
+    pub condition: StallCondition,
+    /// Bytes a second, while they are delayed.
+    pub write_rate: u64,
 }
 
 /// The condition of a family whose memtables are all full.

@@ -8,10 +8,12 @@ use std::time::Duration;
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result, SeqNo};
 use codec::compression::CompressionType;
+use compact::pace::Work;
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::pick;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
 use compact::picker::{FileFacts, JobId, PickContext};
+use compact::stall::StallCondition;
 use compact::{CompactionReason, PartitionerContext, Plan};
 use manifest::{FileMetadata, VersionEdit};
 use rangedel::FragmentedTombstones;
@@ -90,6 +92,15 @@ impl FileFacts for Facts<'_> {
             None => one_for_all,
         }
     }
+}
+
+/// Bytes that a compaction takes out of L0, and writes again.
+fn bytes_out_of_l0(plan: &Plan) -> u64 {
+    if plan.trivial_move || plan.output_level == 0 {
+        return 0;
+    }
+    let level_0 = plan.inputs.iter().filter(|input| input.level == 0);
+    level_0.map(compact::LevelFiles::bytes).sum()
 }
 
 impl DbInner {
@@ -226,9 +237,16 @@ impl DbInner {
         let (family, version) = (own.family.clone(), own.version.clone());
         let full_history_ts_low = own.full_history_ts_low.clone();
         let borders = own.stream_borders.clone();
+        let start = self.options.clock.now();
+        let l0_bytes = bytes_out_of_l0(&plan);
+        if l0_bytes > 0 {
+            own.l0_work = Some(Work {
+                bytes: l0_bytes,
+                start,
+            });
+        }
         state.running_compactions += 1;
         let job = self.new_job();
-        let start = self.options.clock.now();
         let mut edit = VersionEdit {
             column_family: id,
             ..VersionEdit::default()
@@ -282,6 +300,13 @@ impl DbInner {
         let (mut level_files, mut score) = (Vec::new(), 0.0);
         if let Some(own) = state.families.get_mut(&id) {
             own.running.finish(running);
+            if let Some(work) = own.l0_work.take_if(|_| l0_bytes > 0)
+                && result.is_ok()
+            {
+                let behind = own.stall != StallCondition::Normal;
+                own.drain
+                    .carried(work.bytes, work.start, self.options.clock.now(), behind);
+            }
             stall = self.note_stall(own);
             level_files = own.level_files();
             score = own.compaction_score;

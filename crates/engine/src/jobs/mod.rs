@@ -9,6 +9,7 @@ pub(crate) mod memtable_tables;
 pub(crate) mod obsolete_files;
 pub(crate) mod output;
 pub(crate) mod output_check;
+pub(crate) mod output_file;
 pub(crate) mod rewrite;
 pub(crate) mod scheduler;
 pub(crate) mod streams;

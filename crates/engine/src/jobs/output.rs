@@ -25,6 +25,7 @@ use crate::events::Event;
 use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::file_checksum::FileSum;
 use crate::jobs::output_check::OutputCheck;
+use crate::jobs::output_file::OutputFile;
 use crate::options::{
     ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
 };
@@ -238,6 +239,8 @@ impl OutputSink for TableOutputs<'_> {
         };
         let file = self.db.options.fs.create(&path, &create)?;
         self.paths.push(path);
+        let compacts = self.destination.level.is_some();
+        let file = OutputFile::over(self.db, self.family, compacts, file);
         let (file, sum) = FileSum::over(self.db.options.file_checksum_gen_factory, file);
         let mut options = self.writer_options(number);
         let collectors = self.collectors(&mut options);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use compact::stall::{StallCause, StallCondition};
+use compact::stall::StallCause;
 use manifest::Version;
 use sst::BlockCache;
 
@@ -15,7 +15,6 @@ use super::log_line;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::level_stats::{FamilyStats, count, size};
-use crate::stats::Stats;
 
 const GIB: f64 = (1u64 << 30) as f64;
 const MIB: f64 = (1u64 << 20) as f64;
@@ -132,7 +131,7 @@ impl DbInner {
         self.traffic(&mut out, "Cumulative", &samples.opened, &now);
         self.traffic(&mut out, "Interval", &samples.dumped, &now);
         let stats = &self.stats;
-        let _ = writeln!(out, "Write Stall (count): {}", stall_counts(stats));
+        let _ = writeln!(out, "Write Stall (count): {}", stats.stalls().text());
         let written = stats.get(Ticker::FlushWriteBytes).max(1);
         let amplification = (written + stats.get(Ticker::CompactWriteBytes)) as f64 / written as f64;
         // Writing to a string does not fail.
@@ -209,8 +208,9 @@ impl DbInner {
                 .sum();
             let _ = write!(
                 out,
-                "Estimated pending compaction bytes: {}\nWrite stall: {}\nMemory of {}: memtables {}, indexes and filters of open tables {}\n",
+                "Estimated pending compaction bytes: {}\nWrite Stall (count): {}\nWrite stall: {}\nMemory of {}: memtables {}, indexes and filters of open tables {}\n",
                 own.pending_compaction_bytes,
+                own.stats.stalls.text(),
                 own.stall_of_all(),
                 family.name,
                 size(memtables),
@@ -219,20 +219,6 @@ impl DbInner {
         }
         out
     }
-}
-
-fn stall_counts(stats: &Stats) -> String {
-    let causes = [
-        StallCause::MemtableLimit,
-        StallCause::L0FileCountLimit,
-        StallCause::PendingCompactionBytes,
-    ];
-    let counts = causes.map(|cause| {
-        let delays = stats.stall(StallCondition::Delayed { cause }).count;
-        let stops = stats.stall(StallCondition::Stopped { cause }).count;
-        format!("{cause}-delays: {delays}, {cause}-stops: {stops}")
-    });
-    counts.join(", ")
 }
 
 /// What lies in a block cache, by what it is for: `rocksdb.block-cache-entry-stats`.
@@ -271,21 +257,4 @@ pub(crate) fn cache_stats(cache: &Arc<BlockCache>) -> String {
         );
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stalls_are_counted_by_what_causes_them() {
-        let stats = Stats::new(None, Arc::new(base::env::ManualClock::default()));
-        let cause = StallCause::L0FileCountLimit;
-        stats.stalled(StallCondition::Stopped { cause }, Duration::from_secs(1));
-        let text = stall_counts(&stats);
-        assert!(
-            text.contains("l0-file-count-limit-delays: 0, l0-file-count-limit-stops: 1"),
-            "{text}"
-        );
-    }
 }

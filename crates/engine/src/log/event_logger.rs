@@ -164,7 +164,10 @@ impl EventListener for InfoLog {
             }
             Event::Stall {
                 family,
+                previous,
                 condition,
+                waits,
+                waited_micros,
                 immutable_memtables,
                 max_write_buffer_number,
                 l0_files,
@@ -177,7 +180,7 @@ impl EventListener for InfoLog {
                         log_line!(
                             self,
                             Info,
-                            "[{family}] Writes go on: nothing stalls them any more"
+                            "[{family}] Writes go on: nothing stalls them any more. They were {previous}: {waits} waits, {waited_micros} us"
                         );
                         return;
                     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::env::{Clock, SystemClock};
 use base::statistics::Statistics;
 use codec::compression::CompressionType;
-use vfs::{Access, FileSystem, OpenOptions, PosixFs};
+use vfs::{Access, FileSystem, OpenOptions, PosixFs, RateLimiter};
 use wal::RecoveryMode;
 
 use crate::events::EventListener;
@@ -136,6 +136,11 @@ option_table! {
         /// to memory of the thread for each of them, and at its usual [level](base::statistics::StatsLevel) two looks at the
         /// clock an operation. Default: none.
         statistics: Option<Arc<Statistics>> = None;
+        /// Limits what flushes and compactions write, and, by its [mode](vfs::rate_limiter::RateLimiterMode), what compactions read; may be given
+        /// to several databases, and to backups of them. Flushes come before compactions, and both before everything else while
+        /// writes are delayed or stopped. Costs a lock each time a table hands 64 KiB or so to the kernel. A rate below what is
+        /// written in the long run ends in stalls. Default: none.
+        rate_limiter: Option<Arc<RateLimiter>> = None;
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes

@@ -16,7 +16,7 @@ use codec::compression::CompressionType;
 use manifest::FileMetadata;
 use rangedel::FragmentedTombstones;
 use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableReadOptions};
-use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile};
+use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::read::timed_file::TimedFile;
@@ -28,6 +28,7 @@ pub(crate) struct TableCacheOptions {
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub block_cache: Option<Arc<BlockCache>>,
     pub stats: Arc<Stats>,
+    pub rate_limiter: Option<Arc<RateLimiter>>,
     pub direct: bool,
     pub mmap: bool,
     pub advise_random: bool,
@@ -405,7 +406,12 @@ impl TableCache {
             ))
             .in_file(&path));
         }
-        Ok(TimedFile::over(reader, &self.options.stats, open.access))
+        Ok(TimedFile::over(
+            reader,
+            &self.options.stats,
+            &self.options.rate_limiter,
+            open.access,
+        ))
     }
 
     fn open_table(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {

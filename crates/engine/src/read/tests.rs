@@ -85,6 +85,7 @@ impl Bench {
                 None,
                 Arc::new(base::env::ManualClock::default()),
             )),
+            rate_limiter: None,
             block_cache: None,
             direct: false,
             mmap: false,

@@ -1,43 +1,64 @@
-//! Table files whose reads are timed, for the histograms of statistics.
+//! Table files whose reads somebody limits or counts: a rate limiter, statistics.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use base::Result;
 use base::statistics::Histogram;
-use vfs::{Access, PendingRead, RandomAccessFile, ReadBuffer};
+use vfs::rate_limiter::{IoPriority, OpType};
+use vfs::{Access, PendingRead, RandomAccessFile, RateLimiter, ReadBuffer};
 
 use crate::stats::Stats;
 
-/// A table file whose reads are timed. Made only where statistics are on.
+/// A table file whose reads are limited and timed. Made only where there is a limit, or statistics are on.
 #[derive(Debug)]
 pub(crate) struct TimedFile {
     file: Arc<dyn RandomAccessFile>,
     stats: Arc<Stats>,
     /// A compaction reads it.
     compacted: bool,
+    limiter: Option<Arc<RateLimiter>>,
 }
 
 impl TimedFile {
-    /// `file` itself where nothing is counted. What is opened to be read front to back is read by compactions.
+    /// `file` itself where nobody limits and nobody counts. What is opened to be read front to back is read by compactions, and `limiter` is
+    /// theirs.
     pub fn over(
         file: Arc<dyn RandomAccessFile>,
         stats: &Arc<Stats>,
+        limiter: &Option<Arc<RateLimiter>>,
         access: Access,
     ) -> Arc<dyn RandomAccessFile> {
-        match stats.shared() {
-            None => file,
-            Some(_) => Arc::new(TimedFile {
-                file,
-                stats: stats.clone(),
-                compacted: access == Access::Sequential,
-            }),
+        let compacted = access == Access::Sequential;
+        let limiter = limiter.clone();
+        let limiter = limiter.filter(|limiter| compacted && limiter.is_rate_limited(OpType::Read));
+        if limiter.is_none() && stats.shared().is_none() {
+            return file;
+        }
+        Arc::new(TimedFile {
+            file,
+            stats: stats.clone(),
+            compacted,
+            limiter,
+        })
+    }
+
+    /// Waits until `bytes` may be read.
+    fn await_permission(&self, bytes: usize) {
+        if let Some(limiter) = &self.limiter {
+            let started = self.stats.start();
+            let mut left = bytes as u64;
+            while left > 0 {
+                left -= limiter.request_token(left, 0, IoPriority::Low, OpType::Read);
+            }
+            self.stats.stop(started, Histogram::RateLimiterWaitMicrosRead);
         }
     }
 }
 
 impl RandomAccessFile for TimedFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.await_permission(buf.len());
         let started = self.stats.start();
         let read = self.file.read_at(offset, buf);
         self.stats.stop(started, Histogram::SstReadMicros);
@@ -60,6 +81,7 @@ impl RandomAccessFile for TimedFile {
     }
 
     fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
+        self.await_permission(len);
         self.file.start_read(offset, len, memory)
     }
 

@@ -2,5 +2,6 @@
 
 pub mod batch;
 mod batch_protection;
+pub(crate) mod controller;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;

@@ -16,16 +16,15 @@
 use base::statistics::Ticker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use base::sync::{self, Mutex, MutexGuard};
 use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
-use compact::stall::StallCondition;
 use memtable::Memtable;
 use vfs::FileSync;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use super::batch_protection;
+use super::controller::Paid;
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -47,8 +46,10 @@ pub(crate) struct Writer {
     pub unlogged: bool,
     /// The current write when it is no [`WriteBatch`].
     scratch: Vec<u8>,
-    /// Bytes written while writes are delayed, not yet paid for by waiting.
-    delayed_bytes: u64,
+    /// Bytes written since writers were last held back.
+    pub(super) delayed_bytes: u64,
+    /// Until when what was written is paid for, while writes are delayed.
+    pub(super) paid: Paid,
 }
 
 /// A WAL that may have to be synced.
@@ -105,6 +106,7 @@ impl Writer {
             unlogged: false,
             scratch: Vec::new(),
             delayed_bytes: 0,
+            paid: Paid::default(),
         }
     }
 
@@ -396,9 +398,9 @@ impl DbInner {
         loop {
             let mut state = self.state.lock();
             state.check_writable()?;
-            let condition = state.stall();
-            if let StallCondition::Stopped { .. } = condition {
-                self.wait_for_room(&mut state, options, condition)?;
+            let reason = state.stall_reason(self.options.delayed_write_rate);
+            if let Some(reason) = reason.filter(|reason| reason.is_stop()) {
+                self.wait_for_room(&mut state, options, reason.family, reason.condition)?;
                 continue;
             }
             let full: Vec<u32> = {
@@ -406,15 +408,15 @@ impl DbInner {
                 full.map(|family| family.family.id).collect()
             };
             if !full.is_empty() {
-                if state
+                let blocked = state
                     .families
                     .values()
-                    .any(|family| family.mem_is_full() && !family.has_room_for_immutable())
-                {
+                    .find(|family| family.mem_is_full() && !family.has_room_for_immutable());
+                if let Some(blocked) = blocked.map(|family| family.family.id) {
                     if !options.no_slowdown && self.tell_memtable_stall(&mut state) {
                         continue;
                     }
-                    self.wait_for_room(&mut state, options, MEMTABLE_LIMIT)?;
+                    self.wait_for_room(&mut state, options, blocked, MEMTABLE_LIMIT)?;
                     continue;
                 }
                 drop(state);
@@ -422,9 +424,9 @@ impl DbInner {
                 continue;
             }
             let mut early = self.families_holding_oldest_wal(writer, &mut state);
-            let mut reason = FlushReason::WalFull;
+            let mut flush_reason = FlushReason::WalFull;
             if early.is_empty() {
-                reason = FlushReason::WriteBufferManager;
+                flush_reason = FlushReason::WriteBufferManager;
                 early.extend(self.largest_memtable_over_limit(&state));
             }
             if !early.is_empty() {
@@ -434,14 +436,14 @@ impl DbInner {
                 let mut state = self.state.lock();
                 for id in &early {
                     if let Some(family) = state.families.get_mut(id) {
-                        family.flush_requested = Some(reason);
+                        family.flush_requested = Some(flush_reason);
                     }
                 }
                 self.work.notify_all();
                 continue;
             }
-            if let StallCondition::Delayed { .. } = condition {
-                return self.delay(writer, state, options, condition);
+            if let Some(reason) = reason {
+                return self.delay(writer, state, options, reason);
             }
             writer.delayed_bytes = 0;
             self.attention.store(false, Ordering::Relaxed);
@@ -466,54 +468,6 @@ impl DbInner {
             MutexGuard::unlocked(state, || self.tell_stalls());
         }
         told
-    }
-
-    fn wait_for_room(
-        &self,
-        state: &mut MutexGuard<'_, DbState>,
-        options: &WriteOptions,
-        condition: StallCondition,
-    ) -> Result<()> {
-        if options.no_slowdown {
-            return Err(Error::new(
-                ErrorKind::Incomplete,
-                format!("Write stall: {condition}"),
-            ));
-        }
-        let start = self.options.clock.now();
-        self.work.notify_all();
-        self.changed.wait(state);
-        self.stats
-            .stalled(condition, self.options.clock.now().saturating_sub(start));
-        Ok(())
-    }
-
-    /// Holds the writer back for as long as the bytes written since the last delay should have taken.
-    fn delay(
-        &self,
-        writer: &mut MutexGuard<'_, Writer>,
-        mut state: MutexGuard<'_, DbState>,
-        options: &WriteOptions,
-        condition: StallCondition,
-    ) -> Result<()> {
-        let due =
-            Duration::from_secs_f64(writer.delayed_bytes as f64 / self.options.delayed_write_rate as f64);
-        // Shorter waits cost more than they slow.
-        if due < Duration::from_millis(1) {
-            return Ok(());
-        }
-        if options.no_slowdown {
-            return Err(Error::new(
-                ErrorKind::Incomplete,
-                format!("Write stall: {condition}"),
-            ));
-        }
-        writer.delayed_bytes = 0;
-        let start = self.options.clock.now();
-        self.changed.wait_for(&mut state, due);
-        self.stats
-            .stalled(condition, self.options.clock.now().saturating_sub(start));
-        Ok(())
     }
 
     /// The families to switch so that the oldest WAL can go, if all WALs together are too large. Where immutable memtables
@@ -555,6 +509,7 @@ impl DbInner {
         }
         let mut state = self.state.lock();
         let current = state.current_wal();
+        let mut stalls = Vec::new();
         for family in state.families.values_mut() {
             if families.contains(&family.family.id) && !family.mem.table.is_empty() {
                 let fresh = Memory {
@@ -567,12 +522,20 @@ impl DbInner {
                     flushing: false,
                 });
                 family.install_super_version();
+                if family.may_delay_by_memtables() {
+                    stalls.extend(self.note_stall(family));
+                }
             } else if family.mem.table.is_empty() {
                 family.mem.first_wal = current;
             }
         }
+        let stalled = !stalls.is_empty();
+        state.stall_events.extend(stalls);
         drop(state);
         self.work.notify_all();
+        if stalled {
+            self.tell_stalls();
+        }
         Ok(())
     }
 

@@ -1,0 +1,296 @@
+//! Writers that are held back, and told why; jobs that are held back by a rate limiter.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use base::sync::Mutex;
+use esker::{
+    ColumnFamilyOptions, CompactRangeOptions, Db, Event, EventListener, FlushOptions, IoPriority, Options,
+    RateLimiter, RateLimiterMode, RateLimiterOptions, StallCause, StallCondition, Statistics, SystemClock,
+    WriteOptions,
+};
+use vfs::MemFs;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Hands events on, and holds jobs of one kind back until it is told to let them go.
+struct Gate {
+    holds: fn(&Event) -> bool,
+    heard: Mutex<Sender<Event>>,
+    go: Mutex<Receiver<()>>,
+}
+
+impl EventListener for Gate {
+    fn on_event(&self, event: &Event) {
+        // Nobody listens any more once the test is over.
+        let _ = self.heard.lock().send(event.clone());
+        if (self.holds)(event) {
+            let _ = self.go.lock().recv_timeout(LONG);
+        }
+    }
+}
+
+fn gate(holds: fn(&Event) -> bool) -> (Arc<Gate>, Receiver<Event>, Sender<()>) {
+    let (sender, heard) = channel();
+    let (go, held) = channel();
+    let gate = Gate {
+        holds,
+        heard: Mutex::new(sender),
+        go: Mutex::new(held),
+    };
+    (Arc::new(gate), heard, go)
+}
+
+fn wait_for_stall(heard: &Receiver<Event>) -> Event {
+    loop {
+        let event = heard.recv_timeout(LONG).unwrap();
+        if matches!(event, Event::Stall { .. }) {
+            return event;
+        }
+    }
+}
+
+#[test]
+fn writers_are_delayed_while_l0_is_large_and_told_why() {
+    let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
+    let statistics = Statistics::new();
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        statistics: Some(statistics.clone()),
+        delayed_write_rate: 1 << 20,
+        column_family: ColumnFamilyOptions {
+            level0_file_num_compaction_trigger: 2,
+            level0_slowdown_writes_trigger: 4,
+            level0_stop_writes_trigger: 20,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let number = |name: &str| db.property_int(&family, name).unwrap();
+    for _ in 0..4 {
+        db.put(b"a", b"1").unwrap();
+        db.put(b"z", b"1").unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+    }
+    let delayed = StallCondition::Delayed {
+        cause: StallCause::L0FileCountLimit,
+    };
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            condition,
+            l0_files,
+            delayed_write_rate,
+            waits,
+            ..
+        } => {
+            assert_eq!((condition, l0_files, waits), (delayed, 4, 0));
+            assert!(
+                (1..=1 << 20).contains(&delayed_write_rate),
+                "{delayed_write_rate}"
+            );
+        }
+        event => panic!("{event}"),
+    }
+    assert_eq!(number("rocksdb.is-write-stopped"), 0);
+    let rate = number("rocksdb.actual-delayed-write-rate");
+    assert!((1..=1 << 20).contains(&rate), "{rate}");
+
+    // Ten kilobytes at a megabyte a second: who comes next waits for nine milliseconds of it.
+    db.put(b"b", &[1; 10 << 10]).unwrap();
+    let hurried = WriteOptions {
+        no_slowdown: true,
+        ..WriteOptions::default()
+    };
+    let error = db.put_opt(&hurried, &family, b"c", b"1").unwrap_err();
+    assert_eq!(error.kind(), esker::ErrorKind::Incomplete);
+    assert!(
+        error.to_string().contains("delayed (l0-file-count-limit)"),
+        "{error}"
+    );
+    db.put(b"c", &[1; 10 << 10]).unwrap();
+    db.put(b"c", b"1").unwrap();
+    let waited = db.statistics().stall(delayed);
+    assert!(waited.count >= 1 && waited.micros > 0, "{waited:?}");
+    let stalls = statistics.histogram_data(esker::Histogram::WriteStall);
+    assert_eq!((stalls.count, stalls.sum), (waited.count, waited.micros));
+    let told = db.property(&family, "rocksdb.cf-write-stall-stats").unwrap();
+    let of_limit = format!(
+        "l0-file-count-limit-delays: {}, l0-file-count-limit-stops: 0",
+        waited.count
+    );
+    assert!(told.contains(&of_limit), "{told}");
+    assert!(
+        db.property(&family, "rocksdb.cfstats")
+            .unwrap()
+            .contains(&of_limit)
+    );
+    assert!(
+        db.property(&family, "rocksdb.db-write-stall-stats")
+            .unwrap()
+            .contains(&of_limit)
+    );
+
+    drop(go);
+    db.wait_for_compact().unwrap();
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            previous,
+            condition,
+            waits,
+            waited_micros,
+            ..
+        } => {
+            assert_eq!((previous, condition), (delayed, StallCondition::Normal));
+            assert_eq!((waits, waited_micros), (waited.count, waited.micros));
+        }
+        event => panic!("{event}"),
+    }
+    assert_eq!(number("rocksdb.actual-delayed-write-rate"), 0);
+    db.put_opt(&hurried, &family, b"c", b"1").unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn writers_are_delayed_before_the_last_memtable_is_full() {
+    let (gate, heard, go) = gate(|event| matches!(event, Event::FlushBegun { .. }));
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        column_family: ColumnFamilyOptions {
+            write_buffer_size: 64 << 10,
+            max_write_buffer_number: 4,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    // Each of the first three fills a memtable, which the next write switches.
+    for _ in 0..4 {
+        db.put(b"k", &[1; 80 << 10]).unwrap();
+        if db.property_int(&db.default_column_family(), "rocksdb.num-immutable-mem-table") == Some(3) {
+            break;
+        }
+    }
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            condition,
+            immutable_memtables,
+            ..
+        } => {
+            let cause = StallCause::MemtableLimit;
+            assert_eq!(
+                (condition, immutable_memtables),
+                (StallCondition::Delayed { cause }, 3)
+            );
+        }
+        event => panic!("{event}"),
+    }
+    drop(go);
+    db.flush(&FlushOptions::default()).unwrap();
+    // Perhaps it had to wait for a flush itself.
+    while !matches!(
+        wait_for_stall(&heard),
+        Event::Stall {
+            condition: StallCondition::Normal,
+            ..
+        }
+    ) {}
+    db.close().unwrap();
+}
+
+fn limited(rate: u64, mode: RateLimiterMode) -> (Arc<RateLimiter>, Options) {
+    let limiter = RateLimiterOptions {
+        rate_bytes_per_sec: rate,
+        refill_period_us: 1_000,
+        mode,
+        ..RateLimiterOptions::default()
+    };
+    let limiter = Arc::new(RateLimiter::with_options(limiter, Arc::new(SystemClock::new())).unwrap());
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        rate_limiter: Some(limiter.clone()),
+        column_family: ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    (limiter, options)
+}
+
+#[test]
+fn jobs_ask_the_rate_limiter() {
+    for mode in [RateLimiterMode::WritesOnly, RateLimiterMode::AllIo] {
+        let (limiter, options) = limited(1 << 30, mode);
+        let db = Db::open(&options, "/db").unwrap();
+        let mut flushed = 0;
+        for value in [1, 2] {
+            for key in 0..1000u32 {
+                db.put(&key.to_be_bytes(), &[value; 100]).unwrap();
+            }
+            db.flush(&FlushOptions::default()).unwrap();
+            flushed = db.live_files().iter().map(|file| file.size).sum();
+        }
+        let through = |priority| limiter.total_bytes_through(Some(priority));
+        assert_eq!(
+            (through(IoPriority::High), through(IoPriority::Low)),
+            (flushed, 0)
+        );
+        let family = db.default_column_family();
+        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+            .unwrap();
+        let written = db.statistics().get(esker::Ticker::CompactWriteBytes);
+        assert!(written > 0);
+        match mode {
+            RateLimiterMode::AllIo => assert!(through(IoPriority::Low) > written + flushed / 2),
+            _ => assert_eq!(through(IoPriority::Low), written),
+        }
+        assert_eq!(through(IoPriority::User), 0, "nobody waited for them");
+        db.close().unwrap();
+    }
+}
+
+/// Leaves compactions that begin next to nothing to write with.
+struct Starve(Arc<RateLimiter>);
+
+impl EventListener for Starve {
+    fn on_event(&self, event: &Event) {
+        if let Event::CompactionBegun { .. } = event {
+            self.0.set_bytes_per_second(1).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
+    let (limiter, mut options) = limited(100 << 20, RateLimiterMode::WritesOnly);
+    let (gate, heard, _go) = gate(|_| false);
+    options.listeners = vec![Arc::new(Starve(limiter.clone())), gate];
+    options.column_family = ColumnFamilyOptions {
+        level0_file_num_compaction_trigger: 2,
+        compression: esker::CompressionType::None,
+        ..ColumnFamilyOptions::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    for round in 0..2 {
+        for key in 0..4000u32 {
+            db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
+        }
+        db.flush(&FlushOptions::default()).unwrap();
+    }
+    while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
+    // It needs more than a period has, and the next has one byte.
+    while limiter.total_pending_requests(Some(IoPriority::Low)) == 0 {
+        std::thread::yield_now();
+    }
+    db.close().unwrap();
+    assert_eq!(db.statistics().get(esker::Ticker::CompactWriteBytes), 0);
+}

@@ -1,0 +1,154 @@
+//! What jobs write tables through where somebody limits or counts it: a rate limiter, statistics.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::statistics::Histogram;
+use base::{Error, ErrorKind, Result};
+use vfs::rate_limiter::{IoPriority, OpType};
+use vfs::{FileSync, RateLimiter, WritableFile};
+
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::stats::Stats;
+
+/// A table that a job writes.
+pub(crate) struct OutputFile {
+    file: Box<dyn WritableFile>,
+    limiter: Option<Arc<RateLimiter>>,
+    stats: Arc<Stats>,
+    /// A compaction writes it, which ends once this is set.
+    cancelled: Option<Arc<AtomicBool>>,
+    /// Writes to the family are delayed or stopped.
+    pressing: Arc<AtomicBool>,
+}
+
+impl OutputFile {
+    /// `file` itself where nobody limits and nobody counts. `compacts`: a compaction writes it, and not a flush.
+    pub fn over(
+        db: &DbInner,
+        family: &Family,
+        compacts: bool,
+        file: Box<dyn WritableFile>,
+    ) -> Box<dyn WritableFile> {
+        let limiter = db.options.rate_limiter.clone();
+        if limiter.is_none() && db.stats.shared().is_none() {
+            return file;
+        }
+        Box::new(OutputFile {
+            file,
+            limiter,
+            stats: db.stats.clone(),
+            cancelled: compacts.then(|| db.cancelled.clone()),
+            pressing: family.pressing.clone(),
+        })
+    }
+
+    /// Waits until `bytes` may be written.
+    fn await_permission(&self, bytes: u64) -> Result<()> {
+        let Some(limiter) = &self.limiter else {
+            return Ok(());
+        };
+        if !limiter.is_rate_limited(OpType::Write) {
+            return Ok(());
+        }
+        let goes_on = || {
+            let cancelled = self.cancelled.as_ref();
+            !cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+        };
+        let started = self.stats.start();
+        let mut left = bytes;
+        while left > 0 {
+            let priority = match (self.pressing.load(Ordering::Relaxed), &self.cancelled) {
+                // Writers wait for it.
+                (true, _) => IoPriority::User,
+                (false, None) => IoPriority::High,
+                (false, Some(_)) => IoPriority::Low,
+            };
+            let part = left.min(limiter.single_burst_bytes()).max(1);
+            if !limiter.request_while(part, priority, OpType::Write, goes_on) {
+                return Err(Error::new(ErrorKind::Aborted, "the compaction was cancelled"));
+            }
+            left -= part;
+        }
+        self.stats.stop(started, Histogram::RateLimiterWaitMicrosWrite);
+        Ok(())
+    }
+
+    fn timed<T>(
+        &mut self,
+        flush: Histogram,
+        compaction: Histogram,
+        action: impl FnOnce(&mut dyn WritableFile) -> Result<T>,
+    ) -> Result<T> {
+        let started = self.stats.start();
+        let done = action(&mut *self.file);
+        let histogram = match self.cancelled {
+            None => flush,
+            Some(_) => compaction,
+        };
+        self.stats.stop(started, histogram);
+        done
+    }
+}
+
+impl std::fmt::Debug for OutputFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OutputFile({:?})", self.file)
+    }
+}
+
+impl WritableFile for OutputFile {
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        self.await_permission(data.len() as u64)?;
+        let started = self.stats.start();
+        let appended = self.timed(
+            Histogram::FileWriteFlushMicros,
+            Histogram::FileWriteCompactionMicros,
+            |file| file.append(data),
+        );
+        self.stats.stop(started, Histogram::SstWriteMicros);
+        appended
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.timed(
+            Histogram::TableSyncMicros,
+            Histogram::CompactionOutfileSyncMicros,
+            |file| file.sync(),
+        )
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        self.timed(
+            Histogram::TableSyncMicros,
+            Histogram::CompactionOutfileSyncMicros,
+            |file| file.sync_all(),
+        )
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.file.close()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    fn mapped_bytes(&self) -> u64 {
+        self.file.mapped_bytes()
+    }
+
+    fn syncer(&self) -> Option<Arc<dyn FileSync>> {
+        self.file.syncer()
+    }
+}

@@ -1,0 +1,123 @@
+//! Holding writers back: until there is room, or for as long as what they wrote should have taken.
+
+use std::time::Duration;
+
+use base::perf;
+use base::sync::MutexGuard;
+use base::{Error, ErrorKind, Result};
+use compact::stall::StallCondition;
+
+use super::pipeline::Writer;
+use crate::db::DbInner;
+use crate::db::state::{DbState, StallReason};
+use crate::options::WriteOptions;
+
+/// Shorter waits cost more than they slow. Who was silent has no more than this to his credit.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// What was written while writes are delayed, as the time it should have taken.
+#[derive(Debug, Default)]
+pub(crate) struct Paid {
+    until: Duration,
+}
+
+impl Paid {
+    /// Charges `bytes` at `rate` bytes a second, and gives how long to wait for it: nothing, or [`LEAST_WAIT`] and more.
+    pub fn charge(&mut self, now: Duration, bytes: u64, rate: u64) -> Duration {
+        let from = self.until.max(now.saturating_sub(LEAST_WAIT));
+        self.until = from + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        match self.until.saturating_sub(now) {
+            due if due >= LEAST_WAIT => due,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+impl DbInner {
+    /// Waits for a job to end, because `family` stops writes.
+    pub(super) fn wait_for_room(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        options: &WriteOptions,
+        family: u32,
+        condition: StallCondition,
+    ) -> Result<()> {
+        check_may_wait(options, condition)?;
+        let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+        let start = self.options.clock.now();
+        self.work.notify_all();
+        self.changed.wait(state);
+        self.count_stall(state, family, condition, start);
+        Ok(())
+    }
+
+    /// Holds the writer back until what was written since it was last held back has taken the time it should.
+    pub(super) fn delay(
+        &self,
+        writer: &mut Writer,
+        mut state: MutexGuard<'_, DbState>,
+        options: &WriteOptions,
+        reason: StallReason,
+    ) -> Result<()> {
+        let start = self.options.clock.now();
+        let bytes = std::mem::take(&mut writer.delayed_bytes);
+        let mut due = writer.paid.charge(start, bytes, reason.write_rate);
+        if due.is_zero() {
+            return Ok(());
+        }
+        check_may_wait(options, reason.condition)?;
+        let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+        let until = start + due;
+        loop {
+            let waited = self.changed.wait_for(&mut state, due);
+            let now = self.options.clock.now();
+            let is_over = state.stall() == StallCondition::Normal || state.check_writable().is_err();
+            due = until.saturating_sub(now);
+            if waited.timed_out() || is_over || due < LEAST_WAIT {
+                break;
+            }
+        }
+        self.count_stall(&mut state, reason.family, reason.condition, start);
+        Ok(())
+    }
+
+    fn count_stall(&self, state: &mut DbState, family: u32, condition: StallCondition, start: Duration) {
+        let waited = self.options.clock.now().saturating_sub(start);
+        self.stats.stalled(condition, waited);
+        if let Some(own) = state.families.get_mut(&family) {
+            own.note_stalled(condition, waited.as_micros() as u64);
+        }
+    }
+}
+
+fn check_may_wait(options: &WriteOptions, condition: StallCondition) -> Result<()> {
+    match options.no_slowdown {
+        true => Err(Error::new(
+            ErrorKind::Incomplete,
+            format!("Write stall: {condition}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_passes_pays() {
+        let millis = Duration::from_millis;
+        let mut paid = Paid::default();
+        // A thousand bytes a millisecond. One millisecond is to everybody's credit.
+        assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), Duration::ZERO);
+        assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), millis(2));
+        // It has waited one of them.
+        assert_eq!(paid.charge(millis(101), 1_000, 1_000_000), millis(2));
+        // Slower than it may be: it never waits.
+        for at in 200..300 {
+            assert_eq!(paid.charge(millis(at), 900, 1_000_000), Duration::ZERO);
+        }
+        // A long silence is not saved up.
+        assert_eq!(paid.charge(millis(10_000), 5_000, 1_000_000), millis(4));
+    }
+}
