@@ -184,24 +184,22 @@ pub const WORKLOADS: &[Workload] = &[
     .on(Threads::One),
     Workload::writing(
         "fillsync",
-        "fillrandom of a thousandth, every write synced",
+        "fillrandom to a thousandth of the keys, every write synced",
         write::random,
     )
     .fresh()
     .adjusted(|params| {
         params.num = (params.num / 1_000).max(1);
-        params.writes = params.num.min(params.writes);
         params.write.sync = true;
     }),
     Workload::writing(
         "fill100K",
-        "fillrandom of a thousandth with values of 100,000 bytes",
+        "fillrandom to a thousandth of the keys with values of 100,000 bytes",
         write::random,
     )
     .fresh()
     .adjusted(|params| {
         params.num = (params.num / 1_000).max(1);
-        params.writes = params.num.min(params.writes);
         params.values = params.values.resized(100_000);
     }),
     Workload::writing(
