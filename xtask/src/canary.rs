@@ -148,6 +148,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),
     },
     Canary {
+        name: "rows lose the sequence numbers that tell their age",
+        file: "crates/engine/src/db/seqno_to_time.rs",
+        right: "times.map_or(SeqNo::MAX, |times| times.oldest_sequence_number(oldest))",
+        wrong: "times.map_or(SeqNo::MAX, |times| times.oldest_sequence_number(oldest).max(SeqNo::MAX))",
+        caught_by: Tests(&["-p", "esker-dbtest", "seqno_to_time::"]),
+    },
+    Canary {
         name: "blobs that a compaction keeps are garbage",
         file: "crates/engine/src/jobs/output.rs",
         right: "            *count = count.saturating_sub(1);",
@@ -444,8 +451,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "sequence numbers become 0 that snapshots tell apart",
         file: "crates/compact/src/cursor.rs",
-        right: "stripes.earliest() + 1\n",
-        wrong: "stripes.earliest().max(stripes.latest()) + 1\n",
+        right: "(stripes.earliest() + 1).min(",
+        wrong: "(stripes.earliest().max(stripes.latest()) + 1).min(",
         caught_by: Stress(5, EVERYTHING),
     },
     Canary {

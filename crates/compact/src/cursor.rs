@@ -63,6 +63,8 @@ pub struct CompactionRules {
     pub blobs: Option<Box<dyn BlobHook>>,
     /// Of families with timestamps: history older than this timestamp may be dropped. `None`: none of it.
     pub full_history_ts_low: Option<Vec<u8>>,
+    /// Sequence numbers from this one on stay what they are, though every snapshot sees them. [`MAX_SEQNO`] and more: none do.
+    pub preserve_from: SeqNo,
     /// Entries of unknown kind are kept as they are instead of failing the compaction.
     pub keep_unknown_kinds: bool,
     /// Exclusive upper bound, a user key without timestamp.
@@ -85,6 +87,7 @@ impl CompactionRules {
             level: 0,
             blobs: None,
             full_history_ts_low: None,
+            preserve_from: SeqNo::MAX,
             keep_unknown_kinds: false,
             end: None,
             cancelled: None,
@@ -268,7 +271,7 @@ impl<C: Cursor> CompactionCursor<C> {
                 || rules.filter.is_some()
                 || rules.blobs.is_some(),
             zero_below: if rules.bottommost {
-                stripes.earliest() + 1
+                (stripes.earliest() + 1).min(rules.preserve_from)
             } else {
                 0
             },

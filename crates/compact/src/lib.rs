@@ -31,6 +31,7 @@ pub mod partitioner;
 pub mod picker;
 pub mod plan;
 pub mod score;
+pub mod seqno_to_time;
 pub mod split;
 pub mod stall;
 pub mod streams;
@@ -61,6 +62,7 @@ pub use picker::range::{
 pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running, pick};
 pub use plan::{CompactionReason, LevelFiles, Plan};
 pub use score::{LevelScore, Scores};
+pub use seqno_to_time::SeqnoToTimeMapping;
 pub use split::{Border, OutputSplitter, SplitLimits};
 pub use stall::{StallCause, StallCondition};
 pub use streams::{Stream, StreamFinder, files_around, lowest_level};

@@ -80,6 +80,7 @@ impl EventListener for Events {
                 | Event::CompactionBegun { .. }
                 | Event::JobEnded { .. }
                 | Event::TableCreated { .. }
+                | Event::BlobFileCreated { .. }
                 | Event::WalCreated { .. }
                 | Event::RecoveryBegun { .. }
                 | Event::Recovered { .. }

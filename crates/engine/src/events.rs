@@ -165,6 +165,17 @@ pub enum Event {
         oldest_blob_file: Option<u64>,
         properties: Box<TableProperties>,
     },
+    /// A blob file was written, and is about to be put in place with the tables that refer to it. The checksum is that over the whole
+    /// file, empty without one.
+    BlobFileCreated {
+        family: String,
+        job: u64,
+        file: u64,
+        total_blob_count: u64,
+        total_blob_bytes: u64,
+        file_checksum: Vec<u8>,
+        file_checksum_func_name: String,
+    },
     /// A WAL was begun: rows are written to it from now on.
     WalCreated { wal: u64 },
     /// Recovery is about to read these WALs.
@@ -296,6 +307,16 @@ impl fmt::Display for Event {
             Event::TableCreated {
                 family, file, bytes, ..
             } => write!(f, "[{family}] wrote {file:06}.sst: {bytes} bytes"),
+            Event::BlobFileCreated {
+                family,
+                file,
+                total_blob_count,
+                total_blob_bytes,
+                ..
+            } => write!(
+                f,
+                "[{family}] wrote {total_blob_count} blobs to {file:06}.blob: {total_blob_bytes} bytes"
+            ),
             Event::WalCreated { wal } => write!(f, "began {wal:06}.log"),
             Event::RecoveryBegun { wals, .. } => write!(f, "recovers {} WALs", wals.len()),
             Event::Recovered { .. } => write!(f, "recovered"),

@@ -18,6 +18,10 @@ pub(crate) struct LevelStats {
     /// Bytes read from this level.
     read_here: u64,
     written: u64,
+    /// Bytes of blobs that were read.
+    blobs_read: u64,
+    /// Bytes of blob files.
+    blobs_written: u64,
     /// Bytes of files that came as they were.
     moved: u64,
     took: Duration,
@@ -32,6 +36,8 @@ impl AddAssign for LevelStats {
         self.read_above += other.read_above;
         self.read_here += other.read_here;
         self.written += other.written;
+        self.blobs_read += other.blobs_read;
+        self.blobs_written += other.blobs_written;
         self.moved += other.moved;
         self.took += other.took;
         self.cpu += other.cpu;
@@ -52,7 +58,7 @@ pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> 
 pub(crate) struct FamilyStats {
     /// By output level.
     levels: Vec<LevelStats>,
-    /// Bytes of tables that flushes wrote.
+    /// Bytes of tables and blob files that flushes wrote.
     flushed: u64,
     /// How writers waited for this family.
     pub stalls: StallTotals,
@@ -97,6 +103,19 @@ impl FamilyStats {
         };
     }
 
+    /// A flush wrote `bytes` of blob files.
+    pub fn flushed_blobs(&mut self, bytes: u64) {
+        self.flushed += bytes;
+        self.level(0).blobs_written += bytes;
+    }
+
+    /// A compaction to `level` read `read` bytes of blobs, and wrote `written` bytes of blob files.
+    pub fn compacted_blobs(&mut self, level: usize, read: u64, written: u64) {
+        let stats = self.level(level);
+        stats.blobs_read += read;
+        stats.blobs_written += written;
+    }
+
     /// The files of `plan` were moved.
     pub fn moved(&mut self, plan: &Plan) {
         let bytes: u64 = plan.moved_files().map(|(_, file)| file.size).sum();
@@ -117,12 +136,13 @@ impl FamilyStats {
         let seconds = up.as_secs_f64().max(0.001);
         let rate = |bytes: u64| bytes as f64 / (1u64 << 20) as f64 / seconds;
         let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
-        let read = sum.read_above + sum.read_here;
+        let read = sum.read_above + sum.read_here + sum.blobs_read;
+        let written = sum.written + sum.blobs_written;
         format!(
             "Flush(GB): cumulative {:.3}\nCumulative compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, {:.1} seconds\n",
             gib(self.flushed),
-            gib(sum.written),
-            rate(sum.written),
+            gib(written),
+            rate(written),
             gib(read),
             rate(read),
             sum.took.as_secs_f64()
@@ -175,7 +195,6 @@ impl FamilyStats {
     }
 }
 
-/// Without the columns of blob files, which compactions leave where they are.
 const HEAD: &str = "Level    Files   Size     Score Read(GB)  Rn(GB) Rnp1(GB) Write(GB) Wnew(GB) Moved(GB) W-Amp Rd(MB/s) Wr(MB/s) \
                     Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop Rblob(GB) Wblob(GB)";
 
@@ -203,10 +222,11 @@ fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
         }
     };
     let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-    let read = stats.read_above + stats.read_here;
+    let read = stats.read_above + stats.read_here + stats.blobs_read;
+    let written = stats.written + stats.blobs_written;
     // What was rewritten of this level is not new.
     let new = stats.written as f64 - stats.read_here as f64;
-    let written = writeln!(
+    let shown = writeln!(
         out,
         "{:>4} {:6}/{:<3} {:>10} {:5.1} {:8.1} {:7.1} {:8.1} {:9.1} {:8.1} {:9.1} {:5.1} {:8.1} {:8.1} {:9.2} {:17.2} {:9} {:8.3} {:>7} {:>6} {:9.1} {:9.1}",
         place.name,
@@ -217,24 +237,23 @@ fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
         gib(read),
         gib(stats.read_above),
         gib(stats.read_here),
-        gib(stats.written),
+        gib(written),
         new / GIB,
         gib(stats.moved),
-        of(stats.written as f64, place.came_in as f64),
+        of(written as f64, place.came_in as f64),
         rate(read),
-        rate(stats.written),
+        rate(written),
         took,
         stats.cpu.as_secs_f64(),
         stats.jobs,
         of(took, stats.jobs as f64),
         count(stats.entries_in),
         count(stats.entries_in.saturating_sub(stats.entries_out)),
-        // Compactions read and write no blobs.
-        0.0,
-        0.0,
+        gib(stats.blobs_read),
+        gib(stats.blobs_written),
     );
     // Writing to a string does not fail.
-    let _ = written;
+    let _ = shown;
 }
 
 /// Bytes as RocksDB writes them: `5.17 MB`.
@@ -309,5 +328,16 @@ mod tests {
             ["6.0", "1.0", "8.00", "6.00", "2", "4.000"]
         );
         assert!(table.contains("\n Sum      0/0       0.00 B   0.0 "), "{table}");
+        // Blobs count as written, in a column of their own too.
+        stats.flushed_blobs(3 << 30);
+        stats.compacted_blobs(0, 1 << 30, 2 << 30);
+        let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
+        let row = table.lines().find(|line| line.starts_with("  L0")).unwrap();
+        let row: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(
+            (row[8], &row[row.len() - 2..]),
+            ("11.0", &["1.0", "5.0"][..]),
+            "{table}"
+        );
     }
 }

@@ -50,8 +50,8 @@ pub use codec::compression::{CompressionOptions, CompressionType};
 pub use compact::stall::{StallCause, StallCondition};
 pub use compact::{
     CompactionFilter, CompactionFilterFactory, CompactionReason, Decision, FilterContext, PartitionerContext,
-    SstPartitioner, SstPartitionerFactory, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
-    ValueType,
+    SeqnoToTimeMapping, SstPartitioner, SstPartitionerFactory, SstPartitionerFixedPrefixFactory,
+    TableFileCreationReason, ValueType,
 };
 pub use sst::format::{IndexShortening, IndexType};
 pub use sst::{BlockCache, TableProperties};

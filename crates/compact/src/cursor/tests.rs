@@ -49,6 +49,20 @@ fn later_versions_do_not_start_their_user_key() {
 }
 
 #[test]
+fn sequence_numbers_that_tell_an_age_stay() {
+    let bottom = CompactionRules {
+        bottommost: true,
+        beyond: BeyondOutput::nothing(UserComparator::Bytewise),
+        preserve_from: 5,
+        ..rules()
+    };
+    assert_eq!(
+        shown(&mut over("a@9:x a@2:y b@5:z c@4:w d@7#del", bottom)),
+        "a@9:x b@5:z c@0:w"
+    );
+}
+
+#[test]
 fn unknown_kinds_fail_or_stay() {
     let unknown = || {
         let mut key = b"b".to_vec();

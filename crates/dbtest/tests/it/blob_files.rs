@@ -152,6 +152,77 @@ fn large_values_leave_the_tables() {
     check(&db, &fs, Path::new(DIR));
 }
 
+/// An entity of version 2, as RocksDB 11 writes it: an inline column and one in a blob file.
+fn entity_with_blob(inline: &[u8], index: &[u8]) -> Vec<u8> {
+    let mut entity = vec![2, 2];
+    // Bytes of the sizes of names, of those of values, of the names; types; sizes; names; values.
+    entity.extend_from_slice(&[2, 2, 2, 0x01, 0x11, 1, 1, inline.len() as u8, index.len() as u8]);
+    entity.extend_from_slice(b"ab");
+    entity.extend_from_slice(inline);
+    entity.extend_from_slice(index);
+    entity
+}
+
+/// Columns that RocksDB 11 put into blob files stay readable: tables that compactions write know which files they need.
+#[test]
+fn columns_in_blob_files_survive_compactions() {
+    for collected in [false, true] {
+        let (fs, mut options) = in_memory();
+        options.column_family.enable_blob_garbage_collection = collected;
+        options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+        // A blob file and a table, found by repair.
+        fs.create_dir_all(Path::new(DIR)).unwrap();
+        let cmp = base::InternalComparator::new(base::UserComparator::Bytewise);
+        let create = |path: &Path| fs.create(path, &Default::default()).unwrap();
+        let blob_options = blob::BlobWriterOptions {
+            file_number: 9,
+            column_family_id: 0,
+            compression: CompressionType::None,
+            compression_options: Default::default(),
+        };
+        let path = base::filename::blob(Path::new(DIR), 9);
+        let mut blobs = blob::BlobWriter::new(create(&path), blob_options).unwrap();
+        let path = base::filename::table(Path::new(DIR), 10);
+        let mut table = sst::TableWriter::new(create(&path), sst::TableWriterOptions::new(cmp)).unwrap();
+        for i in 0..5 {
+            let mut index = Vec::new();
+            let value = value(i, 0, 200);
+            blobs.add(&key(i), &value).unwrap().encode(&mut index);
+            let internal =
+                base::internal_key::encode(&key(i), u64::from(i) + 1, base::Kind::WideColumnEntity);
+            table
+                .add(&internal, &entity_with_blob(b"inline", &index))
+                .unwrap();
+        }
+        blobs.finish().unwrap();
+        table.finish().unwrap();
+        Db::repair(&options, DIR).unwrap();
+        let db = Db::open(&options, DIR).unwrap();
+        // A key is overwritten.
+        put(&db, [0], 1, 300);
+        flush(&db);
+        for _ in 0..3 {
+            compact(&db);
+        }
+        let mut iterator = db.iter(&ReadOptions::default());
+        iterator.seek(&key(1));
+        for i in 1..5 {
+            let columns = iterator.columns().unwrap().unwrap();
+            assert_eq!(columns[0], (b"a".to_vec(), b"inline".to_vec()));
+            assert_eq!(columns[1], (b"b".to_vec(), value(i, 0, 200)));
+            iterator.next();
+        }
+        drop(iterator);
+        let files = db.blob_files(&db.default_column_family());
+        let old = files.iter().find(|file| file.number == 9);
+        assert_eq!(
+            old.map(|file| (file.garbage_blob_count, file.total_blob_count)),
+            (!collected).then_some((1, 5))
+        );
+        check(&db, &fs, Path::new(DIR));
+    }
+}
+
 #[test]
 fn files_end_where_they_are_large_enough() {
     for compression in [CompressionType::None, CompressionType::Lz4, CompressionType::Zstd] {

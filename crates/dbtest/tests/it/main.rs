@@ -39,6 +39,7 @@ mod protection;
 mod read_flips;
 mod secondary;
 mod secondary_cache;
+mod seqno_to_time;
 mod stalls;
 mod streams;
 mod styles;

@@ -17,6 +17,7 @@ pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod secondary;
+mod seqno_to_time;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod verify;
@@ -33,6 +34,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use base::sync::{Condvar, Mutex};
 use base::{Error, Result, SeqNo};
+use compact::SeqnoToTimeMapping;
 use sst::BlockCache;
 use vfs::FileLock;
 
@@ -83,6 +85,8 @@ pub(crate) struct DbInner {
     pub max_total_wal_size: u64,
     /// Snapshots alive.
     pub snapshots: Arc<SnapshotList>,
+    /// When rows were written, for families that preserve it.
+    pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
     /// Writes the MANIFEST, numbers files.
     pub versions: VersionSet,
     /// Deletes files.

@@ -655,6 +655,7 @@ pub(crate) fn assemble_db(
         older_wal_bytes: AtomicU64::new(0),
         max_total_wal_size,
         snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
+        seqno_to_time: Mutex::default(),
         obsolete,
         index: ArcSwap::from_pointee(FamilyIndex {
             by_id: HashMap::new(),

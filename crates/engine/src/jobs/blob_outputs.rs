@@ -153,7 +153,11 @@ pub(crate) struct Blobs {
 impl Blobs {
     fn read(&mut self, user_key: &[u8], index: &BlobIndex<'_>) -> Result<Vec<u8>> {
         match &mut self.inputs {
-            Some(inputs) => inputs.get(user_key, index),
+            Some(inputs) => {
+                let value = inputs.get(user_key, index)?;
+                self.garbage.lock().bytes_read += value.len() as u64;
+                Ok(value)
+            }
             None => Err(base::Error::corruption("a blob index in a memtable")),
         }
     }

@@ -41,6 +41,8 @@ struct Facts<'a> {
     /// Nothing lies below.
     last_level: usize,
     visible_to_all: SeqNo,
+    /// Rows from here on keep their sequence numbers; a compaction may know it of fewer.
+    preserved_from: SeqNo,
 }
 
 impl FileFacts for Facts<'_> {
@@ -54,6 +56,10 @@ impl FileFacts for Facts<'_> {
 
     /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
+        // One whose rows keep their sequence numbers for their age, too.
+        if file.largest_seqno >= self.preserved_from {
+            return false;
+        }
         let resolves = self.family.values.operator().is_some();
         resolves
             || self
@@ -123,6 +129,7 @@ impl DbInner {
             now: self.options.clock.unix_seconds(),
             full_history_ts_low: low,
             facts: &Facts {
+                preserved_from: self.preserved_as_far_as_known(&own.family),
                 family: &own.family,
                 base_level,
                 last_level: own.version.num_non_empty_levels().saturating_sub(1),
@@ -278,12 +285,15 @@ impl DbInner {
                 let new = written.files.iter().map(|file| (output_level, file.clone()));
                 edit.new_files.extend(new);
                 edit.blob_file_garbages = written.blob_garbage;
+                let blob_bytes = written.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
                 let blobs: Vec<u64> = written.blob_files.iter().map(|blob| blob.number).collect();
                 edit.blob_file_additions = written.blob_files;
                 let took = self.options.clock.now().saturating_sub(start);
                 let applied = self.apply_edit(state, edit, |own| {
                     let files = written.files.iter().map(|file| &**file);
                     own.stats.compacted(&plan, files, took, written.cpu);
+                    own.stats
+                        .compacted_blobs(plan.output_level, written.blob_bytes_read, blob_bytes);
                 });
                 written_by = Some(WrittenBy {
                     subcompactions: written.subcompactions,

@@ -79,6 +79,7 @@ impl DbInner {
         });
         let installed = written.and_then(|(flushed, cpu)| {
             let tables = flushed.tables.clone();
+            let blob_bytes = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
             let blobs: Vec<u64> = flushed.blob_files.iter().map(|blob| blob.number).collect();
             let edit = VersionEdit {
                 column_family: id,
@@ -94,6 +95,7 @@ impl DbInner {
                 if !tables.is_empty() {
                     let bytes = tables.iter().map(|table| table.file.size).sum();
                     own.stats.flushed(bytes, took, cpu);
+                    own.stats.flushed_blobs(blob_bytes);
                 }
             })
             .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;

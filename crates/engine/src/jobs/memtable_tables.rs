@@ -7,8 +7,8 @@ use base::{Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::{
     BeyondOutput, BlobHook, CompactionCursor, CompactionFilter, CompactionRules, CompactionTombstones,
-    FileBounds, FilterContext, OutputRange, OutputSink, OutputSplitter, TableFileCreationReason,
-    write_outputs,
+    FileBounds, FilterContext, OutputRange, OutputSink, OutputSplitter, SeqnoToTimeMapping,
+    TableFileCreationReason, write_outputs,
 };
 use manifest::{BlobFileAddition, FileMetadata};
 use memtable::Memtable;
@@ -70,6 +70,9 @@ impl DbInner {
         };
         let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
         outputs[0].blobs = writer.blobs.clone();
+        for outputs in &mut outputs {
+            outputs.times = writer.times.clone();
+        }
         let destinations = placed.iter().map(|placed| Destination {
             level: Some(placed.level),
             flushed: true,
@@ -135,6 +138,8 @@ struct MemtableWriter<'a> {
     memtables: &'a [Arc<Memtable>],
     snapshots: Vec<SeqNo>,
     tombstones: CompactionTombstones,
+    /// When rows were written, if the family preserves it.
+    times: Option<Arc<SeqnoToTimeMapping>>,
     /// Where large values go; `None` where none of the parts writes any.
     blobs: Option<Arc<Mutex<BlobOutputs>>>,
 }
@@ -161,6 +166,7 @@ impl<'a> MemtableWriter<'a> {
             memtables,
             tombstones: CompactionTombstones::new(family.cmp.user().clone(), &borrowed),
             snapshots,
+            times: db.times_of(family, [])?.map(Arc::new),
             blobs: BlobOutputs::new(
                 db,
                 family,
@@ -204,6 +210,7 @@ impl<'a> MemtableWriter<'a> {
             merge_operator: family.values.operator(),
             filter: self.db.filter_of_memtables(family, self.job),
             blobs: hook,
+            preserve_from: self.db.preserved_from(family, self.times.as_deref()),
             end: end.map(<[u8]>::to_vec),
             bottommost,
             beyond: match bottommost {

@@ -11,7 +11,7 @@ use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
 use compact::filter::may_refer_to_blobs;
 use compact::plan::Plan;
-use compact::{FileBounds, OutputSink};
+use compact::{FileBounds, OutputSink, SeqnoToTimeMapping};
 use manifest::{BlobFileAddition, FileMetadata, FileStats};
 use rangedel::RangeTombstone;
 use sst::filter::UNKNOWN_LEVEL;
@@ -58,6 +58,8 @@ pub(crate) struct TableOutputs<'a> {
     pub compaction: Option<&'a Plan>,
     /// Where large values go, unless they stay in the tables.
     pub blobs: Option<Arc<Mutex<BlobOutputs>>>,
+    /// When rows were written, if the tables are to know.
+    pub times: Option<Arc<SeqnoToTimeMapping>>,
     /// Finished blob files.
     pub blob_files: Vec<BlobFileAddition>,
     open: Option<OpenTable>,
@@ -104,6 +106,7 @@ impl<'a> TableOutputs<'a> {
             job,
             compaction: None,
             blobs: None,
+            times: None,
             blob_files: Vec::new(),
             open: None,
             files: Vec::new(),
@@ -115,6 +118,17 @@ impl<'a> TableOutputs<'a> {
     pub fn finish_blobs(&mut self) -> Result<()> {
         if let Some(blobs) = &self.blobs {
             self.blob_files = blobs.lock().finish_all()?;
+        }
+        for blob in &self.blob_files {
+            self.db.notify(&Event::BlobFileCreated {
+                family: self.family.name.clone(),
+                job: self.job,
+                file: blob.number,
+                total_blob_count: blob.total_blob_count,
+                total_blob_bytes: blob.total_blob_bytes,
+                file_checksum: blob.checksum_value.to_vec(),
+                file_checksum_func_name: blob.checksum_method.clone(),
+            });
         }
         Ok(())
     }
@@ -294,6 +308,10 @@ impl OutputSink for TableOutputs<'_> {
             open.writer.add_user_properties(collector.finish());
         }
         let marked_for_compaction = open.collectors.iter().any(|collector| collector.need_compact());
+        if let Some(times) = &self.times {
+            let times = times.encode(bounds.smallest_seqno, bounds.largest_seqno);
+            open.writer.set_seqno_to_time_mapping(times);
+        }
         let summary = open.writer.finish()?;
         let properties = &summary.properties;
         let stats = FileStats {
@@ -388,6 +406,8 @@ impl TableOutputs<'_> {
 pub(crate) struct BlobGarbage {
     /// Records and bytes that entered, less those that left.
     pub by_file: BTreeMap<u64, (u64, u64)>,
+    /// Bytes of the values that were read.
+    pub bytes_read: u64,
 }
 
 impl BlobGarbage {

@@ -11,8 +11,8 @@ use codec::compression::CompressionType;
 use compact::subranges::{self, Anchor};
 use compact::{
     BlobHook, Border, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones,
-    FilterContext, LevelTargets, OutputRange, OutputSplitter, PartitionerContext, Plan, SstPartitioner,
-    TableFileCreationReason, write_outputs,
+    FilterContext, LevelTargets, OutputRange, OutputSplitter, PartitionerContext, Plan, SeqnoToTimeMapping,
+    SstPartitioner, TableFileCreationReason, write_outputs,
 };
 use manifest::{BlobFileAddition, BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
@@ -45,6 +45,8 @@ pub(crate) struct Rewrite<'a> {
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
     garbage: Arc<Mutex<BlobGarbage>>,
+    /// When the rows of the inputs were written, if the family preserves it.
+    times: Option<Arc<SeqnoToTimeMapping>>,
     /// Nanoseconds of CPU time, of all threads.
     cpu: AtomicU64,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Written {
     pub blob_garbage: Vec<BlobFileGarbage>,
     /// Blob files with values of its rows.
     pub blob_files: Vec<BlobFileAddition>,
+    /// Bytes of blobs that were read.
+    pub blob_bytes_read: u64,
     /// Key ranges it was written in, each by a thread.
     pub subcompactions: usize,
     /// CPU time of all threads.
@@ -101,6 +105,9 @@ impl<'a> Rewrite<'a> {
             borders: Arc::default(),
             oldest_ancestor_time: known_times.min().unwrap_or(0),
             garbage: Arc::default(),
+            times: db
+                .times_of(family, plan.files().map(|(_, file)| file))?
+                .map(Arc::new),
             cpu: AtomicU64::new(0),
         })
     }
@@ -155,6 +162,7 @@ impl<'a> Rewrite<'a> {
             files: files.collect(),
             blob_garbage: self.blob_garbage(),
             blob_files,
+            blob_bytes_read: self.garbage.lock().bytes_read,
             subcompactions: ranges.len(),
             cpu: Duration::from_nanos(self.cpu.load(Ordering::Relaxed)),
             compression: self.compression(),
@@ -227,6 +235,7 @@ impl<'a> Rewrite<'a> {
         );
         outputs.compaction = Some(plan);
         outputs.blobs = blobs;
+        outputs.times = self.times.clone();
         match range.start {
             Some(start) => cursor.seek(start),
             None => cursor.seek_to_first(),
@@ -324,6 +333,7 @@ impl<'a> Rewrite<'a> {
             full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),
             end: end.map(<[u8]>::to_vec),
             cancelled: Some(self.db.cancelled.clone()),
+            preserve_from: self.db.preserved_from(family, self.times.as_deref()),
             ..plan.rules()
         }
     }

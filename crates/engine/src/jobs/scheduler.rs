@@ -38,10 +38,12 @@ impl DbInner {
         spawn("delete", |inner| {
             let mut due = inner.opened + Duration::from_secs(inner.options.stats_dump_period_sec);
             let mut aged = inner.options.clock.now();
+            let mut timed = inner.options.clock.now();
             inner.obsolete.run(&mut || {
                 let dump = inner.dump_stats_when_due(&mut due);
                 let age = inner.note_ages_when_due(&mut aged);
-                dump.into_iter().chain(age).min()
+                let time = inner.note_seqno_time_when_due(&mut timed);
+                dump.into_iter().chain(age).chain(time).min()
             });
         });
     }

@@ -135,17 +135,12 @@ impl EventListener for InfoLog {
                 oldest_blob_file,
                 properties,
             } => self.event("table_file_creation", *job, |json| {
-                let checksum: String = file_checksum.iter().map(|byte| format!("{byte:02X}")).collect();
-                let name = match file_checksum_func_name.as_str() {
-                    "" => "Unknown",
-                    name => name,
-                };
                 let json = json
                     .text("cf_name", family)
                     .number("file_number", file)
                     .number("file_size", bytes)
-                    .text("file_checksum", &checksum)
-                    .text("file_checksum_func_name", name)
+                    .text("file_checksum", &hex(file_checksum))
+                    .text("file_checksum_func_name", checksum_name(file_checksum_func_name))
                     .number("smallest_seqno", smallest_seqno)
                     .number("largest_seqno", largest_seqno)
                     .object("table_properties", table_properties(properties));
@@ -154,6 +149,23 @@ impl EventListener for InfoLog {
                     None => json,
                 };
                 json.text("status", "OK")
+            }),
+            Event::BlobFileCreated {
+                family,
+                job,
+                file,
+                total_blob_count,
+                total_blob_bytes,
+                file_checksum,
+                file_checksum_func_name,
+            } => self.event("blob_file_creation", *job, |json| {
+                json.text("cf_name", family)
+                    .number("file_number", file)
+                    .number("total_blob_count", total_blob_count)
+                    .number("total_blob_bytes", total_blob_bytes)
+                    .text("file_checksum", &hex(file_checksum))
+                    .text("file_checksum_func_name", checksum_name(file_checksum_func_name))
+                    .text("status", "OK")
             }),
             Event::WalCreated { wal } => self.event("wal_created", 0, |json| json.number("wal", wal)),
             Event::RecoveryBegun { job, wals } => {
@@ -426,4 +438,16 @@ fn table_properties(properties: &TableProperties) -> Json {
         .text("db_id", &text(&properties.db_id))
         .text("db_session_id", &text(&properties.db_session_id))
         .number("orig_file_number", properties.orig_file_number)
+}
+
+fn hex(checksum: &[u8]) -> String {
+    checksum.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// What RocksDB calls the function of a checksum.
+fn checksum_name(func_name: &str) -> &str {
+    match func_name {
+        "" => "Unknown",
+        name => name,
+    }
 }

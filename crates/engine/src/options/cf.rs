@@ -137,6 +137,10 @@ option_table! {
         /// Nine tenths of the data have no filters then, and a key that is not there costs a read. Tables that have filters keep
         /// them until they are compacted. Default: false.
         optimize_filters_for_hits: bool = false, domain["false", "false", "true"];
+        /// Keeps track of when rows were written, for so many seconds: the last sequence number is noted a hundred times in that time, and
+        /// tables keep what is known of their rows in the property `rocksdb.seqno.time.map`. Compactions leave rows of that age their
+        /// sequence numbers, by which it is known; that costs a few bits a key where they would be zeroed. 0: no. Default: 0.
+        preserve_internal_time_seconds: u64 = 0, domain["0", "0", "0", "1", "1000"];
         /// Writes large values to blob files, and in their place, into the tables, where they lie: compactions then merge keys and
         /// leave values alone, which spares writes where values are large; a read costs one more access, and what is overwritten
         /// or deleted takes room until its blob file is emptied (`enable_blob_garbage_collection`) or all of it is garbage. Values

@@ -242,6 +242,11 @@ impl TableWriter {
         self.options.user_properties.extend(properties);
     }
 
+    /// What is known of when its rows were written: the value of `rocksdb.seqno.time.map`.
+    pub fn set_seqno_to_time_mapping(&mut self, mapping: Vec<u8>) {
+        self.properties.seqno_to_time_mapping = mapping;
+    }
+
     /// Closes the file as it is, to be removed.
     pub fn abandon(self) {
         drop(self);
