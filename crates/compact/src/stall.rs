@@ -13,6 +13,8 @@ pub enum StallCause {
     L0FileCountLimit,
     /// Too many bytes wait to be compacted.
     PendingCompactionBytes,
+    /// Memtables of several databases together take too much memory.
+    WriteBufferManagerLimit,
 }
 
 /// Whether writes may go on.
@@ -34,10 +36,11 @@ pub enum StallCondition {
 
 impl StallCause {
     /// All of them.
-    pub const ALL: [StallCause; 3] = [
+    pub const ALL: [StallCause; 4] = [
         StallCause::MemtableLimit,
         StallCause::L0FileCountLimit,
         StallCause::PendingCompactionBytes,
+        StallCause::WriteBufferManagerLimit,
     ];
 }
 
@@ -57,6 +60,7 @@ impl fmt::Display for StallCause {
             StallCause::MemtableLimit => "memtable-limit",
             StallCause::L0FileCountLimit => "l0-file-count-limit",
             StallCause::PendingCompactionBytes => "pending-compaction-bytes",
+            StallCause::WriteBufferManagerLimit => "write-buffer-manager-limit",
         })
     }
 }

@@ -1,11 +1,11 @@
 //! What jobs did, level by level, and the table RocksDB prints of it, column for column: scripts read it by position.
 
 use std::fmt::Write;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Sub};
 use std::time::Duration;
 
-use compact::Plan;
 use compact::score::Scores;
+use compact::{CompactionReason, Plan};
 use manifest::{FileMetadata, Version};
 
 use crate::stats::StallTotals;
@@ -47,6 +47,24 @@ impl AddAssign for LevelStats {
     }
 }
 
+impl Sub for LevelStats {
+    type Output = LevelStats;
+
+    fn sub(self, earlier: LevelStats) -> LevelStats {
+        LevelStats {
+            read_above: self.read_above - earlier.read_above,
+            read_here: self.read_here - earlier.read_here,
+            written: self.written - earlier.written,
+            moved: self.moved - earlier.moved,
+            took: self.took.saturating_sub(earlier.took),
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            jobs: self.jobs - earlier.jobs,
+            entries_in: self.entries_in - earlier.entries_in,
+            entries_out: self.entries_out - earlier.entries_out,
+        }
+    }
+}
+
 /// Entries of `files`, as far as that is known: of tables that were opened.
 pub(crate) fn entries<'a>(files: impl IntoIterator<Item = &'a FileMetadata>) -> u64 {
     let counts = files.into_iter().filter_map(|file| file.stats.get());
@@ -62,19 +80,28 @@ pub(crate) struct FamilyStats {
     flushed: u64,
     /// How writers waited for this family.
     pub stalls: StallTotals,
+    /// By whom jobs were done, as RocksDB's priorities: flushes are of high priority, automatic compactions of low, and what users ask for is
+    /// done by their own threads.
+    low: LevelStats,
+    high: LevelStats,
+    user: LevelStats,
+    /// All there was when it was last dumped, bytes flushed among it.
+    dumped: (LevelStats, u64),
 }
 
 impl FamilyStats {
     /// A flush wrote `bytes`. They count as written to L0, wherever the tables were put.
     pub fn flushed(&mut self, bytes: u64, took: Duration, cpu: Duration) {
         self.flushed += bytes;
-        *self.level(0) += LevelStats {
+        let job = LevelStats {
             written: bytes,
             took,
             cpu,
             jobs: 1,
             ..LevelStats::default()
         };
+        *self.level(0) += job;
+        self.high += job;
     }
 
     /// A compaction wrote `outputs`.
@@ -90,7 +117,7 @@ impl FamilyStats {
             let levels = levels.filter(|input| (input.level == plan.output_level) == here);
             levels.map(compact::LevelFiles::bytes).sum()
         };
-        *self.level(plan.output_level) += LevelStats {
+        let job = LevelStats {
             read_above: read(false),
             read_here: read(true),
             written: outputs.clone().into_iter().map(|file| file.size).sum(),
@@ -101,6 +128,22 @@ impl FamilyStats {
             entries_out: entries(outputs),
             ..LevelStats::default()
         };
+        *self.level(plan.output_level) += job;
+        match plan.reason {
+            CompactionReason::ManualCompaction => self.user += job,
+            _ => self.low += job,
+        }
+    }
+
+    /// From now on another interval is told of.
+    pub fn begin_interval(&mut self) {
+        self.dumped = (self.sum(), self.flushed);
+    }
+
+    fn sum(&self) -> LevelStats {
+        let mut sum = LevelStats::default();
+        self.levels.iter().for_each(|level| sum += *level);
+        sum
     }
 
     /// A flush wrote `bytes` of blob files.
@@ -131,21 +174,30 @@ impl FamilyStats {
 
     /// What flushes and compactions did together, in a database that has been open for `up`.
     pub fn totals(&self, up: Duration) -> String {
-        let mut sum = LevelStats::default();
-        self.levels.iter().for_each(|level| sum += *level);
+        let sum = self.sum();
+        let (before, flushed) = self.dumped;
+        let since = sum - before;
         let seconds = up.as_secs_f64().max(0.001);
         let rate = |bytes: u64| bytes as f64 / (1u64 << 20) as f64 / seconds;
         let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
         let read = sum.read_above + sum.read_here + sum.blobs_read;
         let written = sum.written + sum.blobs_written;
         format!(
-            "Flush(GB): cumulative {:.3}\nCumulative compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, {:.1} seconds\n",
+            "Flush(GB): cumulative {:.3}, interval {:.3}\n\
+             Cumulative compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, {:.1} seconds\n\
+             Interval compaction: {:.2} GB write, {:.2} GB read, {:.1} seconds\n",
             gib(self.flushed),
+            gib(self.flushed - flushed),
+            gib(sum.written),
+            rate(sum.written),
             gib(written),
             rate(written),
             gib(read),
             rate(read),
-            sum.took.as_secs_f64()
+            sum.took.as_secs_f64(),
+            gib(since.written),
+            gib(since.read_above + since.read_here),
+            since.took.as_secs_f64(),
         )
     }
 
@@ -182,7 +234,8 @@ impl FamilyStats {
             files += here.len();
             busy += busy_here;
         }
-        let place = Place {
+        let (before, flushed) = self.dumped;
+        let all = Place {
             name: "Sum",
             files,
             busy,
@@ -190,7 +243,35 @@ impl FamilyStats {
             score: 0.0,
             came_in: self.flushed,
         };
-        row(&mut out, &place, &sum);
+        row(&mut out, &all, &sum);
+        let interval = Place {
+            name: "Int",
+            files: 0,
+            busy: 0,
+            bytes: 0,
+            score: 0.0,
+            came_in: self.flushed - flushed,
+        };
+        row(&mut out, &interval, &(self.sum() - before));
+        out.push_str(&format!(
+            "\n** Compaction Stats [{name}] **\n{}\n{}\n",
+            HEAD.replacen("Level   ", "Priority", 1),
+            "-".repeat(HEAD.len())
+        ));
+        for (name, stats) in [("Low", self.low), ("High", self.high), ("User", self.user)] {
+            if stats.jobs > 0 {
+                let place = Place {
+                    name,
+                    files: 0,
+                    busy: 0,
+                    bytes: 0,
+                    score: 0.0,
+                    came_in: 0,
+                };
+                row(&mut out, &place, &stats);
+            }
+        }
+        out.push('\n');
         out
     }
 }
@@ -328,6 +409,18 @@ mod tests {
             ["6.0", "1.0", "8.00", "6.00", "2", "4.000"]
         );
         assert!(table.contains("\n Sum      0/0       0.00 B   0.0 "), "{table}");
+        // Flushes are of high priority; nothing was done since a dump that has just been made.
+        let jobs = |stats: &FamilyStats, name: &str| {
+            let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
+            let row = table.lines().find(|line| line.trim_start().starts_with(name));
+            row.map(|row| row.split_whitespace().nth(16).unwrap().to_owned())
+        };
+        assert_eq!(jobs(&stats, "High").as_deref(), Some("2"));
+        assert_eq!(jobs(&stats, "Low"), None);
+        assert_eq!(jobs(&stats, "Int").as_deref(), Some("2"));
+        stats.begin_interval();
+        assert_eq!(jobs(&stats, "Int").as_deref(), Some("0"));
+        assert_eq!(jobs(&stats, "Sum").as_deref(), Some("2"));
         // Blobs count as written, in a column of their own too.
         stats.flushed_blobs(3 << 30);
         stats.compacted_blobs(0, 1 << 30, 2 << 30);

@@ -94,3 +94,4 @@ pub use table_properties_collector::{
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use write::batch::{Operation, Operations, WriteBatch};
+pub use write::write_buffer_manager::WriteBufferManager;

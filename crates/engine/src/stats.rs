@@ -41,7 +41,7 @@ pub struct StallTotal {
 
 /// Waits of writers, by what they waited for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StallTotals([[StallTotal; 3]; 2]);
+pub(crate) struct StallTotals([[StallTotal; StallCause::ALL.len()]; 2]);
 
 impl StallTotals {
     /// A writer waited.

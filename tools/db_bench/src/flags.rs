@@ -230,6 +230,8 @@ flags::flags! {
     cache_high_pri_pool_ratio: f64 = 0.0;
     /// Share of the block cache kept for blocks of low priority.
     cache_low_pri_pool_ratio: f64 = 0.0;
+    /// Charges the memory of memtables to the block cache; --db_write_buffer_size limits it.
+    cost_write_buffer_to_cache: bool = false;
     /// What the block cache evicts goes down to a compressed secondary cache behind it.
     use_compressed_secondary_cache: bool = false;
     /// Bytes of the secondary cache.

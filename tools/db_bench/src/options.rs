@@ -7,7 +7,7 @@ use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionStopStyle,
     CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, FileChecksumGenFactory,
     FilterPolicy, IndexShortening, IndexType, Options, RateLimiter, RateLimiterMode, RateLimiterOptions,
-    Statistics, StatsLevel, SystemClock, TieredCacheOptions,
+    Statistics, StatsLevel, SystemClock, TieredCacheOptions, WriteBufferManager,
 };
 
 use crate::flags::Flags;
@@ -145,6 +145,11 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     }
     for (name, value) in &flags.rest.engine {
         ::flags::engine::set(&mut options, name, value)?;
+    }
+    if flags.cost_write_buffer_to_cache {
+        let cache = options.column_family.table.block_cache.clone();
+        let limit = options.db_write_buffer_size;
+        options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, false));
     }
     if flags.min_level_to_compress >= 0 {
         let family = &mut options.column_family;

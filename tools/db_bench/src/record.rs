@@ -102,7 +102,7 @@ struct CacheCounts {
 }
 
 /// Every condition that holds writers back, with RocksDB's name.
-const STALLS: [(&str, StallCondition); 6] = [
+const STALLS: [(&str, StallCondition); 7] = [
     (
         "memtable-limit-delays",
         StallCondition::Delayed {
@@ -137,6 +137,12 @@ const STALLS: [(&str, StallCondition); 6] = [
         "pending-compaction-bytes-stops",
         StallCondition::Stopped {
             cause: StallCause::PendingCompactionBytes,
+        },
+    ),
+    (
+        "write-buffer-manager-limit-stops",
+        StallCondition::Stopped {
+            cause: StallCause::WriteBufferManagerLimit,
         },
     ),
 ];

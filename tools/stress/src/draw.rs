@@ -76,6 +76,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             },
         ),
         one_of(rng, "statistics", &["0", "1"]),
+        one_of(rng, "use_write_buffer_manager", &["0", "1"]),
         one_of(
             rng,
             "rate_limiter_bytes_per_sec",

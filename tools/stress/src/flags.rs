@@ -8,7 +8,7 @@ use esker::{
     CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, EntryRole,
     EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, RateLimiter,
     RateLimiterMode, RateLimiterOptions, SeqNo, SstPartitionerFixedPrefixFactory, Statistics, SystemClock,
-    TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions,
+    TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions, WriteBufferManager,
 };
 
 flags::flags! {
@@ -68,6 +68,8 @@ flags::flags! {
     rate_limiter_bytes_per_sec: u64 = 0;
     /// Limits what compactions read instead of what is written.
     rate_limit_bg_reads: bool = false;
+    /// Limits the memory of memtables, by --db_write_buffer_size, and charges it to the block cache; writers wait for flushes.
+    use_write_buffer_manager: bool = false;
     /// Counts what databases do, and prints it at the end.
     statistics: bool = false;
     /// A flush is asked for once in so many operations; 0: never.
@@ -515,6 +517,11 @@ impl Flags {
         };
         for (name, value) in &self.rest.engine {
             flags::engine::set(&mut options, name, value)?;
+        }
+        if self.use_write_buffer_manager && options.db_write_buffer_size > 0 {
+            let cache = options.column_family.table.block_cache.clone();
+            let limit = options.db_write_buffer_size;
+            options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, true));
         }
         Ok(options)
     }

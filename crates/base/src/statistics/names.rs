@@ -163,10 +163,8 @@ named! {
         WalSynced = "rocksdb.wal.synced";
         /// Bytes appended to WALs, headers of records among them.
         WalBytes = "rocksdb.wal.bytes";
-        /// Writes that were carried out by the thread that asked for them.
+        /// Writes.
         WriteDone = "rocksdb.write.self";
-        /// Writes that another thread carried out, with its own.
-        WriteDoneByOther = "rocksdb.write.other";
         /// Writes that went into the WAL.
         WriteWithWal = "rocksdb.write.wal";
         /// Bytes compactions read.

@@ -8,7 +8,7 @@ use base::sync::Mutex;
 use esker::{
     ColumnFamilyOptions, CompactRangeOptions, Db, Event, EventListener, FlushOptions, IoPriority, Options,
     RateLimiter, RateLimiterMode, RateLimiterOptions, StallCause, StallCondition, Statistics, SystemClock,
-    WriteOptions,
+    WriteBufferManager, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -295,4 +295,101 @@ fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
     }
     db.close().unwrap();
     assert_eq!(db.statistics().get(esker::Ticker::CompactWriteBytes), 0);
+}
+
+fn managed(manager: &Arc<WriteBufferManager>) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        write_buffer_manager: Some(manager.clone()),
+        column_family: ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+#[test]
+fn databases_share_the_memory_of_their_memtables() {
+    let cache = esker::Cache::lru(esker::CacheOptions {
+        capacity: 8 << 20,
+        ..Default::default()
+    });
+    let limit = 512 << 10;
+    let manager = WriteBufferManager::new(limit, Some(cache.clone()), true);
+    let idle = Db::open(&managed(&manager), "/idle").unwrap();
+    let busy = Db::open(&managed(&manager), "/busy").unwrap();
+    for key in 0..300u32 {
+        idle.put(&key.to_be_bytes(), &[1; 1000]).unwrap();
+    }
+    assert!(idle.live_files().is_empty());
+    let alone = manager.memory_usage();
+    assert!((300_000..400_000).contains(&alone), "{alone}");
+    assert!(manager.dummy_entries_in_cache_usage() >= alone);
+    assert!(cache.usage() as u64 >= alone);
+    let mut most = 0;
+    for key in 0..3000u32 {
+        busy.put(&key.wrapping_mul(0x9e37_79b1).to_be_bytes(), &[2; 1000])
+            .unwrap();
+        most = most.max(manager.memory_usage());
+    }
+    assert!(most <= limit + 100_000, "{most}");
+    busy.flush(&FlushOptions::default()).unwrap();
+    // The idle one had most, so it was flushed, and not the other one row after row.
+    assert_eq!(idle.live_files().len(), 1);
+    let files = busy.live_files().len();
+    assert!((3..20).contains(&files), "{files}");
+    busy.close().unwrap();
+    idle.close().unwrap();
+    assert_eq!(
+        (manager.memory_usage(), manager.dummy_entries_in_cache_usage()),
+        (0, 0)
+    );
+    drop((busy, idle));
+}
+
+#[test]
+fn writers_wait_for_memory_that_is_being_flushed() {
+    let (gate, heard, go) = gate(|event| matches!(event, Event::FlushBegun { .. }));
+    let manager = WriteBufferManager::new(256 << 10, None, true);
+    let options = Options {
+        listeners: vec![gate],
+        ..managed(&manager)
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let hurried = WriteOptions {
+        no_slowdown: true,
+        ..WriteOptions::default()
+    };
+    let refused = (0..1000u32)
+        .find_map(|key| {
+            db.put_opt(&hurried, &family, &key.to_be_bytes(), &[1; 1000])
+                .err()
+        })
+        .unwrap();
+    assert_eq!(refused.kind(), esker::ErrorKind::Incomplete);
+    assert!(
+        refused.to_string().contains("write-buffer-manager-limit"),
+        "{refused}"
+    );
+    while !matches!(heard.recv_timeout(LONG).unwrap(), Event::FlushBegun { .. }) {}
+    let writer = std::thread::spawn({
+        let db = db.clone();
+        move || db.put(b"key", b"value").unwrap()
+    });
+    let stopped = StallCondition::Stopped {
+        cause: StallCause::WriteBufferManagerLimit,
+    };
+    // Each wait is short, and counted when it is over.
+    while db.statistics().stall(stopped).count == 0 {
+        std::thread::yield_now();
+    }
+    assert!(!writer.is_finished());
+    drop(go);
+    writer.join().unwrap();
+    assert_eq!(db.get(b"key").unwrap().unwrap(), b"value");
+    assert!(manager.memory_usage() < 256 << 10);
+    db.close().unwrap();
 }

@@ -51,6 +51,9 @@ impl DbInner {
         let deleter = threads.pop();
         // A panic in a background thread has printed itself; there is nobody to hand it to.
         threads.into_iter().for_each(|thread| drop(thread.join()));
+        if let Some(share) = &self.share {
+            share.set(0, 0);
+        }
         self.obsolete.close();
         deleter.into_iter().for_each(|thread| drop(thread.join()));
         let closed_wal = self

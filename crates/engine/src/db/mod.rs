@@ -53,6 +53,7 @@ use crate::stats::Stats;
 use crate::version_set::VersionSet;
 use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};
 use crate::write::pipeline::{Commit, SyncGroup, WalTail, Writer};
+use crate::write::write_buffer_manager::Share;
 
 /// What all handles on a database share. Fields that change say who guards them; the order of the locks stands in
 /// `ARCHITECTURE.md`.
@@ -107,6 +108,8 @@ pub(crate) struct DbInner {
     pub next_job: AtomicU64,
     /// Counters.
     pub stats: Arc<Stats>,
+    /// Its part in the memory of a write buffer manager.
+    pub share: Option<Arc<Share>>,
     /// Looks for rot.
     pub verifier: Arc<Verifier>,
     /// When it was opened, by the clock of the options.
@@ -365,6 +368,9 @@ impl DbInner {
             state.latch(action, &error);
             self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
             self.changed.notify_all();
+        }
+        if let Some(share) = &self.share {
+            share.give_up();
         }
         self.stats.failed(&error);
         self.notify(&Event::BackgroundError { action, error });

@@ -35,6 +35,7 @@ use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
 use crate::write::pipeline::{SyncGroup, WalTail, Writer};
+use crate::write::write_buffer_manager::WriteBufferManager;
 
 /// Bytes of the block cache a database has unless it is given one.
 const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
@@ -635,8 +636,16 @@ pub(crate) fn assemble_db(
         Some(db_id) => db_id,
         None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
     };
+    // Whoever only reads flushes nothing.
+    let manager = match (&options.write_buffer_manager, options.db_write_buffer_size) {
+        _ if read_only => None,
+        (Some(manager), _) => Some(manager.clone()),
+        (None, 0) => None,
+        (None, bytes) => Some(WriteBufferManager::new(bytes, None, false)),
+    };
     let inner = DbInner {
         dir: dir.to_path_buf(),
+        share: manager.map(|manager| manager.join()),
         opened: options.clock.now(),
         verifier: Arc::new(Verifier::new(
             options.verify_rate_bytes_per_sec,

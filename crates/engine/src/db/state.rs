@@ -361,6 +361,17 @@ impl DbState {
         })
     }
 
+    /// The family with most in its memtable, if that is something and it may have one more immutable one.
+    pub fn largest_memtable(&self) -> Option<u32> {
+        // An empty one counts for nothing: to flush it would free no memory.
+        let written = |family: &&FamilyState| match family.mem.table.is_empty() {
+            true => 0,
+            false => family.mem.table.memory_usage(),
+        };
+        let largest = self.families.values().max_by_key(written)?;
+        (written(&largest) > 0 && largest.has_room_for_immutable()).then_some(largest.family.id)
+    }
+
     /// Takes note of a failure after which nothing may be written. The first one stays the reason.
     pub fn latch(&mut self, action: &str, error: &Error) {
         self.background_error

@@ -15,6 +15,9 @@ use crate::events::Event;
 impl DbInner {
     /// Starts the threads of a database open for writing.
     pub(crate) fn start_threads(self: &Arc<Self>) {
+        if let Some(share) = &self.share {
+            share.belongs_to(self);
+        }
         let jobs = self.options.max_background_jobs as usize;
         let flushers = (jobs / 4).max(1);
         let compactors = jobs.saturating_sub(flushers).max(1);
@@ -140,6 +143,7 @@ impl DbInner {
     /// After the files of a family changed: whether writes may go on, and what is to be compacted.
     /// Returns what listeners are to be told of it, to be put with [`DbState::stall_events`].
     pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
+        self.note_share();
         let before = family.stall_of_all();
         family.update_stall();
         family.memtables_stall &= !family.has_room_for_immutable();

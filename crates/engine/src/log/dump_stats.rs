@@ -93,6 +93,9 @@ impl DbInner {
         for family in &families {
             let version = family.super_version.load().version.clone();
             out.push_str(&self.family_stats(family, &version));
+            if let Some(own) = self.state.lock().families.get_mut(&family.id) {
+                own.stats.begin_interval();
+            }
             if let Some(cache) = family.tables.block_cache()
                 && !caches.iter().any(|known| Arc::ptr_eq(known, cache))
             {

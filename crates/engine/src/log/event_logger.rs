@@ -213,6 +213,8 @@ impl EventListener for InfoLog {
                         Warn,
                         "[{family}] {word} writes because we have {l0_files} level-0 files{rate}"
                     ),
+                    // Told where it is waited for: it is no family's.
+                    StallCause::WriteBufferManagerLimit => {}
                     StallCause::PendingCompactionBytes => log_line!(
                         self,
                         Warn,

@@ -14,6 +14,7 @@ use crate::events::EventListener;
 use crate::log::{InfoLogLevel, Logger};
 use crate::options::ColumnFamilyOptions;
 use crate::options::table::{OptionValue, enum_option, option_table};
+use crate::write::write_buffer_manager::WriteBufferManager;
 
 /// What makes checksums over whole files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,9 @@ option_table! {
         /// the sum of all families' `write_buffer_size * max_write_buffer_number`. Default: 0.
         /// Unlike RocksDB the limit counts with one family too, so a forgotten option never fills a disk.
         max_total_wal_size: u64 = 0, domain["0", "65536", "1048576"];
-        /// Bytes of all families' memtables beyond which the largest is flushed; 0 sets no limit. Default: 0.
+        /// Bytes that all families' memtables may take: from seven eighths of it in memtables that are written to, or from all of it with those
+        /// that wait for their flush, the largest is flushed. 0 sets no limit. Of no effect beside a
+        /// `write_buffer_manager`, which limits several databases. Default: 0.
         db_write_buffer_size: u64 = 0, domain["0", "262144"];
         /// What recovery does with damaged records of the WAL. Default: kPointInTimeRecovery.
         wal_recovery_mode: RecoveryMode = RecoveryMode::PointInTime;
@@ -141,6 +144,9 @@ option_table! {
         /// writes are delayed or stopped. Costs a lock each time a table hands 64 KiB or so to the kernel. A rate below what is
         /// written in the long run ends in stalls. Default: none.
         rate_limiter: Option<Arc<RateLimiter>> = None;
+        /// Limits the memory of memtables of all databases it is given to, in the place of
+        /// [`db_write_buffer_size`](Options::db_write_buffer_size). Default: none.
+        write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes

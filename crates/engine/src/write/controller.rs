@@ -5,11 +5,13 @@ use std::time::Duration;
 use base::perf;
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
-use compact::stall::StallCondition;
+use compact::stall::{StallCause, StallCondition};
 
 use super::pipeline::Writer;
+use super::write_buffer_manager::WriteBufferManager;
 use crate::db::DbInner;
 use crate::db::state::{DbState, StallReason};
+use crate::log::log_line;
 use crate::options::WriteOptions;
 
 /// Shorter waits cost more than they slow. Who was silent has no more than this to his credit.
@@ -48,6 +50,27 @@ impl DbInner {
         self.work.notify_all();
         self.changed.wait(state);
         self.count_stall(state, family, condition, start);
+        Ok(())
+    }
+
+    /// Waits for memtables of whatever database to be flushed.
+    pub(super) fn wait_for_memory(&self, manager: &WriteBufferManager, options: &WriteOptions) -> Result<()> {
+        let condition = StallCondition::Stopped {
+            cause: StallCause::WriteBufferManagerLimit,
+        };
+        check_may_wait(options, condition)?;
+        log_line!(
+            self.log,
+            Warn,
+            "Stopping writes because memtables take {} bytes, of which the write buffer manager allows {}",
+            manager.memory_usage(),
+            manager.buffer_size()
+        );
+        let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+        let start = self.options.clock.now();
+        manager.wait();
+        self.stats
+            .stalled(condition, self.options.clock.now().saturating_sub(start));
         Ok(())
     }
 

@@ -5,3 +5,4 @@ mod batch_protection;
 pub(crate) mod controller;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;
+pub mod write_buffer_manager;

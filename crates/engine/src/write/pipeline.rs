@@ -13,7 +13,8 @@
 //! 5. After a failed append or sync nothing more is acknowledged. What the WAL holds is then not known, so going on
 //!    could acknowledge a row behind a hole.
 
-use base::statistics::Ticker;
+use base::perf;
+use base::statistics::{Histogram, Ticker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -169,6 +170,7 @@ impl DbInner {
         *delayed_bytes += rep.len() as u64;
         self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
         self.stats.add_locked(Ticker::WriteDone, 1);
+        self.stats.record(Histogram::BytesPerWrite, rep.len() as u64);
         if options.disable_wal {
             *unlogged = true;
         } else {
@@ -176,17 +178,21 @@ impl DbInner {
                 .as_mut()
                 .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
             let before = wal.len();
+            let timer = perf::time(|cells| &cells.write_wal_time);
             if let Err(error) = wal.add_record(rep) {
                 self.latch("append to the WAL", error.clone());
                 return Err(error);
             }
+            drop(timer);
             self.stats.add_locked(Ticker::WalBytes, wal.len() - before);
+            self.stats.count(Ticker::WriteWithWal, 1);
             self.wal_tail.records.fetch_add(1, Ordering::Release);
             if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len() > self.max_total_wal_size {
                 self.attention.store(true, Ordering::Relaxed);
             }
         }
         sync::point("logged");
+        let timer = perf::time(|cells| &cells.write_memtable_time);
         let (inserted, count) = match &commit {
             Commit::Single(family, operation) => match single {
                 None => {
@@ -197,6 +203,7 @@ impl DbInner {
             },
             Commit::Batch(batch) => (self.insert_batch(batch), u64::from(batch.count())),
         };
+        drop(timer);
         if let Err(error) = inserted {
             // The WAL has it, and memtables a part of it.
             self.latch("insert into the memtable", error.clone());
@@ -318,38 +325,11 @@ impl DbInner {
 
     #[inline]
     fn note_memory(&self, family: &Family, mem: &Memtable) {
-        let limit = self.options.db_write_buffer_size;
         if mem.memory_usage() as u64 >= family.options.write_buffer_size
-            || limit > 0 && self.memtable_bytes() >= limit
+            || self.share.is_some() && self.note_share()
         {
             self.attention.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Bytes of all memtables that rows are written to.
-    fn memtable_bytes(&self) -> u64 {
-        let index = self.index.load();
-        let bytes = |family: &Arc<Family>| bytes_written(&family.super_version.load().mem);
-        index.by_id.values().map(bytes).sum()
-    }
-
-    /// With `db_write_buffer_size` reached, the family to flush first: that with most in its memtable, if it may have one
-    /// more immutable one.
-    fn largest_memtable_over_limit(&self, state: &DbState) -> Option<u32> {
-        let limit = self.options.db_write_buffer_size;
-        let families = || state.families.values();
-        if limit == 0
-            || families()
-                .map(|family| bytes_written(&family.mem.table))
-                .sum::<u64>()
-                < limit
-        {
-            return None;
-        }
-        families()
-            .max_by_key(|family| bytes_written(&family.mem.table))
-            .filter(|family| family.has_room_for_immutable())
-            .map(|family| family.family.id)
     }
 
     /// Returns when the WAL up to its `records`th record lies on the disk.
@@ -364,7 +344,11 @@ impl DbInner {
         // Read first: whatever was appended by then is in one of the WALs listed.
         let upto = self.wal_tail.records.load(Ordering::Acquire);
         let wals = self.wal_tail.unsynced.lock().clone();
+        let started = self.stats.start();
+        let timer = perf::time(|cells| &cells.write_wal_time);
         let synced = wals.iter().try_for_each(|wal| wal.sync.sync());
+        drop(timer);
+        self.stats.stop(started, Histogram::WalFileSyncMicros);
         let newest = wals.last().map_or(0, |wal| wal.number);
         let result = synced.and_then(|()| {
             if group.directory < newest {
@@ -425,21 +409,24 @@ impl DbInner {
             }
             let mut early = self.families_holding_oldest_wal(writer, &mut state);
             let mut flush_reason = FlushReason::WalFull;
-            if early.is_empty() {
+            let manager = self.share.as_ref().map(|share| &share.manager);
+            if early.is_empty() && manager.is_some_and(|manager| manager.should_flush()) {
+                drop(state);
+                if self.flush_largest_elsewhere() {
+                    continue;
+                }
+                state = self.state.lock();
                 flush_reason = FlushReason::WriteBufferManager;
-                early.extend(self.largest_memtable_over_limit(&state));
+                early.extend(state.largest_memtable());
             }
             if !early.is_empty() {
                 drop(state);
-                self.switch_memtables(writer, &early)?;
-                // However few they are: these were not full, so nothing else would flush them soon.
-                let mut state = self.state.lock();
-                for id in &early {
-                    if let Some(family) = state.families.get_mut(id) {
-                        family.flush_requested = Some(flush_reason);
-                    }
-                }
-                self.work.notify_all();
+                self.flush_early(writer, &early, flush_reason)?;
+                continue;
+            }
+            if let Some(manager) = manager.filter(|manager| manager.should_stall()) {
+                drop(state);
+                self.wait_for_memory(manager, options)?;
                 continue;
             }
             if let Some(reason) = reason {
@@ -449,6 +436,25 @@ impl DbInner {
             self.attention.store(false, Ordering::Relaxed);
             return Ok(());
         }
+    }
+
+    /// Switches memtables that are not full, and has them flushed.
+    pub(super) fn flush_early(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        families: &[u32],
+        reason: FlushReason,
+    ) -> Result<()> {
+        self.switch_memtables(writer, families)?;
+        // However few they are: these were not full, so nothing else would flush them soon.
+        let mut state = self.state.lock();
+        for id in families {
+            if let Some(family) = state.families.get_mut(id) {
+                family.flush_requested = Some(reason);
+            }
+        }
+        self.work.notify_all();
+        Ok(())
     }
 
     /// Tells that writers are about to wait for flushes, once a stall. Gives whether it did, the database mutex released meanwhile.
@@ -529,6 +535,7 @@ impl DbInner {
                 family.mem.first_wal = current;
             }
         }
+        self.note_share();
         let stalled = !stalls.is_empty();
         state.stall_events.extend(stalls);
         drop(state);
@@ -569,15 +576,6 @@ impl DbInner {
         self.state.lock().wals.push_back(LiveWal { number, size: 0 });
         self.notify(&Event::WalCreated { wal: number });
         Ok(())
-    }
-}
-
-/// An empty memtable counts for nothing: to flush it would free no memory.
-fn bytes_written(mem: &Memtable) -> u64 {
-    if mem.is_empty() {
-        0
-    } else {
-        mem.memory_usage() as u64
     }
 }
 

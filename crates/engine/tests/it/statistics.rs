@@ -63,6 +63,11 @@ fn two_databases_share_one() {
         one.statistics().get(Ticker::BytesWritten) + two.statistics().get(Ticker::BytesWritten),
         count(Ticker::BytesWritten)
     );
+    assert_eq!(count(Ticker::WriteWithWal), 3);
+    let written = statistics.histogram_data(Histogram::BytesPerWrite);
+    assert_eq!((written.count, written.sum), (3, count(Ticker::BytesWritten)));
+    one.sync_wal().unwrap();
+    assert_eq!(statistics.histogram_data(Histogram::WalFileSyncMicros).count, 1);
     let get = statistics.histogram_data(Histogram::DbGet);
     assert_eq!(get.count, 3);
     assert_eq!(statistics.histogram_data(Histogram::DbWrite).count, 3);
