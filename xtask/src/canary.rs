@@ -225,6 +225,27 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "file_checksums"]),
     },
     Canary {
+        name: "flushes and compactions write without asking the rate limiter",
+        file: "crates/engine/src/jobs/output_file.rs",
+        right: "self.await_permission(data.len() as u64)?;",
+        wrong: "self.await_permission(data.len() as u64 / (1 << 40))?;",
+        caught_by: Tests(&["-p", "esker-dbtest", "stalls::jobs_ask"]),
+    },
+    Canary {
+        name: "delayed writers save up the time in which nobody wrote",
+        file: "crates/engine/src/write/controller.rs",
+        right: "let from = self.until.max(now.saturating_sub(LEAST_WAIT));",
+        wrong: "let from = self.until.max(now.saturating_sub(LEAST_WAIT * 1000));",
+        caught_by: Tests(&["-p", "esker", "--lib", "controller"]),
+    },
+    Canary {
+        name: "delayed writes fill L0 before its compaction is done",
+        file: "crates/compact/src/pace.rs",
+        right: "between.min(2.0 * even)",
+        wrong: "between.max(2.0 * even)",
+        caught_by: Tests(&["-p", "esker-compact", "--lib", "pace"]),
+    },
+    Canary {
         name: "compactions drop deletions that still hide something below",
         file: "crates/compact/src/cursor/rules.rs",
         right: "!self.beyond.may_contain(&self.key[..self.key.len() - TRAILER_LEN])",
