@@ -226,6 +226,13 @@ impl Plan {
         }
     }
 
+    /// Takes note that anything may lie below what the plan was made by: deletions and sequence numbers stay.
+    pub fn keep_for_what_comes_below(&mut self) {
+        self.bottommost = false;
+        self.is_full_compaction = false;
+        self.beyond = BeyondOutput::anything(self.cmp.clone());
+    }
+
     /// What lies below the output.
     pub fn beyond(&self) -> BeyondOutput {
         self.beyond.clone()

@@ -134,6 +134,15 @@ impl Version {
         version
     }
 
+    /// The same files but those of the last level, in one level less. At least L0 is left.
+    pub fn without_last_level(&self) -> Version {
+        let mut version = self.clone();
+        version
+            .levels
+            .truncate(self.levels.len().saturating_sub(1).max(1));
+        version
+    }
+
     /// The same files, with the metadata `other` has of those that are in both, on whatever level: what the engine hung on it is
     /// still of use. Costs as much as there are files.
     pub fn sharing_files_of(&self, other: &Version) -> Version {

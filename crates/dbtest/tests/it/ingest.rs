@@ -327,6 +327,13 @@ fn random_history(rng: &mut TestRng) {
     let (mem, mut options) = fresh();
     let family = &mut options.column_family;
     family.level_compaction_dynamic_level_bytes = rng.bool();
+    family.compaction_style = *rng.pick(&[
+        esker::CompactionStyle::Level,
+        esker::CompactionStyle::Universal,
+        esker::CompactionStyle::Fifo,
+    ]);
+    family.cf_allow_ingest_behind =
+        family.compaction_style == esker::CompactionStyle::Universal && rng.bool();
     family.table.format_version = rng.u32(2..=7);
     family.table.index_type = *rng.pick(&[esker::IndexType::BinarySearch, esker::IndexType::TwoLevel]);
     family.write_buffer_size = *rng.pick(&[4 << 10, 64 << 10]);

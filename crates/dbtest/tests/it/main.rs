@@ -21,6 +21,7 @@ mod flush_and_drop;
 mod formats;
 mod info_log;
 mod ingest;
+mod ingest_behind;
 mod ingest_crash;
 mod ingest_import;
 mod ingest_oracle;

@@ -29,6 +29,9 @@ pub(crate) struct Family {
     pub name: String,
     pub dir: PathBuf,
     pub options: ColumnFamilyOptions,
+    /// The last level is left to files that are ingested behind all others; see
+    /// [`cf_allow_ingest_behind`](ColumnFamilyOptions::cf_allow_ingest_behind).
+    pub reserves_last_level: bool,
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>>,

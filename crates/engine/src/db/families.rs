@@ -144,6 +144,8 @@ pub(crate) fn assemble(
         name: name.to_owned(),
         dir: shared.dir.to_path_buf(),
         options: options.clone(),
+        reserves_last_level: options.can_reserve_last_level()
+            && (options.cf_allow_ingest_behind || shared.options.allow_ingest_behind),
         prefix_extractor,
         sst_partitioner_factory,
         values: ValueResolver {

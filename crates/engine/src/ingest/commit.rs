@@ -295,7 +295,7 @@ impl DbInner {
                 ..VersionEdit::default()
             };
             for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
-                let metadata = Arc::new(metadata(file, *place, epoch.map(|epoch| epoch + nth), now));
+                let metadata = Arc::new(metadata(file, *place, epoch_of(own, epoch, nth), now));
                 if place.level == 0 {
                     own.family.tables.note_level_0(&metadata);
                 }
@@ -323,7 +323,8 @@ enum Attempt<'a> {
 fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
     let mut overlapping = Vec::new();
     for own in families {
-        if !own.overlaps_memtables(&own.family.super_version.load())? {
+        // Behind all others there is nothing to be newer than.
+        if own.options.ingest_behind || !own.overlaps_memtables(&own.family.super_version.load())? {
             continue;
         }
         own.check_may_flush()?;
@@ -384,6 +385,18 @@ fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
         }
     }
     families.iter().try_for_each(PreparedFamily::check_overlap)
+}
+
+/// The number that tells the order within L0, if files of the family have one. Behind all others comes RocksDB's number for that.
+fn epoch_of(own: &PreparedFamily, next: Option<u64>, nth: u64) -> Option<u64> {
+    const BEHIND: u64 = 1;
+    next.map(|next| {
+        if own.options.ingest_behind {
+            BEHIND
+        } else {
+            next + nth
+        }
+    })
 }
 
 /// What the MANIFEST says of a file.

@@ -13,6 +13,7 @@ use sst::BlockReadOptions;
 use super::inspect::ExternalFile;
 use super::prepare::PreparedFamily;
 use crate::db::column_family::Family;
+use crate::options::CompactionStyle;
 use crate::read::merging_cursor::before_key;
 use crate::read::super_version::SuperVersion;
 
@@ -73,7 +74,12 @@ impl PreparedFamily {
             prepared: self,
             version,
             running,
-            base_level: LevelTargets::new(version, &self.family.options.leveled()).base_level,
+            base_level: match self.family.options.compaction_style {
+                CompactionStyle::Level => {
+                    LevelTargets::new(version, &self.family.options.leveled()).base_level
+                }
+                _ => 0,
+            },
             files_overlap: self.files_overlap(),
             force_seqno: self.options.snapshot_consistency && snapshots,
         };
@@ -149,7 +155,11 @@ impl Finder<'_> {
         let options = &self.prepared.options;
         let user = self.prepared.family.cmp.user();
         let num_levels = self.version.num_levels();
-        let only_level_0 = below == Some(0);
+        if options.ingest_behind {
+            return self.place_behind(file);
+        }
+        let style = self.prepared.family.options.compaction_style;
+        let only_level_0 = below == Some(0) || style == CompactionStyle::Fifo;
         let keeps_seqnos = options.allow_db_generated_files;
         let mut seqno = 0;
         if self.force_seqno || !keeps_seqnos && (self.files_overlap || only_level_0) {
@@ -159,7 +169,10 @@ impl Finder<'_> {
                 return Ok(Place { level: 0, seqno });
             }
         }
-        let end = below.unwrap_or(num_levels);
+        let end = match only_level_0 {
+            true => 0,
+            false => below.unwrap_or(num_levels),
+        };
         // Files that keep their sequence numbers may overlap nothing at all.
         let looked_at = if keeps_seqnos { num_levels } else { end };
         let (start, limit) = (file.start(), file.limit());
@@ -191,6 +204,29 @@ impl Finder<'_> {
             seqno = last + 1;
         }
         Ok(Place { level, seqno })
+    }
+
+    /// In the last level, which holds nothing but files that came there like this one.
+    fn place_behind(&self, file: &ExternalFile) -> Result<Place> {
+        let last = self.version.num_levels() - 1;
+        let (start, limit) = (Some(file.start()), Some(file.limit()));
+        if self.version.overlaps(last, start, limit) {
+            return Err(Error::invalid_argument(
+                "Can't ingest_behind file as it doesn't fit at the last level!",
+            ));
+        }
+        let upper = (0..last).flat_map(|level| self.version.files(level));
+        if let Some(file) = { upper }.find(|file| file.smallest_seqno == 0) {
+            return Err(Error::invalid_argument(format!(
+                "Can't ingest_behind file as despite cf_allow_ingest_behind=true there are files with 0 seqno in database at \
+                 upper levels: {:06}.sst",
+                file.number
+            )));
+        }
+        Ok(Place {
+            level: last,
+            seqno: 0,
+        })
     }
 
     fn check_bottommost(&self, level: usize) -> Result<()> {

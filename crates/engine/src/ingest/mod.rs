@@ -44,7 +44,7 @@ pub struct IngestExternalFileOptions {
     /// refused then. Default: true.
     pub allow_blocking_flush: bool,
     /// Files go below all that is there, to the last level: where the database has a key of theirs, its own stays. Takes a family
-    /// that leaves its last level to such files. Default: false.
+    /// with [`cf_allow_ingest_behind`](crate::ColumnFamilyOptions::cf_allow_ingest_behind). Snapshots show them. Default: false.
     pub ingest_behind: bool,
     /// A sequence number that is given to a file is written into it, for RocksDB before 5.16. The file is written once more for
     /// it, while writers wait. Default: false, the MANIFEST alone has it.

@@ -103,10 +103,13 @@ impl DbInner {
             if options.move_files && options.link_files {
                 return invalid("`move_files` and `link_files` can not both be true.");
             }
-            if options.ingest_behind {
+            if options.ingest_behind && family.cmp.user().timestamp_size() > 0 {
                 return Err(Error::not_supported(
-                    "ingest_behind: no compaction style here leaves the last level alone",
+                    "Column family with user-defined timestamps enabled doesn't support ingest behind.",
                 ));
+            }
+            if options.ingest_behind && !family.reserves_last_level {
+                return invalid("Can't ingest_behind file in ColumnFamily with cf_allow_ingest_behind=false");
             }
             if options.allow_db_generated_files && options.write_global_seqno {
                 return invalid("write_global_seqno is not allowed with allow_db_generated_files");

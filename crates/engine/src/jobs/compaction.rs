@@ -119,10 +119,14 @@ impl DbInner {
     ) -> Option<T> {
         let own = state.families.get(&id)?;
         let options = own.family.options.leveled();
+        let version = match own.family.reserves_last_level {
+            true => Arc::new(own.version.without_last_level()),
+            false => own.version.clone(),
+        };
         let base_level = compact::levels::LevelTargets::new(&own.version, &options).base_level;
         let low = Some(&own.full_history_ts_low[..]).filter(|low| !low.is_empty());
         let context = PickContext {
-            version: &own.version,
+            version: &version,
             options: &options,
             running: &own.running,
             oldest_snapshot: own.released_snapshot,
@@ -236,10 +240,13 @@ impl DbInner {
         &self,
         state: &mut MutexGuard<'_, DbState>,
         id: u32,
-        plan: Plan,
+        mut plan: Plan,
         max_subcompactions: u32,
     ) -> Result<Vec<u64>> {
         let own = state.family_mut(id)?;
+        if own.family.reserves_last_level {
+            plan.keep_for_what_comes_below();
+        }
         let running: JobId = own.running.start(&plan);
         let (family, version) = (own.family.clone(), own.version.clone());
         let full_history_ts_low = own.full_history_ts_low.clone();

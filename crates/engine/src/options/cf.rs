@@ -84,6 +84,11 @@ option_table! {
         /// kCompactionStyleNone: nothing is merged unless asked for. Default: kCompactionStyleLevel.
         compaction_style: CompactionStyle = CompactionStyle::Level,
             domain["kCompactionStyleLevel", "kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleUniversal", "kCompactionStyleFIFO"];
+        /// Leaves the last level to files that are ingested behind all others
+        /// ([`ingest_behind`](crate::IngestExternalFileOptions::ingest_behind)): compactions write no lower than to the level above it,
+        /// and keep deletions, which may have to hide what comes there. To be set before the first row is written; set back to false
+        /// when all is in, so that compactions become whole again. Takes universal compaction and at least three levels. Default: false.
+        cf_allow_ingest_behind: bool = false;
         /// What universal compaction is steered by. A sorted run is a file of L0, or a level; from `level0_file_num_compaction_trigger` runs on
         /// there may be something to do. Runs are merged, the newest first, while the next is not more than `size_ratio` percent larger than all
         /// before (`stop_style=kCompactionStopStyleTotalSize`) or of the size of the one before (`kCompactionStopStyleSimilarSize`), at

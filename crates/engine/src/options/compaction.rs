@@ -235,6 +235,11 @@ impl ColumnFamilyOptions {
         }
     }
 
+    /// True if compactions can leave the last level alone, and have another to write to.
+    pub(crate) fn can_reserve_last_level(&self) -> bool {
+        self.compaction_style == CompactionStyle::Universal && self.num_levels >= 3
+    }
+
     /// `ttl` and `periodic_compaction_seconds` as they are in force, 0 for never: by RocksDB's rules.
     fn ages(&self) -> (u64, u64) {
         let chosen = |seconds: u64, choice: u64| if seconds == AGE_OF_CHOICE { choice } else { seconds };
@@ -285,6 +290,14 @@ impl ColumnFamilyOptions {
                 missing.push("use_kv_ratio_compaction=true in compaction_options_fifo");
             }
             _ => {}
+        }
+        if self.cf_allow_ingest_behind && !self.can_reserve_last_level() {
+            wrong.push(format!(
+                "cf_allow_ingest_behind=true with num_levels={} and compaction_style={}: it needs 3 levels and \
+                 kCompactionStyleUniversal",
+                self.num_levels,
+                self.compaction_style.text()
+            ));
         }
         if !wrong.is_empty() {
             return Err(Error::invalid_argument(wrong.join("; ")));
