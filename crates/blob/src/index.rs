@@ -1,4 +1,4 @@
-//! The blob index: what stands in a table, under [`Kind::BlobIndex`](base::Kind::BlobIndex), in place of a value.
+//! The blob index: what stands in a table, under [`Kind::BlobIndex`], in place of a value.
 //!
 //! ```text
 //! 0 ‖ expiration v64 ‖ value                                                    inlined, with a time to live

@@ -71,6 +71,12 @@ impl fmt::Debug for BlocksInFlight {
     }
 }
 
+impl fmt::Debug for HeldLookups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeldLookups({:?})", self.places)
+    }
+}
+
 impl fmt::Debug for HeldBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HeldBlocks({})", self.blocks.len())
@@ -82,6 +88,37 @@ impl BlocksInFlight {
     pub fn reads(&self) -> usize {
         self.runs.len()
     }
+}
+
+/// Lookups in a table whose index lies in the cache, whose blocks are being read.
+#[derive(Debug, Default)]
+pub struct LookupsInFlight {
+    parts: Vec<BlocksInFlight>,
+    places: Vec<LookupPlace>,
+}
+
+/// The same, once the blocks are held.
+#[derive(Default)]
+pub struct HeldLookups {
+    /// Parts of the index that lead to blocks, with the blocks.
+    parts: Vec<(BlockPin, HeldBlocks)>,
+    /// Of each key.
+    places: Vec<LookupPlace>,
+}
+
+/// Where a key is looked for.
+#[derive(Clone, Copy, Debug)]
+enum LookupPlace {
+    /// Nowhere: the filter or the index excludes it.
+    Nowhere,
+    /// From this entry of a partition of the index on, which is held as part number `part`.
+    From {
+        part: usize,
+        partition: usize,
+        number: usize,
+    },
+    /// That could not be found out, and is told when it is looked for.
+    Unknown,
 }
 
 /// Blocks that a cursor will come to, in their order. Those of one read are in memory at a time.
@@ -148,45 +185,95 @@ impl Table {
     }
 
     /// As [`start_blocks`](Table::start_blocks), of a table whose index and filter lie in the cache: of the blocks that may hold these keys,
-    /// which are in their order; what must be read of the index to know them is read at once. The blocks are found in the cache
-    /// by lookups that follow, as long as they are held; so nothing is read where `fill_cache` is false. Nothing for other tables.
+    /// which are in their order; what must be read of the index and filter to know them is read at once. Nothing for other tables.
     pub fn start_lookups<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k LookupKey>,
         options: &BlockReadOptions,
         coalesce: u64,
-    ) -> Vec<BlocksInFlight> {
-        let mut begun: Vec<BlocksInFlight> = Vec::new();
-        if !self.caches_parts() || !options.fill_cache || options.cache_only {
+    ) -> LookupsInFlight {
+        let mut begun = LookupsInFlight::default();
+        if !self.caches_parts() || options.cache_only {
             return begun;
         }
         let mut parts: Vec<(BlockPin, usize, Vec<usize>)> = Vec::new();
         for key in keys {
-            // Whatever fails here fails in the lookup.
-            if !self.parts_may_contain(key, options).unwrap_or(false) {
-                continue;
-            }
-            let sought = self.pin_sought_part(&self.target(key.internal_key()), options);
-            let Ok(Some((part, partition, number))) = sought else {
-                continue;
+            let place = match self.parts_may_contain(key, options) {
+                Ok(false) => Ok(None),
+                Ok(true) => self.pin_sought_part(&self.target(key.internal_key()), options),
+                Err(error) => Err(error),
             };
-            match parts.last_mut().filter(|part| part.1 == partition) {
-                Some((_, _, numbers)) => numbers.push(number),
-                None => parts.push((part, partition, vec![number])),
-            }
+            begun.places.push(match place {
+                Err(_) => LookupPlace::Unknown,
+                Ok(None) => LookupPlace::Nowhere,
+                Ok(Some((part, partition, number))) => {
+                    match parts.last_mut().filter(|part| part.1 == partition) {
+                        Some((_, _, numbers)) => numbers.push(number),
+                        None => parts.push((part, partition, vec![number])),
+                    }
+                    LookupPlace::From {
+                        part: parts.len() - 1,
+                        partition,
+                        number,
+                    }
+                }
+            });
         }
         vfs::together(|| {
             for (part, _, numbers) in parts {
-                if let Ok(index) = index_of(&part) {
-                    let blocks = self.begin(true, index, numbers, options, coalesce);
-                    begun.push(BlocksInFlight {
-                        part: Some(part),
-                        ..blocks
-                    });
-                }
+                let blocks = match index_of(&part) {
+                    Ok(index) => self.begin(true, index, numbers, options, coalesce),
+                    Err(_) => BlocksInFlight::default(),
+                };
+                begun.parts.push(BlocksInFlight {
+                    part: Some(part),
+                    ..blocks
+                });
             }
         });
         begun
+    }
+
+    /// Waits for what [`start_lookups`](Table::start_lookups) began.
+    pub fn finish_lookups(&self, begun: LookupsInFlight, options: &BlockReadOptions) -> HeldLookups {
+        let finish = |begun: BlocksInFlight| {
+            let part = begun.part.clone()?;
+            Some((part, self.finish_blocks(begun, options)))
+        };
+        HeldLookups {
+            parts: begun.parts.into_iter().filter_map(finish).collect(),
+            places: begun.places,
+        }
+    }
+
+    /// What [`Table::get`] does for the key that was number `at` of those looked up, from the blocks held where they hold it.
+    pub fn get_looked_up(
+        &self,
+        key: &LookupKey,
+        at: usize,
+        held: &HeldLookups,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
+        let (part, partition, number) = match held.places.get(at) {
+            Some(LookupPlace::Nowhere) => return Ok(None),
+            Some(&LookupPlace::From {
+                part,
+                partition,
+                number,
+            }) => (part, partition, number),
+            Some(LookupPlace::Unknown) | None => return self.get(key, options, visit),
+        };
+        let (part, blocks) = &held.parts[part];
+        let Some(pin) = blocks.get(number) else {
+            return self.walk_parts(part.clone(), partition, number, key, options, visit);
+        };
+        let visited = self.search_pin(index_of(part)?, key, number, pin, visit)?;
+        if visited.done {
+            return Ok(visited.kept);
+        }
+        let kept = self.walk_parts(part.clone(), partition, number + 1, key, options, visit)?;
+        Ok(kept.or(visited.kept))
     }
 
     /// As [`start_blocks`](Table::start_blocks), by number; unless `now`, each read is done when it is waited for.

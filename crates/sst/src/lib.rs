@@ -34,7 +34,7 @@ pub mod writer;
 mod vectors;
 
 pub use block::{Block, PinnedBytes};
-pub use blocks::{BlocksInFlight, HeldBlocks, Prepared};
+pub use blocks::{BlocksInFlight, HeldBlocks, HeldLookups, LookupsInFlight, Prepared};
 pub use cursor::TableCursor;
 pub use filter::FilterPolicy;
 pub use lookup_key::LookupKey;

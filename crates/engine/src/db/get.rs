@@ -13,7 +13,7 @@ use base::internal_key::ParsedInternalKey;
 use base::{Error, ErrorKind, Kind, Result, SeqNo, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
-use sst::{BlockReadOptions, HeldBlocks, Located, LookupKey, PinnedBytes, Table, Value};
+use sst::{BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table, Value};
 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
@@ -562,6 +562,21 @@ pub(super) fn read_held(
 ) -> Result<()> {
     let mut damaged = None;
     let kept = table.get_held(lookup, located, held, read, &mut context.visitor(&mut damaged))?;
+    context.take(kept);
+    damaged.map_or(Ok(()), Err)
+}
+
+/// As [`read_held`], of the key that was number `at` of those looked up in a table whose index lies in the cache.
+pub(super) fn read_looked_up(
+    table: &Table,
+    lookup: &LookupKey,
+    at: usize,
+    held: &HeldLookups,
+    read: &BlockReadOptions,
+    context: &mut GetContext<'_>,
+) -> Result<()> {
+    let mut damaged = None;
+    let kept = table.get_looked_up(lookup, at, held, read, &mut context.visitor(&mut damaged))?;
     context.take(kept);
     damaged.map_or(Ok(()), Err)
 }

@@ -13,7 +13,7 @@ use base::{Result, SeqNo, perf, sync};
 use blob::BlobIndex;
 use manifest::FileMetadata;
 use sst::blocks::IO_COALESCE_THRESHOLD;
-use sst::{BlockReadOptions, BlocksInFlight, HeldBlocks, Located, LookupKey};
+use sst::{BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, Located, LookupKey, LookupsInFlight};
 
 use super::column_family::{ColumnFamily, Family};
 use super::get::{self, GetContext};
@@ -100,6 +100,7 @@ impl DbInner {
                     context: GetContext::new(family, key, BlobRead::from(options)).deferring_blob(),
                     lookup: LookupKey::new(key, seqno, user),
                     located: None,
+                    asked: 0,
                     failed: None,
                 }
             }));
@@ -130,6 +131,8 @@ struct Underway<'a> {
     lookup: LookupKey,
     /// Where in the table at hand it must be.
     located: Option<Located>,
+    /// Its number among the keys whose blocks of that table are read together.
+    asked: usize,
     failed: Option<base::Error>,
 }
 
@@ -273,7 +276,7 @@ impl DbInner {
             }
             Ok(())
         });
-        let (held, _in_cache) = match read.async_io {
+        let held = match read.async_io {
             true => hold_blocks(read, batch, groups),
             false => Default::default(),
         };
@@ -288,7 +291,12 @@ impl DbInner {
             if let Some(located) = key.located {
                 let (table, lookup) = (&*group.table, &key.lookup);
                 match held.get(number) {
-                    Some(held) => get::read_held(table, lookup, located, held, read, &mut key.context)?,
+                    Some(Held::Blocks(held)) => {
+                        get::read_held(table, lookup, located, held, read, &mut key.context)?
+                    }
+                    Some(Held::Lookups(held)) => {
+                        get::read_looked_up(table, lookup, key.asked, held, read, &mut key.context)?
+                    }
                     None => get::read_located(table, lookup, located, read, &mut key.context)?,
                 }
             }
@@ -335,37 +343,45 @@ fn read_blobs<K: AsRef<[u8]>>(
     }
 }
 
-/// Reads the blocks of all groups that are not in the cache, side by side. Those of tables whose indexes are in the cache, the second,
-/// are found there while they are held.
+/// What is held of a table for its keys.
+enum Held {
+    Blocks(HeldBlocks),
+    /// Of a table whose index lies in the cache: what the index says, too.
+    Lookups(HeldLookups),
+}
+
+/// Reads the blocks of all groups that are not in the cache, side by side.
 #[cold]
-fn hold_blocks(
-    read: &BlockReadOptions,
-    batch: &[Underway<'_>],
-    groups: &[Group<'_>],
-) -> (Vec<HeldBlocks>, Vec<HeldBlocks>) {
-    let begun: Vec<(BlocksInFlight, Vec<BlocksInFlight>)> = vfs::together(|| {
-        let begin = |group: &Group<'_>| {
-            let keys = || {
-                let keys = batch[group.keys.clone()].iter();
-                keys.filter(|key| !key.done() && key.located.is_some())
-            };
+fn hold_blocks(read: &BlockReadOptions, batch: &mut [Underway<'_>], groups: &[Group<'_>]) -> Vec<Held> {
+    enum Begun {
+        Blocks(BlocksInFlight),
+        Lookups(LookupsInFlight),
+    }
+    let begun: Vec<Begun> = vfs::together(|| {
+        let mut begin = |group: &Group<'_>| {
+            let asks = |key: &Underway<'_>| !key.done() && key.located.is_some();
+            let mut asked = 0;
+            for key in batch[group.keys.clone()].iter_mut().filter(|key| asks(key)) {
+                key.asked = asked;
+                asked += 1;
+            }
+            let keys = || batch[group.keys.clone()].iter().filter(|key| asks(key));
             let (table, coalesce) = (&group.table, IO_COALESCE_THRESHOLD);
-            let located = keys().filter_map(|key| key.located);
-            (
-                table.start_blocks(located, read, coalesce),
-                table.start_lookups(keys().map(|key| &key.lookup), read, coalesce),
-            )
+            match table.caches_parts() {
+                true => Begun::Lookups(table.start_lookups(keys().map(|key| &key.lookup), read, coalesce)),
+                false => {
+                    let located = keys().filter_map(|key| key.located);
+                    Begun::Blocks(table.start_blocks(located, read, coalesce))
+                }
+            }
         };
-        groups.iter().map(begin).collect()
+        groups.iter().map(&mut begin).collect()
     });
-    let mut in_cache = Vec::new();
-    let finish = |(group, (begun, of_parts)): (&Group<'_>, (BlocksInFlight, Vec<BlocksInFlight>))| {
-        let of_parts = of_parts.into_iter();
-        in_cache.extend(of_parts.map(|begun| group.table.finish_blocks(begun, read)));
-        group.table.finish_blocks(begun, read)
+    let finish = |(group, begun): (&Group<'_>, Begun)| match begun {
+        Begun::Blocks(begun) => Held::Blocks(group.table.finish_blocks(begun, read)),
+        Begun::Lookups(begun) => Held::Lookups(group.table.finish_lookups(begun, read)),
     };
-    let held = groups.iter().zip(begun).map(finish).collect();
-    (held, in_cache)
+    groups.iter().zip(begun).map(finish).collect()
 }
 
 /// Opens the table of `file` for these keys. What goes wrong is their answer.

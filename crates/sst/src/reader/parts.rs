@@ -152,7 +152,7 @@ pub(super) struct PartPlace<'a> {
 impl Table {
     /// True if index and filter lie in the block cache, and not in the table.
     #[inline]
-    pub(crate) fn caches_parts(&self) -> bool {
+    pub fn caches_parts(&self) -> bool {
         self.parts.is_some()
     }
 
@@ -428,10 +428,39 @@ impl Table {
         if filtered && !self.parts_may_contain(key, options)? {
             return Ok(None);
         }
-        let lookup = self.lookup(key);
-        let Some(mut place) = self.seek_parts(&lookup.target, options)? else {
-            return Ok(None);
+        match self.seek_parts(&self.lookup(key).target, options)? {
+            Some(place) => self.walk_from(place, key, options, visit),
+            None => Ok(None),
+        }
+    }
+
+    /// Goes on with a lookup from entry `number` of `part` on, which is that number among the partitions of the index.
+    pub(crate) fn walk_parts(
+        &self,
+        part: BlockPin,
+        partition: usize,
+        number: usize,
+        key: &LookupKey,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
+        let place = PartPlace {
+            part: PartRef::Pin(part),
+            partition,
+            number,
         };
+        self.walk_from(place, key, options, visit)
+    }
+
+    #[inline(always)]
+    fn walk_from<'a>(
+        &'a self,
+        mut place: PartPlace<'a>,
+        key: &LookupKey,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
+        let lookup = self.lookup(key);
         let mut kept = None;
         loop {
             let index = place.part.index()?;
