@@ -52,7 +52,8 @@ use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::VersionSet;
 use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};
-use crate::write::pipeline::{Commit, SyncGroup, WalTail, Writer};
+use crate::write::pipeline::{Commit, Writer};
+use crate::write::sync_group::{SyncGroup, WalTail};
 use crate::write::write_buffer_manager::Share;
 
 /// What all handles on a database share. Fields that change say who guards them; the order of the locks stands in

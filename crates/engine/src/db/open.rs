@@ -34,7 +34,8 @@ use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
 use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
-use crate::write::pipeline::{SyncGroup, WalTail, Writer};
+use crate::write::pipeline::Writer;
+use crate::write::sync_group::{SyncGroup, WalTail};
 use crate::write::write_buffer_manager::WriteBufferManager;
 
 /// Bytes of the block cache a database has unless it is given one.

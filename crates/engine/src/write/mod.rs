@@ -5,4 +5,5 @@ mod batch_protection;
 pub(crate) mod controller;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;
+pub(crate) mod sync_group;
 pub mod write_buffer_manager;

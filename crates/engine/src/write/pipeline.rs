@@ -16,12 +16,11 @@
 use base::perf;
 use base::statistics::{Histogram, Ticker};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use base::sync::{self, Mutex, MutexGuard};
-use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
+use base::sync::{self, MutexGuard};
+use base::{Error, Kind, Protection, Result, SeqNo};
 use memtable::Memtable;
-use vfs::FileSync;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use super::batch_protection;
@@ -51,44 +50,6 @@ pub(crate) struct Writer {
     pub(super) delayed_bytes: u64,
     /// Until when what was written is paid for, while writes are delayed.
     pub(super) paid: Paid,
-}
-
-/// A WAL that may have to be synced.
-#[derive(Clone)]
-pub(crate) struct UnsyncedWal {
-    pub number: u64,
-    pub sync: Arc<dyn FileSync>,
-}
-
-/// How far the WALs have come, for those who sync them while others write.
-#[derive(Default)]
-pub(crate) struct WalTail {
-    /// Records appended, over all WALs, so that syncs can be told apart. Written under the write queue's lock.
-    pub records: AtomicU64,
-    /// WALs with records that are not synced yet, the one written to last.
-    pub unsynced: Mutex<Vec<UnsyncedWal>>,
-}
-
-impl WalTail {
-    /// Takes note of a fresh WAL. What it begins with is a record like others, to be synced before anything survives that
-    /// comes later: torn, it would be damage in front of tables that are there.
-    pub fn begin(&self, number: u64, wal: &wal::Writer) {
-        if let Some(sync) = wal.syncer() {
-            self.unsynced.lock().push(UnsyncedWal { number, sync });
-            self.records.fetch_add(1, Ordering::Release);
-        }
-    }
-}
-
-/// What syncs share.
-#[derive(Default)]
-pub(crate) struct SyncGroup {
-    /// Records known to be on disk.
-    synced: u64,
-    /// The newest WAL whose directory entry is on disk.
-    directory: u64,
-    /// A sync failed. The kernel may have dropped what it could not write, so none may be tried again: it might succeed.
-    failed: Option<Error>,
 }
 
 /// What a write consists of.
@@ -330,45 +291,6 @@ impl DbInner {
         {
             self.attention.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Returns when the WAL up to its `records`th record lies on the disk.
-    pub(crate) fn sync_wal(&self, records: u64) -> Result<()> {
-        let mut group = self.sync_group.lock();
-        if group.synced >= records {
-            return Ok(());
-        }
-        if let Some(error) = &group.failed {
-            return Err(error.clone());
-        }
-        // Read first: whatever was appended by then is in one of the WALs listed.
-        let upto = self.wal_tail.records.load(Ordering::Acquire);
-        let wals = self.wal_tail.unsynced.lock().clone();
-        let started = self.stats.start();
-        let timer = perf::time(|cells| &cells.write_wal_time);
-        let synced = wals.iter().try_for_each(|wal| wal.sync.sync());
-        drop(timer);
-        self.stats.stop(started, Histogram::WalFileSyncMicros);
-        let newest = wals.last().map_or(0, |wal| wal.number);
-        let result = synced.and_then(|()| {
-            if group.directory < newest {
-                self.options.fs.sync_dir(&self.wal_dir)?;
-                group.directory = newest;
-            }
-            Ok(())
-        });
-        if let Err(error) = result {
-            let latched = error.clone().context("sync the WAL");
-            group.failed = Some(latched.with_kind(ErrorKind::ReadOnly));
-            drop(group);
-            self.latch("sync the WAL", error.clone());
-            return Err(error);
-        }
-        group.synced = upto;
-        self.stats.add(Ticker::WalSynced, 1);
-        // Those before the newest are complete, so they need no further sync.
-        self.wal_tail.unsynced.lock().retain(|wal| wal.number >= newest);
-        Ok(())
     }
 
     /// Called with the write queue's lock when something wants attention before more is written: an error, a full
