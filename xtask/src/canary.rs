@@ -386,6 +386,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
     },
     Canary {
+        name: "compactions drop deletions that hide what is ingested behind them",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "plan.keep_for_what_comes_below();",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest_behind"]),
+    },
+    Canary {
         name: "the WAL is not synced before files are ingested",
         file: "crates/engine/src/ingest/commit.rs",
         right: "self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;",

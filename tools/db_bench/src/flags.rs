@@ -105,6 +105,12 @@ flags::flags! {
     benchmark_read_rate_limit: u64 = 0;
     /// A writer in the background goes on to its last write when the readers are done.
     finish_after_writes: bool = false;
+    /// Files of an ingestion in ingestexternalfile, each of `num` keys.
+    ingest_external_file_batch_size: i32 = 10;
+    /// Ingestions in ingestexternalfile.
+    ingest_external_file_num_batches: i32 = 1;
+    /// Blocks that ingestexternalfile has read of the database's tables stay in the block cache.
+    ingest_external_file_fill_cache: bool = true;
     /// Published setting of mixgraph: all_dist, prefix_dist, all_random, prefix_random, hwperf. Sets the flags the
     /// setting consists of; those given beside it stand.
     mixgraph_preset: String = String::new();

@@ -1,6 +1,7 @@
 //! The workloads, by RocksDB's names.
 
 mod codec;
+mod ingest;
 pub mod meta;
 mod missing;
 mod mixed;
@@ -244,6 +245,13 @@ pub const WORKLOADS: &[Workload] = &[
         mixed::replace_keys,
     )
     .fresh(),
+    Workload::new(
+        "ingestexternalfile",
+        "writes `ingest_external_file_batch_size` files of `num` keys and moves them into the database, `ingest_external_file_num_batches` \
+         times",
+        Run::Threads(ingest::files),
+    )
+    .on(Threads::One),
     Workload::deleting(
         "deleteseq",
         "deletes keys in their order",
