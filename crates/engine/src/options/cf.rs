@@ -85,7 +85,7 @@ option_table! {
         compaction_style: CompactionStyle = CompactionStyle::Level,
             domain["kCompactionStyleLevel", "kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleUniversal", "kCompactionStyleFIFO"];
         /// Leaves the last level to files that are ingested behind all others
-        /// ([`ingest_behind`](crate::IngestExternalFileOptions::ingest_behind)): compactions write no lower than to the level above it,
+        /// (`IngestExternalFileOptions::ingest_behind`): compactions write no lower than to the level above it,
         /// and keep deletions, which may have to hide what comes there. To be set before the first row is written; set back to false
         /// when all is in, so that compactions become whole again. Takes universal compaction and at least three levels. Default: false.
         cf_allow_ingest_behind: bool = false;

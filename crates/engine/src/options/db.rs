@@ -38,7 +38,7 @@ option_table! {
         /// Creates the column families named at open that do not exist. Default: false.
         create_missing_column_families: bool = false;
         /// Gives every family with universal compaction and three levels or more
-        /// [`cf_allow_ingest_behind`](ColumnFamilyOptions::cf_allow_ingest_behind). Default: false.
+        /// `cf_allow_ingest_behind`. Default: false.
         allow_ingest_behind: bool = false;
         /// Fails the open if the database exists. Default: false.
         error_if_exists: bool = false;
