@@ -771,7 +771,7 @@ pub const CANARIES: &[Canary] = &[
         name: "blocks read side by side are not looked at again where they could not be read",
         file: "crates/sst/src/blocks.rs",
         right: "            return self.get_located(key, located, options, visit);\n        };\n        let index",
-        wrong: "            return Ok(());\n        };\n        let index",
+        wrong: "            return Ok(None);\n        };\n        let index",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
     },
     Canary {
