@@ -124,16 +124,23 @@ enum LookupPlace {
 /// Blocks that a cursor will come to, in their order. Those of one read are in memory at a time.
 #[derive(Default)]
 pub struct Prepared {
+    /// Each of blocks that one index leads to, or one partition of it.
     runs: VecDeque<Run>,
     held: HeldBlocks,
+    /// The bytes of the file that what is held lies in: numbers are those of one partition.
+    held_bytes: Range<u64>,
 }
 
 impl Prepared {
-    /// True if block `number` is under way, or held.
-    pub(crate) fn has(&self, number: usize) -> bool {
-        let at = self.runs.partition_point(|run| run.wanted[0] <= number);
+    /// True if block `number`, at `offset` of the file, is under way, or held.
+    pub(crate) fn has(&self, number: usize, offset: u64) -> bool {
+        let at = self.runs.partition_point(|run| run.bytes.start <= offset);
         let run = at.checked_sub(1).and_then(|at| self.runs.get(at));
-        self.held.get(number).is_some() || run.is_some_and(|run| run.wanted.binary_search(&number).is_ok())
+        self.holds(number, offset) || run.is_some_and(|run| run.gives(number, offset))
+    }
+
+    fn holds(&self, number: usize, offset: u64) -> bool {
+        self.held_bytes.contains(&offset) && self.held.get(number).is_some()
     }
 
     /// Block `number`, if it was prepared, could be read, and the cursor has not gone on beyond it before.
@@ -144,16 +151,44 @@ impl Prepared {
         number: usize,
         options: &BlockReadOptions,
     ) -> Option<BlockPin> {
-        while self.held.get(number).is_none() {
-            let run = self.runs.pop_front_if(|run| run.wanted[0] <= number)?;
-            if run.wanted.binary_search(&number).is_ok() {
+        let offset = index.handle(number).offset;
+        while !self.holds(number, offset) {
+            let run = self.runs.pop_front_if(|run| run.bytes.start <= offset)?;
+            if run.gives(number, offset) {
                 self.held = HeldBlocks::default();
+                self.held_bytes = run.bytes.clone();
                 table.finish_run(index, run, options, &mut self.held);
                 break;
             }
         }
-        self.held.get(number).cloned()
+        match self.held_bytes.contains(&offset) {
+            true => self.held.get(number).cloned(),
+            false => None,
+        }
     }
+}
+
+impl Run {
+    /// True if block `number`, at `offset` of the file, is among what is wanted of it.
+    fn gives(&self, number: usize, offset: u64) -> bool {
+        self.bytes.contains(&offset) && self.wanted.binary_search(&number).is_ok()
+    }
+}
+
+/// Adds blocks to those to be read, as far as the budget goes. False if that is spent.
+fn spend(index: &Index, range: Range<usize>, blocks: &mut Vec<usize>, budget: &mut u64) -> bool {
+    for block in range {
+        if blocks.last() == Some(&block) {
+            continue;
+        }
+        let size = index.handle(block).size;
+        if size > *budget {
+            return false;
+        }
+        *budget -= size;
+        blocks.push(block);
+    }
+    true
 }
 
 impl Table {
@@ -394,36 +429,80 @@ impl Table {
         coalesce: u64,
         budget: &mut u64,
     ) -> Prepared {
-        let index = match self.caches_parts() {
-            true => return Prepared::default(),
-            false => self.owned_index(),
-        };
+        let mut runs = VecDeque::new();
         // Whatever is wrong with the index fails the cursor.
-        let Ok(index) = index else {
-            return Prepared::default();
-        };
-        let mut blocks = Vec::new();
-        'ranges: for range in ranges {
-            let seek = |key: &Option<Vec<u8>>| Some(self.seek_index(index, &self.target(key.as_deref()?)));
-            let first = seek(&range.lower).unwrap_or(0);
-            let end = seek(&range.upper).map_or(index.len(), |last| (last + 1).min(index.len()));
-            for block in first..end {
-                if blocks.last() == Some(&block) {
-                    continue;
+        if self.caches_parts() {
+            let parts = self.blocks_of_parts(ranges, options, budget).unwrap_or_default();
+            vfs::together(|| {
+                for (part, _, blocks) in parts {
+                    if let Ok(index) = index_of(&part) {
+                        runs.extend(
+                            self.begin(options.async_io, index, blocks, options, coalesce)
+                                .runs,
+                        );
+                    }
                 }
-                let size = index.handle(block).size;
-                if size > *budget {
+            });
+        } else if let Ok(index) = self.owned_index() {
+            let mut blocks = Vec::new();
+            for range in ranges {
+                let seek =
+                    |key: &Option<Vec<u8>>| Some(self.seek_index(index, &self.target(key.as_deref()?)));
+                let first = seek(&range.lower).unwrap_or(0);
+                let end = seek(&range.upper).map_or(index.len(), |last| last + 1);
+                if !spend(index, first..end.min(index.len()), &mut blocks, budget) {
+                    break;
+                }
+            }
+            runs.extend(
+                self.begin(options.async_io, index, blocks, options, coalesce)
+                    .runs,
+            );
+        }
+        Prepared {
+            runs,
+            ..Prepared::default()
+        }
+    }
+
+    /// The blocks of some ranges, by the partitions of the index that lead to them, with the partitions' numbers.
+    fn blocks_of_parts(
+        &self,
+        ranges: &[ScanBounds],
+        options: &BlockReadOptions,
+        budget: &mut u64,
+    ) -> Result<Vec<(BlockPin, usize, Vec<usize>)>> {
+        let mut parts: Vec<(BlockPin, usize, Vec<usize>)> = Vec::new();
+        'ranges: for range in ranges {
+            let sought = match &range.lower {
+                Some(lower) => self.pin_sought_part(&self.target(lower), options)?,
+                None => self.pin_index_part(0, options)?.map(|part| (part, 0, 0)),
+            };
+            let mut next = sought;
+            while let Some((part, partition, first)) = next.take() {
+                let index = index_of(&part)?;
+                let last = range
+                    .upper
+                    .as_deref()
+                    .map(|upper| self.seek_index(index, &self.target(upper)));
+                let end = last.map_or(index.len(), |last| last + 1).min(index.len());
+                if parts.last().is_none_or(|last| last.1 != partition) {
+                    parts.push((part.clone(), partition, Vec::new()));
+                }
+                let blocks = parts.last_mut().map(|last| &mut last.2);
+                if let Some(blocks) = blocks
+                    && !spend(index, first..end, blocks, budget)
+                {
                     break 'ranges;
                 }
-                *budget -= size;
-                blocks.push(block);
+                // It goes on behind the partition.
+                if last.is_none_or(|last| last >= index.len()) {
+                    let following = self.pin_index_part(partition + 1, options)?;
+                    next = following.map(|part| (part, partition + 1, 0));
+                }
             }
         }
-        let begun = self.begin(options.async_io, index, blocks, options, coalesce);
-        Prepared {
-            runs: begun.runs.into(),
-            held: HeldBlocks::default(),
-        }
+        Ok(parts)
     }
 
     /// As [`Table::get_located`], from the blocks held where they hold it.

@@ -208,7 +208,7 @@ impl Readahead {
         let prepared = self
             .prepared
             .as_ref()
-            .is_some_and(|prepared| prepared.has(number));
+            .is_some_and(|prepared| prepared.has(number, handle.offset));
         if file.mapped().is_some() || begun || prepared || self.span.holds(handle) {
             return;
         }

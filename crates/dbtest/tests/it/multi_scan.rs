@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use esker::{
-    CompressionType, Db, ErrorKind, FlushOptions, MultiScanArgs, Options, ReadOptions, WriteOptions,
+    CompressionType, Db, ErrorKind, FlushOptions, IndexType, MultiScanArgs, Options, ReadOptions,
+    WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
@@ -116,9 +117,18 @@ fn drawn(rng: &mut TestRng, ranges: &[(Vec<u8>, Option<Vec<u8>>)]) -> MultiScanA
 #[test]
 fn the_same_rows_as_by_separate_iterators() {
     let mut rng = rng::rng();
-    for no_cache in [false, true] {
+    for (no_cache, cached_index) in [
+        (false, None),
+        (true, None),
+        (false, Some(IndexType::BinarySearch)),
+        (false, Some(IndexType::TwoLevel)),
+    ] {
         let mut options = options(Arc::new(MemFs::new()));
-        options.column_family.table.no_block_cache = no_cache;
+        let table = &mut options.column_family.table;
+        table.no_block_cache = no_cache;
+        table.cache_index_and_filter_blocks = cached_index.is_some();
+        table.metadata_block_size = 200;
+        table.index_type = cached_index.unwrap_or(IndexType::BinarySearch);
         let db = Db::open(&options, DB).unwrap();
         fill(&db, &mut rng);
         for _ in 0..60 {
@@ -178,9 +188,27 @@ fn a_read_that_fails_gives_no_wrong_row() {
 
 #[test]
 fn blocks_of_all_ranges_are_read_together() {
+    for (cached, index_type) in [
+        (false, IndexType::BinarySearch),
+        (true, IndexType::BinarySearch),
+        (true, IndexType::TwoLevel),
+    ] {
+        blocks_are_read_together(cached, index_type);
+    }
+}
+
+/// `cached`: the index lies in the cache.
+fn blocks_are_read_together(cached: bool, index_type: IndexType) {
     let fs = LogFs::new(Arc::new(MemFs::new()), DB).with_queries();
     let mut options = options(Arc::new(fs.clone()));
-    options.column_family.table.no_block_cache = true;
+    let table = &mut options.column_family.table;
+    table.no_block_cache = !cached;
+    table.cache_index_and_filter_blocks = cached;
+    table.index_type = index_type;
+    let reading = ReadOptions {
+        fill_cache: false,
+        ..ReadOptions::default()
+    };
     let db = Db::open(&options, DB).unwrap();
     for number in 0..400 {
         db.put(&key(number), &[1; 980]).unwrap();
@@ -189,7 +217,7 @@ fn blocks_of_all_ranges_are_read_together() {
     db.get(&key(0)).unwrap();
     let reads = |args: MultiScanArgs| {
         fs.take();
-        let scan = db.multi_scan(&ReadOptions::default(), &db.default_column_family(), args);
+        let scan = db.multi_scan(&reading, &db.default_column_family(), args);
         let mut scan = scan.unwrap();
         let of_tables = || -> Vec<String> {
             let log = fs.take();

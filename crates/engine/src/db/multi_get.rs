@@ -360,11 +360,8 @@ fn hold_blocks(read: &BlockReadOptions, batch: &mut [Underway<'_>], groups: &[Gr
     let begun: Vec<Begun> = vfs::together(|| {
         let mut begin = |group: &Group<'_>| {
             let asks = |key: &Underway<'_>| !key.done() && key.located.is_some();
-            let mut asked = 0;
-            for key in batch[group.keys.clone()].iter_mut().filter(|key| asks(key)) {
-                key.asked = asked;
-                asked += 1;
-            }
+            let asking = batch[group.keys.clone()].iter_mut().filter(|key| asks(key));
+            asking.enumerate().for_each(|(asked, key)| key.asked = asked);
             let keys = || batch[group.keys.clone()].iter().filter(|key| asks(key));
             let (table, coalesce) = (&group.table, IO_COALESCE_THRESHOLD);
             match table.caches_parts() {
