@@ -57,6 +57,11 @@ pub trait FileFacts {
         0
     }
 
+    /// True if somebody wants `file` compacted when nothing is more urgent, beside what is marked in it.
+    fn is_suggested(&self, _file: &FileMetadata) -> bool {
+        false
+    }
+
     /// False if rewriting `file` at the bottom would not change it, though its sequence numbers say otherwise: its merge
     /// operands cannot be combined. Else it would be picked again and again.
     fn worth_rewriting(&self, _file: &FileMetadata) -> bool {

@@ -369,7 +369,7 @@ impl<'a> Picker<'a> {
         let options = context.options;
         let older_than = |time: u64, seconds: u64| is_past(context.now, time, seconds);
         match marked {
-            MarkedBy::Collector => file.marked_for_compaction,
+            MarkedBy::Collector => file.marked_for_compaction || context.facts.is_suggested(file),
             MarkedBy::Snapshot => {
                 let delay = options.bottommost_file_compaction_delay;
                 let created = file.file_creation_time;

@@ -7,8 +7,8 @@ use base::{Error, ErrorKind, Result};
 
 use super::universal::{Busy, pick_all};
 use super::{
-    Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
-    total_bytes,
+    Files, PickContext, any_busy, conflicts, do_not_overlap, grandparents, is_trivial_move, level_inputs,
+    setup_other_inputs, total_bytes,
 };
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, Parts, Plan};
@@ -437,6 +437,46 @@ impl RangeCompaction {
             Phase::Done
         }
     }
+}
+
+/// Moves all files of L0 to `target_level`, where the levels from L1 to that one are empty and no two files overlap.
+///
+/// # Errors
+/// `InvalidArgument` where that is not so, or there is no such level below L0.
+pub fn promote_level0(context: &PickContext<'_>, target_level: usize) -> Result<RangeStep> {
+    let version = context.version;
+    if target_level == 0 || target_level >= version.num_levels() {
+        return Err(Error::invalid_argument(format!(
+            "Target level does not exist: {target_level} of {}",
+            version.num_levels()
+        )));
+    }
+    if let Some(level) = (1..=target_level).find(|&level| !version.files(level).is_empty()) {
+        return Err(Error::invalid_argument(format!(
+            "Files in level {level} are in the way"
+        )));
+    }
+    let files = version.files(0);
+    if files.is_empty() {
+        return Ok(RangeStep::Done);
+    }
+    if !do_not_overlap(version, files) {
+        return Err(Error::invalid_argument("Files of L0 overlap"));
+    }
+    if !context.running.is_empty() {
+        return Ok(RangeStep::Wait);
+    }
+    Ok(RangeStep::Compact(Box::new(Plan::new(Parts {
+        version,
+        inputs: level_inputs(0, files.to_vec(), target_level, &[]),
+        output_level: target_level,
+        grandparents: Vec::new(),
+        trivial_move: true,
+        target_file_size: u64::MAX,
+        max_compaction_bytes: u64::MAX,
+        reason: CompactionReason::RefitLevel,
+        score: 0.0,
+    }))))
 }
 
 /// Moves all files of `level` to `target_level` (`None`: to the highest empty level that may hold as much).

@@ -378,7 +378,7 @@ impl Picker<'_> {
                 .files(level)
                 .iter()
                 .enumerate()
-                .filter(|(_, file)| is_marked(file));
+                .filter(|(_, file)| self.is_marked(file));
             marked
                 .map(|(at, _)| at)
                 .find_map(|at| self.compact_marked(level, at))
@@ -388,12 +388,21 @@ impl Picker<'_> {
     /// With one level: all from the marked file on that can be had. Of the oldest alone nothing would come.
     fn pick_marked_run(&self) -> Option<Plan> {
         let files = self.context.version.files(0);
-        let newest = files.split_last()?.1.iter().position(|file| is_marked(file))?;
+        let newest = files
+            .split_last()?
+            .1
+            .iter()
+            .position(|file| self.is_marked(file))?;
         let busy = self.runs[newest..].iter().position(|run| run.busy);
         let end = busy.map_or(self.runs.len(), |busy| newest + busy);
         (end - newest > 1)
             .then(|| self.merge(newest..end, true, CompactionReason::FilesMarkedForCompaction))
             .flatten()
+    }
+
+    fn is_marked(&self, file: &FileMetadata) -> bool {
+        let marked = file.marked_for_compaction || self.context.facts.is_suggested(file);
+        marked && !file.is_being_compacted()
     }
 
     fn compact_marked(&self, level: usize, at: usize) -> Option<Plan> {
@@ -446,10 +455,6 @@ impl Picker<'_> {
         }
         plan
     }
-}
-
-fn is_marked(file: &FileMetadata) -> bool {
-    file.marked_for_compaction && !file.is_being_compacted()
 }
 
 fn sum(bytes: impl Iterator<Item = u64>) -> u64 {

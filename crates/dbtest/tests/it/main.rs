@@ -10,6 +10,7 @@ mod blob_files;
 mod block_cache;
 mod compaction_hooks;
 mod company;
+mod control;
 mod crash;
 mod crash_faults;
 mod crash_group;

@@ -4,7 +4,6 @@ use base::Result;
 
 use super::{Db, DbInner};
 use crate::log::log_line;
-use crate::options::FlushOptions;
 
 impl Db {
     /// Closes the database for all its handles and says whether that went well: flushes rows no WAL holds (unless asked not
@@ -17,34 +16,12 @@ impl Db {
 
 impl DbInner {
     pub(crate) fn close(&self) -> Result<()> {
-        if self.state.lock().closing {
+        if std::mem::replace(&mut self.state.lock().closed, true) {
             return Ok(());
         }
         log_line!(self.log, Info, "Shutdown: canceling all background work");
-        let unlogged = self.writer.lock().unlogged;
-        let flushed = if unlogged && !self.read_only && !self.options.avoid_flush_during_shutdown {
-            let state = self.state.lock();
-            let families: Vec<_> = state
-                .families
-                .values()
-                .map(|family| family.family.clone())
-                .collect();
-            drop(state);
-            self.flush(&FlushOptions::default(), &families)
-        } else {
-            Ok(())
-        };
-        {
-            let mut state = self.state.lock();
-            state.closing = true;
-            self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
-            self.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
-            self.work.notify_all();
-            self.changed.notify_all();
-        }
-        if let Some(limiter) = &self.options.rate_limiter {
-            limiter.wake();
-        }
+        let flushed = self.flush_unlogged();
+        self.end_background_work();
         self.stop_verifier();
         let mut threads = std::mem::take(&mut *self.threads.lock());
         // The one started last deletes files, until the others have queued the last of them.

@@ -28,10 +28,14 @@ pub(crate) struct Family {
     pub id: u32,
     pub name: String,
     pub dir: PathBuf,
+    /// The options it was opened with. Those that may change are read by [`current`](Self::current).
     pub options: ColumnFamilyOptions,
     /// The last level is left to files that are ingested behind all others; see
     /// [`cf_allow_ingest_behind`](ColumnFamilyOptions::cf_allow_ingest_behind).
     pub reserves_last_level: bool,
+    pub current: ArcSwap<ColumnFamilyOptions>,
+    /// The one that every write asks for.
+    pub write_buffer_size: AtomicU64,
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub sst_partitioner_factory: Option<Arc<dyn SstPartitionerFactory>>,
@@ -76,6 +80,18 @@ impl Family {
         held.map_or_else(|| self.super_version.load(), Guard::from_inner)
     }
 
+    /// The options in force.
+    pub fn current(&self) -> Guard<Arc<ColumnFamilyOptions>> {
+        self.current.load()
+    }
+
+    /// Puts other options in force. Under the database mutex; the next super version has them.
+    pub fn set_current(&self, options: ColumnFamilyOptions) {
+        self.write_buffer_size
+            .store(options.write_buffer_size, Ordering::Relaxed);
+        self.current.store(Arc::new(options));
+    }
+
     /// Makes these the super version that is read, up to the row `visible`. Under the database mutex.
     pub fn install(
         &self,
@@ -91,6 +107,7 @@ impl Family {
             version,
             number,
             visible,
+            options: self.current.load_full(),
         });
         sync::point("install");
         let old = self.super_version.swap(super_version.clone());
@@ -128,6 +145,11 @@ impl ColumnFamily {
     /// The name.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// The options in force: those it was opened with, and what [`Db::set_options`](crate::Db::set_options) has changed since.
+    pub fn current_options(&self) -> ColumnFamilyOptions {
+        ColumnFamilyOptions::clone(&self.0.current())
     }
 
     /// The options it was opened with.

@@ -137,6 +137,7 @@ pub(crate) fn assemble(
         version: version.clone(),
         number: 0,
         visible: MAX_SEQNO,
+        options: Arc::new(options.clone()),
     };
     version.files(0).iter().for_each(|file| tables.note_level_0(file));
     Arc::new(Family {
@@ -146,6 +147,8 @@ pub(crate) fn assemble(
         options: options.clone(),
         reserves_last_level: options.can_reserve_last_level()
             && (options.cf_allow_ingest_behind || shared.options.allow_ingest_behind),
+        current: ArcSwap::from_pointee(options.clone()),
+        write_buffer_size: AtomicU64::new(options.write_buffer_size),
         prefix_extractor,
         sst_partitioner_factory,
         values: ValueResolver {
@@ -252,6 +255,7 @@ pub(crate) fn fresh_state(
         running: Default::default(),
         released_snapshot: 0,
         manual_waits: 0,
+        suggested: Default::default(),
         flushing: false,
         stream_borders: Default::default(),
         stats: Default::default(),
@@ -262,7 +266,7 @@ pub(crate) fn fresh_state(
 
 impl DbInner {
     pub(crate) fn new_memtable(&self, family: &Family) -> Arc<Memtable> {
-        new_memtable(&family.cmp, &family.options)
+        new_memtable(&family.cmp, &family.current())
     }
 
     pub(crate) fn shared(&self) -> Shared<'_> {

@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub(crate) mod close;
 pub mod column_family;
+pub mod control;
 pub(crate) mod families;
 pub(crate) mod get;
 pub mod live_files;
@@ -18,6 +19,7 @@ pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod secondary;
 mod seqno_to_time;
+pub mod set_options;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod verify;
@@ -63,8 +65,12 @@ pub(crate) struct DbInner {
     pub dir: PathBuf,
     /// Where its WALs lie.
     pub wal_dir: PathBuf,
-    /// The options it was opened with.
+    /// The options it was opened with. Those that may change are read from [`current`](Self::current).
     pub options: Options,
+    /// The options in force, but for those of families. Replaced under the database mutex.
+    pub current: ArcSwap<Options>,
+    /// Held while an OPTIONS file is written, so that the newest one says what was changed last. Taken before the database mutex.
+    pub options_file: Mutex<()>,
     /// What the database mutex guards.
     pub state: Mutex<DbState>,
     /// Background threads wait here, with the database mutex, for something to do.
@@ -83,8 +89,8 @@ pub(crate) struct DbInner {
     pub attention: AtomicBool,
     /// Bytes of WALs before the one written to.
     pub older_wal_bytes: AtomicU64,
-    /// Bytes of WAL beyond which memtables are flushed so that the oldest can go.
-    pub max_total_wal_size: u64,
+    /// Bytes of WAL beyond which memtables are flushed so that the oldest can go. Written under the database mutex.
+    pub max_total_wal_size: AtomicU64,
     /// Snapshots alive.
     pub snapshots: Arc<SnapshotList>,
     /// When rows were written, for families that preserve it.
@@ -125,10 +131,16 @@ pub(crate) struct DbInner {
     pub session_id: String,
     /// Set to make compactions stop where they are.
     pub cancelled: Arc<AtomicBool>,
+    /// The same of those that users have asked for.
+    pub manual_cancelled: Arc<AtomicBool>,
     /// True if nothing may be written.
     pub read_only: bool,
     /// What follows a primary, in a secondary or a follower.
     pub secondary: Option<Secondary>,
+    /// Background threads that flush, and that compact, started so far.
+    pub workers: Mutex<(usize, usize)>,
+    /// The thread that deletes files is started: it is the last of them.
+    pub deletes: AtomicBool,
     /// Background threads.
     pub threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held while the database is open for writing.

@@ -583,6 +583,10 @@ pub(crate) fn assemble_db(
         running_flushes: 0,
         running_compactions: 0,
         closing: false,
+        closed: false,
+        background_paused: 0,
+        manual_disabled: 0,
+        running_manual: 0,
         stall_events: Vec::new(),
     };
     let mut default_family: Option<Arc<Family>> = None;
@@ -616,23 +620,7 @@ pub(crate) fn assemble_db(
     }
     let default_family = default_family
         .ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(dir))?;
-    let max_total_wal_size = match options.max_total_wal_size {
-        0 => {
-            let of = |family: &super::state::FamilyState| {
-                let options = &family.family.options;
-                options
-                    .write_buffer_size
-                    .saturating_mul(options.max_write_buffer_number as u64)
-            };
-            state
-                .families
-                .values()
-                .map(of)
-                .fold(0, u64::saturating_add)
-                .saturating_mul(4)
-        }
-        limit => limit,
-    };
+    let max_total_wal_size = wal_limit(options, &state);
     let db_id = match recorded.db_id {
         Some(db_id) => db_id,
         None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
@@ -654,6 +642,8 @@ pub(crate) fn assemble_db(
         )?),
         wal_dir: options.wal_directory(dir),
         versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
+        current: ArcSwap::from_pointee(options.clone()),
+        options_file: Mutex::default(),
         options: options.clone(),
         work: Condvar::new(),
         changed: Condvar::new(),
@@ -663,7 +653,7 @@ pub(crate) fn assemble_db(
         published,
         attention: AtomicBool::new(false),
         older_wal_bytes: AtomicU64::new(0),
-        max_total_wal_size,
+        max_total_wal_size: AtomicU64::new(max_total_wal_size),
         snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
         seqno_to_time: Mutex::default(),
         obsolete,
@@ -683,14 +673,34 @@ pub(crate) fn assemble_db(
         read_only,
         secondary: None,
         cancelled: Arc::default(),
+        manual_cancelled: Arc::default(),
         db_id,
         session_id,
+        workers: Mutex::default(),
+        deletes: AtomicBool::new(false),
         threads: Mutex::new(Vec::new()),
         lock: Mutex::new(lock),
         state: Mutex::new(state),
     };
     inner.reindex(&inner.state.lock());
     Ok(inner)
+}
+
+/// Bytes of WAL beyond which memtables are flushed: what the options say, or what follows from the families of `state`.
+pub(crate) fn wal_limit(options: &Options, state: &DbState) -> u64 {
+    let of = |family: &super::state::FamilyState| {
+        let options = family.family.current();
+        options
+            .write_buffer_size
+            .saturating_mul(options.max_write_buffer_number as u64)
+    };
+    match options.max_total_wal_size {
+        0 => {
+            let buffers = state.families.values().map(of).fold(0, u64::saturating_add);
+            buffers.saturating_mul(4)
+        }
+        limit => limit,
+    }
 }
 
 impl DbInner {

@@ -419,7 +419,8 @@ impl DbInner {
             "estimate-pending-compaction-bytes" => own?.pending_compaction_bytes,
             "min-log-number-to-keep" => state.oldest_needed_wal(),
             "base-level" => {
-                compact::levels::LevelTargets::new(&own?.version, &family.options.leveled()).base_level as u64
+                compact::levels::LevelTargets::new(&own?.version, &family.current().leveled()).base_level
+                    as u64
             }
             "num-blob-files" => own?.version.blob_files().len() as u64,
             "live-blob-file-size" => BlobStats::of(&own?.version).file_size,
@@ -430,7 +431,7 @@ impl DbInner {
             "live-blob-file-garbage-size" => BlobStats::of(&own?.version).garbage_size,
             "is-write-stopped" => u64::from(matches!(state.stall(), StallCondition::Stopped { .. })),
             "actual-delayed-write-rate" => {
-                let reason = state.stall_reason(self.options.delayed_write_rate);
+                let reason = state.stall_reason(self.current.load().delayed_write_rate);
                 reason.map_or(0, |reason| match reason.is_stop() {
                     true => 0,
                     false => reason.write_rate,

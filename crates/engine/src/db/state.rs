@@ -1,6 +1,6 @@
 //! What the database mutex guards. A function that takes `&mut DbState` runs under it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -39,6 +39,14 @@ pub(crate) struct DbState {
     pub running_compactions: usize,
     /// True once the database is closing: no job begins.
     pub closing: bool,
+    /// True once somebody has begun to close it.
+    pub closed: bool,
+    /// How often background work was paused: none begins unless it is 0.
+    pub background_paused: usize,
+    /// How often manual compactions were disabled: they are refused unless it is 0.
+    pub manual_disabled: usize,
+    /// Manual compactions at work, or waiting for their turn.
+    pub running_manual: usize,
     /// Stalls begun and ended that nobody was told of yet, in their order.
     pub stall_events: Vec<Event>,
 }
@@ -101,6 +109,8 @@ pub(crate) struct FamilyState {
     pub released_snapshot: SeqNo,
     /// Compactions asked for by users that wait for others to end: none begins by itself meanwhile.
     pub manual_waits: usize,
+    /// Numbers of files that users want compacted when nothing is more urgent.
+    pub suggested: BTreeSet<u64>,
     /// A flush of this family is at work.
     pub flushing: bool,
     /// Where the streams will go on that its last flush found; compactions end their files there.
@@ -155,25 +165,25 @@ impl FamilyState {
 
     /// True if a flush should begin.
     pub fn wants_flush(&self) -> bool {
-        let enough = self.family.options.min_write_buffer_number_to_merge as usize;
-        let full = self.immutable.len() + 1 >= self.family.options.max_write_buffer_number as usize;
+        let enough = self.family.current().min_write_buffer_number_to_merge as usize;
+        let full = self.immutable.len() + 1 >= self.family.current().max_write_buffer_number as usize;
         let unflushed = self.unflushed();
         !self.flushing && unflushed > 0 && (self.flush_requested.is_some() || unflushed >= enough || full)
     }
 
     /// True if the memtable must be switched before it takes more.
     pub fn mem_is_full(&self) -> bool {
-        self.mem.table.memory_usage() as u64 >= self.family.options.write_buffer_size
+        self.mem.table.memory_usage() as u64 >= self.family.current().write_buffer_size
     }
 
     /// True if another immutable memtable may be added.
     pub fn has_room_for_immutable(&self) -> bool {
-        self.immutable.len() + 1 < self.family.options.max_write_buffer_number as usize
+        self.immutable.len() + 1 < self.family.current().max_write_buffer_number as usize
     }
 
     /// True if memtables that wait to be flushed can delay writes before they stop them.
     pub fn may_delay_by_memtables(&self) -> bool {
-        self.family.options.max_write_buffer_number > 3
+        self.family.current().max_write_buffer_number > 3
     }
 
     /// Makes what readers see what this state says.
@@ -216,8 +226,8 @@ impl FamilyState {
             waits: stalled.count,
             waited_micros: stalled.micros,
             immutable_memtables: self.immutable.len(),
-            max_write_buffer_number: self.family.options.max_write_buffer_number as usize,
-            l0_files: self.family.options.leveled().files_that_stall(&self.version),
+            max_write_buffer_number: self.family.current().max_write_buffer_number as usize,
+            l0_files: self.family.current().leveled().files_that_stall(&self.version),
             pending_compaction_bytes: self.pending_compaction_bytes,
             delayed_write_rate: self.write_rate(delayed_write_rate),
         })
@@ -228,15 +238,15 @@ impl FamilyState {
         StallInputs {
             // Their limit is kept where memtables are switched, which can wait for room exactly.
             unflushed_memtables: self.immutable.len(),
-            l0_files: self.family.options.leveled().files_that_stall(&self.version),
+            l0_files: self.family.current().leveled().files_that_stall(&self.version),
             pending_compaction_bytes: self.pending_compaction_bytes,
         }
     }
 
     fn buffer_limits(&self) -> WriteBufferLimits {
         WriteBufferLimits {
-            max_write_buffer_number: self.family.options.max_write_buffer_number as usize,
-            min_write_buffer_number_to_merge: self.family.options.min_write_buffer_number_to_merge as usize,
+            max_write_buffer_number: self.family.current().max_write_buffer_number as usize,
+            min_write_buffer_number_to_merge: self.family.current().min_write_buffer_number_to_merge as usize,
         }
     }
 
@@ -245,13 +255,13 @@ impl FamilyState {
         let StallCondition::Delayed { cause } = self.stall else {
             return delayed_write_rate;
         };
-        let filled = self.mem.table.memory_usage() as f64 / self.family.options.write_buffer_size as f64;
-        let (inputs, options) = (self.stall_inputs(), self.family.options.leveled());
+        let filled = self.mem.table.memory_usage() as f64 / self.family.current().write_buffer_size as f64;
+        let (inputs, options) = (self.stall_inputs(), self.family.current().leveled());
         if cause == StallCause::L0FileCountLimit
             && let Some(work) = self.l0_work
             && let Some(left) = work.left(self.drain, self.family.clock.now())
         {
-            let size = self.family.options.write_buffer_size;
+            let size = self.family.current().write_buffer_size;
             let room = compact::pace::room_in_l0(inputs, filled, &options, size);
             return compact::pace::even_rate(delayed_write_rate, self.drain, room, left);
         }
@@ -275,19 +285,23 @@ impl FamilyState {
     /// True if files may be compacted for another reason than their sizes.
     fn is_due_otherwise(&self, options: &LeveledOptions) -> bool {
         let now = self.family.clock.unix_seconds();
-        compact::due::is_due(&self.version, options, now, self.released_snapshot)
+        !self.suggested.is_empty()
+            || compact::due::is_due(&self.version, options, now, self.released_snapshot)
     }
 
     /// Looks again at what time alone makes due. True if that is something.
     pub fn note_age(&mut self) -> bool {
-        let due = self.is_due_otherwise(&self.family.options.leveled());
+        let due = self.is_due_otherwise(&self.family.current().leveled());
         self.compaction_due |= due;
         due
     }
 
     /// Looks at files and memtables again and says whether writes may go on.
     pub fn update_stall(&mut self) {
-        let options = self.family.options.leveled();
+        let version = &self.version;
+        self.suggested
+            .retain(|&number| version.level_of(number).is_some());
+        let options = self.family.current().leveled();
         let scores = Scores::new(&self.version, &options);
         self.pending_compaction_bytes = scores.pending_compaction_bytes;
         self.compaction_score = scores.levels.first().map_or(0.0, |level| level.score);

@@ -76,7 +76,7 @@ impl PreparedFamily {
             running,
             base_level: match self.family.options.compaction_style {
                 CompactionStyle::Level => {
-                    LevelTargets::new(version, &self.family.options.leveled()).base_level
+                    LevelTargets::new(version, &self.family.current().leveled()).base_level
                 }
                 _ => 0,
             },

@@ -31,7 +31,7 @@ impl BlobInputs {
             dir: family.dir.clone(),
             family: family.id,
             open: db.options.compaction_reads(),
-            readahead_size: family.options.blob_compaction_readahead_size,
+            readahead_size: family.current().blob_compaction_readahead_size,
             files: HashMap::new(),
         }
     }

@@ -46,7 +46,7 @@ pub(crate) struct BlobOutputs {
 impl BlobOutputs {
     /// For tables of `family` at `level`, which a flush writes or a compaction; `None` where values stay in tables.
     pub fn new(db: &DbInner, family: &Family, level: usize, flush: bool) -> Option<Arc<Mutex<BlobOutputs>>> {
-        let options = &family.options;
+        let options = family.current();
         let warms = flush && options.prepopulate_blob_cache == PrepopulateBlobCache::FlushOnly;
         options.writes_blobs_at(level).then(|| {
             Arc::new(Mutex::new(BlobOutputs {

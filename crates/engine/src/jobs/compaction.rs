@@ -1,6 +1,7 @@
 //! Compaction: picks under the database mutex, reads and writes without it, installs under it again.
 
 use base::statistics::{Histogram, Ticker};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,6 +44,7 @@ struct Facts<'a> {
     visible_to_all: SeqNo,
     /// Rows from here on keep their sequence numbers; a compaction may know it of fewer.
     preserved_from: SeqNo,
+    suggested: &'a BTreeSet<u64>,
 }
 
 impl FileFacts for Facts<'_> {
@@ -52,6 +54,10 @@ impl FileFacts for Facts<'_> {
 
     fn visible_to_all(&self) -> SeqNo {
         self.visible_to_all
+    }
+
+    fn is_suggested(&self, file: &FileMetadata) -> bool {
+        self.suggested.contains(&file.number)
     }
 
     /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
@@ -86,7 +92,7 @@ impl FileFacts for Facts<'_> {
                 return false;
             }
         }
-        let options = &self.family.options;
+        let options = self.family.current();
         if options.move_files_of_any_compression {
             return true;
         }
@@ -111,14 +117,14 @@ fn bytes_out_of_l0(plan: &Plan) -> u64 {
 
 impl DbInner {
     /// Calls `pick` with what pickers decide by, about family `id`.
-    fn with_pick_context<T>(
+    pub(crate) fn with_pick_context<T>(
         &self,
         state: &DbState,
         id: u32,
         pick: impl FnOnce(&PickContext<'_>) -> T,
     ) -> Option<T> {
         let own = state.families.get(&id)?;
-        let options = own.family.options.leveled();
+        let options = own.family.current().leveled();
         let version = match own.family.reserves_last_level {
             true => Arc::new(own.version.without_last_level()),
             false => own.version.clone(),
@@ -135,6 +141,7 @@ impl DbInner {
             facts: &Facts {
                 preserved_from: self.preserved_as_far_as_known(&own.family),
                 family: &own.family,
+                suggested: &own.suggested,
                 base_level,
                 last_level: own.version.num_non_empty_levels().saturating_sub(1),
                 visible_to_all: self
@@ -186,33 +193,25 @@ impl DbInner {
             has_filter,
             self.versions.next_file_number(),
         );
-        let mut state = self.state.lock();
-        loop {
-            state.check_writable()?;
-            let step = self.with_pick_context(&state, family.id, |context| range.step(context));
-            match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))?? {
-                RangeStep::Compact(plan) => {
-                    self.run_plan(&mut state, family.id, *plan, options.max_subcompactions)?;
+        self.manually(|state| {
+            loop {
+                self.check_manual(state)?;
+                if state.background_paused > 0 {
+                    self.changed.wait(state);
+                    continue;
                 }
-                RangeStep::Wait => {
-                    // Whatever it needs would be taken again by the next compaction, and the next.
-                    let waits = |state: &mut DbState, more: bool| {
-                        if let Some(own) = state.families.get_mut(&family.id) {
-                            own.manual_waits = if more {
-                                own.manual_waits + 1
-                            } else {
-                                own.manual_waits - 1
-                            };
-                        }
-                    };
-                    waits(&mut state, true);
-                    self.changed.wait(&mut state);
-                    waits(&mut state, false);
-                    self.work.notify_all();
+                let step = self.with_pick_context(state, family.id, |context| range.step(context));
+                match step
+                    .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??
+                {
+                    RangeStep::Compact(plan) => {
+                        self.run_plan(state, family.id, *plan, options.max_subcompactions)?;
+                    }
+                    RangeStep::Wait => self.wait_in_line(state, family.id),
+                    RangeStep::Done => return Ok(()),
                 }
-                RangeStep::Done => return Ok(()),
             }
-        }
+        })
     }
 
     /// Compacts the files `numbers` of `family` to `output_level`, on the caller's thread. Gives the numbers of the files that
@@ -224,19 +223,23 @@ impl DbInner {
         numbers: &[u64],
         output_level: usize,
     ) -> Result<Vec<u64>> {
-        let mut state = self.state.lock();
-        state.check_writable()?;
-        let plan = self
-            .with_pick_context(&state, family.id, |context| {
-                pick_files(context, numbers, output_level, options)
-            })
-            .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
-        self.run_plan(&mut state, family.id, plan, options.max_subcompactions)
+        self.manually(|state| {
+            while state.background_paused > 0 {
+                self.changed.wait(state);
+                self.check_manual(state)?;
+            }
+            let plan = self
+                .with_pick_context(state, family.id, |context| {
+                    pick_files(context, numbers, output_level, options)
+                })
+                .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
+            self.run_plan(state, family.id, plan, options.max_subcompactions)
+        })
     }
 
     /// Runs one compaction and gives the numbers of its outputs. `max_subcompactions`: threads that may write it; 0: as many as
     /// the option says.
-    fn run_plan(
+    pub(crate) fn run_plan(
         &self,
         state: &mut MutexGuard<'_, DbState>,
         id: u32,
@@ -460,7 +463,7 @@ impl DbInner {
         let manual = plan.reason == CompactionReason::ManualCompaction;
         match (plan.start_level() == 0 || manual, asked) {
             (false, _) => 1,
-            (true, 0) => self.options.max_subcompactions as usize,
+            (true, 0) => self.current.load().max_subcompactions as usize,
             (true, asked) => asked as usize,
         }
     }

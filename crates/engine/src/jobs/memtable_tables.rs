@@ -66,7 +66,7 @@ impl DbInner {
             level: None,
             flushed: true,
             bottommost: false,
-            compression: family.options.compression_for(0, 1, false),
+            compression: family.current().compression_for(0, 1, false),
         };
         let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
         outputs[0].blobs = writer.blobs.clone();
@@ -193,12 +193,12 @@ impl<'a> MemtableWriter<'a> {
         let blobs = self
             .blobs
             .as_ref()
-            .filter(|_| family.options.writes_blobs_at(level));
+            .filter(|_| family.current().writes_blobs_at(level));
         let hook = blobs.map(|outputs| {
             Box::new(Blobs {
                 inputs: None,
                 outputs: Some(outputs.clone()),
-                min_blob_size: family.options.min_blob_size,
+                min_blob_size: family.current().min_blob_size,
                 cutoff: 0,
                 garbage: Arc::default(),
             }) as Box<dyn BlobHook>

@@ -65,6 +65,11 @@ impl ObsoleteFiles {
         self.changed.notify_all();
     }
 
+    /// Has the thread that deletes look again at what else it does.
+    pub fn wake(&self) {
+        self.changed.notify_all();
+    }
+
     /// Queues a file.
     pub fn add(&self, path: PathBuf) {
         self.queue.lock().files.push(path);

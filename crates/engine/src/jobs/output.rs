@@ -49,6 +49,8 @@ pub(crate) struct Destination {
 pub(crate) struct TableOutputs<'a> {
     db: &'a DbInner,
     family: &'a Family,
+    /// Those in force when it was made.
+    options: Arc<ColumnFamilyOptions>,
     pub destination: Destination,
     /// Unix seconds of the oldest data among the inputs; 0 if not known.
     oldest_ancestor_time: u64,
@@ -101,6 +103,7 @@ impl<'a> TableOutputs<'a> {
         TableOutputs {
             db,
             family,
+            options: family.current.load_full(),
             destination,
             oldest_ancestor_time,
             job,
@@ -152,7 +155,7 @@ impl<'a> TableOutputs<'a> {
     }
 
     fn writer_options(&self, number: u64) -> TableWriterOptions {
-        let options = &self.family.options;
+        let options = &*self.options;
         let now = self.db.options.clock.unix_seconds();
         let common = table_format(options, &self.family.cmp);
         TableWriterOptions {
@@ -191,7 +194,7 @@ impl<'a> TableOutputs<'a> {
 
     /// What the family's users want to see of a table, named in `options`.
     fn collectors(&self, options: &mut TableWriterOptions) -> Vec<Box<dyn TablePropertiesCollector>> {
-        let family = &self.family.options;
+        let family = &self.options;
         let context = CollectorContext {
             column_family_id: self.family.id,
             level_at_creation: self.destination.level.unwrap_or(0),
@@ -247,7 +250,7 @@ impl OutputSink for TableOutputs<'_> {
         let number = self.db.versions.new_file_number();
         let path = filename::table(&self.family.dir, number);
         let create = CreateOptions {
-            bytes_per_sync: self.db.options.bytes_per_sync,
+            bytes_per_sync: self.db.current.load().bytes_per_sync,
             direct: self.db.options.use_direct_io_for_flush_and_compaction,
             ..CreateOptions::default()
         };
@@ -263,7 +266,7 @@ impl OutputSink for TableOutputs<'_> {
             number,
             writer,
             sum,
-            check: OutputCheck::new(self.family.options.paranoid_file_checks),
+            check: OutputCheck::new(self.options.paranoid_file_checks),
             oldest_blob: None,
             collectors,
         });
@@ -354,7 +357,7 @@ impl OutputSink for TableOutputs<'_> {
 impl TableOutputs<'_> {
     /// Puts blocks of a table that was just written into the block cache, as the options say.
     fn prepopulate(&self, table: &Arc<Table>) -> Result<()> {
-        let option = self.family.options.table.prepopulate_block_cache;
+        let option = self.options.table.prepopulate_block_cache;
         let Some(plan) = self.compaction else {
             return match option {
                 PrepopulateBlockCache::Disable => Ok(()),

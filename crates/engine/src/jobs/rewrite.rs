@@ -270,7 +270,7 @@ impl<'a> Rewrite<'a> {
 
     /// The compression of its outputs.
     fn compression(&self) -> CompressionType {
-        let options = &self.family.options;
+        let options = self.family.current();
         if !self.plan.compress {
             return CompressionType::None;
         }
@@ -282,7 +282,7 @@ impl<'a> Rewrite<'a> {
         let read = BlockReadOptions {
             verify_checksums: self.db.options.verify_checksums_in_compaction,
             fill_cache: false,
-            readahead_size: self.db.options.compaction_readahead_size,
+            readahead_size: self.db.current.load().compaction_readahead_size,
             ..BlockReadOptions::default()
         };
         let tables = &self.family.tables;
@@ -315,11 +315,11 @@ impl<'a> Rewrite<'a> {
         let factory = family.options.compaction_filter_factory.as_ref();
         let factory = factory.filter(|factory| factory.should_filter_table_file_creation(context.reason));
         let blobs = (outputs.is_some() || !self.version.blob_files().is_empty()).then(|| {
-            let collection = family.options.blob_garbage_collection();
+            let collection = family.current().blob_garbage_collection();
             Box::new(Blobs {
                 inputs: Some(BlobInputs::new(self.db, family)),
                 outputs,
-                min_blob_size: family.options.min_blob_size,
+                min_blob_size: family.current().min_blob_size,
                 cutoff: collection.map_or(0, |collection| collection.cutoff(self.version)),
                 garbage: self.garbage.clone(),
             }) as Box<dyn BlobHook>
@@ -332,7 +332,10 @@ impl<'a> Rewrite<'a> {
             blobs,
             full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),
             end: end.map(<[u8]>::to_vec),
-            cancelled: Some(self.db.cancelled.clone()),
+            cancelled: Some(match context.is_manual_compaction {
+                true => self.db.manual_cancelled.clone(),
+                false => self.db.cancelled.clone(),
+            }),
             preserve_from: self.db.preserved_from(family, self.times.as_deref()),
             ..plan.rules()
         }

@@ -18,28 +18,10 @@ impl DbInner {
         if let Some(share) = &self.share {
             share.belongs_to(self);
         }
-        let jobs = self.options.max_background_jobs as usize;
-        let flushers = (jobs / 4).max(1);
-        let compactors = jobs.saturating_sub(flushers).max(1);
-        let mut threads = self.threads.lock();
-        let mut spawn = |name: &str, run: fn(&DbInner)| {
-            let inner = self.clone();
-            let thread = thread::Builder::new()
-                .name(format!("esker-{name}"))
-                .spawn(move || run(&inner));
-            // Without a thread the database still serves; what needs the thread says so when it waits.
-            match thread {
-                Ok(thread) => threads.push(thread),
-                Err(error) => self.latch(
-                    "start a background thread",
-                    base::Error::io("start thread", &self.dir, error),
-                ),
-            }
-        };
-        (0..flushers).for_each(|_| spawn("flush", DbInner::run_flushes));
-        (0..compactors).for_each(|_| spawn("compact", DbInner::run_compactions));
-        spawn("delete", |inner| {
-            let mut due = inner.opened + Duration::from_secs(inner.options.stats_dump_period_sec);
+        self.start_workers(self.options.max_background_jobs as usize);
+        self.spawn("delete", |inner| {
+            let period = inner.current.load().stats_dump_period_sec;
+            let mut due = inner.opened + Duration::from_secs(period);
             let mut aged = inner.options.clock.now();
             let mut timed = inner.options.clock.now();
             inner.obsolete.run(&mut || {
@@ -51,6 +33,47 @@ impl DbInner {
         });
     }
 
+    /// Starts as many threads that flush, and that compact, as `max_background_jobs` of `jobs` needs and there are not yet. Of those there
+    /// are too many of, the last have nothing to do.
+    pub(crate) fn start_workers(self: &Arc<Self>, jobs: usize) {
+        let (flushers, compactors) = workers(jobs);
+        let mut started = self.workers.lock();
+        while started.0 < flushers {
+            let at = started.0;
+            self.spawn("flush", move |inner| inner.run_flushes(at));
+            started.0 += 1;
+        }
+        while started.1 < compactors {
+            let at = started.1;
+            self.spawn("compact", move |inner| inner.run_compactions(at));
+            started.1 += 1;
+        }
+    }
+
+    fn spawn(self: &Arc<Self>, name: &str, run: impl FnOnce(&DbInner) + Send + 'static) {
+        let inner = self.clone();
+        let thread = thread::Builder::new()
+            .name(format!("esker-{name}"))
+            .spawn(move || run(&inner));
+        match thread {
+            Ok(thread) => {
+                let mut threads = self.threads.lock();
+                // The one that deletes files stays the last.
+                let at =
+                    threads.len() - usize::from(!threads.is_empty() && self.deletes.load(Ordering::Relaxed));
+                threads.insert(at, thread);
+                if name == "delete" {
+                    self.deletes.store(true, Ordering::Relaxed);
+                }
+            }
+            // Without a thread the database still serves; what needs the thread says so when it waits.
+            Err(error) => self.latch(
+                "start a background thread",
+                base::Error::io("start thread", &self.dir, error),
+            ),
+        }
+    }
+
     /// Looks at what only time makes due for compaction, when `due`, and gives the time until it is to be looked at again: a sixtieth of the
     /// shortest age that an option names. `None`: no option names one.
     fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
@@ -58,7 +81,7 @@ impl DbInner {
         let mut state = self.state.lock();
         self.note_released(&mut state);
         let ages = state.families.values().filter_map(|own| {
-            let options = own.family.options.leveled();
+            let options = own.family.current().leveled();
             let ages = [options.ttl, options.periodic_compaction_seconds];
             ages.into_iter().filter(|&age| age > 0).min()
         });
@@ -91,7 +114,8 @@ impl DbInner {
         self.work.notify_all();
     }
 
-    fn run_flushes(&self) {
+    /// What the flushing thread `at` does.
+    fn run_flushes(&self, at: usize) {
         let mut state = self.state.lock();
         while !state.closing {
             // First whoever holds back the oldest WAL: a busy family must not keep a quiet one from letting go of it.
@@ -100,7 +124,9 @@ impl DbInner {
             let due = wanting
                 .min_by_key(|family| family.oldest_wal(current))
                 .map(|family| family.family.id);
-            match due.filter(|_| state.background_error.is_none()) {
+            let may = state.background_error.is_none() && state.background_paused == 0;
+            let wanted = at < workers(self.current.load().max_background_jobs as usize).0;
+            match due.filter(|_| may && wanted) {
                 // A failure has latched the database and is told from there.
                 Some(id) => drop(self.flush_family(&mut state, id)),
                 None => self.work.wait(&mut state),
@@ -108,10 +134,12 @@ impl DbInner {
         }
     }
 
-    fn run_compactions(&self) {
+    /// What the compacting thread `at` does.
+    fn run_compactions(&self, at: usize) {
         let mut state = self.state.lock();
         while !state.closing {
-            if !self.compact_once(&mut state) {
+            let wanted = at < workers(self.current.load().max_background_jobs as usize).1;
+            if !wanted || !self.compact_once(&mut state) {
                 self.work.wait(&mut state);
             }
         }
@@ -119,7 +147,7 @@ impl DbInner {
 
     /// Compacts the family most in need. False if there is nothing that could be done now.
     fn compact_once(&self, state: &mut base::sync::MutexGuard<'_, DbState>) -> bool {
-        if state.background_error.is_some() {
+        if state.background_error.is_some() || state.background_paused > 0 {
             return false;
         }
         let mut due: Vec<(f64, u32)> = state
@@ -137,7 +165,7 @@ impl DbInner {
 
     /// True if a compaction of `family` should run.
     pub(crate) fn wants_compaction(&self, _state: &DbState, family: &FamilyState) -> bool {
-        compacts(&family.family.options) && family.compaction_due
+        compacts(&family.family.current()) && family.compaction_due
     }
 
     /// After the files of a family changed: whether writes may go on, and what is to be compacted.
@@ -150,6 +178,12 @@ impl DbInner {
         if family.stall != StallCondition::Normal {
             self.attention.store(true, Ordering::Relaxed);
         }
-        family.stall_event(before, self.options.delayed_write_rate)
+        family.stall_event(before, self.current.load().delayed_write_rate)
     }
+}
+
+/// How many of so many background jobs flush, and how many compact.
+fn workers(jobs: usize) -> (usize, usize) {
+    let flushers = (jobs / 4).max(1);
+    (flushers, jobs.saturating_sub(flushers).max(1))
 }

@@ -47,7 +47,7 @@ impl DbInner {
         version: &Version,
         memtables: &[Arc<Memtable>],
     ) -> Vec<FoundStream> {
-        let options = &family.options;
+        let options = family.current();
         let possible = options.streams_bypass_level0
             && options.compaction_style == CompactionStyle::Level
             && !options.disable_auto_compactions
@@ -87,7 +87,7 @@ impl DbInner {
             return Vec::new();
         };
         let family = own.family.clone();
-        let leveled = family.options.leveled();
+        let leveled = family.current().leveled();
         let base_level = LevelTargets::new(&own.version, &leveled).base_level;
         own.stream_borders = streams.iter().map(|found| found.stream.border()).collect();
         let placed = streams.into_iter().filter_map(|FoundStream { stream, without }| {
@@ -97,7 +97,7 @@ impl DbInner {
             (level >= base_level.max(1)).then(|| PlacedStream {
                 level,
                 bottommost,
-                compression: family.options.compression_for(level, base_level, bottommost),
+                compression: family.current().compression_for(level, base_level, bottommost),
                 reserved: own.running.reserve(level, &stream.first, &stream.last),
                 stream,
             })

@@ -67,7 +67,7 @@ impl DbInner {
 
     /// Dumps statistics if that is due, and gives the time until it is; `None` if it never is. `due` is that moment.
     pub(crate) fn dump_stats_when_due(&self, due: &mut Duration) -> Option<Duration> {
-        let period = Duration::from_secs(self.options.stats_dump_period_sec);
+        let period = Duration::from_secs(self.current.load().stats_dump_period_sec);
         if period.is_zero() || !self.log.takes(super::InfoLogLevel::Info) {
             return None;
         }
@@ -197,7 +197,7 @@ impl DbInner {
             .map(|(_, file)| family.tables.memory_usage(file) as usize)
             .sum();
         let state = self.state.lock();
-        let scores = compact::score::Scores::new(version, &family.options.leveled());
+        let scores = compact::score::Scores::new(version, &family.current().leveled());
         let none = FamilyStats::default();
         let own = state.families.get(&family.id);
         let stats = own.map_or(&none, |own| &own.stats);

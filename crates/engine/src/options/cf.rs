@@ -22,53 +22,53 @@ option_table! {
     /// Options of a column family. Names, units and defaults are RocksDB's where a field does not say otherwise.
     pub struct ColumnFamilyOptions {
         /// Bytes of a memtable beyond which it is switched and flushed. Default: 64 MiB.
-        write_buffer_size: u64 = 64 << 20, range(4096, u64::MAX), domain["16384", "65536", "1048576"];
+        write_buffer_size: u64 = 64 << 20, mutable = true, range(4096, u64::MAX), domain["16384", "65536", "1048576"];
         /// Memtables in memory at most, the one written included; writes stop above. Default: 2.
-        max_write_buffer_number: i32 = 2, range(2, i32::MAX), domain["2", "4"];
+        max_write_buffer_number: i32 = 2, mutable = true, range(2, i32::MAX), domain["2", "4"];
         /// Full memtables that a flush waits for and merges into one table. Default: 1.
         min_write_buffer_number_to_merge: i32 = 1, range(1, i32::MAX), domain["1", "2"];
         /// Levels, L0 included; with leveled compaction 2 at least. Default: 7.
         num_levels: i32 = 7, range(1, 64), domain["2", "4", "7"];
         /// L0 files that start a compaction. Default: 4.
-        level0_file_num_compaction_trigger: i32 = 4, range(1, i32::MAX), domain["2", "4", "8"];
+        level0_file_num_compaction_trigger: i32 = 4, mutable = true, range(1, i32::MAX), domain["2", "4", "8"];
         /// L0 files that slow writes down. Default: 20.
-        level0_slowdown_writes_trigger: i32 = 20, domain["8", "20"];
+        level0_slowdown_writes_trigger: i32 = 20, mutable = true, domain["8", "20"];
         /// L0 files that stop writes. Default: 36.
-        level0_stop_writes_trigger: i32 = 36, domain["12", "36"];
+        level0_stop_writes_trigger: i32 = 36, mutable = true, domain["12", "36"];
         /// Bytes of a table at L1. Default: 64 MiB.
-        target_file_size_base: u64 = 64 << 20, range(1, u64::MAX), domain["4096", "65536", "1048576"];
+        target_file_size_base: u64 = 64 << 20, mutable = true, range(1, u64::MAX), domain["4096", "65536", "1048576"];
         /// Growth of a table's size from level to level. Default: 1.
-        target_file_size_multiplier: i32 = 1, range(1, 1000), domain["1", "2"];
+        target_file_size_multiplier: i32 = 1, mutable = true, range(1, 1000), domain["1", "2"];
         /// Bytes of L1, or of the base level. Default: 256 MiB.
-        max_bytes_for_level_base: u64 = 256 << 20, range(1, u64::MAX), domain["32768", "262144", "4194304"];
+        max_bytes_for_level_base: u64 = 256 << 20, mutable = true, range(1, u64::MAX), domain["32768", "262144", "4194304"];
         /// Growth of a level's size from level to level. Default: 10.
-        max_bytes_for_level_multiplier: f64 = 10.0, range(1.0, 1e6), domain["4", "10"];
+        max_bytes_for_level_multiplier: f64 = 10.0, mutable = true, range(1.0, 1e6), domain["4", "10"];
         /// A further factor for each level, from L0 on; levels it does not name have 1. Unused with level_compaction_dynamic_level_bytes.
         /// Default: 1:1:1:1:1:1:1.
-        max_bytes_for_level_multiplier_additional: Vec<u32> = vec![1; 7], domain["1:1:1:1:1:1:1", "1:2:1"];
+        max_bytes_for_level_multiplier_additional: Vec<u32> = vec![1; 7], mutable = true, domain["1:1:1:1:1:1:1", "1:2:1"];
         /// Which file of a level that is too large goes first, with leveled compaction: kByCompensatedSize, the largest, deletions counted;
         /// kOldestLargestSeqFirst, whose newest entry is oldest; kOldestSmallestSeqFirst, whose oldest entry is oldest;
         /// kMinOverlappingRatio, which costs the next level least for its size; kRoundRobin, each in its turn by key.
         /// Default: kMinOverlappingRatio.
-        compaction_pri: CompactionPri = CompactionPri::MinOverlappingRatio,
+        compaction_pri: CompactionPri = CompactionPri::MinOverlappingRatio, mutable = true,
             domain["kByCompensatedSize", "kOldestLargestSeqFirst", "kOldestSmallestSeqFirst", "kMinOverlappingRatio", "kRoundRobin"];
         /// Sizes levels from the last one upwards, so that about a tenth of the data lies above it. Default: true.
         level_compaction_dynamic_level_bytes: bool = true, domain["true", "false"];
         /// Bytes a compaction takes in at most; 0 chooses 25 times the target file size, or two and a half times
         /// max_bytes_for_level_multiplier where that is more. RocksDB stays at 25, so that with a larger multiplier files are
         /// rewritten that could have been moved. Default: 0.
-        max_compaction_bytes: u64 = 0, domain["0", "1048576"];
+        max_compaction_bytes: u64 = 0, mutable = true, domain["0", "1048576"];
         /// Bytes waiting for compaction that slow writes down; 0: never. Default: 64 GiB.
-        soft_pending_compaction_bytes_limit: u64 = 64 << 30;
+        soft_pending_compaction_bytes_limit: u64 = 64 << 30, mutable = true;
         /// Bytes waiting for compaction that stop writes; 0: never. Default: 256 GiB.
-        hard_pending_compaction_bytes_limit: u64 = 256 << 30;
+        hard_pending_compaction_bytes_limit: u64 = 256 << 30, mutable = true;
         /// Compacts only when asked to. Default: false.
-        disable_auto_compactions: bool = false;
+        disable_auto_compactions: bool = false, mutable = true;
         /// Moves files down as they are though the level they come to is compressed in another way: they are compressed so when they
         /// are next merged. For loads in order, where the upper levels are not compressed. Without it a file is moved where its own
         /// compression, whatever is configured, is that of the level. The trap: what is never merged stays as large as it came.
         /// Default: false.
-        move_files_of_any_compression: bool = false, domain["false", "false", "true"];
+        move_files_of_any_compression: bool = false, mutable = true, domain["false", "false", "true"];
         /// Notices, when memtables are flushed, keys that were written in ascending or descending order, in one stream or in
         /// several that take turns. Each stream gets a table of its own, in the lowest level where nothing overlaps it, compressed as
         /// that level is: it is never rewritten, as it would be if one table held keys of several streams. Costs a flush a look at
@@ -76,7 +76,7 @@ option_table! {
         /// target_file_size_base, or of two blocks, go to L0 with all else; so does everything while range deletions are flushed, with
         /// timestamps, and with disable_auto_compactions. The trap: of many streams each flush makes as many tables, and they stay
         /// that small; a larger write_buffer_size makes them larger. Default: true.
-        streams_bypass_level0: bool = true, domain["true", "true", "false"];
+        streams_bypass_level0: bool = true, mutable = true, domain["true", "true", "false"];
         /// How files are merged. kCompactionStyleLevel: each level is a sorted run ten times as large as the one above.
         /// kCompactionStyleUniversal: sorted runs are merged when several are of similar size, which writes less and takes up to
         /// `max_size_amplification_percent` more space, and twice all of it while everything is merged. kCompactionStyleFIFO: the oldest
@@ -98,7 +98,7 @@ option_table! {
         /// rest is not; -1: all is. `allow_trivial_move`: files that overlap nothing are moved. `incremental` is refused, and
         /// `reduce_file_locking` has nothing to do.
         /// Default: {allow_trivial_move=false;stop_style=kCompactionStopStyleTotalSize;min_merge_width=2;compression_size_percent=-1;max_size_amplification_percent=200;incremental=false;max_merge_width=4294967295;size_ratio=1;max_read_amp=-1;}
-        compaction_options_universal: CompactionOptionsUniversal = CompactionOptionsUniversal::default(),
+        compaction_options_universal: CompactionOptionsUniversal = CompactionOptionsUniversal::default(), mutable = true,
             domain["{}", "{size_ratio=30;max_merge_width=4;}", "{max_size_amplification_percent=30;allow_trivial_move=true;}",
                 "{stop_style=kCompactionStopStyleSimilarSize;compression_size_percent=50;size_ratio=100;}", "{max_read_amp=0;min_merge_width=3;}"];
         /// What FIFO compaction is steered by, beside `ttl`. Once all tables have more than `max_table_files_size` bytes, or tables and
@@ -106,42 +106,42 @@ option_table! {
         /// `allow_compaction`: small files of L0 are merged. `use_kv_ratio_compaction` is refused, and so are the fields about temperatures unless
         /// they are at their defaults. The trap: the `ttl` that is chosen drops what is older than 30 days.
         /// Default: {max_table_files_size=1073741824;allow_compaction=false;}
-        compaction_options_fifo: CompactionOptionsFifo = CompactionOptionsFifo::default(),
+        compaction_options_fifo: CompactionOptionsFifo = CompactionOptionsFifo::default(), mutable = true,
             domain["{}", "{allow_compaction=true;}"];
         /// Seconds after which data is compacted down, level by level, though no size asks for it; with FIFO compaction after which a file is
         /// dropped, counted from when it was written; with universal compaction the same as `periodic_compaction_seconds`. 0: never;
         /// 18446744073709551614: chosen, which is 30 days. Looked at when files change, and now and then. Default: chosen.
-        ttl: u64 = AGE_OF_CHOICE, domain["0", "1000"];
+        ttl: u64 = AGE_OF_CHOICE, mutable = true, domain["0", "1000"];
         /// Seconds after which a file is rewritten, so that a compaction filter sees all data again and what is deleted goes: leveled compaction
         /// rewrites the file, universal compaction everything. FIFO compaction does not look at it. 0: never; 18446744073709551614:
         /// chosen, which is 30 days with universal compaction or a compaction filter, else never. Default: chosen.
-        periodic_compaction_seconds: u64 = AGE_OF_CHOICE, domain["0", "2", "1000"];
+        periodic_compaction_seconds: u64 = AGE_OF_CHOICE, mutable = true, domain["0", "2", "1000"];
         /// Compression of tables. Default: kLZ4Compression.
-        compression: CompressionType = CompressionType::Lz4,
+        compression: CompressionType = CompressionType::Lz4, mutable = true,
             domain["kNoCompression", "kSnappyCompression", "kZlibCompression", "kLZ4Compression", "kZSTD"];
         /// Compression of the last level that holds data; kDisableCompressionOption leaves it to `compression`.
         /// Default: kDisableCompressionOption.
-        bottommost_compression: Option<CompressionType> = None, domain["kDisableCompressionOption", "kZSTD"];
+        bottommost_compression: Option<CompressionType> = None, mutable = true, domain["kDisableCompressionOption", "kZSTD"];
         /// Compression by level from L0 on (with dynamic level bytes: L0, then the base level on); the last entry stands
         /// for the levels below. Empty: `compression` everywhere. Default: empty.
-        compression_per_level: Vec<CompressionType> = Vec::new();
+        compression_per_level: Vec<CompressionType> = Vec::new(), mutable = true;
         /// How hard to compress: level, window_bits and strategy are the libraries' own. With max_dict_bytes above 0 the data blocks of
         /// each table are compressed with a dictionary of so many bytes, of ZSTD trained from zstd_max_train_bytes of samples if that is
         /// not 0: blocks are held in memory, at most max_dict_buffer_bytes of them, until there are enough to make it of.
         /// LZ4, zlib and ZSTD know dictionaries. Default: the libraries' level, no dictionary.
-        compression_opts: CompressionOptions = CompressionOptions::default(),
+        compression_opts: CompressionOptions = CompressionOptions::default(), mutable = true,
             domain["{}", "{}", "{max_dict_bytes=400;}", "{max_dict_bytes=4096;zstd_max_train_bytes=40000;}",
                 "{level=1;max_dict_bytes=4096;max_dict_buffer_bytes=5000;checksum=true;}"];
         /// The same for the last level that holds data, where enabled=true is among them; else `compression_opts` holds there too.
-        bottommost_compression_opts: CompressionOptions = CompressionOptions::default(),
+        bottommost_compression_opts: CompressionOptions = CompressionOptions::default(), mutable = true,
             domain["{}", "{enabled=true;max_dict_bytes=4096;}"];
         /// Entries of one key that an iterator steps over one by one before it seeks past the rest: versions older than the
         /// one it shows, or newer than what it reads. Default: 8.
-        max_sequential_skip_in_iterations: u64 = 8, domain["0", "2", "8"];
+        max_sequential_skip_in_iterations: u64 = 8, mutable = true, domain["0", "2", "8"];
         /// Writes no filters for tables with nothing older of their keys below: for who nearly always asks for keys that are there.
         /// Nine tenths of the data have no filters then, and a key that is not there costs a read. Tables that have filters keep
         /// them until they are compacted. Default: false.
-        optimize_filters_for_hits: bool = false, domain["false", "false", "true"];
+        optimize_filters_for_hits: bool = false, mutable = true, domain["false", "false", "true"];
         /// Keeps track of when rows were written, for so many seconds: the last sequence number is noted a hundred times in that time, and
         /// tables keep what is known of their rows in the property `rocksdb.seqno.time.map`. Compactions leave rows of that age their
         /// sequence numbers, by which it is known; that costs a few bits a key where they would be zeroed. 0: no. Default: 0.
@@ -151,64 +151,64 @@ option_table! {
         /// or deleted takes room until its blob file is emptied (`enable_blob_garbage_collection`) or all of it is garbage. Values
         /// are taken out when they are flushed or compacted; what is there already stays readable when this is switched off.
         /// Columns of wide-column entities stay in tables. Default: false.
-        enable_blob_files: bool = false, domain["false", "false", "true"];
+        enable_blob_files: bool = false, mutable = true, domain["false", "false", "true"];
         /// With enable_blob_files: bytes of a value, not compressed, from which on it goes into a blob file. The trap: at the default
         /// every value does, though of small ones the record in the blob file (32 bytes and the key again) and the reference to
         /// it cost more than they spare. Default: 0.
-        min_blob_size: u64 = 0, domain["0", "8", "64", "1024"];
+        min_blob_size: u64 = 0, mutable = true, domain["0", "8", "64", "1024"];
         /// Bytes of a blob file, from which on it is closed and another one begun. One is begun for each flush, and for each thread
         /// of a compaction, that writes a blob. Garbage is collected by whole files: larger ones are emptied later.
         /// Default: 256 MiB.
-        blob_file_size: u64 = 256 << 20, range(1, u64::MAX), domain["1", "512", "65536", "268435456"];
+        blob_file_size: u64 = 256 << 20, mutable = true, range(1, u64::MAX), domain["1", "512", "65536", "268435456"];
         /// Compression of blob files, each value for itself, without dictionaries. Default: kNoCompression.
-        blob_compression_type: CompressionType = CompressionType::None,
+        blob_compression_type: CompressionType = CompressionType::None, mutable = true,
             domain["kNoCompression", "kNoCompression", "kSnappyCompression", "kLZ4Compression", "kZSTD"];
         /// Compactions take the values they meet out of the oldest blob files, and write them to new ones, or into tables where
         /// enable_blob_files and min_blob_size say so now. Without it a blob file goes only when nothing of it is needed any
         /// more. Costs reading and writing what is left in those files. Default: false.
-        enable_blob_garbage_collection: bool = false, domain["false", "true"];
+        enable_blob_garbage_collection: bool = false, mutable = true, domain["false", "true"];
         /// With enable_blob_garbage_collection: the part of the blob files that is old, 0 to 1, of the number of files and rounded
         /// down. Default: 0.25.
-        blob_garbage_collection_age_cutoff: f64 = 0.25, range(0, 1), domain["0", "0.25", "0.5", "1"];
+        blob_garbage_collection_age_cutoff: f64 = 0.25, mutable = true, range(0, 1), domain["0", "0.25", "0.5", "1"];
         /// With enable_blob_garbage_collection: the part of the bytes of the old blob files, 0 to 1, from which on, if that much is
         /// garbage, the tables with values in the oldest of them are compacted for that alone. 1: never. Default: 1.
-        blob_garbage_collection_force_threshold: f64 = 1.0, range(0, 1), domain["1", "0.5", "0.1"];
+        blob_garbage_collection_force_threshold: f64 = 1.0, mutable = true, range(0, 1), domain["1", "0.5", "0.1"];
         /// With enable_blob_files: the level from which on tables have their values in blob files; those of levels above keep them,
         /// so that what soon dies is not moved. A flush writes level 0. Default: 0.
-        blob_file_starting_level: i32 = 0, range(0, 63), domain["0", "0", "1", "3"];
+        blob_file_starting_level: i32 = 0, mutable = true, range(0, 63), domain["0", "0", "1", "3"];
         /// Puts the values that flushes write to blob files into `blob_cache`: kDisable, or kFlushOnly. Default: kDisable.
-        prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, domain["kDisable", "kFlushOnly"];
+        prepopulate_blob_cache: PrepopulateBlobCache = PrepopulateBlobCache::Disable, mutable = true, domain["kDisable", "kFlushOnly"];
         /// Bytes that a compaction reads beyond each value that it must read of a blob file: to merge with it, to show it to a
         /// compaction filter, or to move it. Costs that much memory for each blob file it reads. Default: 0.
-        blob_compaction_readahead_size: usize = 0, domain["0", "4096", "262144"];
+        blob_compaction_readahead_size: usize = 0, mutable = true, domain["0", "4096", "262144"];
         /// Reads each table back as soon as it is written, before any version holds it, and compares a hash of its keys and
         /// values, and its range tombstones, with what went in. Without it the table is opened and its index checked.
         /// Default: false.
-        paranoid_file_checks: bool = false, domain["true", "false"];
+        paranoid_file_checks: bool = false, mutable = true, domain["true", "false"];
         /// Bytes of a checksum that each row of a memtable is given, over what it does, key, value and sequence number, and that
         /// is verified whenever the row is read or flushed: 0, 1, 2, 4 or 8. Damaged, it is an error that names the row, and no
         /// table is written from it. Of range tombstones what is flushed is verified. Rows take 4 bytes more beside. Default: 0,
         /// none.
-        memtable_protection_bytes_per_key: u32 = 0, range(0, 8), domain["0", "0", "1", "2", "4", "8"];
+        memtable_protection_bytes_per_key: u32 = 0, mutable = true, range(0, 8), domain["0", "0", "1", "2", "4", "8"];
         /// Bytes of a checksum that each entry of a data block is given when the block comes into memory, over its key and value,
         /// and that is compared whenever the entry is read: 0, 1, 2, 4 or 8. Damaged, it is an error that names file, block and
         /// key. Takes four bytes an entry more, and makes reads of cached blocks slower. Default: 0, none.
         block_protection_bytes_per_key: u32 = 0, range(0, 8), domain["0", "0", "1", "2", "4", "8"];
         /// With `memtable_protection_bytes_per_key`: searches and insertions verify the rows they compare with, too, so that a
         /// row whose key has changed is not missed without a word. Default: false.
-        memtable_verify_per_key_checksum_on_seek: bool = false, domain["true", "false"];
+        memtable_verify_per_key_checksum_on_seek: bool = false, mutable = true, domain["true", "false"];
         /// How large a Bloom filter each memtable gets, as a part of `write_buffer_size`, which it counts towards: 0 to 0.25. It holds
         /// whole keys with `memtable_whole_key_filtering`, and prefixes with a `prefix_extractor`; without either there is none. Gets
         /// and MultiGets, and seeks that ask the filters of tables, do not search a memtable that has nothing of what they look
         /// for. Costs each write of a row a hash and a cache line, twice with both; in vain where most Gets find their rows in
         /// memtables. At ten bits a key, which rows of 100 bytes have at 0.01, one search in a hundred is for nothing. Default: 0, none.
-        memtable_prefix_bloom_size_ratio: f64 = 0.0, range(0, 0.25), domain["0", "0", "0.001", "0.1", "0.25"];
+        memtable_prefix_bloom_size_ratio: f64 = 0.0, mutable = true, range(0, 0.25), domain["0", "0", "0.001", "0.1", "0.25"];
         /// Puts whole keys into the filters of memtables, and has Gets ask for them rather than for prefixes. Needs
         /// `memtable_prefix_bloom_size_ratio`. Default: false.
-        memtable_whole_key_filtering: bool = false, domain["true", "false"];
+        memtable_whole_key_filtering: bool = false, mutable = true, domain["true", "false"];
         /// Compares the rows of a memtable around the place where a search ends with each other, and each row of a scan with the
         /// one before: rows out of order are an error. Needs no checksums. Default: false.
-        paranoid_memory_checks: bool = false, domain["false", "false", "true"];
+        paranoid_memory_checks: bool = false, mutable = true, domain["false", "false", "true"];
         /// Takes the blocks of files that compactions have replaced out of the block cache, where they would wait to be evicted: how
         /// hard. 0: not at all; 1: until the first block that is not there; 11, 69, 230: while nine tenths, half, a tenth of them are
         /// expected to be there; 10000: every block is looked for. Costs the background thread that deletes the file a lock for
@@ -365,65 +365,65 @@ option_table! {
     /// How block-based tables are written and read.
     pub struct BlockBasedOptions {
         /// Bytes of a data block before compression. Default: 4096.
-        block_size: u64 = 4096, range(32, 1 << 30), domain["256", "4096", "16384"];
+        block_size: u64 = 4096, mutable = true, range(32, 1 << 30), domain["256", "4096", "16384"];
         /// Keys from one restart point of a data block to the next. Default: 16.
-        block_restart_interval: i32 = 16, range(1, 4096), domain["1", "4", "16"];
+        block_restart_interval: i32 = 16, mutable = true, range(1, 4096), domain["1", "4", "16"];
         /// The same for index blocks. Default: 1.
-        index_block_restart_interval: i32 = 1, range(1, 4096), domain["1", "4"];
+        index_block_restart_interval: i32 = 1, mutable = true, range(1, 4096), domain["1", "4"];
         /// Format version of new tables, 2 to 7. RocksDB 7.8 reads up to 5, 8.6 reads 6, 10.4 reads 7. Default: 5.
-        format_version: u32 = 5, range(2, 7), domain["2", "3", "4", "5", "6", "7"];
+        format_version: u32 = 5, mutable = true, range(2, 7), domain["2", "3", "4", "5", "6", "7"];
         /// Checksum of blocks. Default: kXXH3.
-        checksum: ChecksumType = ChecksumType::Xxh3, domain["kCRC32c", "kxxHash", "kxxHash64", "kXXH3"];
+        checksum: ChecksumType = ChecksumType::Xxh3, mutable = true, domain["kCRC32c", "kxxHash", "kxxHash64", "kXXH3"];
         /// How the index of new tables is built: kBinarySearch, one block; kHashSearch, the same with hints for RocksDB in which
         /// blocks a prefix is, which needs a prefix extractor, and without `total_order_seek` has RocksDB see one prefix only;
         /// kTwoLevelIndexSearch, partitions under an index of their
         /// own; kBinarySearchWithFirstKey, one block that holds the first key of each data block too. All are read whatever is set
         /// here, and all are kept in memory in one form: partitions matter to RocksDB, which loads them one by one.
         /// Default: kBinarySearch.
-        index_type: IndexType = IndexType::BinarySearch,
+        index_type: IndexType = IndexType::BinarySearch, mutable = true,
             domain["kBinarySearch", "kTwoLevelIndexSearch", "kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"];
         /// Which separators of the index are made shorter than the keys they come from: kNoShortening, none;
         /// kShortenSeparators, those between two blocks; kShortenSeparatorsAndSuccessor, the one behind the last block too, at
         /// which a seek behind the last key reads that block for nothing. Default: kShortenSeparators.
-        index_shortening: IndexShortening = IndexShortening::Separators,
+        index_shortening: IndexShortening = IndexShortening::Separators, mutable = true,
             domain["kNoShortening", "kShortenSeparators", "kShortenSeparatorsAndSuccessor"];
         /// How data blocks of new tables are searched: kDataBlockBinarySearch, or kDataBlockBinaryAndHash, by a hash index too, which
         /// makes them about 5% larger and RocksDB's Gets faster. Nothing here needs it: blocks in memory have an index of their own.
         /// Tables in an order of the user's own, or with timestamps, get none. Default: kDataBlockBinarySearch.
-        data_block_index_type: DataBlockIndexType = DataBlockIndexType::BinarySearch,
+        data_block_index_type: DataBlockIndexType = DataBlockIndexType::BinarySearch, mutable = true,
             domain["kDataBlockBinarySearch", "kDataBlockBinaryAndHash"];
         /// Keys a bucket of that hash index, which takes a byte each; 0 or less is taken for 0.75. Default: 0.75.
-        data_block_hash_table_util_ratio: f64 = 0.75, domain["0.75", "0.3", "2"];
+        data_block_hash_table_util_ratio: f64 = 0.75, mutable = true, domain["0.75", "0.3", "2"];
         /// Keys of data blocks leave out what they share with the key before. Default: true.
-        use_delta_encoding: bool = true, domain["true", "true", "false"];
+        use_delta_encoding: bool = true, mutable = true, domain["true", "true", "false"];
         /// Values of data blocks lie behind all keys of their block, which RocksDB searches faster where values are large, and which
         /// compresses better; RocksDB before 11.0 refuses such tables. Here a block is put together again when it is read, which
         /// costs a copy of it. Default: false.
-        separate_key_value_in_data_block: bool = false, domain["false", "false", "true"];
+        separate_key_value_in_data_block: bool = false, mutable = true, domain["false", "false", "true"];
         /// Compresses the index as data blocks are. Default: true.
-        enable_index_compression: bool = true, domain["true", "false"];
+        enable_index_compression: bool = true, mutable = true, domain["true", "false"];
         /// Bytes of a partition of the index and of the filter, where they are in partitions. Default: 4096.
-        metadata_block_size: u64 = 4096, range(1, 1 << 30), domain["64", "512", "4096"];
+        metadata_block_size: u64 = 4096, mutable = true, range(1, 1 << 30), domain["64", "512", "4096"];
         /// Writes the filter in partitions, if the index is; else it does nothing. Default: false.
-        partition_filters: bool = false, domain["true", "false"];
+        partition_filters: bool = false, mutable = true, domain["true", "false"];
         /// Ends the partitions of a filter where they are full, and not where partitions of the index end, which RocksDB before
         /// 9.6 did. Default: true.
-        decouple_partitioned_filters: bool = true, domain["true", "false"];
+        decouple_partitioned_filters: bool = true, mutable = true, domain["true", "false"];
         /// Percent of `block_size`, and of `metadata_block_size`, by which a block is closed early where the next entry would not fit.
         /// Default: 10.
-        block_size_deviation: i32 = 10, range(0, 100), domain["0", "10", "100"];
+        block_size_deviation: i32 = 10, mutable = true, range(0, 100), domain["0", "10", "100"];
         /// Filter of new tables. Ribbon filters are 30% smaller than Bloom filters that are as accurate, and take longer to make
         /// and to ask; tables of the levels before BLOOM_BEFORE_LEVEL get Bloom filters nevertheless, and a flush counts as level -1.
         /// Default: none.
-        filter_policy: FilterPolicy = FilterPolicy::None,
+        filter_policy: FilterPolicy = FilterPolicy::None, mutable = true,
             domain["nullptr", "bloomfilter:10:false", "ribbonfilter:10:0", "ribbonfilter:15:-1", "ribbonfilter:8:2"];
         /// Bloom filters make as many probes as are best for the bits that keys have in them: filters are whole lines of 64 bytes,
         /// so that those of few keys have more than was asked for. Default: true.
-        optimize_filters_for_memory: bool = true, domain["true", "false"];
+        optimize_filters_for_memory: bool = true, mutable = true, domain["true", "false"];
         /// Puts whole keys into the filter. Default: true.
-        whole_key_filtering: bool = true, domain["true", "true", "false"];
+        whole_key_filtering: bool = true, mutable = true, domain["true", "true", "false"];
         /// Pads data blocks to whole pages; only without compression. Default: false.
-        block_align: bool = false;
+        block_align: bool = false, mutable = true;
         /// Bytes that an iterator which is not told how much to read ahead reads beyond a block at first, once it reads blocks one
         /// after the other, in either direction; twice as many each time. 0: it never reads ahead. Default: 8 KiB.
         initial_auto_readahead_size: u64 = 8 << 10, domain["0", "4096", "8192"];
@@ -456,7 +456,7 @@ option_table! {
         /// flushes write; kFlushAndCompaction also what compactions of level 0 write, and of what others write the blocks whose
         /// predecessors are in the cache. The tables are read once more for it, with checksums verified: with
         /// use_direct_io_for_flush_and_compaction from the disk. Default: kDisable.
-        prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable,
+        prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, mutable = true,
             domain["kDisable", "kFlushOnly", "kFlushAndCompaction"];
     }
     components {

@@ -45,14 +45,14 @@ option_table! {
         /// Table files kept open at most; -1 keeps all of them. Default: -1.
         max_open_files: i32 = -1, range(-1, i32::MAX), domain["-1", "16", "100"];
         /// Background threads: a quarter of them, at least one, flush; the others, at least one, compact. Default: 2.
-        max_background_jobs: i32 = 2, range(1, 256), domain["1", "2", "4"];
+        max_background_jobs: i32 = 2, mutable = true, range(1, 256), domain["1", "2", "4"];
         /// Threads that may write one compaction out of L0, each a range of its keys. Automatic compactions between other levels
         /// run side by side as it is and are never divided; what a user asks for is. Default: 1.
-        max_subcompactions: u32 = 1, range(1, 256), domain["1", "2", "4"];
+        max_subcompactions: u32 = 1, mutable = true, range(1, 256), domain["1", "2", "4"];
         /// Bytes of WAL beyond which the family that holds back the oldest WAL is flushed. 0 chooses four times
         /// the sum of all families' `write_buffer_size * max_write_buffer_number`. Default: 0.
         /// Unlike RocksDB the limit counts with one family too, so a forgotten option never fills a disk.
-        max_total_wal_size: u64 = 0, domain["0", "65536", "1048576"];
+        max_total_wal_size: u64 = 0, mutable = true, domain["0", "65536", "1048576"];
         /// Bytes that all families' memtables may take: from seven eighths of it in memtables that are written to, or from all of it with those
         /// that wait for their flush, the largest is flushed. 0 sets no limit. Of no effect beside a
         /// `write_buffer_manager`, which limits several databases. Default: 0.
@@ -66,14 +66,14 @@ option_table! {
         /// Leaves the recovered WAL's rows in memtables instead of writing them to tables at open. Default: false.
         avoid_flush_during_recovery: bool = false, domain["true", "false"];
         /// Closes without flushing rows that no WAL holds (written with `disable_wal`). Default: false.
-        avoid_flush_during_shutdown: bool = false;
+        avoid_flush_during_shutdown: bool = false, mutable = true;
         /// Bytes of MANIFEST beyond which a fresh one is begun. Default: 1 GiB.
         max_manifest_file_size: u64 = 1 << 30, range(0, u64::MAX), domain["4096", "1073741824"];
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the final
         /// sync finds little to do (`sync_file_range`). 0: never. Default: 0.
-        bytes_per_sync: u64 = 0, domain["0", "65536"];
+        bytes_per_sync: u64 = 0, mutable = true, domain["0", "65536"];
         /// The rate, in bytes a second, to which writes are held when compaction falls behind. Default: 16 MiB/s.
-        delayed_write_rate: u64 = 16 << 20, range(1, u64::MAX);
+        delayed_write_rate: u64 = 16 << 20, mutable = true, range(1, u64::MAX);
         /// Milliseconds after which a follower looks what its leader has written (`Db::open_as_follower`). Default: 10000.
         follower_refresh_catchup_period_ms: u64 = 10_000;
         /// How often a follower's catch-up that fails is tried again before the next period. Default: 10.
@@ -96,7 +96,7 @@ option_table! {
         advise_random_on_open: bool = true, domain["true", "false"];
         /// Bytes that compactions read of each input at a time, and as many that the kernel is asked to have ready. Costs that much
         /// memory for each file of L0 and each level in a compaction; 0 reads ahead as iterators do. Default: 2 MiB.
-        compaction_readahead_size: usize = 2 << 20, domain["0", "16384", "2097152"];
+        compaction_readahead_size: usize = 2 << 20, mutable = true, domain["0", "16384", "2097152"];
         /// Bytes that recovery, secondaries and followers read of a WAL at a time; 0: 256 KiB. Default: 0.
         log_readahead_size: usize = 0, domain["0", "32768", "1048576"];
         /// Checks the checksum of blocks that compactions read. Default: true.
@@ -127,7 +127,7 @@ option_table! {
         info_log_level: InfoLogLevel = InfoLogLevel::Info, domain["DEBUG_LEVEL", "INFO_LEVEL", "ERROR_LEVEL"];
         /// Seconds between dumps of statistics into the info log: what the property `rocksdb.stats` of each family says. 0: never.
         /// Default: 600.
-        stats_dump_period_sec: u64 = 600, domain["0", "1", "600"];
+        stats_dump_period_sec: u64 = 600, mutable = true, domain["0", "1", "600"];
     }
     components {
         /// Options of families that are not given their own in [`column_families`](Options::column_families).

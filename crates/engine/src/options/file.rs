@@ -443,7 +443,7 @@ fn describe(
         sections.push(Section::of(
             "CFOptions",
             name,
-            &family.options,
+            &**family.current(),
             &components,
             of("CFOptions", name),
         ));
@@ -451,7 +451,7 @@ fn describe(
         sections.push(Section::of::<BlockBasedOptions>(
             title,
             name,
-            &family.options.table,
+            &family.current().table,
             &[],
             of(title, name),
         ));
@@ -499,6 +499,7 @@ impl DbInner {
     /// Writes a new OPTIONS file and deletes all but the two newest.
     pub(crate) fn write_options_file(&self) -> Result<()> {
         let fs = &*self.options.fs;
+        let _one_at_a_time = self.options_file.lock();
         // A file we cannot read is no reason not to write one.
         let before = OptionsFile::newest(fs, &self.dir)
             .ok()
@@ -511,7 +512,7 @@ impl DbInner {
             .values()
             .map(|family| family.family.clone())
             .collect();
-        let text = describe(&self.options, &families, before.as_ref()).text();
+        let text = describe(&self.current.load(), &families, before.as_ref()).text();
         let path = filename::options(&self.dir, self.versions.new_file_number());
         replace_file(
             fs,

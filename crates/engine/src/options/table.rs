@@ -76,7 +76,7 @@ pub trait OptionTable: Default + Sized + 'static {
 }
 
 impl<S> OptionRow<S> {
-    fn check(&self, options: &S) -> Result<()> {
+    pub(crate) fn check(&self, options: &S) -> Result<()> {
         let (Some((low, high)), Some(value)) = (self.range, (self.number)(options)) else {
             return Ok(());
         };

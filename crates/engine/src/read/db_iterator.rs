@@ -156,7 +156,7 @@ impl DbIterator {
         let broken = refused.clone().or(missing);
         let mut iterator = DbIterator {
             cursor,
-            max_skip: family.options.max_sequential_skip_in_iterations,
+            max_skip: super_version.options.max_sequential_skip_in_iterations,
             family,
             seqno,
             read_ts: options.timestamp.clone(),

@@ -6,6 +6,8 @@ use base::{InternalComparator, MAX_SEQNO, SeqNo};
 use manifest::Version;
 use memtable::{Memtable, MemtableOptions};
 
+use crate::options::ColumnFamilyOptions;
+
 /// Immutable; replaced whole when a memtable is switched, a flush or a compaction is installed.
 pub(crate) struct SuperVersion {
     /// Takes writes.
@@ -18,6 +20,8 @@ pub(crate) struct SuperVersion {
     pub number: u64,
     /// The last row that may be read of it. No limit where rows are written; a secondary puts rows into memtables that are read already.
     pub visible: SeqNo,
+    /// The options in force since it was made.
+    pub options: Arc<ColumnFamilyOptions>,
 }
 
 impl SuperVersion {
@@ -29,6 +33,7 @@ impl SuperVersion {
             version: Arc::new(Version::empty(cmp.clone(), 1)),
             number: 0,
             visible: MAX_SEQNO,
+            options: Arc::default(),
         }
     }
 }

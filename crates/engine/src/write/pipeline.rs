@@ -148,7 +148,9 @@ impl DbInner {
             self.stats.add_locked(Ticker::WalBytes, wal.len() - before);
             self.stats.count(Ticker::WriteWithWal, 1);
             self.wal_tail.records.fetch_add(1, Ordering::Release);
-            if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len() > self.max_total_wal_size {
+            if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len()
+                > self.max_total_wal_size.load(Ordering::Relaxed)
+            {
                 self.attention.store(true, Ordering::Relaxed);
             }
         }
@@ -286,7 +288,7 @@ impl DbInner {
 
     #[inline]
     fn note_memory(&self, family: &Family, mem: &Memtable) {
-        if mem.memory_usage() as u64 >= family.options.write_buffer_size
+        if mem.memory_usage() as u64 >= family.write_buffer_size.load(Ordering::Relaxed)
             || self.share.is_some() && self.note_share()
         {
             self.attention.store(true, Ordering::Relaxed);
@@ -304,7 +306,7 @@ impl DbInner {
         loop {
             let mut state = self.state.lock();
             state.check_writable()?;
-            let reason = state.stall_reason(self.options.delayed_write_rate);
+            let reason = state.stall_reason(self.current.load().delayed_write_rate);
             if let Some(reason) = reason.filter(|reason| reason.is_stop()) {
                 self.wait_for_room(&mut state, options, reason.family, reason.condition)?;
                 continue;
@@ -386,7 +388,7 @@ impl DbInner {
             if family.mem_is_full() && !family.has_room_for_immutable() && !family.memtables_stall {
                 let before = family.stall_of_all();
                 family.memtables_stall = true;
-                events.extend(family.stall_event(before, self.options.delayed_write_rate));
+                events.extend(family.stall_event(before, self.current.load().delayed_write_rate));
             }
         }
         let told = !events.is_empty();
@@ -402,7 +404,9 @@ impl DbInner {
     /// hold it, however few, their flush begins.
     fn families_holding_oldest_wal(&self, writer: &Writer, state: &mut MutexGuard<'_, DbState>) -> Vec<u32> {
         let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
-        if self.older_wal_bytes.load(Ordering::Relaxed) + current <= self.max_total_wal_size {
+        if self.older_wal_bytes.load(Ordering::Relaxed) + current
+            <= self.max_total_wal_size.load(Ordering::Relaxed)
+        {
             return Vec::new();
         }
         let oldest = state.oldest_needed_wal();

@@ -327,7 +327,7 @@ impl FollowedWals {
             };
             let rows = memtables.entry(id).or_default().entry(number);
             let rows = rows.or_insert_with(|| Rows {
-                table: new_memtable(&family.cmp, &family.options),
+                table: new_memtable(&family.cmp, &family.current()),
                 installed: false,
             });
             if rows.installed && seqno <= published {

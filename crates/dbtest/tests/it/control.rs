@@ -1,0 +1,470 @@
+//! Options changed while the database is open; background work held, let go, called off and asked for.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+use dbtest::files;
+use esker::{
+    ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, Db, Decision, ErrorKind,
+    FilterContext, FlushOptions, Options, OptionsFile, ReadOptions, ValueType, WriteOptions,
+};
+use testkit::rng;
+use vfs::MemFs;
+
+fn options() -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    }
+}
+
+fn put_and_flush(db: &Db, keys: &[&str]) {
+    for key in keys {
+        db.put(key.as_bytes(), b"value").unwrap();
+    }
+    db.flush(&FlushOptions::default()).unwrap();
+}
+
+fn levels(db: &Db) -> Vec<usize> {
+    let mut levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
+    levels.sort_unstable();
+    levels
+}
+
+fn stored(options: &Options) -> Options {
+    let (_, file) = OptionsFile::newest(&*options.fs, "/db".as_ref())
+        .unwrap()
+        .unwrap();
+    file.options().0
+}
+
+#[test]
+fn options_change_while_the_database_is_open() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    db.set_options(
+        &family,
+        &[
+            ("level0_file_num_compaction_trigger", "2"),
+            ("compression", "kZSTD"),
+            ("compaction_options_universal", "{size_ratio=7;}"),
+            ("compaction_options_universal.min_merge_width", "3"),
+            (
+                "block_based_table_factory",
+                "{block_size=8192;filter_policy=bloomfilter:10:false;}",
+            ),
+            ("block_restart_interval", "4"),
+        ],
+    )
+    .unwrap();
+    let current = family.current_options();
+    assert_eq!(current.level0_file_num_compaction_trigger, 2);
+    assert_eq!(
+        current.compaction_options_universal,
+        CompactionOptionsUniversal {
+            size_ratio: 7,
+            min_merge_width: 3,
+            ..CompactionOptionsUniversal::default()
+        }
+    );
+    assert_eq!(
+        (current.table.block_size, current.table.block_restart_interval),
+        (8192, 4)
+    );
+    // It holds at once: two files are enough now.
+    put_and_flush(&db, &["a", "b"]);
+    put_and_flush(&db, &["a", "b"]);
+    db.wait_for_compact().unwrap();
+    assert_eq!(levels(&db), [6]);
+    let file = stored(&options).column_family;
+    assert_eq!(file.level0_file_num_compaction_trigger, 2);
+    assert_eq!(file.compression, current.compression);
+    assert_eq!(
+        file.compaction_options_universal,
+        current.compaction_options_universal
+    );
+    assert_eq!(
+        (file.table.block_size, file.table.block_restart_interval),
+        (8192, 4)
+    );
+    // What it was opened with is told as before, and holds again after the next open.
+    assert_eq!(family.options().table.block_size, 4096);
+    db.close().unwrap();
+    drop((db, family));
+    let db = Db::open(&options, "/db").unwrap();
+    assert_eq!(
+        db.default_column_family().current_options().table.block_size,
+        4096
+    );
+    db.close().unwrap();
+}
+
+#[test]
+fn what_cannot_be_changed_is_named_and_nothing_changes() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let error = db
+        .set_options(
+            &family,
+            &[
+                ("write_buffer_size", "131072"),
+                ("num_levels", "4"),
+                ("no_such_option", "1"),
+                ("ttl", "soon"),
+                ("max_bytes_for_level_multiplier", "0"),
+                ("block_based_table_factory", "{block_size=1;what=2;}"),
+            ],
+        )
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    for part in [
+        "Option not changeable: num_levels",
+        "unknown option no_such_option",
+        "ttl=soon: expected",
+        "max_bytes_for_level_multiplier=0 is outside",
+        "block_size=1 is outside",
+        "unknown option what",
+    ] {
+        assert!(error.to_string().contains(part), "{part} is not in {error}");
+    }
+    assert_eq!(family.current_options().write_buffer_size, 64 << 20);
+    // Each alone is possible, both together are not.
+    let error = db
+        .set_options(&family, &[("block_align", "true"), ("compression", "kZSTD")])
+        .unwrap_err();
+    assert!(error.to_string().contains("block_align"), "{error}");
+    assert!(!family.current_options().table.block_align);
+    assert!(db.set_options(&family, &[]).is_err());
+
+    let error = db
+        .set_db_options(&[
+            ("max_subcompactions", "3"),
+            ("create_if_missing", "false"),
+            ("max_background_jobs", "0"),
+        ])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("Option not changeable: create_if_missing") && error.contains("max_background_jobs=0"),
+        "{error}"
+    );
+    assert_eq!(db.current_options().max_subcompactions, 1);
+    db.close().unwrap();
+}
+
+#[test]
+fn options_of_the_database_change_too() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    db.set_db_options(&[
+        ("max_background_jobs", "6"),
+        ("delayed_write_rate", "1000"),
+        ("max_total_wal_size", "5000"),
+    ])
+    .unwrap();
+    assert_eq!(stored(&options).delayed_write_rate, 1000);
+    assert_eq!(db.current_options().max_background_jobs, 6);
+    // The limit of WALs holds: one row is enough for a flush.
+    let before = db.live_files().len();
+    for i in 0..20 {
+        db.put(format!("key{i}").as_bytes(), &[7; 1000]).unwrap();
+    }
+    db.wait_for_compact().unwrap();
+    assert!(db.live_files().len() > before);
+    db.set_db_options(&[("max_background_jobs", "1")]).unwrap();
+    put_and_flush(&db, &["a"]);
+    db.close().unwrap();
+}
+
+#[test]
+fn memtables_are_as_large_as_was_said_last() {
+    let db = Db::open(&options(), "/db").unwrap();
+    let family = db.default_column_family();
+    let fill = |from: usize| {
+        for i in from..from + 100 {
+            db.put(format!("key{i:05}").as_bytes(), &[7; 1000]).unwrap();
+        }
+        db.wait_for_compact().unwrap();
+    };
+    fill(0);
+    assert!(db.live_files().is_empty());
+    db.set_options(&family, &[("write_buffer_size", "16384")])
+        .unwrap();
+    fill(100);
+    assert!(db.live_files().len() > 3, "{:?}", db.live_files());
+    db.set_options(&family, &[("disable_auto_compactions", "true")])
+        .unwrap();
+    fill(200);
+    db.enable_auto_compaction(&[family.clone()]).unwrap();
+    assert!(!family.current_options().disable_auto_compactions);
+    db.wait_for_compact().unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn random_changes_while_others_write_and_compact() {
+    let options = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let done = AtomicBool::new(false);
+    let mut rng = rng();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut i = 0u64;
+            while !done.load(Ordering::Relaxed) {
+                let key = format!("key{:03}", i * 7 % 500);
+                db.put(key.as_bytes(), i.to_string().as_bytes()).unwrap();
+                i += 1;
+                if i.is_multiple_of(500) {
+                    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+                        .unwrap();
+                }
+            }
+        });
+        use esker::option_table::OptionTable;
+        let rows = ColumnFamilyOptions::rows().iter();
+        let rows: Vec<_> = rows.filter(|row| row.mutable && !row.domain.is_empty()).collect();
+        for _ in 0..60 {
+            let row = *rng.pick(&rows);
+            let value = *rng.pick(row.domain);
+            // Some contradict what others said before.
+            if let Err(error) = db.set_options(&family, &[(row.name, value)]) {
+                assert!(
+                    matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::NotSupported),
+                    "{error}"
+                );
+                continue;
+            }
+            let mut expected = ColumnFamilyOptions::default();
+            (row.set)(&mut expected, value).unwrap();
+            if !row.name.starts_with("compaction_options_") {
+                assert_eq!(
+                    (row.get)(&family.current_options()),
+                    (row.get)(&expected),
+                    "{}={value}",
+                    row.name
+                );
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    db.wait_for_compact().unwrap();
+    files::check(&db).unwrap();
+    let file = stored(&options).column_family;
+    let now = family.current_options();
+    for row in esker::option_table::OptionTable::rows().iter() {
+        let row: &esker::option_table::OptionRow<ColumnFamilyOptions> = row;
+        assert_eq!((row.get)(&file), (row.get)(&now), "{}", row.name);
+    }
+    db.close().unwrap();
+}
+
+#[test]
+fn paused_background_work_does_nothing() {
+    let mut options = options();
+    options.column_family.level0_file_num_compaction_trigger = 2;
+    let db = Db::open(&options, "/db").unwrap();
+    assert!(db.continue_background_work().is_err());
+    put_and_flush(&db, &["a"]);
+    db.pause_background_work().unwrap();
+    db.pause_background_work().unwrap();
+    db.put(b"b", b"value").unwrap();
+    db.flush(&FlushOptions { wait: false }).unwrap();
+    assert_eq!(db.live_files().len(), 1);
+    // Reads and writes go on.
+    db.put(b"c", b"value").unwrap();
+    assert!(db.get(b"c").unwrap().is_some());
+    db.continue_background_work().unwrap();
+    assert_eq!(db.live_files().len(), 1);
+    db.continue_background_work().unwrap();
+    db.wait_for_compact().unwrap();
+    assert!(db.live_files().iter().any(|file| file.largest_key == b"b"));
+    // A database that is paused can be closed.
+    db.pause_background_work().unwrap();
+    db.put_opt(
+        &WriteOptions {
+            disable_wal: true,
+            ..WriteOptions::default()
+        },
+        &db.default_column_family(),
+        b"d",
+        b"value",
+    )
+    .unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open(&options, "/db").unwrap();
+    assert!(db.get(b"d").unwrap().is_some());
+    db.close().unwrap();
+}
+
+/// Lets compactions begin, tells how many have, and holds them until it is opened.
+#[derive(Default)]
+struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+    begun: AtomicUsize,
+}
+
+impl Gate {
+    fn wait_begun(&self) {
+        let mut open = self.open.lock().unwrap();
+        while self.begun.load(Ordering::Acquire) == 0 {
+            open = self.changed.wait(open).unwrap();
+        }
+    }
+
+    fn open(&self) {
+        *self.open.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+}
+
+struct GateFactory(Arc<Gate>);
+
+impl CompactionFilterFactory for GateFactory {
+    fn name(&self) -> &str {
+        "gate"
+    }
+
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        let mut open = self.0.open.lock().unwrap();
+        self.0.begun.fetch_add(1, Ordering::AcqRel);
+        self.0.changed.notify_all();
+        while !*open {
+            open = self.0.changed.wait(open).unwrap();
+        }
+        Some(Box::new(Keep))
+    }
+}
+
+struct Keep;
+
+impl CompactionFilter for Keep {
+    fn filter(&mut self, _level: usize, _key: &[u8], _type: ValueType, _value: &[u8]) -> Decision {
+        Decision::Keep
+    }
+}
+
+fn gated() -> (Db, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let mut options = options();
+    options.column_family.compaction_filter_factory = Some(Arc::new(GateFactory(gate.clone())));
+    let db = Db::open(&options, "/db").unwrap();
+    let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    put_and_flush(&db, &many);
+    put_and_flush(&db, &many);
+    (db, gate)
+}
+
+#[test]
+fn manual_compactions_are_called_off() {
+    let (db, gate) = gated();
+    let family = db.default_column_family();
+    assert!(db.enable_manual_compaction().is_err());
+    thread::scope(|scope| {
+        let compaction =
+            scope.spawn(|| db.compact_range(&family, &CompactRangeOptions::default(), None, None));
+        gate.wait_begun();
+        let disabling = scope.spawn(|| db.disable_manual_compaction());
+        // It is told to stop before it goes on: whoever asks for another is refused by then.
+        let refused = |error: esker::Error| {
+            assert_eq!(error.kind(), ErrorKind::Incomplete);
+            assert!(error.to_string().contains("Manual compaction paused"), "{error}");
+        };
+        let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
+        loop {
+            match db.compact_files(&family, &CompactFilesOptions::default(), &numbers, 6) {
+                Err(error) if error.kind() == ErrorKind::Aborted => thread::yield_now(),
+                result => break refused(result.unwrap_err()),
+            }
+        }
+        gate.open();
+        refused(compaction.join().unwrap().unwrap_err());
+        disabling.join().unwrap();
+    });
+    assert_eq!(levels(&db), [0, 0]);
+    db.enable_manual_compaction().unwrap();
+    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+        .unwrap();
+    assert_eq!(levels(&db), [6]);
+    db.close().unwrap();
+}
+
+#[test]
+fn all_background_work_is_called_off() {
+    let (db, gate) = gated();
+    let family = db.default_column_family();
+    thread::scope(|scope| {
+        let compaction =
+            scope.spawn(|| db.compact_range(&family, &CompactRangeOptions::default(), None, None));
+        gate.wait_begun();
+        let cancelling = scope.spawn(|| db.cancel_all_background_work(true));
+        while !matches!(db.put(b"x", b"y"), Err(error) if error.kind() == ErrorKind::ShutdownInProgress) {
+            thread::yield_now();
+        }
+        gate.open();
+        assert!(compaction.join().unwrap().is_err());
+        cancelling.join().unwrap().unwrap();
+    });
+    // What was written can be read, and the database closed.
+    assert!(db.get(b"key00007").unwrap().is_some());
+    assert_eq!(levels(&db), [0, 0]);
+    db.close().unwrap();
+}
+
+#[test]
+fn what_is_suggested_is_compacted_when_nothing_else_is() {
+    for style in [CompactionStyle::Level, CompactionStyle::Universal] {
+        let mut options = options();
+        options.column_family.compaction_style = style;
+        let db = Db::open(&options, "/db").unwrap();
+        let family: ColumnFamily = db.default_column_family();
+        put_and_flush(&db, &["a", "m"]);
+        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+            .unwrap();
+        put_and_flush(&db, &["a", "b"]);
+        db.suggest_compact_range(&family, Some(b"x"), None).unwrap();
+        db.wait_for_compact().unwrap();
+        assert_eq!(levels(&db), [0, 6], "{style:?}");
+        db.suggest_compact_range(&family, None, Some(b"a")).unwrap();
+        db.wait_for_compact().unwrap();
+        assert_eq!(levels(&db), [6], "{style:?}");
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn level_0_is_promoted() {
+    let mut options = options();
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    put_and_flush(&db, &["a", "b"]);
+    put_and_flush(&db, &["d", "e"]);
+    put_and_flush(&db, &["e", "f"]);
+    let refused = |level: usize| db.promote_l0(&family, level).unwrap_err().to_string();
+    assert!(refused(0).contains("Target level"));
+    assert!(refused(7).contains("Target level"));
+    assert!(refused(2).contains("overlap"));
+    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+        .unwrap();
+    put_and_flush(&db, &["a", "b"]);
+    put_and_flush(&db, &["c", "d"]);
+    assert!(refused(6).contains("level 6"));
+    db.promote_l0(&family, 3).unwrap();
+    assert_eq!(levels(&db)[..2], [3, 3]);
+    db.promote_l0(&family, 2).unwrap();
+    files::check(&db).unwrap();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    assert_eq!(iter.key(), b"a");
+    drop(iter);
+    db.close().unwrap();
+}

@@ -1,0 +1,252 @@
+//! Background work held, let go, called off, and asked for.
+
+use std::sync::atomic::Ordering;
+
+use base::{Error, ErrorKind, Result};
+use compact::picker::range::{RangeStep, promote_level0};
+
+use super::column_family::ColumnFamily;
+use super::state::DbState;
+use super::{Db, DbInner};
+use crate::options::FlushOptions;
+
+impl Db {
+    /// Lets no flush and no compaction begin until [`continue_background_work`](Self::continue_background_work) was called as often as
+    /// this, and returns when none is at work. Writers go on until their memtables are full, and then wait; so do flushes and
+    /// compactions that are asked for. What goes on for long meanwhile is the growth of memtables and WALs.
+    ///
+    /// # Errors
+    /// `ShutdownInProgress` if the database closes.
+    pub fn pause_background_work(&self) -> Result<()> {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.background_paused += 1;
+        while state.running_flushes > 0 || state.running_compactions > 0 {
+            inner.changed.wait(&mut state);
+        }
+        match state.closing {
+            true => Err(Error::new(
+                ErrorKind::ShutdownInProgress,
+                "the database is closing",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes one [`pause_background_work`](Self::pause_background_work) back.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is none to take back.
+    pub fn continue_background_work(&self) -> Result<()> {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        let paused = state.background_paused.checked_sub(1);
+        state.background_paused =
+            paused.ok_or_else(|| Error::invalid_argument("background work is not paused"))?;
+        inner.look_again(&mut state);
+        Ok(())
+    }
+
+    /// Calls off what users have asked to be compacted ([`compact_range`](Self::compact_range), [`compact_files`](Self::compact_files)),
+    /// which fails with `Incomplete`, and refuses more of it so, until [`enable_manual_compaction`](Self::enable_manual_compaction) was
+    /// called as often as this. Returns when none is at work. What was done until then stays.
+    pub fn disable_manual_compaction(&self) {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.manual_disabled += 1;
+        inner.manual_cancelled.store(true, Ordering::Relaxed);
+        inner.changed.notify_all();
+        while state.running_manual > 0 {
+            inner.changed.wait(&mut state);
+        }
+    }
+
+    /// Takes one [`disable_manual_compaction`](Self::disable_manual_compaction) back.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is none to take back.
+    pub fn enable_manual_compaction(&self) -> Result<()> {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        let disabled = state.manual_disabled.checked_sub(1);
+        state.manual_disabled =
+            disabled.ok_or_else(|| Error::invalid_argument("manual compactions are not disabled"))?;
+        if state.manual_disabled == 0 && !state.closing {
+            inner.manual_cancelled.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Ends background work for good: compactions are called off where they are, no job begins any more, and nothing can be written
+    /// from now on; what was written can be read until the database is [closed](Self::close). Rows that no WAL holds are flushed first,
+    /// as a close does. With `wait` it returns when no job is at work.
+    ///
+    /// # Errors
+    /// Those of that flush.
+    pub fn cancel_all_background_work(&self, wait: bool) -> Result<()> {
+        let inner = self.inner();
+        let flushed = inner.flush_unlogged();
+        inner.end_background_work();
+        let mut state = inner.state.lock();
+        while wait && (state.running_flushes > 0 || state.running_compactions > 0) {
+            inner.changed.wait(&mut state);
+        }
+        flushed
+    }
+
+    /// Has the files of `family` with user keys from `begin` to `end`, both inclusive, `None` for the first and the last, compacted one
+    /// level down, when nothing more urgent is due. Those in the last level with files stay. It is forgotten when the database is
+    /// closed.
+    ///
+    /// # Errors
+    /// `ColumnFamilyDropped`; `NotSupported` if the database is open for reading only.
+    pub fn suggest_compact_range(
+        &self,
+        family: &ColumnFamily,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        let inner = self.inner();
+        inner.check_manual_possible(family)?;
+        let mut state = inner.state.lock();
+        state.check_writable()?;
+        let own = state.family_mut(family.id())?;
+        let stamped = |key: Option<&[u8]>, byte: u8| {
+            key.map(|key| {
+                let mut key = key.to_vec();
+                key.resize(key.len() + own.family.cmp.user().timestamp_size(), byte);
+                key
+            })
+        };
+        let (begin, end) = (stamped(begin, 0xff), stamped(end, 0));
+        let last = own.version.num_non_empty_levels().saturating_sub(1);
+        for level in 0..last.max(1) {
+            let files = own.version.overlapping(level, begin.as_deref(), end.as_deref());
+            own.suggested.extend(files.iter().map(|file| file.number));
+        }
+        own.note_age();
+        inner.work.notify_all();
+        Ok(())
+    }
+
+    /// Moves all files of L0 of `family` to `target_level` as they are.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such level, if files of L0 overlap, or if there are files in the levels from L1 to that one.
+    pub fn promote_l0(&self, family: &ColumnFamily, target_level: usize) -> Result<()> {
+        let inner = self.inner();
+        inner.check_manual_possible(family)?;
+        inner.manually(|state| {
+            loop {
+                inner.check_manual(state)?;
+                let step = inner.with_pick_context(state, family.id(), |context| {
+                    promote_level0(context, target_level)
+                });
+                match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name()))?? {
+                    RangeStep::Compact(plan) => {
+                        inner.run_plan(state, family.id(), *plan, 0)?;
+                        return Ok(());
+                    }
+                    RangeStep::Wait => inner.wait_in_line(state, family.id()),
+                    RangeStep::Done => return Ok(()),
+                }
+            }
+        })
+    }
+}
+
+impl DbInner {
+    fn check_manual_possible(&self, family: &ColumnFamily) -> Result<()> {
+        self.check_owns(&family.0)?;
+        family.0.check_writable()?;
+        match self.read_only {
+            true => Err(Error::not_supported("the database is open for reading only")),
+            false => Ok(()),
+        }
+    }
+
+    /// An error if what a user has asked for is to end: the database closes or has failed, or manual compactions are disabled.
+    pub(crate) fn check_manual(&self, state: &DbState) -> Result<()> {
+        state.check_writable()?;
+        match state.manual_disabled {
+            0 => Ok(()),
+            _ => Err(manual_paused()),
+        }
+    }
+
+    /// Does what a user has asked for, under the database mutex, so that who disables such work knows of it.
+    pub(crate) fn manually<T>(
+        &self,
+        work: impl FnOnce(&mut base::sync::MutexGuard<'_, DbState>) -> Result<T>,
+    ) -> Result<T> {
+        let mut state = self.state.lock();
+        state.running_manual += 1;
+        let result = match self.check_manual(&state) {
+            Ok(()) => work(&mut state),
+            Err(error) => Err(error),
+        };
+        state.running_manual -= 1;
+        self.changed.notify_all();
+        match result {
+            // It was called off half way.
+            Err(error) if error.kind() == ErrorKind::Aborted && state.manual_disabled > 0 => {
+                Err(manual_paused())
+            }
+            result => result,
+        }
+    }
+
+    /// Waits for a job of family `id` to end. None begins by itself meanwhile: it might take what is waited for, and the next one again.
+    pub(crate) fn wait_in_line(&self, state: &mut base::sync::MutexGuard<'_, DbState>, id: u32) {
+        let waits = |state: &mut DbState, more: bool| {
+            if let Some(own) = state.families.get_mut(&id) {
+                own.manual_waits = match more {
+                    true => own.manual_waits + 1,
+                    false => own.manual_waits.saturating_sub(1),
+                };
+            }
+        };
+        waits(state, true);
+        self.changed.wait(state);
+        waits(state, false);
+        self.work.notify_all();
+    }
+
+    /// Flushes rows that no WAL holds, unless that is not wanted.
+    pub(crate) fn flush_unlogged(&self) -> Result<()> {
+        let unlogged = self.writer.lock().unlogged;
+        if !unlogged || self.read_only || self.current.load().avoid_flush_during_shutdown {
+            return Ok(());
+        }
+        let mut state = self.state.lock();
+        if state.closing {
+            return Ok(());
+        }
+        // Whoever has paused it has waited long enough.
+        state.background_paused = 0;
+        let families: Vec<_> = state
+            .families
+            .values()
+            .map(|family| family.family.clone())
+            .collect();
+        drop(state);
+        self.flush(&FlushOptions::default(), &families)
+    }
+
+    /// Lets no job begin, and calls compactions off.
+    pub(crate) fn end_background_work(&self) {
+        let mut state = self.state.lock();
+        state.closing = true;
+        self.cancelled.store(true, Ordering::Relaxed);
+        self.manual_cancelled.store(true, Ordering::Relaxed);
+        self.look_again(&mut state);
+        drop(state);
+        if let Some(limiter) = &self.options.rate_limiter {
+            limiter.wake();
+        }
+    }
+}
+
+fn manual_paused() -> Error {
+    Error::new(ErrorKind::Incomplete, "Manual compaction paused")
+}

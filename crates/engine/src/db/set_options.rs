@@ -1,0 +1,228 @@
+//! Options changed while the database is open.
+
+use std::sync::atomic::Ordering;
+
+use base::sync::MutexGuard;
+use base::{Error, Result};
+
+use super::column_family::ColumnFamily;
+use super::open::{check_family_options, check_options, wal_limit};
+use super::state::DbState;
+use super::{Db, DbInner};
+use crate::log::log_line;
+use crate::options::table::{OptionRow, OptionTable};
+use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
+
+impl Db {
+    /// Changes options of `family`, and of its tables: each by RocksDB's name and text, as in an OPTIONS file. Of an option of several
+    /// fields, as `compaction_options_universal`, a part may be named, as `{size_ratio=3;}` or by `compaction_options_universal.size_ratio`;
+    /// options of tables may also stand in `block_based_table_factory={...}`. All hold from now on, the sizes of memtables from the next
+    /// one on, what tables are made of for tables begun from now on; and an OPTIONS file says so, which is written before this returns.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming every change that is not possible, and what contradicts what: then nothing has changed. An option
+    /// is not possible that cannot be changed while the database is open. An I/O error if the OPTIONS file was not written, though all
+    /// holds.
+    pub fn set_options(&self, family: &ColumnFamily, changes: &[(&str, &str)]) -> Result<()> {
+        let inner = self.inner();
+        inner.check_owns(&family.0)?;
+        family.0.check_writable()?;
+        let result = inner.set_options(family, changes);
+        inner.tell_changes(
+            &format!("SetOptions() on column family [{}]", family.name()),
+            changes,
+            &result,
+        );
+        result?;
+        inner.tell_stalls();
+        inner.write_options_file()
+    }
+
+    /// Changes options of the database; see [`set_options`](Self::set_options).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
+        let inner = self.inner();
+        let result = inner.set_db_options(changes);
+        inner.tell_changes("SetDBOptions()", changes, &result);
+        let jobs = result?;
+        if let Some(jobs) = jobs {
+            self.0.inner.start_workers(jobs);
+        }
+        self.0
+            .inner
+            .set_verify_rate(inner.current.load().verify_rate_bytes_per_sec)?;
+        inner.write_options_file()
+    }
+
+    /// The options of the database as they are now: those it was opened with, and what was changed since. What each family has is
+    /// told by [`ColumnFamily::current_options`].
+    pub fn current_options(&self) -> Options {
+        Options::clone(&self.inner().current.load())
+    }
+
+    /// Lets `families` be compacted by themselves: `disable_auto_compactions=false`.
+    ///
+    /// # Errors
+    /// As [`set_options`](Self::set_options).
+    pub fn enable_auto_compaction(&self, families: &[ColumnFamily]) -> Result<()> {
+        families
+            .iter()
+            .try_for_each(|family| self.set_options(family, &[("disable_auto_compactions", "false")]))
+    }
+}
+
+/// What is wrong with some changes, together.
+#[derive(Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    /// Sets `name` of `options`, if there is such an option. False if there is none.
+    fn set<S: OptionTable + Clone>(&mut self, options: &mut S, name: &str, value: &str) -> bool {
+        // `options.field=value` is `options={field=value;}`.
+        let (name, value) = match name.split_once('.') {
+            Some((whole, field)) if S::row(whole).is_some() => (whole, format!("{{{field}={value};}}")),
+            _ => (name, value.to_owned()),
+        };
+        let Some(row) = S::row(name) else {
+            return false;
+        };
+        if let Err(error) = change(row, options, &value) {
+            self.0.push(error);
+        }
+        true
+    }
+
+    fn unknown(&mut self, name: &str) {
+        self.0.push(format!("unknown option {name}"));
+    }
+
+    /// Says so, or goes on to what is wrong with all of it together.
+    fn or_check(self, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.0.is_empty() {
+            true => check(),
+            false => Err(Error::invalid_argument(self.0.join("; "))),
+        }
+    }
+}
+
+fn change<S: OptionTable>(
+    row: &OptionRow<S>,
+    options: &mut S,
+    value: &str,
+) -> std::result::Result<(), String> {
+    if !row.mutable {
+        return Err(format!("Option not changeable: {}", row.name));
+    }
+    (row.set)(options, value).ok_or_else(|| format!("{}={value}: expected {}", row.name, row.type_name))?;
+    row.check(options).map_err(|error| error.message().to_owned())
+}
+
+/// The options of a family after `changes`.
+fn changed_family(
+    name: &str,
+    now: &ColumnFamilyOptions,
+    changes: &[(&str, &str)],
+) -> Result<ColumnFamilyOptions> {
+    let mut options = now.clone();
+    let mut wrong = Wrong::default();
+    for (name, value) in changes {
+        let inner = value
+            .trim()
+            .strip_prefix('{')
+            .and_then(|value| value.strip_suffix('}'));
+        match (*name, inner) {
+            ("block_based_table_factory" | "table_factory", Some(inner)) => {
+                for entry in inner.split(';').filter(|entry| !entry.trim().is_empty()) {
+                    let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
+                    if !wrong.set::<BlockBasedOptions>(&mut options.table, name.trim(), value.trim()) {
+                        wrong.unknown(name.trim());
+                    }
+                }
+            }
+            _ => {
+                if !wrong.set(&mut options, name, value) && !wrong.set(&mut options.table, name, value) {
+                    wrong.unknown(name);
+                }
+            }
+        }
+    }
+    wrong.or_check(|| check_family_options(name, &options))?;
+    Ok(options)
+}
+
+impl DbInner {
+    fn set_options(&self, family: &ColumnFamily, changes: &[(&str, &str)]) -> Result<()> {
+        self.check_changes(changes)?;
+        let family = &family.0;
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        let options = changed_family(&family.name, &family.current(), changes)?;
+        let own = state.family_mut(family.id)?;
+        family.set_current(options);
+        own.install_super_version();
+        let stall = self.note_stall(own);
+        state.stall_events.extend(stall);
+        self.look_again(&mut state);
+        Ok(())
+    }
+
+    /// Gives the number of background jobs if that is another one.
+    fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Option<usize>> {
+        self.check_changes(changes)?;
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        let before = self.current.load_full();
+        let mut options = Options::clone(&before);
+        let mut wrong = Wrong::default();
+        for (name, value) in changes {
+            if !wrong.set(&mut options, name, value) {
+                wrong.unknown(name);
+            }
+        }
+        wrong.or_check(|| check_options(&options))?;
+        let jobs = options.max_background_jobs;
+        let more = (jobs != before.max_background_jobs).then_some(jobs as usize);
+        self.current.store(options.into());
+        self.look_again(&mut state);
+        drop(state);
+        self.obsolete.wake();
+        Ok(more)
+    }
+
+    fn check_changes(&self, changes: &[(&str, &str)]) -> Result<()> {
+        if self.read_only {
+            return Err(Error::not_supported("the database is open for reading only"));
+        }
+        if changes.is_empty() {
+            return Err(Error::invalid_argument("no option is named"));
+        }
+        Ok(())
+    }
+
+    /// Has everybody look again whether there is something to do, or to wait for.
+    pub(crate) fn look_again(&self, state: &mut MutexGuard<'_, DbState>) {
+        let limit = wal_limit(&self.current.load(), state);
+        self.max_total_wal_size.store(limit, Ordering::Relaxed);
+        self.attention.store(true, Ordering::Relaxed);
+        self.work.notify_all();
+        self.changed.notify_all();
+    }
+
+    fn tell_changes<T>(&self, what: &str, changes: &[(&str, &str)], result: &Result<T>) {
+        let changes: Vec<String> = changes
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        match result {
+            Ok(_) => log_line!(self.log, Info, "{what} succeeded, inputs: {}", changes.join(", ")),
+            Err(error) => log_line!(
+                self.log,
+                Warn,
+                "{what} failed: {error}, inputs: {}",
+                changes.join(", ")
+            ),
+        }
+    }
+}
