@@ -200,7 +200,7 @@ fn memtables_are_as_large_as_was_said_last() {
     db.set_options(&family, &[("disable_auto_compactions", "true")])
         .unwrap();
     fill(200);
-    db.enable_auto_compaction(&[family.clone()]).unwrap();
+    db.enable_auto_compaction(std::slice::from_ref(&family)).unwrap();
     assert!(!family.current_options().disable_auto_compactions);
     db.wait_for_compact().unwrap();
     db.close().unwrap();

@@ -262,8 +262,8 @@ fn fifo_drops_what_is_older_than_its_ttl() {
     put_and_flush(&db, "old");
     clock.advance(Duration::from_secs(60));
     put_and_flush(&db, "new");
-    clock.advance(Duration::from_secs(60));
     assert_eq!(rows(&db), "new value\nold value\n");
+    clock.advance(Duration::from_secs(60));
     put_and_flush(&db, "newest");
     assert_eq!(rows(&db), "new value\nnewest value\n");
     db.close().unwrap();
@@ -302,8 +302,9 @@ fn universal_rewrites_everything_once_it_is_old() {
     put_and_flush(&db, "b");
     clock.advance(Duration::from_secs(200));
     put_and_flush(&db, "c");
+    // What comes first, the flush of the last row or a look at the time, is not known.
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
-    assert!(levels.iter().all(|&level| level == 6), "{levels:?}");
+    assert!(matches!(levels[..], [6] | [0, 6]), "{levels:?}");
     db.close().unwrap();
     assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
 }
