@@ -299,6 +299,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "compaction_hooks"]),
     },
     Canary {
+        name: "options that cannot be together change all the same",
+        file: "crates/engine/src/db/set_options.rs",
+        right: "true => check(),",
+        wrong: "true => check().or(Ok(())),",
+        caught_by: Tests(&["-p", "esker-dbtest", "control"]),
+    },
+    Canary {
         name: "FIFO compactions drop the newest tables",
         file: "crates/compact/src/picker/fifo.rs",
         right: "0 => files.iter().rev().collect(),",

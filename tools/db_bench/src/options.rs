@@ -339,7 +339,7 @@ mod tests {
         let mut text = String::from(
             "# Options\n\nNames, units and defaults are RocksDB's where the text does not say otherwise. Each can stand in an OPTIONS file, \
              and as a flag\nof `db_bench`, under its name. Options that are objects (comparators, caches, listeners) are documented in the \
-             code alone.\n\n| option | type | default | what it does |\n|---|---|---|---|\n",
+             code alone. Those marked * can be changed while the\ndatabase is open, by `Db::set_options` and `Db::set_db_options`.\n\n| option | type | default | what it does |\n|---|---|---|---|\n",
         );
         for row in rows() {
             let (name, kind, default) = (row.name, row.type_name, row.default);
@@ -354,8 +354,9 @@ mod tests {
             } else {
                 format!("`{default}`")
             };
+            let mark = if row.mutable { " *" } else { "" };
             text.push_str(&format!(
-                "| `{name}` | {kind} | {default} | {} |\n",
+                "| `{name}`{mark} | {kind} | {default} | {} |\n",
                 doc.join(" ").replace('|', "\\|")
             ));
         }

@@ -18,6 +18,8 @@ pub struct EngineOption {
     pub default: String,
     /// What it does.
     pub doc: &'static str,
+    /// True if it may be changed while the database is open.
+    pub mutable: bool,
 }
 
 /// Every option: of the database, of its column families, of their tables.
@@ -29,6 +31,7 @@ pub fn rows() -> Vec<EngineOption> {
             type_name: row.type_name,
             default: (row.get)(&default),
             doc: row.doc,
+            mutable: row.mutable,
         })
     }
     of::<Options>()

@@ -166,6 +166,10 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "compaction_on_deletion_ratio", &["0", "0.3"]),
         one_of(rng, "compaction_on_deletion_min_file_size", &["0", "4096"]),
         one_of(rng, "mark_for_compaction_one_file_in", &["0", "0", "2", "10"]),
+        one_of(rng, "set_options_one_in", rarely),
+        one_of(rng, "pause_background_one_in", rarely),
+        one_of(rng, "disable_manual_compaction_one_in", rarely),
+        one_of(rng, "promote_l0_one_in", rarely),
         one_of(rng, "compaction_pri", &["0", "1", "2", "3", "4"]),
         one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
     ];

@@ -261,6 +261,14 @@ flags::flags! {
     /// Kind of the block cache: lru_cache, fixed_hyper_clock_cache or hyper_clock_cache, auto_hyper_clock_cache; with tiered_ before it, it
     /// shares its bytes with a compressed secondary cache.
     cache_type: String = "lru_cache".to_owned();
+    /// An option that may be changed while the database is open is changed once in so many operations; 0: never.
+    set_options_one_in: u64 = 0;
+    /// Background work is paused for some reads once in so many operations; 0: never.
+    pause_background_one_in: u64 = 0;
+    /// Manual compactions are disabled for some reads once in so many operations; 0: never.
+    disable_manual_compaction_one_in: u64 = 0;
+    /// L0 is promoted to some level, or files are suggested for compaction, once in so many operations; 0: never.
+    promote_l0_one_in: u64 = 0;
     /// The block cache is made larger or smaller, and strict or not, once in so many operations; 0: never.
     set_cache_capacity_one_in: u64 = 0;
     /// Values of blob files are kept in a cache.

@@ -6,6 +6,7 @@
 mod ask;
 mod backups;
 mod checkpoint;
+mod control;
 mod crashtest;
 mod done;
 mod draw;

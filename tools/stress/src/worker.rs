@@ -11,6 +11,7 @@ use esker::{
 };
 use fastrand::Rng;
 
+use crate::control::is_called_off;
 use crate::done::{Done, What};
 use crate::expected_value::{ExpectedValue, Window};
 use crate::keys;
@@ -219,6 +220,7 @@ impl<'a> Worker<'a> {
         if self.one_in(self.stress.flags.set_cache_capacity_one_in) {
             self.set_cache_capacity();
         }
+        self.control()?;
         if self.one_in(self.stress.flags.backup_one_in) {
             self.backup()?;
         }
@@ -869,10 +871,14 @@ impl<'a> Worker<'a> {
         let handle = self.open.families[family].read();
         let (begin, end) = (keys::key(start), keys::key(end));
         self.done.count(What::CompactRange);
-        Ok(self
+        match self
             .open
             .db
-            .compact_range(&handle, &options, Some(&begin), Some(&end))?)
+            .compact_range(&handle, &options, Some(&begin), Some(&end))
+        {
+            Err(error) if !is_called_off(&error) => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     fn verify_file_checksums(&mut self) -> Outcome {
@@ -911,7 +917,7 @@ impl<'a> Worker<'a> {
             .db
             .compact_files(&handle, &options, &numbers, output_level)
         {
-            Err(error) if !is_collision(&error) => Err(error.into()),
+            Err(error) if !is_collision(&error) && !is_called_off(&error) => Err(error.into()),
             _ => Ok(()),
         }
     }

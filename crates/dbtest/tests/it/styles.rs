@@ -1,5 +1,6 @@
 //! Compaction styles: databases that go back and forth between us and RocksDB, and what time alone makes due.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,10 @@ use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
     CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener, FlushOptions, Options,
-    OptionsFile, ReadOptions,
+    OptionsFile, ReadOptions, WriteOptions,
 };
 use tempfile::TempDir;
-use testkit::oracle;
+use testkit::{oracle, rng};
 use vfs::MemFs;
 
 /// Writes the keys of several flushes, each over a part of those before, and says what is in the database.
@@ -214,6 +215,104 @@ fn an_older_rocksdb_reads_every_style_by_the_options_we_write() {
             return;
         };
         assert_eq!(scanned, ours, "{settings}");
+    }
+}
+
+/// What a database should hold, and what snapshots of it do.
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn read_all(db: &Db, options: &ReadOptions) -> Rows {
+    let mut rows = Rows::new();
+    let mut iter = db.iter(options);
+    iter.seek_to_first();
+    while iter.valid() {
+        rows.insert(iter.key().to_vec(), iter.value().to_vec());
+        iter.next();
+    }
+    iter.status().unwrap();
+    rows
+}
+
+/// Random histories in which each open draws another style; FIFO compaction has room for all, so that it drops nothing but what
+/// range tombstones cover.
+#[test]
+fn a_family_may_change_its_style_at_every_open() {
+    let mut rng = rng();
+    for _ in 0..6 {
+        let fs: Arc<dyn vfs::FileSystem> = Arc::new(MemFs::new());
+        let mut model = Rows::new();
+        let levels = rng.i32(1..8);
+        for _ in 0..rng.usize(2..6) {
+            let styles = [
+                CompactionStyle::Level,
+                CompactionStyle::Universal,
+                CompactionStyle::Universal,
+                CompactionStyle::Fifo,
+                CompactionStyle::None,
+            ];
+            let mut options = Options {
+                create_if_missing: true,
+                fs: fs.clone(),
+                max_background_jobs: rng.i32(1..5),
+                max_subcompactions: rng.u32(1..4),
+                ..Options::default()
+            };
+            let family = &mut options.column_family;
+            dbtest::settings::draw(&mut rng, family);
+            family.compaction_style = *rng.pick(&styles[usize::from(levels == 1)..]);
+            family.num_levels = levels;
+            family.write_buffer_size = 8192;
+            family.ttl = 0;
+            let db = Db::open(&options, "/db").unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(read_all(&db, &ReadOptions::default()), model);
+            let mut held = Vec::new();
+            for i in 0..rng.usize(100..600) {
+                let key = format!("k{:03}", rng.u32(..200)).into_bytes();
+                match rng.u32(..100) {
+                    0..70 => {
+                        let value = vec![b'v'; rng.usize(..300)];
+                        db.put(&key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                    70..85 => {
+                        db.delete(&key).unwrap();
+                        model.remove(&key);
+                    }
+                    85..90 => {
+                        let end = [&key[..], b"z"].concat();
+                        let begin = key[..rng.usize(1..=3)].to_vec();
+                        let cf = db.default_column_family();
+                        db.delete_range(&WriteOptions::default(), &cf, &begin, &end)
+                            .unwrap();
+                        model.retain(|key, _| key < &begin || key >= &end);
+                    }
+                    90..94 => db.flush(&FlushOptions::default()).unwrap(),
+                    94..96 => {
+                        let cf = db.default_column_family();
+                        let options = CompactRangeOptions::default();
+                        db.compact_range(&cf, &options, Some(&key), None).unwrap();
+                    }
+                    96..98 => held.push((db.snapshot(), model.clone(), i)),
+                    _ => {
+                        if !held.is_empty() {
+                            held.swap_remove(rng.usize(..held.len()));
+                        }
+                    }
+                }
+            }
+            files::check(&db).unwrap();
+            assert_eq!(read_all(&db, &ReadOptions::default()), model);
+            for (snapshot, rows, at) in held {
+                let options = ReadOptions {
+                    snapshot: Some(snapshot),
+                    ..ReadOptions::default()
+                };
+                assert_eq!(read_all(&db, &options), rows, "the snapshot of operation {at}");
+            }
+            db.wait_for_compact().unwrap();
+            files::check(&db).unwrap();
+            db.close().unwrap();
+        }
     }
 }
 

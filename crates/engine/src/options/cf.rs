@@ -83,7 +83,7 @@ option_table! {
         /// files are dropped, with all that is in them, once there is too much or it is older than `ttl`: for what one may lose.
         /// kCompactionStyleNone: nothing is merged unless asked for. Default: kCompactionStyleLevel.
         compaction_style: CompactionStyle = CompactionStyle::Level,
-            domain["kCompactionStyleLevel", "kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleUniversal", "kCompactionStyleFIFO"];
+            domain["kCompactionStyleLevel", "kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleUniversal"];
         /// Leaves the last level to files that are ingested behind all others
         /// (`IngestExternalFileOptions::ingest_behind`): compactions write no lower than to the level above it,
         /// and keep deletions, which may have to hide what comes there. To be set before the first row is written; set back to false
