@@ -426,9 +426,9 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "rows without WAL are not flushed when the database is closed",
-        file: "crates/engine/src/db/close.rs",
-        right: "unlogged && !self.read_only",
-        wrong: "unlogged && self.read_only",
+        file: "crates/engine/src/db/control.rs",
+        right: "if !unlogged || self.read_only",
+        wrong: "if unlogged || self.read_only",
         caught_by: PowerLoss(3),
     },
     Canary {

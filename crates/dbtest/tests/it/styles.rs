@@ -9,8 +9,8 @@ use base::env::ManualClock;
 use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
-    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener, FlushOptions, Options,
-    OptionsFile, ReadOptions, WriteOptions,
+    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener, FlushOptions,
+    IngestExternalFileOptions, Options, OptionsFile, ReadOptions, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::{oracle, rng};
@@ -353,6 +353,25 @@ fn put_and_flush(db: &Db, key: &str) {
     db.put(key.as_bytes(), b"value").unwrap();
     db.flush(&FlushOptions::default()).unwrap();
     db.wait_for_compact().unwrap();
+}
+
+#[test]
+fn fifo_has_what_is_ingested_in_level_0() {
+    let (_, mut options) = crate::ingest::fresh();
+    options.column_family.compaction_style = CompactionStyle::Fifo;
+    let db = Db::open(&options, "/db").unwrap();
+    put_and_flush(&db, "a");
+    let file = crate::ingest::write_file(&options, "m.sst", &["m:1"]);
+    db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
+        .unwrap();
+    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
+    assert_eq!(
+        levels,
+        [0, 0],
+        "in a level it would be dropped before what is older"
+    );
+    assert_eq!(rows(&db), "a value\nm 1\n");
+    db.close().unwrap();
 }
 
 #[test]
