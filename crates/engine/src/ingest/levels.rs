@@ -80,7 +80,6 @@ impl PreparedFamily {
                 }
                 _ => 0,
             },
-            only_level_0: self.family.options.compaction_style == CompactionStyle::Fifo,
             files_overlap: self.files_overlap(),
             force_seqno: self.options.snapshot_consistency && snapshots,
         };
@@ -141,8 +140,6 @@ struct Finder<'a> {
     version: &'a Version,
     running: &'a Running,
     base_level: usize,
-    /// FIFO compaction knows the age of files by their place in L0, and drops what lies elsewhere first.
-    only_level_0: bool,
     files_overlap: bool,
     force_seqno: bool,
 }
@@ -191,8 +188,7 @@ impl Finder<'_> {
                 break;
             }
             // Nothing of its keys, but files may still have room for them.
-            let fits = candidate == 0
-                || !self.only_level_0 && !self.version.overlaps(candidate, Some(start), Some(limit));
+            let fits = candidate == 0 || !self.version.overlaps(candidate, Some(start), Some(limit));
             if candidate < end && fits {
                 level = candidate;
             }
