@@ -111,9 +111,9 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a sync covers what was appended while it ran",
-        file: "crates/engine/src/write/pipeline.rs",
-        right: "        group.synced = upto;",
-        wrong: "        group.synced = upto.max(self.wal_tail.records.load(Ordering::Acquire));",
+        file: "crates/engine/src/write/sync_group.rs",
+        right: "                group.synced = upto;",
+        wrong: "                group.synced = upto.max(self.wal_tail.records.load(Ordering::Acquire));",
         caught_by: Simulation(1000),
     },
     Canary {
@@ -320,10 +320,17 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
+        name: "a stream's table is put under older rows of its keys",
+        file: "crates/compact/src/streams.rs",
+        right: "around(level).any(|file| !has_none(file))",
+        wrong: "level > 0 && around(level).any(|file| !has_none(file))",
+        caught_by: Tests(&["-p", "esker-dbtest", "streams"]),
+    },
+    Canary {
         name: "a sync that failed is tried again",
-        file: "crates/engine/src/write/pipeline.rs",
-        right: "if let Some(error) = &group.failed {",
-        wrong: "if let Some(error) = group.failed.as_ref().filter(|_| self.read_only) {",
+        file: "crates/engine/src/write/sync_group.rs",
+        right: "self.failed.clone().map(Err)",
+        wrong: "self.failed.clone().filter(|_| records == 0).map(Err)",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
@@ -349,7 +356,7 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a write with sync returns before the WAL is on the disk",
-        file: "crates/engine/src/write/pipeline.rs",
+        file: "crates/engine/src/write/sync_group.rs",
         right: "wals.iter().try_for_each(|wal| wal.sync.sync());",
         wrong: "wals.iter().skip(1).try_for_each(|wal| wal.sync.sync());",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
@@ -419,7 +426,7 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the first record of a WAL is not synced before a flush",
-        file: "crates/engine/src/write/pipeline.rs",
+        file: "crates/engine/src/write/sync_group.rs",
         right: "            self.unsynced.lock().push(UnsyncedWal { number, sync });\n            self.records.fetch_add(1, Ordering::Release);",
         wrong: "            self.unsynced.lock().push(UnsyncedWal { number, sync });",
         caught_by: Tests(&["-p", "esker-dbtest", "a_wal_whose_beginning"]),
@@ -433,9 +440,9 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "writers that wait for a sync share one that began before their rows were appended",
-        file: "crates/engine/src/write/pipeline.rs",
-        right: "        group.synced = upto;",
-        wrong: "        group.synced = upto + 1;",
+        file: "crates/engine/src/write/sync_group.rs",
+        right: "                group.synced = upto;",
+        wrong: "                group.synced = upto + 1;",
         caught_by: PowerLoss(3),
     },
     Canary {

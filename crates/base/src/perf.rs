@@ -175,7 +175,7 @@ pub fn level() -> PerfLevel {
     PerfLevel::of_number(i32::from(number)).unwrap_or_default()
 }
 
-/// What the calling thread has counted since it last [reset](reset) its counts.
+/// What the calling thread has counted since it last [reset] its counts.
 pub fn context() -> PerfContext {
     CELLS.with(PerfCells::read)
 }

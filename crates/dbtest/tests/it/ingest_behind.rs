@@ -113,7 +113,12 @@ fn what_does_not_fit_behind_is_refused() {
         .iter()
         .any(|file| file.level < 6 && file.smallest_seqno == 0)
     {
-        refused(&db, &[file.clone()], ErrorKind::InvalidArgument, "0 seqno");
+        refused(
+            &db,
+            std::slice::from_ref(&file),
+            ErrorKind::InvalidArgument,
+            "0 seqno",
+        );
     }
     drop(db);
     // A family that fills its last level.
@@ -179,14 +184,15 @@ fn random_rows_hide_what_comes_behind_them() {
                     let path = Path::new(OUTSIDE).join(format!("{step}"));
                     let mut writer = SstFileWriter::new(&options);
                     writer.open(&path).unwrap();
-                    for i in next..(next + rng.u32(1..40)).min(300) {
+                    let end = (next + rng.u32(1..40)).min(300);
+                    for i in next..end {
                         let key = format!("k{i:03}").into_bytes();
                         writer.put(&key, b"behind").unwrap();
                         if !hidden.contains(&key) {
                             rows.insert(key, b"behind".to_vec());
                         }
-                        next = i + 1;
                     }
+                    next = end;
                     let file = writer.finish().unwrap().file_path;
                     db.ingest_external_file(&[&file], &behind()).unwrap();
                     mem.remove(&file).unwrap();

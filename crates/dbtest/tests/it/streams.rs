@@ -184,6 +184,30 @@ fn rows_in_no_order_beside_them_cost_what_they_would_alone() {
 }
 
 #[test]
+fn a_stream_stays_above_older_rows_of_its_keys() {
+    let fs = MemFs::new();
+    let mut writer = Writer::open(&options(&fs));
+    let mut rng = testkit::rng::rng();
+    // In no order, so that they lie in L0.
+    let mut keys: Vec<u64> = (0..2000).collect();
+    for at in (1..keys.len()).rev() {
+        keys.swap(at, rng.usize(..=at));
+    }
+    keys.iter().for_each(|key| writer.put(format!("{key:08}")));
+    writer.settle();
+    (0..2000).for_each(|key| writer.put(format!("{key:08}")));
+    writer.settle();
+    writer.check();
+    // And where the older ones lie below, in tables with room for more.
+    let family = writer.db.default_column_family();
+    let everything = esker::CompactRangeOptions::default();
+    writer.db.compact_range(&family, &everything, None, None).unwrap();
+    (500..1500).for_each(|key| writer.put(format!("{key:08}")));
+    writer.settle();
+    writer.check();
+}
+
+#[test]
 fn snapshots_and_deletions_are_respected() {
     let fs = MemFs::new();
     let mut writer = Writer::open(&options(&fs));

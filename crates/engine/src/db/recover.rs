@@ -112,14 +112,19 @@ impl DbInner {
 
     /// Recovers into memory alone. `moment` is that of before the MANIFEST was read: `TryAgain` if it was written to since.
     pub(crate) fn recover_read_only(&self, moment: &Moment) -> Result<()> {
-        let wals = self.open_wals(&self.wals_to_replay()?).map_err(|error| {
-            // A writer deletes a WAL without an edit where the families that have not moved past it have no rows in it.
-            match error.kind() {
-                ErrorKind::NotFound => error.with_kind(ErrorKind::TryAgain),
-                _ => error,
-            }
-        })?;
-        self.hold_tables()?;
+        let gone = |error: Error| match error.kind() {
+            ErrorKind::NotFound => error.with_kind(ErrorKind::TryAgain),
+            _ => error,
+        };
+        // A writer deletes a WAL without an edit where the families that have not moved past it have no rows in it.
+        let wals = self.open_wals(&self.wals_to_replay()?).map_err(gone)?;
+        {
+            let state = self.state.lock();
+            let mut families = state.families.values();
+            families
+                .try_for_each(|own| self.hold_files(&own.family, &own.version))
+                .map_err(gone)?;
+        }
         // All that the MANIFEST needs is open now and can be read whatever becomes of its names.
         if *moment != Moment::of(&self.options, &self.dir)? {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
@@ -144,18 +149,6 @@ impl DbInner {
     fn families_are_those_of(&self, now: &ManifestState) -> bool {
         let state = self.state.lock();
         now.max_column_family == state.max_family && now.families.keys().eq(state.families.keys())
-    }
-
-    /// Opens every table, unless only so many may be open.
-    fn hold_tables(&self) -> Result<()> {
-        if self.options.max_open_files >= 0 {
-            return Ok(());
-        }
-        let state = self.state.lock();
-        state.families.values().try_for_each(|family| {
-            let mut files = family.version.all_files();
-            files.try_for_each(|(_, file)| family.family.tables.table(file).map(drop))
-        })
     }
 
     pub(crate) fn open_wals(&self, numbers: &[u64]) -> Result<Vec<(u64, Arc<dyn RandomAccessFile>)>> {

@@ -429,7 +429,7 @@ impl DbInner {
     }
 
     /// Opens what `version` consists of, unless only so many tables may be open.
-    fn hold_files(&self, family: &Family, version: &Version) -> Result<()> {
+    pub(crate) fn hold_files(&self, family: &Family, version: &Version) -> Result<()> {
         if self.options.max_open_files >= 0 {
             return Ok(());
         }
