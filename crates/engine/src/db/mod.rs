@@ -22,6 +22,7 @@ mod seqno_to_time;
 pub mod set_options;
 pub(crate) mod snapshot;
 pub(crate) mod state;
+mod table_properties;
 pub(crate) mod verify;
 
 use base::statistics::{Histogram, Ticker};

@@ -13,6 +13,7 @@ use sst::BlockCache;
 
 use super::column_family::{ColumnFamily, Family};
 use super::state::FamilyState;
+use super::table_properties;
 use super::{Db, DbInner};
 use crate::log::dump_stats::cache_stats;
 
@@ -128,7 +129,8 @@ impl Db {
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
     /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
-    /// `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
+    /// `rocksdb.aggregated-table-properties`, the same `-at-level<N>`, `rocksdb.compression-ratio-at-level<N>` (these open tables that are not
+    /// open; `None` if that fails), `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
     /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
     /// several share it), and the numbers that
     /// [`property_int`](Db::property_int) gives. Of a secondary or follower also `esker.secondary`, how far it has come, and as numbers
@@ -142,6 +144,19 @@ impl Db {
         if let Some(level) = name.strip_prefix("rocksdb.num-files-at-level") {
             let level: usize = level.parse().ok()?;
             return (level < version.num_levels()).then(|| version.files(level).len().to_string());
+        }
+        if let Some(level) = name.strip_prefix("rocksdb.compression-ratio-at-level") {
+            let level: usize = level.parse().ok().filter(|level| *level < version.num_levels())?;
+            let ratio = table_properties::compression_ratio(&family.0, &version, level).ok()?;
+            return Some(format!("{ratio:.6}"));
+        }
+        if let Some(level) = name.strip_prefix("rocksdb.aggregated-table-properties") {
+            let level = match level.strip_prefix("-at-level") {
+                None if level.is_empty() => None,
+                None => return None,
+                Some(level) => Some(level.parse().ok().filter(|level| *level < version.num_levels())?),
+            };
+            return table_properties::aggregated(&family.0, &version, level).ok();
         }
         match name {
             "esker.secondary" => Some(inner.secondary.as_ref()?.status().to_string()),
@@ -410,6 +425,7 @@ impl DbInner {
                         .sum(),
                 );
             }
+            "current-super-version-number" => family.super_version_number.load(Ordering::Acquire),
             "num-snapshots" => self.snapshots.len() as u64,
             "oldest-snapshot-sequence" => self.snapshots.oldest().unwrap_or(0),
             "estimate-live-data-size" | "total-sst-files-size" | "live-sst-files-size" => {

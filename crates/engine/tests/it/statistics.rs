@@ -217,6 +217,22 @@ fn iterators_and_jobs() {
     db.reset_stats();
     assert_eq!(db.statistics().get(Ticker::CompactWriteBytes), 0);
     assert!(count(Ticker::CompactWriteBytes) > 0);
+    let property = |name: &str| db.property(&db.default_column_family(), name);
+    let all = property("rocksdb.aggregated-table-properties").unwrap();
+    assert!(all.contains("# entries=999; # deletions=0; "), "{all}");
+    let last = db.levels(&db.default_column_family());
+    let level = last.iter().rposition(|level| level.files > 0).unwrap();
+    assert_eq!(
+        property(&format!("rocksdb.aggregated-table-properties-at-level{level}")).unwrap(),
+        all
+    );
+    let ratio = property(&format!("rocksdb.compression-ratio-at-level{level}")).unwrap();
+    assert!(ratio.parse::<f64>().unwrap() > 1.0, "{ratio}");
+    assert_eq!(
+        property("rocksdb.compression-ratio-at-level1").unwrap(),
+        "-1.000000"
+    );
+    assert_eq!(property("rocksdb.aggregated-table-properties-at-level99"), None);
     let text = db
         .property(&db.default_column_family(), "rocksdb.options-statistics")
         .unwrap();
