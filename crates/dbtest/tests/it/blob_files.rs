@@ -223,6 +223,33 @@ fn columns_in_blob_files_survive_compactions() {
     }
 }
 
+/// A crash may leave tables beside those they were compacted to, and repair takes both: their blobs are not twice as many.
+#[test]
+fn what_repair_finds_twice_is_no_garbage() {
+    let (fs, options) = in_memory();
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..20, 0, 200);
+    flush(&db);
+    let old = db.live_files()[0].path.clone();
+    let bytes = fs.read_file(&old).unwrap();
+    compact(&db);
+    let before = rows(&db);
+    db.close().unwrap();
+    drop(db);
+    let mut again = fs.create(&old, &Default::default()).unwrap();
+    again.append(&bytes).unwrap();
+    again.sync().unwrap();
+    drop(again);
+    fs.remove(&Path::new(DIR).join("CURRENT")).unwrap();
+    Db::repair(&options, DIR).unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    assert!(db.live_files().len() > 1);
+    compact(&db);
+    assert_eq!(rows(&db), before);
+    assert_eq!(property(&db, "live-blob-file-garbage-size"), 0);
+    check(&db, &fs, Path::new(DIR));
+}
+
 #[test]
 fn files_end_where_they_are_large_enough() {
     for compression in [CompressionType::None, CompressionType::Lz4, CompressionType::Zstd] {

@@ -148,6 +148,8 @@ pub(crate) struct Blobs {
     /// Blobs in files of lower numbers are moved.
     pub cutoff: u64,
     pub garbage: Arc<Mutex<BlobGarbage>>,
+    /// File and offset of the blob that entered last.
+    pub entered: Option<(u64, u64)>,
 }
 
 impl Blobs {
@@ -238,6 +240,15 @@ impl BlobHook for Blobs {
     }
 
     fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
+        if kind == Kind::BlobIndex
+            && let BlobIndex::Blob { location, .. } = BlobIndex::decode(value)?
+        {
+            // A repair that found tables together with those they were compacted to has left an entry twice: the blob is one.
+            let blob = Some((location.file_number, location.offset));
+            if std::mem::replace(&mut self.entered, blob) == blob {
+                return Ok(());
+            }
+        }
         self.garbage.lock().enter(user_key, kind, value)
     }
 

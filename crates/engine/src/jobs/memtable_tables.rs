@@ -201,6 +201,7 @@ impl<'a> MemtableWriter<'a> {
                 min_blob_size: family.current().min_blob_size,
                 cutoff: 0,
                 garbage: Arc::default(),
+                entered: None,
             }) as Box<dyn BlobHook>
         });
         let plain = CompactionRules::new(user.clone());

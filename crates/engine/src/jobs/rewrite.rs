@@ -322,6 +322,7 @@ impl<'a> Rewrite<'a> {
                 min_blob_size: family.current().min_blob_size,
                 cutoff: collection.map_or(0, |collection| collection.cutoff(self.version)),
                 garbage: self.garbage.clone(),
+                entered: None,
             }) as Box<dyn BlobHook>
         });
         CompactionRules {
