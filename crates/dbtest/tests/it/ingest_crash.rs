@@ -10,7 +10,7 @@ use esker::{
     ColumnFamily, Db, ErrorKind, IngestExternalFileArg, IngestExternalFileOptions, Options, WriteBatch,
     WriteOptions,
 };
-use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
 use crate::ingest::{DIR, Found, OUTSIDE, fresh, live_names, options, strays, tables_in, write_file};
 
@@ -206,4 +206,22 @@ fn an_error_at_any_step_leaves_all_of_the_files_or_none() {
         }
         assert!(step > 20, "{step}");
     }
+}
+
+/// With nothing in the way of the file there is no flush that would have synced the WAL.
+#[test]
+fn what_came_before_is_as_durable_as_what_is_ingested() {
+    let mut rng = testkit::rng();
+    let (mem, options) = fresh();
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(UNSYNCED, b"row").unwrap();
+    let file = write_file(&options, "1", &["a:new"]);
+    db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
+        .unwrap();
+    let expected = dump(&db).unwrap();
+    assert_eq!(expected["default"].len(), 2);
+    let image = mem.crash_clone(&mut Rng::with_seed(rng.u64(..)), UnsyncedPolicy::Lose);
+    drop(db);
+    let db = Db::open(&crate::ingest::options(Arc::new(image)), DIR).unwrap();
+    assert_eq!(dump(&db).unwrap(), expected);
 }

@@ -245,6 +245,33 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
 }
 
 #[test]
+fn tables_that_refer_to_blob_files_are_refused() {
+    let refused = Refused::new();
+    let mut blobs = refused.options.clone();
+    blobs.column_family.enable_blob_files = true;
+    blobs.column_family.min_blob_size = 10;
+    let source = Db::open(&blobs, "/source").unwrap();
+    source.put(b"x", &[b'v'; 100]).unwrap();
+    source.flush(&FlushOptions::default()).unwrap();
+    let table = source.live_files()[0].path.clone();
+    let keeps = IngestExternalFileOptions {
+        allow_db_generated_files: true,
+        ..IngestExternalFileOptions::default()
+    };
+    refused.with(
+        "blobs",
+        &keeps,
+        &[table],
+        ErrorKind::NotSupported,
+        "refers to blob file",
+    );
+    let error = source
+        .export_column_family(&source.default_column_family(), "/exported")
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSupported);
+}
+
+#[test]
 fn versions_that_nobody_knows_are_refused() {
     let refused = Refused::new();
     let usual = IngestExternalFileOptions::default();

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{
-    Error, InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator,
-    internal_key,
+    Error, InternalComparator, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator, internal_key,
 };
 use manifest::RANGE_TOMBSTONE_SENTINEL;
 use sst::properties::UNKNOWN_COLUMN_FAMILY;
@@ -283,14 +282,14 @@ fn read_entries(
     cursor.seek_to_first();
     if walk {
         while cursor.valid() {
-            entries.entry(cursor.key())?;
+            entries.entry(cursor.key(), cursor.value())?;
             cursor.next();
         }
     } else if cursor.valid() {
-        entries.entry(cursor.key())?;
+        entries.entry(cursor.key(), cursor.value())?;
         cursor.seek_to_last();
         if cursor.valid() && cursor.key() != entries.last {
-            entries.entry(cursor.key())?;
+            entries.entry(cursor.key(), cursor.value())?;
         }
     }
     cursor.status()?;
@@ -327,8 +326,11 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn entry(&mut self, key: &[u8]) -> Result<()> {
+    fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let parsed = ParsedInternalKey::parse(key)?;
+        if parsed.user_key.len() < self.cmp.user().timestamp_size() {
+            return Err(Error::corruption("a key without its timestamp"));
+        }
         if !self.last.is_empty() && self.cmp.compare(&self.last, key).is_ge() {
             return Err(Error::corruption(format!(
                 "keys out of order: {} after {}",
@@ -336,11 +338,12 @@ impl<'a> Entries<'a> {
                 self.last.escape_ascii()
             )));
         }
-        if parsed.kind == Kind::BlobIndex {
-            return Err(Error::not_supported(
-                "an entry of the file refers to a blob file, which does not come along",
-            ));
-        }
+        blob::for_each_location(parsed.kind, value, |location| {
+            Err(Error::not_supported(format!(
+                "an entry of the file refers to blob file {:06}, which does not come along",
+                location.file_number
+            )))
+        })?;
         self.check_seqno(parsed.seqno, "External file has non zero sequence number")?;
         self.last.clear();
         self.last.extend_from_slice(key);
