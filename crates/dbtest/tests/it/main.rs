@@ -39,6 +39,7 @@ mod multi_get;
 mod multi_scan;
 mod protection;
 mod read_flips;
+mod resume;
 mod secondary;
 mod secondary_cache;
 mod seqno_to_time;

@@ -8,9 +8,48 @@ use compact::picker::range::{RangeStep, promote_level0};
 use super::column_family::ColumnFamily;
 use super::state::DbState;
 use super::{Db, DbInner};
+use crate::log::log_line;
 use crate::options::FlushOptions;
 
 impl Db {
+    /// Takes writes again after a failure that stopped them (the event `BackgroundError`, the property
+    /// `rocksdb.background-errors`), once its cause is gone: there is room on the disk again, say. What has failed is done
+    /// again: every memtable that is full or was to be flushed is, and this returns when it is in tables. Without a failure it does
+    /// nothing.
+    ///
+    /// A flush or a compaction that failed, and a write that the WAL had no room for, can be resumed from. After a failed sync of the
+    /// WAL, a failed change of the MANIFEST, or damage, nobody knows what is on the disk: then the database must be opened again.
+    ///
+    /// # Errors
+    /// The failure, as `ReadOnly`, if it cannot be resumed from; or that of the flush, which stops the database again.
+    pub fn resume(&self) -> Result<()> {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        if state.background_error.is_none() {
+            return Ok(());
+        }
+        // Jobs that ran when it failed have told of themselves, or will: wait until all have.
+        while state.running_flushes > 0 || state.running_compactions > 0 {
+            inner.changed.wait(&mut state);
+        }
+        if !state.resumable {
+            return state.check_no_error();
+        }
+        state.background_error = None;
+        let families: Vec<_> = state
+            .families
+            .values_mut()
+            .map(|own| {
+                own.update_stall();
+                own.family.clone()
+            })
+            .collect();
+        inner.look_again(&mut state);
+        drop(state);
+        log_line!(inner.log, Info, "Resumed");
+        inner.flush(&FlushOptions::default(), &families)
+    }
+
     /// Lets no flush and no compaction begin until [`continue_background_work`](Self::continue_background_work) was called as often as
     /// this, and returns when none is at work. Writers go on until their memtables are full, and then wait; so do flushes and
     /// compactions that are asked for. What goes on for long meanwhile is the growth of memtables and WALs.

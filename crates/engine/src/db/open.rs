@@ -579,6 +579,7 @@ pub(crate) fn assemble_db(
         },
         wals: VecDeque::new(),
         background_error: None,
+        resumable: false,
         manifest_busy: false,
         running_flushes: 0,
         running_compactions: 0,

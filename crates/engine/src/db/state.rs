@@ -31,6 +31,8 @@ pub(crate) struct DbState {
     pub wals: VecDeque<LiveWal>,
     /// The first failure of a write, a sync or a background job. While it is set nothing is written any more.
     pub background_error: Option<Error>,
+    /// Everything that failed since can be tried again: no file is in a state nobody knows.
+    pub resumable: bool,
     /// True while somebody writes the MANIFEST, which happens without the mutex; versions do not change meanwhile but by them.
     pub manifest_busy: bool,
     /// Jobs at work.
@@ -388,6 +390,7 @@ impl DbState {
 
     /// Takes note of a failure after which nothing may be written. The first one stays the reason.
     pub fn latch(&mut self, action: &str, error: &Error) {
+        self.resumable = (self.background_error.is_none() || self.resumable) && can_be_resumed(action, error);
         self.background_error
             .get_or_insert_with(|| error.clone().context(action));
     }
@@ -410,6 +413,21 @@ impl DbState {
             ));
         }
         Ok(())
+    }
+}
+
+/// Actions that leave everything as it was when they fail.
+pub(crate) const FLUSH: &str = "flush";
+pub(crate) const COMPACTION: &str = "compaction";
+pub(crate) const APPEND_TO_WAL: &str = "append to the WAL";
+
+/// True if `action`, which has failed by `error`, can be done again. What a job wrote is thrown away with it; a WAL that was too
+/// long for the disk ends where it did. After a failed sync, or a failed change of the MANIFEST, nobody knows what is on the disk.
+fn can_be_resumed(action: &str, error: &Error) -> bool {
+    match action {
+        FLUSH | COMPACTION => matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace),
+        APPEND_TO_WAL => error.kind() == ErrorKind::NoSpace,
+        _ => false,
     }
 }
 

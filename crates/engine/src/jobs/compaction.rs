@@ -22,7 +22,7 @@ use rangedel::FragmentedTombstones;
 use super::rewrite::Rewrite;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::{DbState, FamilyState};
+use crate::db::state::{COMPACTION, DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
 
@@ -451,7 +451,7 @@ impl DbInner {
         });
         // The database is closing, or the family was dropped: nothing is wrong.
         if !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped) {
-            self.latch("compaction", error.clone());
+            self.latch(COMPACTION, error.clone());
         } else {
             self.stats.count(Ticker::CompactionCancelled, 1);
         }

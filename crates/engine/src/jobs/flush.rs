@@ -13,7 +13,7 @@ use memtable::Memtable;
 use super::memtable_tables::FlushedTable;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::DbState;
+use crate::db::state::{DbState, FLUSH};
 use crate::events::{Event, FlushReason};
 use crate::level_stats::thread_cpu;
 
@@ -153,7 +153,7 @@ impl DbInner {
                 match installed {
                     // The family was dropped meanwhile: nothing is wrong.
                     Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
-                    Err(error) => self.latch("flush", error.clone()),
+                    Err(error) => self.latch(FLUSH, error.clone()),
                     Ok(_) => {}
                 }
                 return;

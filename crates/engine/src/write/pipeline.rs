@@ -28,7 +28,7 @@ use super::controller::Paid;
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::{DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::db::state::{APPEND_TO_WAL, DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
 use crate::events::{Event, FlushReason};
 use crate::options::WriteOptions;
 
@@ -141,7 +141,7 @@ impl DbInner {
             let before = wal.len();
             let timer = perf::time(|cells| &cells.write_wal_time);
             if let Err(error) = wal.add_record(rep) {
-                self.latch("append to the WAL", error.clone());
+                self.latch(APPEND_TO_WAL, error.clone());
                 return Err(error);
             }
             drop(timer);
