@@ -24,9 +24,17 @@ fn writers_share_a_sync() {
         "life
          w0 1 write sync: put default k01 8
          w1 2 write sync: put default k02 8
-         w2 3 write: put default k03 8
          end power lose",
         2,
+    );
+    always(
+        "life
+         w0 1 write sync: put default k01 8
+         w1 2 write sync: put default k02 8
+         w2 3 write: put default k03 8
+         w2 4 write sync: put default k04 8
+         end power lose",
+        1,
     );
 }
 
