@@ -175,7 +175,9 @@ impl FamilyState {
 
     /// True if the memtable must be switched before it takes more.
     pub fn mem_is_full(&self) -> bool {
-        self.mem.table.memory_usage() as u64 >= self.family.current().write_buffer_size
+        // An empty one made for a larger write buffer may take more than a smaller one allows, and is as good as a fresh one.
+        !self.mem.table.is_empty()
+            && self.mem.table.memory_usage() as u64 >= self.family.current().write_buffer_size
     }
 
     /// True if another immutable memtable may be added.
