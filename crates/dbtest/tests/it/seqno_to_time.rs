@@ -101,6 +101,32 @@ fn tables_know_when_their_rows_were_written() {
 }
 
 #[test]
+fn tables_of_streams_know_it_too() {
+    let fs = MemFs::new();
+    let clock = Arc::new(ManualClock::default());
+    clock.advance(Duration::from_secs(1_000_000));
+    let mut options = options(Arc::new(fs.clone()), &clock);
+    options.column_family.disable_auto_compactions = false;
+    options.column_family.target_file_size_base = 1 << 20;
+    let db = Db::open(&options, DIR).unwrap();
+    clock.advance(Duration::from_secs(300));
+    for i in 0..200 {
+        db.put(format!("{i:04}").as_bytes(), &[b'v'; 100]).unwrap();
+    }
+    flush(&db);
+    let file = &db.live_files()[0];
+    assert!(file.level > 0, "{file:?}");
+    assert!(
+        file.smallest_seqno > 0,
+        "rows keep their sequence numbers: {file:?}"
+    );
+    let [table] = &of_tables(&db, &fs)[..] else {
+        panic!("one table")
+    };
+    assert!(!table.pairs().is_empty(), "{table:?}");
+}
+
+#[test]
 fn rows_that_keep_their_sequence_numbers_are_not_rewritten_for_ever() {
     let clock = Arc::new(ManualClock::default());
     clock.advance(Duration::from_secs(1_000_000));

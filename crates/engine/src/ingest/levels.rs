@@ -1,20 +1,17 @@
 //! Where a file goes: the lowest level with nothing of its keys in it or above, and the sequence number that makes it newer than
 //! what lies below.
 
-use base::Cursor;
-use base::internal_key::user_key;
 use base::{Error, ErrorKind, Result, SeqNo, UserComparator};
 use compact::levels::LevelTargets;
 use compact::picker::Running;
 use manifest::Version;
 use memtable::Memtable;
-use sst::BlockReadOptions;
 
 use super::inspect::ExternalFile;
 use super::prepare::PreparedFamily;
 use crate::db::column_family::Family;
 use crate::options::CompactionStyle;
-use crate::read::merging_cursor::before_key;
+use crate::read::overlap::{has_entry, table_overlaps};
 use crate::read::super_version::SuperVersion;
 
 /// Where a file goes.
@@ -250,31 +247,11 @@ fn level_overlaps(
     file: &ExternalFile,
     fill_cache: bool,
 ) -> Result<bool> {
-    let user = family.cmp.user();
     let (start, limit) = (file.start(), file.limit());
-    let read = BlockReadOptions {
-        fill_cache,
-        ..BlockReadOptions::default()
-    };
     for candidate in version.overlapping(level, Some(start), Some(limit)) {
-        let table = family.tables.table(&candidate)?;
-        let tombstones = family.tables.tombstones_within_bounds(&candidate, &table);
-        if tombstones.overlaps(user, start, limit) || has_entry(&mut table.cursor(read), user, start, limit)?
-        {
+        if table_overlaps(family, &candidate, start, limit, fill_cache)? {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// True if the cursor has an entry from `start` to `limit`, both inclusive, timestamps left out of account.
-fn has_entry(cursor: &mut impl Cursor, user: &UserComparator, start: &[u8], limit: &[u8]) -> Result<bool> {
-    let mut target = Vec::new();
-    before_key(&mut target, user, user.strip_timestamp(start));
-    cursor.seek(&target);
-    cursor.status()?;
-    Ok(cursor.valid()
-        && user
-            .compare_without_timestamp(user_key(cursor.key()), limit)
-            .is_le())
 }

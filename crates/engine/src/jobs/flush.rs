@@ -66,7 +66,8 @@ impl DbInner {
                 memory_bytes,
                 reason,
             });
-            self.streams_of(&family, &version, &memtables)
+            // The version goes with this: whoever holds it keeps files that are replaced meanwhile.
+            self.streams_of(&family, version, &memtables)
         });
         let placed = self.place(state, id, streams);
         let written = MutexGuard::unlocked(state, || {

@@ -70,9 +70,6 @@ impl DbInner {
         };
         let mut outputs = vec![TableOutputs::new(self, family, rest, 0, job)];
         outputs[0].blobs = writer.blobs.clone();
-        for outputs in &mut outputs {
-            outputs.times = writer.times.clone();
-        }
         let destinations = placed.iter().map(|placed| Destination {
             level: Some(placed.level),
             flushed: true,
@@ -80,6 +77,9 @@ impl DbInner {
             compression: placed.compression,
         });
         outputs.extend(destinations.map(|to| TableOutputs::new(self, family, to, 0, job)));
+        outputs
+            .iter_mut()
+            .for_each(|outputs| outputs.times = writer.times.clone());
         let written = match placed {
             [] => writer.write(None, None, None, &mut outputs[0]),
             _ => writer.write_apart(placed, &mut outputs),

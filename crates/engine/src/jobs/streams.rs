@@ -1,23 +1,21 @@
 //! Streams in what is flushed: which there are, and the level each is put into at once.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::internal_key;
+use base::Cursor;
 use base::sync::MutexGuard;
-use base::{Cursor, MAX_SEQNO, Result};
 use codec::compression::CompressionType;
 use compact::picker::JobId;
 use compact::{LevelTargets, Stream, StreamFinder, files_around, lowest_level};
 use manifest::{FileMetadata, Version};
 use memtable::Memtable;
-use sst::BlockReadOptions;
 
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::DbState;
 use crate::options::CompactionStyle;
 use crate::read::merging_cursor::{MergingCursor, Source};
+use crate::read::overlap::table_overlaps;
 
 /// Parts of `target_file_size_base`, and data blocks, that a stream must have to be worth a table.
 const MIN_PART_OF_TARGET: u64 = 256;
@@ -44,7 +42,7 @@ impl DbInner {
     pub(crate) fn streams_of(
         &self,
         family: &Family,
-        version: &Version,
+        version: Arc<Version>,
         memtables: &[Arc<Memtable>],
     ) -> Vec<FoundStream> {
         let options = family.current();
@@ -75,7 +73,7 @@ impl DbInner {
             return Vec::new();
         }
         let streams = finder.finish().into_iter().map(|stream| FoundStream {
-            without: files_without(family, version, &stream),
+            without: files_without(family, &version, &stream),
             stream,
         });
         streams.collect()
@@ -117,25 +115,11 @@ impl DbInner {
 
 /// The files of `version`, from the top to the first that has one, that have no key of the range of `stream`, which lies in theirs.
 fn files_without(family: &Family, version: &Version, stream: &Stream) -> Vec<u64> {
-    let mut target = Vec::new();
-    internal_key::set_seek_target(&mut target, &stream.first, MAX_SEQNO);
-    let has_none = |file: &Arc<FileMetadata>| -> Result<bool> {
-        let table = family.tables.table(file)?;
-        if !table.range_tombstones().is_empty() {
-            return Ok(false);
-        }
-        let mut cursor = table.cursor(BlockReadOptions {
-            fill_cache: false,
-            ..BlockReadOptions::default()
-        });
-        cursor.seek(&target);
-        cursor.status()?;
-        let user = family.cmp.user();
-        Ok(!cursor.valid()
-            || user.compare(internal_key::user_key(cursor.key()), &stream.last) == Ordering::Greater)
-    };
     let files = (0..version.num_levels()).flat_map(|level| files_around(version, level, stream));
     // One that cannot be read may have some. Where one has some, it does not matter what lies below.
-    let without = files.take_while(|file| has_none(file).unwrap_or(false));
-    without.map(|file| file.number).collect()
+    let has_none = |file: &&Arc<FileMetadata>| {
+        let overlaps = table_overlaps(family, file, &stream.first, &stream.last, false);
+        !overlaps.unwrap_or(true)
+    };
+    files.take_while(has_none).map(|file| file.number).collect()
 }
