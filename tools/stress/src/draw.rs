@@ -167,9 +167,9 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "compaction_on_deletion_min_file_size", &["0", "4096"]),
         one_of(rng, "mark_for_compaction_one_file_in", &["0", "0", "2", "10"]),
         one_of(rng, "set_options_one_in", rarely),
-        // Not drawn, only asked for by name: pause_background_one_in, whose threads may wait for each other, and
-        // promote_l0_one_in, during which an ingestion is told to try again, for which db_stress has no patience yet.
+        one_of(rng, "pause_background_one_in", rarely),
         one_of(rng, "disable_manual_compaction_one_in", rarely),
+        one_of(rng, "promote_l0_one_in", rarely),
         one_of(rng, "compaction_pri", &["0", "1", "2", "3", "4"]),
         one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
     ];
@@ -190,7 +190,18 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     } else {
         args.push(one_of(rng, "sync", &["0", "0", "0", "1"]));
         args.push(one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]));
-        // Nor is ingest_external_file_one_in, for the same reason.
+        args.push(one_of(rng, "ingest_external_file_one_in", rarely));
+        args.push(one_of(rng, "ingest_external_file_width", &["1", "10", "100"]));
+        args.push(one_of(
+            rng,
+            "ingest_external_file_prepare_commit_one_in",
+            &["0", "1", "2"],
+        ));
+        args.push(one_of(
+            rng,
+            "test_ingest_standalone_range_deletion_one_in",
+            &["0", "2", "5"],
+        ));
     }
     let hides_unsynced = disk && rng.u32(..3) == 0;
     if !hides_unsynced && rng.u32(..4) == 0 {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use base::filename::{self, FileKind};
 use dbtest::crash::dump;
@@ -13,7 +14,8 @@ use esker::{
     Snapshot, SstFileWriter, UserComparator, WriteOptions,
 };
 use testkit::TestRng;
-use vfs::{FileSystem, MemFs};
+
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 pub const DIR: &str = "/db";
 pub const OUTSIDE: &str = "/outside";
@@ -311,6 +313,45 @@ fn a_snapshot_does_not_show_what_is_ingested_after_it() {
 }
 
 /// Writes, deletes, merges, flushes, compacts, ingests and takes snapshots at random; what is read is what a map says.
+#[test]
+fn files_that_change_their_level_meanwhile_are_waited_for() {
+    let mem = MemFs::new();
+    mem.create_dir_all(Path::new(OUTSIDE)).unwrap();
+    let faults = FaultFs::new(Arc::new(mem));
+    let mut options = options(Arc::new(faults.clone()));
+    options.column_family.level_compaction_dynamic_level_bytes = false;
+    options.column_family.disable_auto_compactions = true;
+    let file = write_file(&options, "f", &["m:new"]);
+    let db = Arc::new(Db::open(&options, DIR).unwrap());
+    db.put(b"a", b"1").unwrap();
+    db.put(b"z", b"1").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    // Where the ingestion looks for keys in its way, the file it looks into is about to be moved.
+    let promotion: Arc<Mutex<Option<JoinHandle<esker::Result<()>>>>> = Arc::default();
+    let hook = {
+        let (db, promotion) = (db.clone(), promotion.clone());
+        move |_: Op, path: &Path| {
+            let mut promotion = promotion.lock().unwrap();
+            if promotion.is_some() || !path.starts_with(DIR) {
+                return;
+            }
+            let moved = db.clone();
+            *promotion = Some(std::thread::spawn(move || {
+                moved.promote_l0(&moved.default_column_family(), 2)
+            }));
+            while db.property_int(&db.default_column_family(), "rocksdb.num-running-compactions") != Some(1) {
+                std::thread::yield_now();
+            }
+        }
+    };
+    let rule = faults.add(Rule::new(Action::Call(Arc::new(hook))).on([Op::Read]));
+    ingest(&db, &[file]).unwrap();
+    faults.remove_rule(rule);
+    promotion.lock().unwrap().take().unwrap().join().unwrap().unwrap();
+    assert_eq!(shape(&db, "default"), "L2 a..z@2, L6 m..m@0");
+    assert_eq!(rows_of(&db), ["a=1", "m=new", "z=1"]);
+}
+
 #[test]
 fn random_ingestions_read_as_a_map_does() {
     let mut rng = testkit::rng();

@@ -65,8 +65,9 @@ impl DbInner {
             self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             match self.try_to_install(&mut writer, families, recorded)? {
                 // With the write queue's lock that happens once at most.
-                Attempt::FlushFirst(families) => to_flush = families,
-                Attempt::Installed(state, places) => {
+                Err(Obstacle::Memtables(families)) => to_flush = families,
+                Err(Obstacle::ExclusiveJob) => to_flush.clear(),
+                Ok((state, places)) => {
                     let last = writer.last_seqno;
                     self.tell_ingested(state, writer, families, &places);
                     return Ok(last);
@@ -80,7 +81,7 @@ impl DbInner {
         writer: &mut MutexGuard<'_, Writer>,
         families: &mut [PreparedFamily],
         recorded: &mut bool,
-    ) -> Result<Attempt<'_>> {
+    ) -> Result<Result<Installed<'_>, Obstacle>> {
         let mut last = writer.last_seqno;
         let mut state = self.state.lock();
         self.claim_manifest_for_files(&mut state, families)?;
@@ -93,9 +94,13 @@ impl DbInner {
         let planned = self
             .place_files(&mut state, families, &mut last, &mut reserved)
             .and_then(|places| {
+                let places = match places {
+                    Ok(places) => places,
+                    Err(obstacle) => return Ok(Err(obstacle)),
+                };
                 let spanning = spanning(&state, families, &places)?;
                 if !spanning.is_empty() {
-                    return Ok(Err(spanning));
+                    return Ok(Err(Obstacle::Memtables(spanning)));
                 }
                 MutexGuard::unlocked(&mut state, || self.write_seqnos(families, &places))?;
                 let edits = self.edits(&state, families, &places)?;
@@ -109,9 +114,9 @@ impl DbInner {
                 self.apply_claimed(&mut state, edits, Some(last), |_| ())
                     .map(|()| Ok(places))
             }
-            Ok(Err(spanning)) => {
+            Ok(Err(obstacle)) => {
                 self.disclaim_manifest(&mut state);
-                Ok(Err(spanning))
+                Ok(Err(obstacle))
             }
             Err(error) => {
                 self.disclaim_manifest(&mut state);
@@ -124,13 +129,10 @@ impl DbInner {
                 own.running.finish(id);
             }
         }
-        Ok(match outcome? {
-            Ok(places) => {
-                writer.last_seqno = last;
-                Attempt::Installed(state, places)
-            }
-            Err(spanning) => Attempt::FlushFirst(spanning),
-        })
+        Ok(outcome?.map(|places| {
+            writer.last_seqno = last;
+            (state, places)
+        }))
     }
 
     /// Files are in place: lets others go on, and tells.
@@ -187,7 +189,7 @@ impl DbInner {
         families: &[PreparedFamily],
         last: &mut SeqNo,
         reserved: &mut Vec<(u32, JobId)>,
-    ) -> Result<Vec<Vec<Place>>> {
+    ) -> Result<Result<Vec<Vec<Place>>, Obstacle>> {
         let versions: Vec<Arc<Version>> = families
             .iter()
             .map(|own| Ok(state.family_mut(own.family.id)?.version.clone()))
@@ -203,10 +205,7 @@ impl DbInner {
         for ((own, version), overlaps) in families.iter().zip(&versions).zip(&overlaps) {
             let family = state.family_mut(own.family.id)?;
             if family.running.is_exclusive() {
-                return Err(Error::new(
-                    base::ErrorKind::TryAgain,
-                    "files are changing their level in a manual compaction",
-                ));
+                return Ok(Err(Obstacle::ExclusiveJob));
             }
             let found = own.place(version, &family.running, overlaps, snapshots, last)?;
             for (file, place) in own.files.iter().zip(&found) {
@@ -215,7 +214,7 @@ impl DbInner {
             }
             places.push(found);
         }
-        Ok(places)
+        Ok(Ok(places))
     }
 
     /// Writes sequence numbers into the files that are to hold theirs.
@@ -312,11 +311,15 @@ impl DbInner {
     }
 }
 
-/// What came of trying to put files in place.
-enum Attempt<'a> {
-    Installed(MutexGuard<'a, DbState>, Vec<Vec<Place>>),
-    /// Nothing: the memtables of these families are to be flushed first.
-    FlushFirst(Vec<u32>),
+/// The database mutex, and the place of each file.
+type Installed<'a> = (MutexGuard<'a, DbState>, Vec<Vec<Place>>);
+
+/// Why files could not be put in place yet.
+enum Obstacle {
+    /// The memtables of these families are to be flushed first.
+    Memtables(Vec<u32>),
+    /// A job that must be the only one of its family began while the levels were looked at. It may wait for the MANIFEST.
+    ExclusiveJob,
 }
 
 /// The families whose memtables overlap the files, and must be flushed first. Writers wait, so that nothing comes after them.
