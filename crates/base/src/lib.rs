@@ -22,6 +22,7 @@ pub mod comparator;
 pub mod cursor;
 pub mod date;
 pub mod entity;
+pub mod entry_type;
 pub mod env;
 pub mod error;
 pub mod filename;

@@ -35,6 +35,7 @@ mod version_set;
 mod write;
 
 pub use base::comparator::{Comparator, UserComparator};
+pub use base::entry_type::EntryType;
 pub use base::env::{Clock, ManualClock, SystemClock};
 pub use base::merge::MergeOperator;
 pub use base::perf::{self, PerfContext, PerfLevel};
@@ -54,7 +55,9 @@ pub use compact::{
     TableFileCreationReason, ValueType,
 };
 pub use sst::format::{IndexShortening, IndexType};
-pub use sst::{BlockCache, TableProperties};
+pub use sst::{
+    BlockCache, BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, TableProperties,
+};
 pub use wal::RecoveryMode;
 
 pub use db::Db;
@@ -84,11 +87,12 @@ pub use options::{
     ReadOptions, ReadTier, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
+pub use read::filters::TableFilter;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};
 pub use stats::{StallTotal, Stats};
 pub use table_properties_collector::{
-    CollectorContext, CompactOnDeletionCollectorFactory, EntryType, TablePropertiesCollector,
+    CollectorContext, CompactOnDeletionCollectorFactory, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
 pub use vfs::io_stats::{self, IoStats};

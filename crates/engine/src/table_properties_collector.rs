@@ -4,34 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::{Kind, SeqNo};
-
-/// What an entry of a table is, to a collector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryType {
-    /// A value, wherever it lies.
-    Put,
-    /// A deletion.
-    Delete,
-    /// A deletion of what was put once.
-    SingleDelete,
-    /// An operand of a merge.
-    Merge,
-    /// Something else.
-    Other,
-}
-
-impl EntryType {
-    pub(crate) fn of(kind: u8) -> EntryType {
-        match Kind::from_byte(kind) {
-            Some(Kind::Value | Kind::BlobIndex) => EntryType::Put,
-            Some(Kind::Deletion | Kind::DeletionWithTimestamp) => EntryType::Delete,
-            Some(Kind::SingleDeletion) => EntryType::SingleDelete,
-            Some(Kind::Merge) => EntryType::Merge,
-            _ => EntryType::Other,
-        }
-    }
-}
+use base::SeqNo;
+use base::entry_type::EntryType;
 
 /// What a table is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use base::{Cursor, Error, Result};
 use vfs::RandomAccessFile;
 
 use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
+use crate::block_properties::{BlockPropertyFilter, SkippedBlocks};
 use crate::blocks::Prepared;
 use crate::index::Index;
 use crate::readahead::{Readahead, ScanBounds};
@@ -29,6 +30,8 @@ pub struct TableCursor {
     /// Made when something is read from the file, or is said about that: a scan of the cache has no use for it, and cursors are
     /// moved about.
     readahead: Option<Box<Readahead>>,
+    /// Blocks that are passed over as if they were not there.
+    skipped: Option<Arc<SkippedBlocks>>,
     error: Option<Error>,
 }
 
@@ -42,6 +45,7 @@ impl TableCursor {
             partition: 0,
             number: 0,
             readahead: None,
+            skipped: None,
             error: None,
         }
     }
@@ -62,6 +66,19 @@ impl TableCursor {
     /// Blocks that it will walk through, as [`Table::start_ranges`] of its table began to read them.
     pub fn prepare(&mut self, prepared: Prepared) {
         self.readahead().prepare(Some(Box::new(prepared)));
+    }
+
+    /// Passes over the blocks that `filter` does not want. Comes before the first move. Fails with `Corruption` where the table's property
+    /// makes no sense.
+    pub fn skip_by(&mut self, filter: &dyn BlockPropertyFilter) -> Result<()> {
+        let skipped = SkippedBlocks::of(self.table.properties(), filter);
+        self.skipped = skipped.map_err(|error| error.in_file(self.table.path()))?;
+        Ok(())
+    }
+
+    /// Passes over all blocks.
+    pub fn skip_all(&mut self) {
+        self.skipped = Some(Arc::new(SkippedBlocks::all()));
     }
 
     /// Takes over what `before`, a cursor over the same table, was [prepared](TableCursor::prepare) for.
@@ -134,7 +151,7 @@ impl TableCursor {
     /// To the first entry.
     pub fn seek_to_first(&mut self) {
         self.error = None;
-        if self.open_part(0) && self.enter(0) {
+        if self.open_part(0) && self.enter_ahead(0) {
             self.block.seek_to_first();
             if !self.block.valid() {
                 self.next_block();
@@ -177,27 +194,33 @@ impl TableCursor {
     /// Loads the block where `target` is, or what follows it. `None` if all keys are before it, or there was an error.
     #[inline(always)]
     fn enter_block_of<'a>(&mut self, target: &'a [u8]) -> Option<Target<'a>> {
+        let place = self.table.target(target);
+        let number = self.sought(&place)?;
+        self.enter_ahead(number).then_some(place)
+    }
+
+    /// The number in the index of the block where `place` is. `None` if there was an error.
+    #[inline(always)]
+    fn sought(&mut self, place: &Target<'_>) -> Option<usize> {
         self.error = None;
         let table = &*self.table;
-        let place = table.target(target);
-        let number = match table.loaded_index() {
-            Some(index) => table.seek_index(index, &place),
-            None => match self.seek_part(&place) {
-                Ok(number) => number,
+        match table.loaded_index() {
+            Some(index) => Some(table.seek_index(index, place)),
+            None => match self.seek_part(place) {
+                Ok(number) => Some(number),
                 Err(error) => {
                     self.fail(error);
-                    return None;
+                    None
                 }
             },
-        };
-        self.enter(number).then_some(place)
+        }
     }
 
     /// As [`seek`](TableCursor::seek), but where `target` leads to the first key of a block that is not in the cache, and the index tells
     /// that key, the block is not read: true, and the cursor is to stand on [`deferred_key`](TableCursor::deferred_key) once it is
     /// [loaded](TableCursor::load_deferred). It is not valid before.
     pub fn seek_deferring(&mut self, target: &[u8]) -> bool {
-        let deferred = match self.table.has_first_keys() {
+        let deferred = match self.table.has_first_keys() && self.skipped.is_none() {
             true => self.unread_block_of(target),
             false => None,
         };
@@ -281,7 +304,7 @@ impl TableCursor {
             false => sought,
         };
         let at_hand = self.number == number && self.block.block().is_some();
-        if number < index.len() && !at_hand && !table.has_block(index, number) {
+        if number < index.len() && !at_hand && !self.skips(index, number) && !table.has_block(index, number) {
             let readahead = self.readahead.get_or_insert_default();
             readahead.start_block(table, index, number);
         }
@@ -325,6 +348,9 @@ impl TableCursor {
 
     /// To the last entry at or before the internal key `target`.
     pub fn seek_for_prev(&mut self, target: &[u8]) {
+        if self.skipped.is_some() {
+            return self.seek_for_prev_skipping(target);
+        }
         if let Some(place) = self.enter_block_of(target) {
             self.block.seek_for_prev(&place, &self.table.stored_order);
             self.note_place();
@@ -333,6 +359,31 @@ impl TableCursor {
             }
         } else if self.error.is_none() {
             self.seek_to_last();
+        }
+    }
+
+    /// As [`seek_for_prev`](TableCursor::seek_for_prev), where blocks are passed over.
+    #[cold]
+    fn seek_for_prev_skipping(&mut self, target: &[u8]) {
+        let place = self.table.target(target);
+        let Some(number) = self.sought(&place) else {
+            return;
+        };
+        let Some(index) = self.index().filter(|index| number < index.len()) else {
+            return self.seek_to_last();
+        };
+        if self.skips(index, number) {
+            if !self.enter_back(number.checked_sub(1)) {
+                return;
+            }
+            self.block.seek_to_last();
+        } else if self.enter(number) {
+            self.block.seek_for_prev(&place, &self.table.stored_order);
+        } else {
+            return;
+        }
+        if !self.block.valid() {
+            self.prev_block();
         }
     }
 
@@ -448,7 +499,8 @@ impl TableCursor {
             if !self.open_part(before) {
                 return false;
             }
-            if let Some(last) = self.index().and_then(|index| index.len().checked_sub(1)) {
+            let last = self.index().and_then(|index| index.len().checked_sub(1));
+            if let Some(last) = last.and_then(|last| self.unskipped_before(last)) {
                 return self.enter(last);
             }
             partition = before;
@@ -504,6 +556,71 @@ impl TableCursor {
         }
     }
 
+    /// True if block `number` of `index` is passed over.
+    #[inline]
+    fn skips(&self, index: &Index, number: usize) -> bool {
+        let skipped = self.skipped.as_deref();
+        skipped.is_some_and(|skipped| skipped.range_of(index.handle(number).offset).is_some())
+    }
+
+    /// As [`enter`](TableCursor::enter), of the first block at or behind `number` that is not passed over.
+    #[inline]
+    fn enter_ahead(&mut self, number: usize) -> bool {
+        match self.skipped {
+            None => self.enter(number),
+            Some(_) => self.enter_unskipped_ahead(number),
+        }
+    }
+
+    #[cold]
+    fn enter_unskipped_ahead(&mut self, mut number: usize) -> bool {
+        while let Some(index) = self.index() {
+            let len = index.len();
+            while number < len
+                && let Some(range) = self
+                    .skipped
+                    .as_deref()
+                    .and_then(|skipped| skipped.range_of(index.handle(number).offset))
+            {
+                number = index.block_at_or_after(range.end).max(number + 1);
+            }
+            if number < len {
+                return self.enter(number);
+            }
+            if number > len || !self.table.caches_parts() || !self.open_part(self.partition + 1) {
+                break;
+            }
+            number = 0;
+        }
+        self.block.clear();
+        false
+    }
+
+    /// The last block of the part at or before `number` that is not passed over.
+    fn unskipped_before(&self, mut number: usize) -> Option<usize> {
+        let Some(skipped) = self.skipped.as_deref() else {
+            return Some(number);
+        };
+        let index = self.index()?;
+        while let Some(range) = skipped.range_of(index.handle(number).offset) {
+            number = index.block_at_or_after(range.start).min(number).checked_sub(1)?;
+        }
+        Some(number)
+    }
+
+    /// Loads block `number` of the part, or the last before it that is not passed over; where there is none, the last of a part
+    /// before. False if there is none, or it cannot be had.
+    fn enter_back(&mut self, number: Option<usize>) -> bool {
+        match number.and_then(|number| self.unskipped_before(number)) {
+            Some(number) => self.enter(number),
+            None if self.table.caches_parts() => self.enter_last_of(self.partition),
+            None => {
+                self.block.clear();
+                false
+            }
+        }
+    }
+
     /// After a search: the next one in this block may ask for its memory early.
     #[inline]
     fn note_place(&self) {
@@ -515,7 +632,7 @@ impl TableCursor {
     /// To the first entry behind this block.
     #[inline(never)]
     fn next_block(&mut self) {
-        while !self.block_failed() && self.enter(self.number + 1) {
+        while !self.block_failed() && self.enter_ahead(self.number + 1) {
             self.block.seek_to_first();
             if self.block.valid() {
                 if let Some(index) = self.index() {
@@ -531,29 +648,15 @@ impl TableCursor {
     #[inline(never)]
     fn prev_block(&mut self) {
         while !self.block_failed() {
-            match self.number.checked_sub(1) {
-                Some(number) => {
-                    if !self.enter(number) {
-                        return;
-                    }
-                    self.block.seek_to_last();
-                    if self.block.valid() {
-                        if let (Some(index), Some(before)) = (self.index(), number.checked_sub(1)) {
-                            self.table.prefetch_block(index, before, Block::prefetch_back);
-                        }
-                        return;
-                    }
+            if !self.enter_back(self.number.checked_sub(1)) {
+                return;
+            }
+            self.block.seek_to_last();
+            if self.block.valid() {
+                if let (Some(index), Some(before)) = (self.index(), self.number.checked_sub(1)) {
+                    self.table.prefetch_block(index, before, Block::prefetch_back);
                 }
-                None if self.table.caches_parts() => {
-                    if !self.enter_last_of(self.partition) {
-                        return;
-                    }
-                    self.block.seek_to_last();
-                    if self.block.valid() {
-                        return;
-                    }
-                }
-                None => return self.block.clear(),
+                return;
             }
         }
     }

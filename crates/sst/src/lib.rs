@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 pub mod block;
+pub mod block_properties;
 pub mod blocks;
 pub mod cursor;
 pub mod dump;
@@ -34,6 +35,7 @@ pub mod writer;
 mod vectors;
 
 pub use block::{Block, PinnedBytes};
+pub use block_properties::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter};
 pub use blocks::{BlocksInFlight, HeldBlocks, HeldLookups, LookupsInFlight, Prepared};
 pub use cursor::TableCursor;
 pub use filter::FilterPolicy;

@@ -38,6 +38,7 @@ mod model;
 mod multi_get;
 mod multi_scan;
 mod protection;
+mod read_filters;
 mod read_flips;
 mod resume;
 mod secondary;

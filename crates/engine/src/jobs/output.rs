@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::entry_type::EntryType;
 use base::sync::Mutex;
 use base::{Error, InternalComparator, Kind, Result, filename, internal_key};
 use blob::BlobLocation;
@@ -30,7 +31,7 @@ use crate::options::{
     ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
 };
 use crate::read::value::Merger;
-use crate::table_properties_collector::{CollectorContext, EntryType, TablePropertiesCollector};
+use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 
 /// What tables are written for.
 #[derive(Clone, Copy, Debug)]
@@ -239,6 +240,7 @@ pub(crate) fn table_format(options: &ColumnFamilyOptions, cmp: &InternalComparat
         partition_filters: table.partition_filters,
         decouple_partitioned_filters: table.decouple_partitioned_filters,
         filter: table.filter_policy,
+        block_property_collectors: options.block_property_collector_factories.clone(),
         optimize_filters_for_memory: table.optimize_filters_for_memory,
         whole_key_filtering: table.whole_key_filtering,
         ..TableWriterOptions::new(cmp.clone())

@@ -10,7 +10,7 @@ use codec::compression::{CompressionOptions, CompressionType};
 use compact::{BlobGarbageCollection, CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri};
 pub use sst::filter::FilterPolicy;
 use sst::format::{IndexShortening, IndexType};
-use sst::{AutoReadahead, BlockCache};
+use sst::{AutoReadahead, BlockCache, BlockPropertyCollectorFactory};
 
 use super::compaction::{AGE_OF_CHOICE, CompactionStyle};
 use super::metadata_cache::MetadataCacheOptions;
@@ -230,6 +230,10 @@ option_table! {
         sst_partitioner_factory: Option<Arc<dyn compact::SstPartitionerFactory>> = None;
         /// See each table as it is written, give it properties, and mark it for compaction. Each costs a call an entry. Default: none.
         table_properties_collector_factories: Vec<Arc<dyn TablePropertiesCollectorFactory>> = Vec::new();
+        /// Say of each run of data blocks, about 64 KiB, and of each table what iterators with a
+        /// [`block_property_filter`](crate::ReadOptions::block_property_filter) go by. It stands among the table's properties, where RocksDB
+        /// passes over it. Each costs a call an entry. Default: none.
+        block_property_collector_factories: Vec<Arc<dyn BlockPropertyCollectorFactory>> = Vec::new();
         /// Cache of values of blob files, decompressed: one of its own, or a block cache, which then holds both; what is there goes
         /// before blocks do. Databases that are given the same one never see each other's values. Default: none, every read of a
         /// blob reads its file.

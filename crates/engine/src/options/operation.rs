@@ -1,6 +1,11 @@
 //! Options of one operation.
 
+use std::sync::Arc;
+
+use sst::BlockPropertyFilter;
+
 use crate::db::snapshot::Snapshot;
+use crate::read::filters::TableFilter;
 
 /// How far down a read may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +71,13 @@ pub struct ReadOptions {
     /// Without a snapshot it changes nothing. Default: true; RocksDB's is false, and a long scan of a snapshot keeps what it
     /// began with in memory and on the disk.
     pub auto_refresh_iterator_with_snapshot: bool,
+    /// Iterators do not look into tables for whose properties it is false, but for their range deletions. What is passed over
+    /// hides nothing: older versions of its keys, in other tables, may be seen. Default: none, all are looked into.
+    pub table_filter: Option<TableFilter>,
+    /// The same of runs of data blocks, by what a
+    /// [collector](crate::ColumnFamilyOptions::block_property_collector_factories) said of them; about 64 KiB each. Costs a call for each
+    /// run of a table when it is opened for the iterator, and passes over runs without reading them. Not RocksDB's. Default: none.
+    pub block_property_filter: Option<Arc<dyn BlockPropertyFilter>>,
 }
 
 impl Default for ReadOptions {
@@ -87,6 +99,8 @@ impl Default for ReadOptions {
             auto_readahead_size: true,
             async_io: false,
             auto_refresh_iterator_with_snapshot: true,
+            table_filter: None,
+            block_property_filter: None,
         }
     }
 }

@@ -19,6 +19,7 @@ use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserCompara
 use sst::{BlockReadOptions, ScanBounds};
 
 use super::blob_cache::BlobRead;
+use super::filters::Filters;
 use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
 use super::sources;
 use super::spare::Spare;
@@ -106,6 +107,8 @@ pub struct DbIterator {
     tier: ReadTier,
     /// How blocks are read.
     read: BlockReadOptions,
+    /// What of the tables is passed over.
+    filters: Option<Arc<Filters>>,
     /// Each seek moves on to the newest rows.
     tailing: bool,
     max_skippable: u64,
@@ -151,7 +154,16 @@ impl DbIterator {
         };
         let timestamp = options.timestamp.as_deref();
         let tier = options.read_tier;
-        let (cursor, missing) = sources::merged(&family, &super_version, seqno, timestamp, tier, read);
+        let filters = Filters::of(options);
+        let (cursor, missing) = sources::merged(
+            &family,
+            &super_version,
+            seqno,
+            timestamp,
+            tier,
+            read,
+            filters.as_ref(),
+        );
         let refused = usable.err();
         let broken = refused.clone().or(missing);
         let mut iterator = DbIterator {
@@ -177,6 +189,7 @@ impl DbIterator {
             target: TARGET.try_with(Spare::take).unwrap_or_default(),
             tier,
             read,
+            filters,
             tailing: options.tailing,
             max_skippable: match options.max_skippable_internal_keys {
                 0 => u64::MAX,
@@ -320,7 +333,15 @@ impl DbIterator {
         }
         let timestamp = self.read_ts.as_deref();
         let (tier, read) = (self.tier, self.read);
-        let (cursor, missing) = sources::merged(&self.family, &super_version, seqno, timestamp, tier, read);
+        let (cursor, missing) = sources::merged(
+            &self.family,
+            &super_version,
+            seqno,
+            timestamp,
+            tier,
+            read,
+            self.filters.as_ref(),
+        );
         if let Some(error) = missing {
             return Err(error);
         }

@@ -9,6 +9,7 @@ use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
 use sst::{BlockReadOptions, PinnedBytes, Prepared, ScanBounds, TableCursor};
 
+use super::filters::Filters;
 use super::table_cache::TableCache;
 use vfs::OpenOptions;
 
@@ -46,6 +47,8 @@ pub(crate) struct LevelCursor {
     prepared: VecDeque<(usize, Prepared)>,
     /// How files are opened for this cursor alone; `None`: they are read as by everybody.
     own_files: Option<OpenOptions>,
+    /// What of the files is passed over.
+    filters: Option<Arc<Filters>>,
     /// False: range tombstones are somebody else's business, and there are no boundaries.
     with_tombstones: bool,
     /// A seek may end on an entry whose block it does not read; see [`defer_reads`](Self::defer_reads).
@@ -89,6 +92,12 @@ impl LevelCursor {
         self
     }
 
+    /// Passes over what `filters` do not want. Range tombstones, and the bounds of files that have some, stay.
+    pub fn filtered(mut self, filters: Option<Arc<Filters>>) -> LevelCursor {
+        self.filters = filters;
+        self
+    }
+
     /// Over `files`, which lie in one level below L0, in their order; every entry of them, and no boundaries. Reads through
     /// descriptors of its own.
     pub fn over_files(
@@ -116,6 +125,7 @@ impl LevelCursor {
             bounds: None,
             prepared: VecDeque::new(),
             own_files: None,
+            filters: None,
             with_tombstones,
             defers: false,
             file: 0,
@@ -225,6 +235,9 @@ impl LevelCursor {
             None
         };
         let mut cursor = table.cursor(self.options);
+        if let Some(filters) = &self.filters {
+            filters.apply(&table, &mut cursor)?;
+        }
         if let Some(open) = &self.own_files {
             cursor.read_through(self.tables.open_file(metadata, open)?);
         }

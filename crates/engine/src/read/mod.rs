@@ -2,6 +2,7 @@
 
 pub(crate) mod blob_cache;
 pub(crate) mod db_iterator;
+pub(crate) mod filters;
 pub(crate) mod level_cursor;
 pub(crate) mod merging_cursor;
 pub(crate) mod multi_scan;

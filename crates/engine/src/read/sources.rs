@@ -1,8 +1,11 @@
 //! What an iterator merges: the memtables and the files of one super version, newest first.
 
+use std::sync::Arc;
+
 use base::{Error, SeqNo};
 use sst::BlockReadOptions;
 
+use super::filters::Filters;
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
 use super::super_version::SuperVersion;
@@ -18,6 +21,7 @@ pub(crate) fn merged(
     timestamp: Option<&[u8]>,
     tier: ReadTier,
     read: BlockReadOptions,
+    filters: Option<&Arc<Filters>>,
 ) -> (MergingCursor, Option<Error>) {
     let mut error = None;
     let version = &super_version.version;
@@ -55,9 +59,14 @@ pub(crate) fn merged(
                         .into()
                 });
                 // A level of its own, which may leave the block unread that a seek ends in.
-                if table.has_first_keys() && defers {
+                let unread = table.has_first_keys() && defers;
+                if unread || filters.is_some() {
                     let file = LevelCursor::over_file(family.tables.clone(), file.clone(), read);
-                    cursor.add(Source::Level(file.defer_reads()), None);
+                    let file = file.filtered(filters.cloned());
+                    cursor.add(
+                        Source::Level(if unread { file.defer_reads() } else { file }),
+                        None,
+                    );
                     continue;
                 }
                 cursor.add(Source::Table(table.cursor(read)), covered);
@@ -68,6 +77,7 @@ pub(crate) fn merged(
     for level in levels {
         if !version.files(level).is_empty() {
             let level = LevelCursor::new(family.tables.clone(), version.clone(), level, read, true);
+            let level = level.filtered(filters.cloned());
             let level = match defers {
                 true => level.defer_reads(),
                 false => level,

@@ -40,6 +40,9 @@ pub(super) struct DataSection {
     pub dictionary: Vec<u8>,
     /// What data blocks are aligned to.
     alignment: Option<u64>,
+    /// Where each block ends, if somebody wants to know.
+    pub block_ends: Vec<u64>,
+    keeps_ends: bool,
     pub num_blocks: u64,
     pub num_rejected: u64,
     pub num_bypassed: u64,
@@ -82,6 +85,8 @@ impl DataSection {
             held,
             dictionary: Vec::new(),
             alignment: options.block_align.then(|| (options.block_size as u64).min(4096)),
+            block_ends: Vec::new(),
+            keeps_ends: !options.block_property_collectors.is_empty(),
             num_blocks: 0,
             num_rejected: 0,
             num_bypassed: 0,
@@ -127,6 +132,9 @@ impl DataSection {
         let (handle, stored) = self.sink.write(contents, self.compressor.as_mut())?;
         if let Some(alignment) = self.alignment {
             self.sink.pad(alignment)?;
+        }
+        if self.keeps_ends {
+            self.block_ends.push(self.sink.offset());
         }
         let begins_partition = self.index.add_handle(handle);
         self.num_blocks += 1;

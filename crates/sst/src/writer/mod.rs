@@ -25,12 +25,14 @@ pub use options::{TableSummary, TableWriterOptions};
 
 use std::cmp::Ordering;
 
+use base::entry_type::EntryType;
 use base::internal_key::{TRAILER_LEN, trailer, user_key};
 use base::{Error, Kind, Result, SeqNo};
 use rangedel::RangeTombstone;
 use vfs::WritableFile;
 
 use crate::block::builder::BlockBuilder;
+use crate::block_properties::BlockProperties;
 use crate::filter::FilterBuilder;
 use crate::format::IndexType;
 use crate::properties::TableProperties;
@@ -57,6 +59,7 @@ pub struct TableWriter {
     prefixes: Option<PrefixBlocks>,
     timestamp_size: usize,
     range_tombstones: Vec<RangeTombstone>,
+    block_properties: Option<Box<BlockProperties>>,
     /// Counts as they stand.
     properties: TableProperties,
     first_key: Vec<u8>,
@@ -122,6 +125,7 @@ impl TableWriter {
             block,
             timestamp_size,
             range_tombstones: Vec::new(),
+            block_properties: BlockProperties::new(&options.block_property_collectors),
             properties: TableProperties::default(),
             first_key: Vec::new(),
             smallest_seqno: SeqNo::MAX,
@@ -159,6 +163,10 @@ impl TableWriter {
         }
         if self.block.size() > self.never_full_up_to && self.block_is_full(internal_key, value) {
             self.close_block(Some(internal_key))?;
+        }
+        if let Some(properties) = &mut self.block_properties {
+            let entry = EntryType::of(kind);
+            properties.add(user_key(internal_key), value, entry, trailer >> 8);
         }
         let last_len = self.block.last_key().len();
         let common = self.block.add(internal_key, value);
@@ -234,6 +242,10 @@ impl TableWriter {
             self.close_block(None)?;
         }
         self.data.finish()?;
+        if let Some(properties) = self.block_properties.take() {
+            let properties = properties.finish(&self.data.block_ends);
+            self.add_user_properties(properties);
+        }
         meta::finish(self)
     }
 
@@ -270,6 +282,9 @@ impl TableWriter {
             self.data.index.request_cut();
         }
         let (contents, last) = self.block.finish();
+        if let Some(properties) = &mut self.block_properties {
+            properties.end_block(contents.len());
+        }
         let written = self
             .data
             .add_block(&self.options.cmp, contents, &self.first_key, last, next);

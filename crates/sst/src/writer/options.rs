@@ -7,6 +7,7 @@ use base::prefix::PrefixExtractor;
 use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
+use crate::block_properties::BlockPropertyCollectorFactory;
 use crate::filter::{FilterPolicy, UNKNOWN_LEVEL};
 use crate::format::{IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION};
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
@@ -96,6 +97,8 @@ pub struct TableWriterOptions {
     pub external: bool,
     /// Further properties, by name.
     pub user_properties: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Those who say something of its data blocks, for iterators to pass over some. None.
+    pub block_property_collectors: Vec<Arc<dyn BlockPropertyCollectorFactory>>,
     /// Names of those who gather user properties, as `[a,b]`. `[]`.
     pub property_collectors: String,
 }
@@ -141,6 +144,7 @@ impl TableWriterOptions {
             file_creation_time: 0,
             external: false,
             user_properties: BTreeMap::new(),
+            block_property_collectors: Vec::new(),
             property_collectors: "[]".to_owned(),
         }
     }

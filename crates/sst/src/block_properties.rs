@@ -1,0 +1,258 @@
+//! What a user's code says of runs of data blocks, kept in the table's properties so that an iterator passes over runs that have
+//! nothing for it.
+//!
+//! RocksDB's format has no room for this beside the blocks, and its readers pass over properties they do not know. The value is drawn in
+//! `docs/format/block_based_table.md`.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::entry_type::EntryType;
+use base::{Error, Result, SeqNo, coding};
+
+use crate::properties::TableProperties;
+
+/// What names of these properties begin with; the collector's name comes behind.
+pub const PREFIX: &str = "esker.block.properties.";
+
+/// Bytes of data blocks, before compression, that have a property together.
+const SPAN_BYTES: usize = 64 << 10;
+
+/// Sees the entries of one table as it is written, on one thread, and sums them up: every 64 KiB or so, and at the end.
+pub trait BlockPropertyCollector: Send {
+    /// An entry, in the order of keys: the user key, with its timestamp if it has one. Range tombstones are not shown.
+    fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo);
+
+    /// Appends what is to be known of the entries since the last call, and forgets them.
+    fn finish_blocks(&mut self, property: &mut Vec<u8>);
+
+    /// Appends what is to be known of all entries of the table. Comes last.
+    fn finish_table(&mut self, property: &mut Vec<u8>);
+}
+
+/// Makes a collector for each table.
+pub trait BlockPropertyCollectorFactory: Send + Sync + 'static {
+    /// Its name, by which a [`BlockPropertyFilter`] finds what its collectors wrote.
+    fn name(&self) -> &str;
+
+    /// The collector of one table.
+    fn create(&self) -> Box<dyn BlockPropertyCollector>;
+}
+
+/// Says which tables, and which runs of data blocks, an iterator need not look into.
+///
+/// An entry that is passed over hides nothing: of a key whose newest version lies in such a run, an older one may be seen, even where it
+/// was deleted. So a filter suits keys that are written once, or an iterator whose keys are then read without it. Memtables, range
+/// tombstones, and tables without the property are never passed over.
+pub trait BlockPropertyFilter: Send + Sync {
+    /// The name of the collector.
+    fn name(&self) -> &str;
+
+    /// False if no entry of which a collector wrote this is wanted.
+    fn may_match(&self, property: &[u8]) -> bool;
+}
+
+/// The blocks of a table that need not be read: ranges of offsets of the file, in their order, apart from each other.
+#[derive(Debug)]
+pub(crate) struct SkippedBlocks(Vec<Range<u64>>);
+
+impl SkippedBlocks {
+    /// What the filter says of a table. `None`: everything is to be read.
+    pub fn of(
+        properties: &TableProperties,
+        filter: &dyn BlockPropertyFilter,
+    ) -> Result<Option<Arc<SkippedBlocks>>> {
+        let name = [PREFIX, filter.name()].concat();
+        let Some(value) = properties.user_collected.get(name.as_bytes()) else {
+            return Ok(None);
+        };
+        let skipped = SkippedBlocks::decode(value, filter)
+            .map_err(|error| Error::corruption(format!("property {name}: {}", error.message())))?;
+        Ok((!skipped.0.is_empty()).then(|| Arc::new(skipped)))
+    }
+
+    /// Every block.
+    pub fn all() -> SkippedBlocks {
+        SkippedBlocks(std::iter::once(0..u64::MAX).collect())
+    }
+
+    fn decode(value: &[u8], filter: &dyn BlockPropertyFilter) -> Result<SkippedBlocks> {
+        let mut reader = coding::Reader::new(value);
+        if !filter.may_match(reader.length_prefixed("a property of blocks")?) {
+            return Ok(SkippedBlocks::all());
+        }
+        let mut skipped: Vec<Range<u64>> = Vec::new();
+        let mut start = 0u64;
+        while !reader.is_empty() {
+            let len = reader.varint64("bytes of blocks")?;
+            let end = start
+                .checked_add(len)
+                .ok_or_else(|| Error::corruption("blocks behind the end of any file"))?;
+            if !filter.may_match(reader.length_prefixed("a property of blocks")?) {
+                match skipped.last_mut() {
+                    Some(last) if last.end == start => last.end = end,
+                    _ => skipped.push(start..end),
+                }
+            }
+            start = end;
+        }
+        Ok(SkippedBlocks(skipped))
+    }
+
+    /// The range that a block at `offset` lies in, if it need not be read.
+    pub fn range_of(&self, offset: u64) -> Option<&Range<u64>> {
+        let at = self.0.partition_point(|range| range.end <= offset);
+        self.0.get(at).filter(|range| range.start <= offset)
+    }
+}
+
+/// The collectors of a table that is being written.
+pub(crate) struct BlockProperties {
+    collectors: Vec<Collected>,
+    blocks: u64,
+    /// Bytes of blocks of the span.
+    span_bytes: usize,
+    /// Data blocks up to the end of each span.
+    ends: Vec<u64>,
+}
+
+struct Collected {
+    name: String,
+    collector: Box<dyn BlockPropertyCollector>,
+    /// What it said of each span, length-prefixed.
+    spans: Vec<Vec<u8>>,
+}
+
+impl BlockProperties {
+    /// `None` where nobody gathers anything.
+    pub fn new(factories: &[Arc<dyn BlockPropertyCollectorFactory>]) -> Option<Box<BlockProperties>> {
+        if factories.is_empty() {
+            return None;
+        }
+        let collected = factories.iter().map(|factory| Collected {
+            name: [PREFIX, factory.name()].concat(),
+            collector: factory.create(),
+            spans: Vec::new(),
+        });
+        Some(Box::new(BlockProperties {
+            collectors: collected.collect(),
+            blocks: 0,
+            span_bytes: 0,
+            ends: Vec::new(),
+        }))
+    }
+
+    /// Takes note of an entry of the block that is being built.
+    pub fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo) {
+        for collected in &mut self.collectors {
+            collected.collector.add(key, value, entry, seqno);
+        }
+    }
+
+    /// That block has ended, with so many bytes.
+    pub fn end_block(&mut self, bytes: usize) {
+        self.blocks += 1;
+        self.span_bytes += bytes;
+        if self.span_bytes >= SPAN_BYTES {
+            self.end_span();
+        }
+    }
+
+    fn end_span(&mut self) {
+        self.span_bytes = 0;
+        self.ends.push(self.blocks);
+        for collected in &mut self.collectors {
+            let mut property = Vec::new();
+            collected.collector.finish_blocks(&mut property);
+            collected.spans.push(property);
+        }
+    }
+
+    /// The properties, by name. `block_ends` are the offsets where the data blocks end.
+    pub fn finish(mut self, block_ends: &[u64]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        if self.span_bytes > 0 {
+            self.end_span();
+        }
+        let offset = |blocks: &u64| block_ends[*blocks as usize - 1];
+        let ends: Vec<u64> = self.ends.iter().map(offset).collect();
+        let finish = |mut collected: Collected| {
+            let mut of_table = Vec::new();
+            collected.collector.finish_table(&mut of_table);
+            let mut value = Vec::new();
+            coding::put_length_prefixed(&mut value, &of_table);
+            let mut start = 0;
+            for (&end, property) in ends.iter().zip(&collected.spans) {
+                coding::put_varint64(&mut value, end - start);
+                coding::put_length_prefixed(&mut value, property);
+                start = end;
+            }
+            (collected.name.into_bytes(), value)
+        };
+        self.collectors.into_iter().map(finish).collect()
+    }
+}
+
+impl fmt::Debug for dyn BlockPropertyCollectorFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for dyn BlockPropertyFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wants runs whose property begins with a byte that is not 0.
+    struct NotZero;
+
+    impl BlockPropertyFilter for NotZero {
+        fn name(&self) -> &str {
+            "n"
+        }
+
+        fn may_match(&self, property: &[u8]) -> bool {
+            property.first() != Some(&0)
+        }
+    }
+
+    fn skipped(value: &[u8]) -> Result<String> {
+        let mut properties = TableProperties::default();
+        properties
+            .user_collected
+            .insert(b"esker.block.properties.n".to_vec(), value.to_vec());
+        let skipped = SkippedBlocks::of(&properties, &NotZero)?;
+        Ok(skipped.map_or_else(String::new, |skipped| format!("{:?}", skipped.0)))
+    }
+
+    #[test]
+    fn runs_that_follow_each_other_are_one() {
+        assert_eq!(skipped(&[0]).unwrap(), "", "no runs at all");
+        assert_eq!(skipped(&[1, 0]).unwrap(), format!("[0..{}]", u64::MAX));
+        let runs = [0, 100, 1, 0, 10, 1, 0, 5, 1, 7, 20, 0, 30, 1, 0];
+        assert_eq!(skipped(&runs).unwrap(), "[0..110, 135..165]");
+        let skipped = SkippedBlocks(vec![0..110, 135..165]);
+        let at = |offset: u64| skipped.range_of(offset).cloned();
+        assert_eq!((at(109), at(110), at(134)), (Some(0..110), None, None));
+        assert_eq!((at(135), at(165)), (Some(135..165), None));
+    }
+
+    #[test]
+    fn a_property_that_makes_no_sense_is_an_error() {
+        for value in [&[][..], &[2, 0], &[0, 100], &[0, 100, 3, 0], &[0, 0x80]] {
+            let error = skipped(value).unwrap_err().to_string();
+            assert!(
+                error.contains("Corruption: property esker.block.properties.n"),
+                "{error}"
+            );
+        }
+        let far = [&[0][..], &[0xff; 9], &[1, 0], &[0xff; 9], &[1, 0]].concat();
+        assert!(skipped(&far).unwrap_err().to_string().contains("behind the end"));
+    }
+}
