@@ -7,6 +7,7 @@ use compact::{
 };
 
 use super::ColumnFamilyOptions;
+use super::fields::{Field, fields, parse_onto, text};
 use crate::options::table::{OptionValue, enum_option};
 
 /// How a family's files are merged.
@@ -33,52 +34,6 @@ enum_option!(CompactionStopStyle, "compaction stop style",
     "kCompactionStopStyleSimilarSize" => CompactionStopStyle::SimilarSize,
     "kCompactionStopStyleTotalSize" => CompactionStopStyle::TotalSize,
 );
-
-/// A field of a struct by its name, its value as text.
-type Field<S> = (&'static str, fn(&S) -> String, fn(&mut S, &str) -> Option<()>);
-
-/// `{name=value;...}`: the fields named change, the others stay as they are in `options`.
-fn parse_onto<S: Clone>(options: &S, fields: &[Field<S>], others: &[(&str, &str)], text: &str) -> Option<S> {
-    let mut options = options.clone();
-    let entries = text.strip_prefix('{')?.strip_suffix('}')?;
-    for entry in entries.split(';').filter(|entry| !entry.trim().is_empty()) {
-        let (name, value) = entry.split_once('=')?;
-        let (name, value) = (name.trim(), value.trim());
-        match fields.iter().find(|field| field.0 == name) {
-            Some(field) => field.2(&mut options, value)?,
-            // What there is one value for.
-            None => others.iter().find(|other| **other == (name, value)).map(drop)?,
-        }
-    }
-    Some(options)
-}
-
-/// All fields, those of `later` only where they are not at their defaults.
-fn text<S: Default>(options: &S, fields: &[Field<S>], later: &[(&str, &str)]) -> String {
-    let default = S::default();
-    let is_written = |field: &&Field<S>| {
-        (field.1)(options) != (field.1)(&default) || !later.iter().any(|(later, _)| *later == field.0)
-    };
-    let entries: String = fields
-        .iter()
-        .filter(is_written)
-        .map(|(name, get, _)| format!("{name}={};", get(options)))
-        .collect();
-    format!("{{{entries}}}")
-}
-
-macro_rules! fields {
-    ($($name:ident),+ $(,)?) => {
-        &[$((
-            stringify!($name),
-            |options| options.$name.text(),
-            |options, text| {
-                options.$name = OptionValue::parse(text)?;
-                Some(())
-            },
-        )),+]
-    };
-}
 
 /// Names of fields that came after RocksDB 7.8, and with which release; written where they are not at their defaults.
 pub(crate) const LATER: &[(&str, &str)] = &[

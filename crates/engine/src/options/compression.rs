@@ -2,33 +2,14 @@
 
 use codec::compression::CompressionOptions;
 
+use super::fields::{self, Field, fields};
 use crate::options::table::OptionValue;
 
 /// Names that came after RocksDB 7.8, and with which release; written where they are not at their defaults.
 pub(crate) const LATER: &[(&str, &str)] = &[("max_compressed_bytes_per_kb", "8.0.0"), ("checksum", "8.6.0")];
 
-/// A field by its name, its value as text.
-type Field = (
-    &'static str,
-    fn(&CompressionOptions) -> String,
-    fn(&mut CompressionOptions, &str) -> Option<()>,
-);
-
-macro_rules! fields {
-    ($($name:ident),+ $(,)?) => {
-        &[$((
-            stringify!($name),
-            |options| options.$name.text(),
-            |options, text| {
-                options.$name = OptionValue::parse(text)?;
-                Some(())
-            },
-        )),+]
-    };
-}
-
 /// The first nine in the order of RocksDB's old form, where colons stand between them.
-const FIELDS: &[Field] = fields![
+const FIELDS: &[Field<CompressionOptions>] = fields![
     window_bits,
     level,
     strategy,
@@ -48,30 +29,17 @@ impl OptionValue for CompressionOptions {
 
     fn parse(text: &str) -> Option<CompressionOptions> {
         let mut options = CompressionOptions::default();
-        let Some(entries) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
-            for (i, value) in text.split(':').enumerate() {
-                FIELDS.get(i)?.2(&mut options, value.trim())?;
-            }
-            return Some(options);
-        };
-        for entry in entries.split(';').filter(|entry| !entry.trim().is_empty()) {
-            let (name, value) = entry.split_once('=')?;
-            let field = FIELDS.iter().find(|field| field.0 == name.trim())?;
-            field.2(&mut options, value.trim())?;
+        if text.starts_with('{') {
+            return fields::parse_onto(&options, FIELDS, &[], text);
+        }
+        for (i, value) in text.split(':').enumerate() {
+            FIELDS.get(i)?.2(&mut options, value.trim())?;
         }
         Some(options)
     }
 
     fn text(&self) -> String {
-        let default = CompressionOptions::default();
-        let is_written = |field: &&Field| {
-            (field.1)(self) != (field.1)(&default) || !LATER.iter().any(|(later, _)| *later == field.0)
-        };
-        let fields = FIELDS.iter().filter(is_written);
-        let entries: String = fields
-            .map(|(name, get, _)| format!("{name}={};", get(self)))
-            .collect();
-        format!("{{{entries}}}")
+        fields::text(self, FIELDS, LATER)
     }
 }
 

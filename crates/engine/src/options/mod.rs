@@ -4,6 +4,7 @@ pub(crate) mod cf;
 pub(crate) mod compaction;
 mod compression;
 pub(crate) mod db;
+mod fields;
 pub(crate) mod file;
 pub(crate) mod metadata_cache;
 pub(crate) mod operation;
