@@ -229,6 +229,32 @@ pub fn any_loss(fs: &MemFs, rng: &mut Rng) -> MemFs {
     fs.crash_clone(rng, policy)
 }
 
+/// Runs `body`, which changes files of `mem` through `faults`. With it comes what each of the changes would have left,
+/// in their order: after a loss of power that took something, and after the death of the process.
+pub fn images_of_changes<T>(
+    mem: &MemFs,
+    faults: &FaultFs,
+    seed: u64,
+    body: impl FnOnce() -> T,
+) -> (T, Vec<[MemFs; 2]>) {
+    let images: Arc<Mutex<Vec<[MemFs; 2]>>> = Arc::default();
+    let hook = {
+        let (images, mem) = (images.clone(), mem.clone());
+        let losses = Mutex::new(Rng::with_seed(seed));
+        move |op: vfs::Op, _: &Path| {
+            if op.is_change() {
+                let lost = any_loss(&mem, &mut losses.lock().unwrap());
+                images.lock().unwrap().push([lost, mem.process_death_clone()]);
+            }
+        }
+    };
+    faults.add(Rule::new(Action::Call(Arc::new(hook))));
+    let result = body();
+    faults.clear_rules();
+    let images = std::mem::take(&mut *images.lock().unwrap());
+    (result, images)
+}
+
 /// Turns a panic of `body` into words.
 pub fn quietly<T>(body: impl FnOnce() -> T) -> Verdict<T> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| {

@@ -1,5 +1,6 @@
 //! Commands over a database for tests.
 //!
+//! * [`by_hand`]: flushes and compactions asked for
 //! * [`commands`]: the commands of data-driven tests, one set for all of them
 //! * [`settings`]: options from text, comparators and merge operators that are no built-in ones
 //! * [`crash`]: what a crash may take, and what it must leave
@@ -10,6 +11,7 @@
 //! * [`metamorphic`]: the same operations over databases that must answer alike
 #![forbid(unsafe_code)]
 
+pub mod by_hand;
 pub mod commands;
 pub mod crash;
 pub mod draws;

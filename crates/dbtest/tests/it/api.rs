@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use dbtest::by_hand::{compact, flush, rewrite_family};
 use esker::{
-    BottommostLevelCompaction, CheckpointOptions, ColumnFamily, CompactRangeOptions, Db, DbIterator,
-    ErrorKind, FlushOptions, Options, PinnedValue, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    CheckpointOptions, ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, PinnedValue,
+    ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -37,7 +38,7 @@ fn handles_outlive_the_database() {
     let db = Db::open(&options, "/db").unwrap();
     let family = db.default_column_family();
     db.put(b"table", b"1").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.put(b"memory", b"2").unwrap();
     let snapshot = db.snapshot();
     db.delete(b"table").unwrap();
@@ -195,17 +196,13 @@ fn files_stay_while_their_deletion_is_disabled() {
     let family = db.default_column_family();
     for value in [b"1", b"2"] {
         db.put(b"k", value).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     }
     db.disable_file_deletions();
     db.disable_file_deletions();
     let before = db.live_files();
     assert_eq!(before.len(), 2);
-    let everything = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    db.compact_range(&family, &everything, None, None).unwrap();
+    rewrite_family(&db, &family);
     let exist = |files: &[esker::LiveFile]| {
         let there = files.iter().filter(|file| options.fs.exists(&file.path).unwrap());
         there.count()
@@ -234,7 +231,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
     let options = options();
     let db = Db::open(&options, "/db").unwrap();
     db.put(b"table", b"1").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.put(b"log", b"1").unwrap();
     let copied_logs = CheckpointOptions {
         log_size_for_flush: u64::MAX,
@@ -259,13 +256,7 @@ fn a_checkpoint_is_a_database_of_its_own() {
     }
     // Neither hears of the other any more.
     db.put(b"table", b"2").unwrap();
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
+    compact(&db);
     let copy = Db::open(&options, "/logs").unwrap();
     assert_eq!(copy.get(b"table").unwrap().unwrap(), b"1");
     assert_eq!(copy.get(b"log").unwrap().unwrap(), b"1");

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use codec::file_checksum::FileCrc32c;
+use dbtest::by_hand::{everything, flush, rewrite};
 use esker::{
-    BlockCache, BottommostLevelCompaction, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
-    CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind,
-    FileChecksumGenFactory, FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions,
-    ReadTier, ValueType, WriteBatch,
+    BlockCache, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind, FileChecksumGenFactory,
+    FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions, ReadTier, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -52,20 +52,6 @@ fn put(db: &Db, keys: impl IntoIterator<Item = u32>, round: u32, len: usize) {
     for i in keys {
         db.put(&key(i), &value(i, round, len)).unwrap();
     }
-}
-
-fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
-}
-
-/// Rewrites everything.
-fn compact(db: &Db) {
-    let options = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    db.compact_range(&db.default_column_family(), &options, None, None)
-        .unwrap();
 }
 
 fn property(db: &Db, name: &str) -> u64 {
@@ -202,7 +188,7 @@ fn columns_in_blob_files_survive_compactions() {
         put(&db, [0], 1, 300);
         flush(&db);
         for _ in 0..3 {
-            compact(&db);
+            rewrite(&db);
         }
         let mut iterator = db.iter(&ReadOptions::default());
         iterator.seek(&key(1));
@@ -232,7 +218,7 @@ fn what_repair_finds_twice_is_no_garbage() {
     flush(&db);
     let old = db.live_files()[0].path.clone();
     let bytes = fs.read_file(&old).unwrap();
-    compact(&db);
+    rewrite(&db);
     let before = rows(&db);
     db.close().unwrap();
     drop(db);
@@ -244,7 +230,7 @@ fn what_repair_finds_twice_is_no_garbage() {
     Db::repair(&options, DIR).unwrap();
     let db = Db::open(&options, DIR).unwrap();
     assert!(db.live_files().len() > 1);
-    compact(&db);
+    rewrite(&db);
     assert_eq!(rows(&db), before);
     assert_eq!(property(&db, "live-blob-file-garbage-size"), 0);
     check(&db, &fs, Path::new(DIR));
@@ -267,7 +253,7 @@ fn files_end_where_they_are_large_enough() {
         let last = files.last().unwrap().number;
         assert!(files.iter().all(|file| file.size >= 2000 || file.number == last));
         assert_eq!(rows(&db).len(), 100);
-        compact(&db);
+        rewrite(&db);
         assert_eq!(rows(&db).len(), 100);
         check(&db, &fs, Path::new(DIR));
     }
@@ -311,7 +297,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
         0,
         "nobody has looked"
     );
-    compact(&db);
+    rewrite(&db);
     let files = db.blob_files(&db.default_column_family());
     let counts = files
         .iter()
@@ -323,7 +309,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
     reader.seek(&key(35));
     put(&db, 30..40, 2, 200);
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     assert_eq!(property(&db, "num-blob-files"), 2, "all of the first is garbage");
     assert_eq!(
         property(&db, "total-blob-file-size") - property(&db, "live-blob-file-size"),
@@ -353,7 +339,7 @@ fn old_files_are_emptied() {
         }
         let before = rows(&db);
         let first = db.blob_files(&db.default_column_family())[0].number;
-        compact(&db);
+        rewrite(&db);
         let files = db.blob_files(&db.default_column_family());
         assert_eq!(files.len(), kept, "cutoff {cutoff}");
         assert_eq!(files[0].number == first, cutoff == 0.0);
@@ -377,7 +363,7 @@ fn what_is_collected_goes_where_the_options_say_now() {
     options.column_family.blob_garbage_collection_age_cutoff = 1.0;
     options.column_family.min_blob_size = 200;
     let db = Db::open(&options, DIR).unwrap();
-    compact(&db);
+    rewrite(&db);
     let files = db.blob_files(&db.default_column_family());
     assert_eq!(
         files.iter().map(|file| file.total_blob_count).sum::<u64>(),
@@ -389,7 +375,7 @@ fn what_is_collected_goes_where_the_options_say_now() {
     drop(db);
     options.column_family.enable_blob_files = false;
     let db = Db::open(&options, DIR).unwrap();
-    compact(&db);
+    rewrite(&db);
     assert_eq!(property(&db, "num-blob-files"), 0, "all came back");
     assert_eq!(rows(&db), before);
     check(&db, &fs, Path::new(DIR));
@@ -407,7 +393,7 @@ fn tables_are_compacted_for_the_garbage_of_their_blobs() {
     let db = Db::open(&options, DIR).unwrap();
     put(&db, 0..20, 0, 150);
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     let first = db.blob_files(&db.default_column_family())[0].number;
     // What hides them is compacted with them, so that they are known to be garbage; some stay alone in the old file.
     put(&db, 0..14, 1, 150);
@@ -478,7 +464,7 @@ fn filters_and_merges_see_blobs() {
     )
     .unwrap();
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     let found = rows(&db);
     assert_eq!(found.get(&key(0)), None);
     assert_eq!(found[&key(1)], value(1, 0, 150));
@@ -506,7 +492,7 @@ fn several_threads_write_files_of_their_own() {
     for round in 0..3 {
         put(&db, (0..500).filter(|i| i % (round + 1) == 0), round, 150);
         flush(&db);
-        compact(&db);
+        rewrite(&db);
     }
     let found = rows(&db);
     for i in 0..500 {
@@ -557,7 +543,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
         put(&db, round * 4..round * 4 + 12, round, 150);
         flush(&db);
     }
-    compact(&db);
+    rewrite(&db);
     put(&db, 3..5, 9, 170);
     let expected = rows(&db);
     db.create_checkpoint("/checkpoint", &CheckpointOptions::default())
@@ -567,7 +553,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
     // The secondary reads on when the primary has deleted what it reads.
     put(&db, 0..40, 10, 150);
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     assert_eq!(rows(&secondary), expected);
     secondary.try_catch_up_with_primary().unwrap();
     assert_eq!(rows(&secondary), rows(&db));
@@ -595,7 +581,7 @@ fn checkpoints_secondaries_and_repairs_have_them() {
         let repaired = Db::open(&options, DIR).unwrap();
         let found = rows(&repaired);
         assert!(after.iter().all(|(key, value)| found.get(key) == Some(value)));
-        compact(&repaired);
+        rewrite(&repaired);
         assert_eq!(rows(&repaired), found);
         check(&repaired, &fs, Path::new(DIR));
     }
@@ -664,7 +650,7 @@ fn values_are_kept_in_a_cache() {
         put(&db, 20..30, 0, 200);
         flush(&db);
         assert_eq!(cached_blobs(&cache), 10, "what the flush wrote");
-        compact(&db);
+        rewrite(&db);
         assert_eq!(cached_blobs(&cache), 10, "no compaction puts anything there");
         assert_eq!(rows(&db).len(), 30);
         check(&db, &mem, Path::new(DIR));
@@ -684,7 +670,7 @@ fn many_blobs_are_read_in_their_order() {
     flush(&db);
     put(&db, 50..100, 0, 300);
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     put(&db, (0..100).step_by(3), 1, 300);
     flush(&db);
     let read = Arc::new(Mutex::new(Vec::new()));
@@ -746,7 +732,7 @@ fn random_histories_are_what_a_map_says() {
                     model.retain(|found, _| !(key(i)..key(i + 10)).contains(found));
                 }
                 83..94 => flush(&db),
-                94..97 => compact(&db),
+                94..97 => rewrite(&db),
                 97..98 => {
                     db.close().unwrap();
                     drop(db);
@@ -781,10 +767,7 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
         db.flush(&FlushOptions::default())?;
         db.put(&key(0), &value(0, 2, 200))?;
         db.flush(&FlushOptions::default())?;
-        let whole = CompactRangeOptions {
-            bottommost_level_compaction: BottommostLevelCompaction::Force,
-            ..CompactRangeOptions::default()
-        };
+        let whole = everything();
         db.compact_range(&db.default_column_family(), &whole, None, None)?;
         db.close()
     };
@@ -823,7 +806,7 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
                 "crash at {at}, key {i}"
             );
         }
-        compact(&db);
+        rewrite(&db);
         check(&db, &survived, Path::new(DIR));
     }
     assert!(left_over > 0, "no crash left a blob file without its table");
@@ -851,15 +834,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
             faults.add(full);
             let failed = match in_compaction {
                 false => db.flush(&FlushOptions::default()),
-                true => db.compact_range(
-                    &db.default_column_family(),
-                    &CompactRangeOptions {
-                        bottommost_level_compaction: BottommostLevelCompaction::Force,
-                        ..CompactRangeOptions::default()
-                    },
-                    None,
-                    None,
-                ),
+                true => db.compact_range(&db.default_column_family(), &everything(), None, None),
             };
             let error = failed.unwrap_err();
             assert!(error.to_string().contains("injected fault"), "{op:?}: {error}");
@@ -872,7 +847,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
             assert_eq!(on_disk(&mem, Path::new(DIR)), before, "{op:?}");
             let db = Db::open(&options, DIR).unwrap();
             assert_eq!(rows(&db).len(), 20);
-            compact(&db);
+            rewrite(&db);
             check(&db, &mem, Path::new(DIR));
         }
     }
@@ -918,7 +893,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
                 model.insert(key(i), value);
             }
             flush(&db);
-            compact(&db);
+            rewrite(&db);
         }
         assert!(property(&db, "live-blob-file-garbage-size") > 0);
         db.close().unwrap();
@@ -973,7 +948,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
             model.insert(key(i), value(i, 0, 120));
         }
         flush(&db);
-        compact(&db);
+        rewrite(&db);
         assert!(rows(&db) == model);
         check(&db, &vfs::PosixFs::new(), &place);
         if let Some(mut ldb) = oracle::ldb() {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use dbtest::by_hand::{flush, rewrite};
 use esker::{
     AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, ColumnFamilyOptions,
-    CompressedSecondaryCacheOptions, Db, EntryRole, ErrorKind, FilterPolicy, FlushOptions,
-    MetadataChargePolicy, Options, PrepopulateBlockCache,
+    CompressedSecondaryCacheOptions, Db, EntryRole, ErrorKind, FilterPolicy, MetadataChargePolicy, Options,
+    PrepopulateBlockCache,
 };
 use vfs::MemFs;
 
@@ -53,7 +54,7 @@ fn fill(db: &Db, tables: u32, rows: u32) {
         for row in 0..rows {
             db.put(&key(table, row), &[b'v'; 60]).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(db);
     }
 }
 
@@ -230,7 +231,7 @@ fn databases_share_a_cache_and_never_see_each_others_blocks() {
             for row in 0..300 {
                 db.put(&key(0, row), &[number; 40]).unwrap();
             }
-            db.flush(&FlushOptions::default()).unwrap();
+            flush(&db);
             db
         })
         .collect();
@@ -279,18 +280,9 @@ fn flushes_put_what_they_write_into_the_cache() {
             prepopulate == PrepopulateBlockCache::FlushOnly,
             "{found}"
         );
-        compact(&db);
+        rewrite(&db);
         assert!(misses(&cache, || read_all(&db, 2, 300)) > 50);
     }
-}
-
-fn compact(db: &Db) {
-    let options = esker::CompactRangeOptions {
-        bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
-        ..esker::CompactRangeOptions::default()
-    };
-    db.compact_range(&db.default_column_family(), &options, None, None)
-        .unwrap();
 }
 
 #[test]
@@ -304,7 +296,7 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
         };
         let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
         fill(&db, 2, 600);
-        compact(&db);
+        rewrite(&db);
         // What was in level 0 is warm as a whole.
         assert_eq!(misses(&cache, || read_all(&db, 2, 600)), 0);
         cache.erase_unreferenced();
@@ -315,7 +307,7 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
         };
         assert!(misses(&cache, read_some) > 10);
         let before = db.live_files();
-        compact(&db);
+        rewrite(&db);
         assert_ne!(before, db.live_files(), "it was rewritten");
         assert_eq!(misses(&cache, read_some), 0, "what was hot is");
         assert!(

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use dbtest::by_hand::{compact, flush_and_settle};
 use dbtest::{files, settings};
 use esker::{
-    CollectorContext, CompactOnDeletionCollectorFactory, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, Db, Decision, EntryType, Event, EventListener, FilterContext, FlushOptions,
-    Options, OptionsFile, ReadOptions, SeqNo, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
-    TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType, WriteOptions,
+    CollectorContext, CompactOnDeletionCollectorFactory, CompactionFilter, CompactionFilterFactory, Db,
+    Decision, EntryType, Event, EventListener, FilterContext, Options, OptionsFile, ReadOptions, SeqNo,
+    SstPartitionerFixedPrefixFactory, TableFileCreationReason, TablePropertiesCollector,
+    TablePropertiesCollectorFactory, ValueType, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -68,21 +69,6 @@ fn put_all(db: &Db, keys: &[&str]) {
         db.put(key.as_bytes(), format!("value of {key}").as_bytes())
             .unwrap();
     }
-}
-
-fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
-    db.wait_for_compact().unwrap();
-}
-
-fn compact(db: &Db) {
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
 }
 
 fn keys(db: &Db) -> String {
@@ -161,9 +147,9 @@ fn filters_see_every_row_that_is_compacted() {
         options.column_family.compaction_filter_factory = Some(filters.clone());
         let db = Db::open(&options, "/db").unwrap();
         put_all(&db, &["a", "c", "p1", "r1", "s1", "s2", "t"]);
-        flush(&db);
+        flush_and_settle(&db);
         put_all(&db, &["b", "p2", "r1", "s3"]);
-        flush(&db);
+        flush_and_settle(&db);
         assert_eq!(keys(&db), "a b c p1 p2 r1 s1 s2 s3 t", "flushes filter nothing");
         // A snapshot keeps nothing from a filter.
         let snapshot = db.snapshot();
@@ -189,7 +175,7 @@ fn filters_may_ask_for_flushes() {
     options.column_family.compaction_filter_factory = Some(filters.clone());
     let db = Db::open(&options, "/db").unwrap();
     put_all(&db, &["a", "c", "p1", "r1", "s1", "t"]);
-    flush(&db);
+    flush_and_settle(&db);
     assert_eq!(keys(&db), "a c=changed t");
     let context = filters.contexts.lock().unwrap()[0];
     assert_eq!(
@@ -212,7 +198,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
         b"c2",
     )
     .unwrap();
-    flush(&db);
+    flush_and_settle(&db);
     // It overlaps nothing, but has keys that are to be apart: it is rewritten.
     compact(&db);
     let ranges = |db: &Db| -> Vec<String> {
@@ -233,7 +219,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     };
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 c2..c2"]);
     put_all(&db, &["b1", "b2"]);
-    flush(&db);
+    flush_and_settle(&db);
     // It lies in one partition, and moves.
     compact(&db);
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 b1..b2", "L6 c2..c2"]);
@@ -253,7 +239,7 @@ fn a_partitioner_is_kept_in_the_options_file() {
     options.column_family.sst_partitioner_factory = Some(Arc::new(SstPartitionerFixedPrefixFactory::new(2)));
     let db = Db::open(&options, &path).unwrap();
     put_all(&db, &["aa1", "ab1"]);
-    flush(&db);
+    flush_and_settle(&db);
     db.close().unwrap();
     drop(db);
     if let Some(mut ldb) = oracle::ldb() {
@@ -339,16 +325,16 @@ fn collectors_give_tables_properties_and_mark_them() {
     let db = Db::open(&options, "/db").unwrap();
     put_all(&db, &["a", "z"]);
     db.delete(b"b").unwrap();
-    flush(&db);
+    flush_and_settle(&db);
     compact(&db);
     // Three deletions side by side: it is compacted by itself.
     for key in ["c", "d", "e"] {
         db.delete(key.as_bytes()).unwrap();
     }
     put_all(&db, &["b"]);
-    flush(&db);
+    flush_and_settle(&db);
     put_all(&db, &["b", "mark"]);
-    flush(&db);
+    flush_and_settle(&db);
     assert_eq!(keys(&db), "a b mark z");
     db.close().unwrap();
     assert_eq!(
@@ -371,12 +357,12 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     let db = Db::open(&options, "/db").unwrap();
     let family = db.default_column_family();
     put_all(&db, &["a", "b", "c"]);
-    flush(&db);
+    flush_and_settle(&db);
     compact(&db);
     let snapshot = db.snapshot();
     db.delete_range(&WriteOptions::default(), &family, b"a", b"d")
         .unwrap();
-    flush(&db);
+    flush_and_settle(&db);
     assert_eq!(keys(&db), "");
     assert_eq!(db.live_files().len(), 2, "a snapshot sees what it covers");
     let held = ReadOptions {
@@ -387,7 +373,7 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     drop(held);
     drop(snapshot);
     put_all(&db, &["x"]);
-    flush(&db);
+    flush_and_settle(&db);
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert_eq!(levels, [0], "the tombstone has nothing left to cover");
     assert_eq!(keys(&db), "x");
@@ -407,17 +393,17 @@ fn what_only_a_released_snapshot_saw_goes_from_the_bottom() {
     let (options, told) = options();
     let db = Db::open(&options, "/db").unwrap();
     put_all(&db, &["a", "b"]);
-    flush(&db);
+    flush_and_settle(&db);
     let snapshot = db.snapshot();
     db.delete(b"a").unwrap();
-    flush(&db);
+    flush_and_settle(&db);
     compact(&db);
     assert_eq!(told.plans.lock().unwrap().last().unwrap(), "ManualCompaction");
     let before: u64 = db.live_files().iter().map(|file| file.num_entries).sum();
     assert_eq!(before, 3);
     drop(snapshot);
     put_all(&db, &["x"]);
-    flush(&db);
+    flush_and_settle(&db);
     let last = db.live_files().into_iter().find(|file| file.level == 6).unwrap();
     assert_eq!(last.num_entries, 1);
     db.close().unwrap();

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use dbtest::by_hand::{flush, rewrite, rewrite_family};
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind, FilterContext, FilterPolicy,
-    FlushOptions, IndexType, Options, ReadOptions, ValueType,
+    BlockBasedOptions, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
+    CompressionType, Db, Decision, ErrorKind, FilterContext, FilterPolicy, IndexType, Options, ReadOptions,
+    ValueType,
 };
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule};
 
@@ -49,7 +50,7 @@ impl Stage {
         for number in 0..KEYS {
             db.put(&key(number), &value(number)).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
         assert_eq!(db.get(&key(7)).unwrap(), Some(value(7)));
         fs.take();
         Stage { fs, options, db }
@@ -174,12 +175,8 @@ fn users_tables_are_opened_to_be_read_at_random() {
 fn compactions_read_as_much_as_they_are_told() {
     for (size, largest) in [(2 << 20, KEYS * BLOCK), (10 << 10, 11 * BLOCK), (0, 144 * BLOCK)] {
         let stage = Stage::new(|options| options.compaction_readahead_size = size);
-        let everything = CompactRangeOptions {
-            bottommost_level_compaction: BottommostLevelCompaction::Force,
-            ..CompactRangeOptions::default()
-        };
         let family = stage.db.default_column_family();
-        stage.db.compact_range(&family, &everything, None, None).unwrap();
+        rewrite_family(&stage.db, &family);
         let reads = stage.reads();
         assert_eq!(reads.iter().max(), Some(&largest), "{size}: {reads:?}");
     }
@@ -225,12 +222,8 @@ fn compactions_read_through_descriptors_of_their_own() {
     for (direct, words) in [(false, " sequential"), (true, " direct sequential")] {
         for levels in [false, true] {
             let stage = Stage::new(|options| options.use_direct_io_for_compaction_reads = direct);
-            let everything = CompactRangeOptions {
-                bottommost_level_compaction: BottommostLevelCompaction::Force,
-                ..CompactRangeOptions::default()
-            };
             let family = stage.db.default_column_family();
-            let compact = || stage.db.compact_range(&family, &everything, None, None).unwrap();
+            let compact = || rewrite_family(&stage.db, &family);
             if levels {
                 // From below L0 on the files of a level are opened as they are come to.
                 compact();
@@ -252,12 +245,8 @@ fn compactions_read_through_descriptors_of_their_own() {
 #[test]
 fn compactions_read_no_maps() {
     let stage = Stage::new(|options| options.allow_mmap_reads = true);
-    let everything = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
     let family = stage.db.default_column_family();
-    stage.db.compact_range(&family, &everything, None, None).unwrap();
+    rewrite_family(&stage.db, &family);
     let reads = stage.reads();
     assert!(reads.contains(&(KEYS * BLOCK)), "{reads:?}");
     stage.db.get(&key(5)).unwrap();
@@ -318,12 +307,7 @@ fn compactions_read_blobs_ahead_through_descriptors_of_their_own() {
         };
         let before = rows();
         fs.take();
-        let everything = CompactRangeOptions {
-            bottommost_level_compaction: BottommostLevelCompaction::Force,
-            ..CompactRangeOptions::default()
-        };
-        db.compact_range(&db.default_column_family(), &everything, None, None)
-            .unwrap();
+        rewrite(&db);
         let log = fs.take();
         let of_blobs: Vec<&str> = log.lines().filter(|line| line.contains(".blob")).collect();
         assert!(
@@ -469,7 +453,7 @@ fn seeks_read_all_runs_side_by_side() {
             for number in (0..KEYS).filter(|number| run == 2 || number / 100 != 3) {
                 db.put(&key(number), &value(number)).unwrap();
             }
-            db.flush(&FlushOptions::default()).unwrap();
+            flush(&db);
             if run == 0 {
                 db.compact_range(&family, &CompactRangeOptions::default(), None, None)
                     .unwrap();
@@ -543,7 +527,7 @@ fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
     for number in 0..KEYS {
         db.put(&key(number), &value(number)).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.close().unwrap();
     let faults = FaultFs::new(Arc::new(mem));
     let db = stage_on(Arc::new(faults.clone()));
@@ -616,7 +600,7 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
             for number in (run..KEYS).step_by(RUNS as usize) {
                 db.put(&key(number), &value(number)).unwrap();
             }
-            db.flush(&FlushOptions::default()).unwrap();
+            flush(&db);
             if run + 1 == RUNS {
                 db.compact_range(&family, &CompactRangeOptions::default(), None, None)
                     .unwrap();

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codec::file_checksum::FileCrc32c;
+use dbtest::by_hand::{compact, flush};
 use dbtest::small::{self, DIR, OTHER, SmallDatabase};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, Db, ErrorKind, FileChecksumGenFactory,
@@ -49,13 +50,7 @@ fn checksums_are_made_and_kept() {
         };
         db.compact_range(&other, &moved, Some(b"zzz"), None).unwrap();
         check(&db, &fs);
-        db.compact_range(
-            &db.default_column_family(),
-            &CompactRangeOptions::default(),
-            None,
-            None,
-        )
-        .unwrap();
+        compact(&db);
         check(&db, &fs);
         db.create_checkpoint("/checkpoint", &CheckpointOptions::default())
             .unwrap();
@@ -83,7 +78,7 @@ fn without_the_option_there_is_nothing_to_verify() {
     let options = small::options(Arc::new(fs), FileChecksumGenFactory::None);
     let db = Db::open(&options, DIR).unwrap();
     db.put(b"key", b"value").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     assert!(db.live_files()[0].file_checksum.is_empty());
     db.verify_checksum().unwrap();
     let error = db.verify_file_checksums().unwrap_err();
@@ -106,7 +101,7 @@ fn rocksdb_reads_them() {
             db.put(format!("key{i:03}").as_bytes(), &round.to_be_bytes())
                 .unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
         // In the last level RocksDB leaves them alone.
         let whole = CompactRangeOptions::default();
         db.compact_range(&db.default_column_family(), &whole, None, None)

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
+use dbtest::by_hand::{flush, rewrite, rewrite_family};
 use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompressionType,
-    Db, FlushOptions, IndexType, Options, OptionsFile, ReadOptions, WriteBatch, WriteOptions,
+    BlockBasedOptions, ColumnFamilyOptions, CompressionType, Db, IndexType, Options, OptionsFile,
+    ReadOptions, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -91,7 +92,7 @@ fn fill(rng: &mut TestRng, db: &Db) -> Rows {
             db.write(&WriteOptions::default(), batch).unwrap();
         }
         let family = db.default_column_family();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(db);
         if round == 0 {
             db.compact_range(&family, &Default::default(), None, None)
                 .unwrap();
@@ -282,15 +283,11 @@ fn tables_with_nothing_below_them_go_without_filters_for_who_asks_for_hits() {
             for i in range {
                 db.put(format!("key{i}").as_bytes(), b"value").unwrap();
             }
-            db.flush(&FlushOptions::default()).unwrap();
+            flush(&db);
         };
         rows(0..1000);
         let family = db.default_column_family();
-        let compact = CompactRangeOptions {
-            bottommost_level_compaction: BottommostLevelCompaction::Force,
-            ..CompactRangeOptions::default()
-        };
-        db.compact_range(&family, &compact, None, None).unwrap();
+        rewrite_family(&db, &family);
         rows(300..400);
         drop(db);
         let mut tables = properties(dir.path());
@@ -317,7 +314,7 @@ fn alike(db: &Db) {
         let value = format!("{}-{}-{i}", words[i as usize % 6], words[i as usize / 6 % 6]).repeat(3);
         db.put(format!("key{i:06}").as_bytes(), value.as_bytes()).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(db);
 }
 
 #[test]
@@ -336,12 +333,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         let db = Db::open(&options, dir.path()).unwrap();
         alike(&db);
         let flushed = properties(dir.path())[0].data_size;
-        let compact = CompactRangeOptions {
-            bottommost_level_compaction: BottommostLevelCompaction::Force,
-            ..CompactRangeOptions::default()
-        };
-        db.compact_range(&db.default_column_family(), &compact, None, None)
-            .unwrap();
+        rewrite(&db);
         // Read, not from memory.
         drop(db);
         let db = Db::open(&options, dir.path()).unwrap();

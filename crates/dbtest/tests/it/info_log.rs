@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::filename::{self, FileKind};
+use dbtest::by_hand::flush;
 use dbtest::events::Events;
-use esker::{
-    CompactRangeOptions, Db, Event, FlushOptions, InfoLogLevel, Logger, NullLogger, Options, StallCondition,
-};
+use esker::{CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options, StallCondition};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
@@ -81,7 +80,7 @@ fn it_tells_what_listeners_are_told() {
         for key in 0..50u8 {
             db.put(&[key], &[round; 100]).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     }
     db.wait_for_compact().unwrap();
     let extra = db.create_column_family("extra", &options.column_family).unwrap();
@@ -307,7 +306,7 @@ fn a_user_may_take_the_lines() {
     options.info_log_level = InfoLogLevel::Warn;
     let db = Db::open(&options, DIR).unwrap();
     db.put(b"k", b"v").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.close().unwrap();
     let lines: Vec<(InfoLogLevel, String)> = lines.try_iter().collect();
     assert!(lines.iter().any(
@@ -335,7 +334,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     options.statistics = Some(esker::Statistics::new());
     let db = Db::open(&options, DIR).unwrap();
     db.put(b"k", b"v").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.get(b"k").unwrap();
     let snapshot = db.snapshot();
     let dump = loop {

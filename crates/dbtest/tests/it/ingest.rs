@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use base::filename::{self, FileKind};
+use dbtest::by_hand::{compact, flush};
 use dbtest::crash::dump;
 use dbtest::files;
 use esker::{
@@ -170,13 +171,7 @@ fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
         shape(&db, "default")
     );
     assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
+    compact(&db);
     assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
     assert_eq!(files::check(&db).unwrap(), "");
     drop(db);
@@ -204,13 +199,7 @@ fn files_that_overlap_each_other_go_one_above_the_other_in_their_order() {
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
     assert_eq!(files::check(&db).unwrap(), "");
     // The same order, with snapshots of the state before each.
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
+    compact(&db);
     assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
 }
 
@@ -237,7 +226,7 @@ fn files_of_level_0_have_an_order_whatever_is_merged_there() {
         db.compact_files(&family, &esker::CompactFilesOptions::default(), &numbers, 0)
             .unwrap();
         db.put(b"m", b"after").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
         assert_eq!(rows_of(&db), ["a=beside", "b=beside", "m=after"]);
         assert_eq!(files::check(&db).unwrap(), "");
     }
@@ -635,7 +624,7 @@ fn tables_of_a_database_keep_their_sequence_numbers() {
                 .unwrap();
         }
         source.delete(b"k05").unwrap();
-        source.flush(&FlushOptions::default()).unwrap();
+        flush(&source);
     }
     let expected = dump(&source).unwrap();
     let mut tables = source.live_files();

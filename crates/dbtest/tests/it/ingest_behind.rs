@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use dbtest::by_hand::rewrite;
 use dbtest::crash::dump;
 use dbtest::files;
 use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, CompactionStyle, Db, ErrorKind, FlushOptions,
-    IngestExternalFileOptions, Options, SstFileWriter, WriteOptions,
+    CompactionStyle, Db, ErrorKind, FlushOptions, IngestExternalFileOptions, Options, SstFileWriter,
+    WriteOptions,
 };
 use vfs::FileSystem;
 
@@ -27,15 +28,6 @@ fn behind() -> IngestExternalFileOptions {
     }
 }
 
-fn compact(db: &Db) {
-    let all = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    db.compact_range(&db.default_column_family(), &all, None, None)
-        .unwrap();
-}
-
 #[test]
 fn what_comes_behind_shows_where_there_was_nothing() {
     let (_mem, mut options) = reserving();
@@ -45,7 +37,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     db.delete(b"c").unwrap();
     db.delete_range(&WriteOptions::default(), &db.default_column_family(), b"e", b"g")
         .unwrap();
-    compact(&db);
+    rewrite(&db);
     // In memory, and not flushed for it.
     db.put(b"d", b"own").unwrap();
     let file = write_file(&options, "1", &["a:1", "b:1", "c:1", "d:1", "e:1", "g:1"]);
@@ -58,7 +50,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     );
     assert_eq!(db.live_files().len(), 2);
     assert_eq!(rows_of(&db), expected);
-    compact(&db);
+    rewrite(&db);
     assert_eq!(rows_of(&db), expected);
     // A compaction of everything leaves it alone, and keeps what hides its rows.
     assert!(
@@ -73,7 +65,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     // When all is in, it is a family like others.
     options.column_family.cf_allow_ingest_behind = false;
     let db = Db::open(&options, DIR).unwrap();
-    compact(&db);
+    rewrite(&db);
     assert_eq!(rows_of(&db), ["a=1", "b=own", "d=own", "g=1", "x=2"]);
     assert!(
         shape(&db, "default").starts_with("L6"),
@@ -179,7 +171,7 @@ fn random_rows_hide_what_comes_behind_them() {
                     }
                 }
                 14 | 15 => db.flush(&FlushOptions::default()).unwrap(),
-                16 => compact(&db),
+                16 => rewrite(&db),
                 _ if next < 300 => {
                     let path = Path::new(OUTSIDE).join(format!("{step}"));
                     let mut writer = SstFileWriter::new(&options);
@@ -203,13 +195,13 @@ fn random_rows_hide_what_comes_behind_them() {
                 assert_eq!(dump(&db).unwrap()["default"], rows, "step {step}");
             }
         }
-        compact(&db);
+        rewrite(&db);
         assert_eq!(dump(&db).unwrap()["default"], rows);
         assert_eq!(files::check(&db).unwrap(), "");
         drop((family, db));
         options.column_family.cf_allow_ingest_behind = false;
         let db = Db::open(&options, DIR).unwrap();
-        compact(&db);
+        rewrite(&db);
         assert_eq!(dump(&db).unwrap()["default"], rows);
     }
 }

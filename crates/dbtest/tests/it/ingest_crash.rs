@@ -1,16 +1,16 @@
 //! Crashes and errors between any two steps of an ingestion.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use base::env::Rng;
-use dbtest::crash::{any_loss, dump};
+use dbtest::crash::{any_loss, dump, images_of_changes};
 use dbtest::files;
 use esker::{
     ColumnFamily, Db, ErrorKind, IngestExternalFileArg, IngestExternalFileOptions, Options, WriteBatch,
     WriteOptions,
 };
-use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 
 use crate::ingest::{DIR, Found, OUTSIDE, fresh, live_names, options, strays, tables_in, write_file};
 
@@ -112,23 +112,11 @@ fn a_crash_between_any_two_steps_leaves_all_of_the_files_or_none() {
         let synced = dump(&db).unwrap();
         db.put(UNSYNCED, b"row").unwrap();
         let before = dump(&db).unwrap();
-        let images: Arc<Mutex<Vec<[MemFs; 2]>>> = Arc::default();
-        let hook = {
-            let (images, mem) = (images.clone(), mem.clone());
-            let losses = Mutex::new(Rng::with_seed(rng.u64(..)));
-            move |op: Op, _: &Path| {
-                if op.is_change() {
-                    let lost = any_loss(&mem, &mut losses.lock().unwrap());
-                    images.lock().unwrap().push([lost, mem.process_death_clone()]);
-                }
-            }
-        };
-        faults.add(Rule::new(Action::Call(Arc::new(hook))));
-        db.ingest_external_files(&args(&db, &ingestion)).unwrap();
-        faults.clear_rules();
+        let (_, images) = images_of_changes(&mem, &faults, rng.u64(..), || {
+            db.ingest_external_files(&args(&db, &ingestion)).unwrap();
+        });
         let after = dump(&db).unwrap();
         assert_ne!(before, after);
-        let images: Vec<_> = std::mem::take(&mut *images.lock().unwrap());
         assert!(images.len() > 10, "{}", images.len());
         let mut seen = [0; 2];
         let steps = images.len();

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use base::env::Rng;
-use dbtest::crash::{any_loss, dump};
+use dbtest::by_hand::flush;
+use dbtest::crash::{dump, images_of_changes};
 use dbtest::files;
 use esker::{
     ColumnFamilyOptions, CompactRangeOptions, Db, ErrorKind, ExportImportFilesMetaData, FlushOptions,
     ImportColumnFamilyOptions, Options, ReadOptions, UserComparator, WriteOptions,
 };
 use testkit::TestRng;
-use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Rule};
 
 use crate::fixtures::{copy, names, rows};
 use crate::ingest::{DIR, Rows, fresh, options, strays, tables_in};
@@ -283,21 +283,9 @@ fn a_crash_leaves_an_imported_family_whole_or_empty() {
         drop(Db::open(&plain, DIR).unwrap());
         let faults = FaultFs::new(Arc::new(mem.clone()));
         let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
-        let images: Arc<Mutex<Vec<[MemFs; 2]>>> = Arc::default();
-        let hook = {
-            let (images, mem) = (images.clone(), mem.clone());
-            let losses = Mutex::new(Rng::with_seed(rng.u64(..)));
-            move |op: Op, _: &Path| {
-                if op.is_change() {
-                    let lost = any_loss(&mem, &mut losses.lock().unwrap());
-                    images.lock().unwrap().push([lost, mem.process_death_clone()]);
-                }
-            }
-        };
-        faults.add(Rule::new(Action::Call(Arc::new(hook))));
-        import(&db, &plain.column_family, &how, &[&exported]).unwrap();
-        faults.clear_rules();
-        let images = std::mem::take(&mut *images.lock().unwrap());
+        let (_, images) = images_of_changes(&mem, &faults, rng.u64(..), || {
+            import(&db, &plain.column_family, &how, &[&exported]).unwrap();
+        });
         assert!(images.len() > 10, "{}", images.len());
         for (step, image) in images.into_iter().flatten().enumerate() {
             let options = options(Arc::new(image.clone()));
@@ -331,7 +319,7 @@ fn an_export_that_was_cut_off_is_made_again() {
     let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
     for key in [b"a", b"b", b"c"] {
         db.put(key, b"1").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     }
     let family = db.default_column_family();
     let tables = tables_in(&mem);

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use dbtest::by_hand::flush;
 use dbtest::crash::dump;
 use esker::{
-    Db, ErrorKind, FileChecksumGenFactory, FlushOptions, IngestExternalFileArg, IngestExternalFileOptions,
-    Options, SstFileWriter, UserComparator,
+    Db, ErrorKind, FileChecksumGenFactory, IngestExternalFileArg, IngestExternalFileOptions, Options,
+    SstFileWriter, UserComparator,
 };
 use vfs::{FileSystem, MemFs};
 
@@ -24,7 +25,7 @@ impl Refused {
         options.column_family.disable_auto_compactions = true;
         let db = Db::open(&options, DIR).unwrap();
         db.put(b"b", b"in a table").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
         db.put(b"d", b"in memory").unwrap();
         Refused { db, mem, options }
     }
@@ -98,7 +99,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     );
 
     // A table of a database.
-    refused.db.flush(&FlushOptions::default()).unwrap();
+    flush(&refused.db);
     let table = refused.db.live_files()[0].path.clone();
     refused.with(
         "a table",
@@ -252,7 +253,7 @@ fn tables_that_refer_to_blob_files_are_refused() {
     blobs.column_family.min_blob_size = 10;
     let source = Db::open(&blobs, "/source").unwrap();
     source.put(b"x", &[b'v'; 100]).unwrap();
-    source.flush(&FlushOptions::default()).unwrap();
+    flush(&source);
     let table = source.live_files()[0].path.clone();
     let keeps = IngestExternalFileOptions {
         allow_db_generated_files: true,

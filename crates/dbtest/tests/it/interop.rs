@@ -9,11 +9,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use dbtest::by_hand::rewrite_family;
 use dbtest::files;
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ChecksumType, ColumnFamily, ColumnFamilyOptions,
-    CompactRangeOptions, CompressionType, Db, FilterPolicy, FlushOptions, MergeOperator, Options,
-    ReadOptions, UserComparator, WriteBatch, WriteOptions,
+    BlockBasedOptions, ChecksumType, ColumnFamily, ColumnFamilyOptions, CompressionType, Db, FilterPolicy,
+    FlushOptions, MergeOperator, Options, ReadOptions, UserComparator, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -191,12 +191,8 @@ fn random_key(rng: &mut TestRng, known: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn compact_all(db: &Db) {
-    let options = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
     for family in db.column_families() {
-        db.compact_range(&family, &options, None, None).unwrap();
+        rewrite_family(db, &family);
     }
 }
 

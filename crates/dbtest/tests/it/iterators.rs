@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::merge::StringAppend;
+use dbtest::by_hand::{flush, rewrite_family};
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator,
-    ErrorKind, FilterPolicy, FlushOptions, KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins,
-    ReadOptions, ReadTier, Snapshot, WriteOptions,
+    BlockBasedOptions, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind, FilterPolicy,
+    KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins, ReadOptions, ReadTier, Snapshot, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, LogFs, MemFs};
@@ -46,7 +46,7 @@ impl Stage {
     }
 
     fn flush(&self) {
-        self.db.flush(&FlushOptions::default()).unwrap();
+        flush(&self.db);
     }
 
     /// Writes every row again, and replaces every memtable and every file.
@@ -57,12 +57,8 @@ impl Stage {
         self.db.put(&key(KEYS), b"later").unwrap();
         self.db.delete(&key(7)).unwrap();
         self.flush();
-        let everything = CompactRangeOptions {
-            bottommost_level_compaction: BottommostLevelCompaction::Force,
-            ..CompactRangeOptions::default()
-        };
         let family = self.db.default_column_family();
-        self.db.compact_range(&family, &everything, None, None).unwrap();
+        rewrite_family(&self.db, &family);
     }
 
     fn iter(&self, snapshot: Option<&Snapshot>, auto_refresh: bool) -> DbIterator {
@@ -309,7 +305,7 @@ fn many_versions_of_a_key_hide_nothing() {
                 moments.push((db.snapshot(), model.clone()));
             }
             if rng.one_in(20) {
-                db.flush(&FlushOptions::default()).unwrap();
+                flush(&db);
             }
         }
         moments.push((db.snapshot(), model));
@@ -486,7 +482,7 @@ fn a_read_goes_no_further_than_its_tier() {
     {
         let db = Db::open(&options, "/db").unwrap();
         db.put(b"table", b"1").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
         db.put(b"memtable", b"2").unwrap();
         db.close().unwrap();
     }
@@ -681,7 +677,7 @@ fn filters_keep_no_row_from_an_iterator() {
                 db.compact_range(&family, &CompactRangeOptions::default(), None, None)
                     .unwrap();
             } else if step % 300 == 299 {
-                db.flush(&FlushOptions::default()).unwrap();
+                flush(&db);
             }
         }
         db.wait_for_compact().unwrap();

@@ -5,10 +5,8 @@
 
 use std::sync::Arc;
 
-use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, Options, ReadOptions, WriteBatch,
-    WriteOptions,
-};
+use dbtest::by_hand::{flush, rewrite};
+use esker::{Db, Options, ReadOptions, WriteBatch, WriteOptions};
 use testkit::rng::{self, TestRng};
 use vfs::MemFs;
 
@@ -23,19 +21,6 @@ fn open() -> Db {
         ..Options::default()
     };
     Db::open(&options, "/db").unwrap()
-}
-
-fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
-}
-
-fn compact(db: &Db) {
-    let whole = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    db.compact_range(&db.default_column_family(), &whole, None, None)
-        .unwrap();
 }
 
 #[test]
@@ -57,7 +42,7 @@ fn ten_thousand_iterators_are_open() {
         db.put(&key(number), b"new").unwrap();
     }
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     let pins = db.pins();
     let holders: usize = pins.super_versions.iter().map(|pinned| pinned.holders).sum();
     assert_eq!(holders as u64, ITERATORS);
@@ -88,7 +73,7 @@ fn a_hundred_thousand_snapshots_are_held() {
     let count = || db.property_int(&family, "rocksdb.num-snapshots");
     assert_eq!(count(), Some(SNAPSHOTS));
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     for _ in 0..1_000 {
         let at = rng.u64(KEYS..SNAPSHOTS);
         let read = ReadOptions {
@@ -106,7 +91,7 @@ fn a_hundred_thousand_snapshots_are_held() {
         drop(snapshots.swap_remove(snapshots.len() / 2));
     }
     assert_eq!(count(), Some(0));
-    compact(&db);
+    rewrite(&db);
     assert_eq!(
         db.get(&key(7)).unwrap().as_deref(),
         Some(&key(SNAPSHOTS - KEYS + 7)[..])

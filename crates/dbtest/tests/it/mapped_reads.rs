@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use esker::{CompressionType, Db, FlushOptions, Options};
+use dbtest::by_hand::flush;
+use esker::{CompressionType, Db, Options};
 use testkit::rng;
 
 const KEYS: u64 = 16_000;
@@ -83,7 +84,7 @@ fn a_get_through_a_map_fetches_what_it_needs() {
     for number in 0..KEYS {
         db.put(&key(number), &value(number)).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.close().unwrap();
     drop(db);
     options.advise_random_on_open = false;

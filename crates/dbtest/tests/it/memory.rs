@@ -3,9 +3,10 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use dbtest::by_hand::flush;
 use esker::{
     BlockBasedOptions, Cache, CacheOptions, CacheType, ColumnFamilyOptions, CompressionType, Db,
-    FilterPolicy, FlushOptions, Options, ReadOptions, WriteOptions,
+    FilterPolicy, Options, ReadOptions, WriteOptions,
 };
 
 /// Tells the child its database.
@@ -69,7 +70,7 @@ fn the_ledger_is_what_the_process_has_grown_by() {
         db.put_opt(&unlogged, &db.default_column_family(), &key(row), &[7; 100])
             .unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.close().unwrap();
     for child in ["owned lru", "cached lru", "owned clock", "cached clock"] {
         // A process of its own: nothing freed before is used again, and no other test grows it.
@@ -150,7 +151,7 @@ fn open_iterators_are_in_the_ledger_until_they_are_closed() {
     let iterators = || db.memory().iterators;
     let add_table = || {
         db.put(b"k", b"v").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     };
     assert_eq!(iterators(), 0);
     let one = db.iter(&ReadOptions::default());

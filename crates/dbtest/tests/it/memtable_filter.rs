@@ -5,9 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base::merge::StringAppend;
-use esker::{
-    ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Snapshot, Statistics, Ticker, WriteOptions,
-};
+use dbtest::by_hand::flush;
+use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, Snapshot, Statistics, Ticker, WriteOptions};
 use testkit::rng::TestRng;
 use vfs::MemFs;
 
@@ -185,7 +184,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
                     }
                 }
                 if rng.one_in(100) {
-                    db.flush(&FlushOptions::default()).unwrap();
+                    flush(&db);
                 }
                 if rng.one_in(50) {
                     (snapshot, seen) = (db.snapshot(), rows.clone());
@@ -229,7 +228,7 @@ fn filters_spare_searches_and_no_tombstone() {
     for number in 0..100 {
         db.put(format!("old{number:03}").as_bytes(), b"value").unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.put(b"new", b"value").unwrap();
     let spared = || db.statistics().get(Ticker::MemtableFilterMiss);
     assert_eq!(db.get(b"new").unwrap().as_deref(), Some(&b"value"[..]));

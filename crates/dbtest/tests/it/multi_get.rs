@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use esker::{
-    Cache, CacheOptions, Db, ErrorKind, FilterPolicy, FlushOptions, Options, ReadOptions, ReadTier,
-    WriteOptions,
-};
+use dbtest::by_hand::flush;
+use esker::{Cache, CacheOptions, Db, ErrorKind, FilterPolicy, Options, ReadOptions, ReadTier, WriteOptions};
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
@@ -54,7 +52,7 @@ fn fill(db: &Db, rng: &mut TestRng) {
         }
         .unwrap();
         if step % 500 == 499 && step < 3 * KEYS - 600 {
-            db.flush(&FlushOptions::default()).unwrap();
+            flush(db);
             if rng.bool() {
                 db.wait_for_compact().unwrap();
             }

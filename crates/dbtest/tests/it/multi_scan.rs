@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use esker::{
-    CompressionType, Db, ErrorKind, FlushOptions, IndexType, MultiScanArgs, Options, ReadOptions,
-    WriteOptions,
-};
+use dbtest::by_hand::flush;
+use esker::{CompressionType, Db, ErrorKind, IndexType, MultiScanArgs, Options, ReadOptions, WriteOptions};
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
 
@@ -44,7 +42,7 @@ fn fill(db: &Db, rng: &mut TestRng) {
             &key(from + 20),
         )
         .unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(db);
         if round == 3 {
             let family = db.default_column_family();
             db.compact_range(&family, &Default::default(), None, None)
@@ -213,7 +211,7 @@ fn blocks_are_read_together(cached: bool, index_type: IndexType) {
     for number in 0..400 {
         db.put(&key(number), &[1; 980]).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.get(&key(0)).unwrap();
     let reads = |args: MultiScanArgs| {
         fs.take();

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dbtest::by_hand::flush;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, CompressionType, Db, Error, ErrorKind, FlushOptions, Options,
     ReadOptions, Result, WriteBatch, WriteOptions,
@@ -216,7 +217,7 @@ fn a_bit_turned_in_a_cached_block_is_noticed_by_get_and_by_scans() {
             ..ColumnFamilyOptions::default()
         };
         let db = filled(&MemFs::new(), family);
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
         let family = db.default_column_family();
         assert_eq!(scan(&db, &family).unwrap(), rows());
         for (i, (key, value)) in rows().iter().enumerate().step_by(9) {
@@ -351,7 +352,7 @@ fn batches_are_the_same_with_and_without_checksums_and_join() {
     assert_eq!(scan(&db, &family).unwrap().len(), 2);
     // Without 001, 002, 003, 004, 010, 011, 020 to 029, and with "again" and "key".
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);
 }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dbtest::by_hand::everything;
 use dbtest::small::{self, DIR, OTHER, SmallDatabase};
 use esker::{
-    BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, Db, Event, EventListener,
-    FileChecksumGenFactory, FlushOptions, Options, Result,
+    CheckpointOptions, Db, Event, EventListener, FileChecksumGenFactory, FlushOptions, Options, Result,
 };
 use tempfile::TempDir;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
@@ -31,10 +31,7 @@ fn work(options: &Options, right: &dyn Fn(&small::Rows)) -> Result<()> {
     let other = db.column_family(OTHER).expect("it is there");
     let default = db.default_column_family();
     db.flush_cf(&FlushOptions::default(), &[default.clone(), other.clone()])?;
-    let whole = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
+    let whole = everything();
     for family in [&default, &other] {
         db.compact_range(family, &whole, None, None)?;
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dbtest::by_hand::{flush, flush_and_settle};
 use esker::{ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, WriteOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
@@ -81,8 +82,7 @@ fn after_a_flush_that_had_no_room() {
         assert!(!failed(&db));
         assert_eq!(db.live_files().len(), 1, "what was to be flushed is");
         put(&db, 100, 200);
-        db.flush(&FlushOptions::default()).unwrap();
-        db.wait_for_compact().unwrap();
+        flush_and_settle(&db);
         assert_eq!(rows(&db), 200);
         db.close().unwrap();
         drop(db);
@@ -103,7 +103,7 @@ fn after_a_compaction_that_had_no_room() {
     let db = Db::open(&options, DIR).unwrap();
     for _ in 0..3 {
         put(&db, 0, 100);
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     }
     faults.add(no_room(Op::Append, ".sst"));
     let family = db.default_column_family();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use base::SeqNo;
+use dbtest::by_hand::flush;
 use dbtest::settings;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind, FlushOptions, Options,
@@ -835,7 +836,7 @@ fn rows_without_wal_are_seen_when_they_are_flushed() {
     secondary.try_catch_up_with_primary().unwrap();
     assert_eq!(secondary.get(b"quiet").unwrap(), None);
     assert_eq!(secondary.get(b"loud").unwrap().as_deref(), Some(&b"2"[..]));
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     secondary.try_catch_up_with_primary().unwrap();
     assert_eq!(secondary.get(b"quiet").unwrap().as_deref(), Some(&b"1"[..]));
 }
@@ -1070,7 +1071,7 @@ fn rocksdb_follows_us() {
     options.column_family.table.format_version = 5;
     let db = Db::open(&options, &path).unwrap();
     db.put(b"in-table", b"1").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     db.put(b"in-wal", b"2").unwrap();
     let output = ldb
         .arg(format!("--db={}", path.display()))

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use dbtest::by_hand::flush;
 use esker::{
     AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, CacheType, ColumnFamilyOptions,
-    CompactRangeOptions, CompressedSecondaryCacheOptions, Db, FilterPolicy, FlushOptions, IndexType, Options,
-    ReadOptions, ReadTier, Ticker, TieredCacheOptions,
+    CompactRangeOptions, CompressedSecondaryCacheOptions, Db, FilterPolicy, IndexType, Options, ReadOptions,
+    ReadTier, Ticker, TieredCacheOptions,
 };
 use vfs::MemFs;
 
@@ -60,7 +61,7 @@ fn fill(db: &Db, round: u32) {
         for row in (table..ROWS).step_by(TABLES as usize) {
             db.put(&key(row), &value(row, round)).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(db);
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Clock, ManualClock};
-use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, Options, SeqnoToTimeMapping};
+use dbtest::by_hand::{flush, rewrite};
+use esker::{Db, Options, SeqnoToTimeMapping};
 use sst::{Table, TableReadOptions};
 use tempfile::TempDir;
 use testkit::oracle;
@@ -23,19 +24,6 @@ fn options(fs: Arc<dyn FileSystem>, clock: &Arc<ManualClock>) -> Options {
     options.column_family.preserve_internal_time_seconds = 1000;
     options.column_family.disable_auto_compactions = true;
     options
-}
-
-fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
-}
-
-fn compact(db: &Db) {
-    let options = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    db.compact_range(&db.default_column_family(), &options, None, None)
-        .unwrap();
 }
 
 /// What each table knows of its rows, the oldest table first.
@@ -75,7 +63,7 @@ fn tables_know_when_their_rows_were_written() {
         assert_eq!(known, begin + 300 * (round as u64 - 1), "{table:?}");
     }
     // Rows of the last 1,000 seconds keep their sequence numbers at the bottom; those before are as old as can be.
-    compact(&db);
+    rewrite(&db);
     let [table] = &of_tables(&db, &fs)[..] else {
         panic!("one table")
     };
@@ -85,7 +73,7 @@ fn tables_know_when_their_rows_were_written() {
     clock.advance(Duration::from_secs(2000));
     db.put(b"new", b"x").unwrap();
     flush(&db);
-    compact(&db);
+    rewrite(&db);
     let file = &db.live_files()[0];
     assert_eq!((file.smallest_seqno, file.largest_seqno), (0, 41));
     // The option gone, so is what was kept for it.
@@ -94,7 +82,7 @@ fn tables_know_when_their_rows_were_written() {
     let mut options = options;
     options.column_family.preserve_internal_time_seconds = 0;
     let db = Db::open(&options, DIR).unwrap();
-    compact(&db);
+    rewrite(&db);
     assert_eq!(of_tables(&db, &fs), [SeqnoToTimeMapping::default()]);
     assert_eq!(db.live_files()[0].largest_seqno, 0);
     assert!(db.seqno_to_time_mapping().pairs().is_empty());
@@ -137,7 +125,7 @@ fn rows_that_keep_their_sequence_numbers_are_not_rewritten_for_ever() {
         let snapshot = db.snapshot();
         db.put(format!("{i:02}").as_bytes(), b"x").unwrap();
         flush(&db);
-        compact(&db);
+        rewrite(&db);
         drop(snapshot);
         db.wait_for_compact().unwrap();
     }
@@ -160,7 +148,7 @@ fn rocksdb_reads_it() {
         flush(&db);
         clock.advance(Duration::from_secs(100));
     }
-    compact(&db);
+    rewrite(&db);
     let table = db.live_files()[0].path.clone();
     let seen = of_tables(&db, &*options.fs);
     db.close().unwrap();

@@ -5,9 +5,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use base::sync::Mutex;
+use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, Db, Event, EventListener, FlushOptions, IoPriority, Options,
-    RateLimiter, RateLimiterMode, RateLimiterOptions, StallCause, StallCondition, Statistics, SystemClock,
+    ColumnFamilyOptions, CompactRangeOptions, Db, Event, EventListener, IoPriority, Options, RateLimiter,
+    RateLimiterMode, RateLimiterOptions, StallCause, StallCondition, Statistics, SystemClock,
     WriteBufferManager, WriteOptions,
 };
 use vfs::MemFs;
@@ -76,7 +77,7 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
     for _ in 0..4 {
         db.put(b"a", b"1").unwrap();
         db.put(b"z", b"1").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     }
     let delayed = StallCondition::Delayed {
         cause: StallCause::L0FileCountLimit,
@@ -193,7 +194,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
         event => panic!("{event}"),
     }
     drop(go);
-    db.flush(&FlushOptions::default()).unwrap();
+    flush(&db);
     // Perhaps it had to wait for a flush itself.
     while !matches!(
         wait_for_stall(&heard),
@@ -236,7 +237,7 @@ fn jobs_ask_the_rate_limiter() {
             for key in 0..1000u32 {
                 db.put(&key.to_be_bytes(), &[value; 100]).unwrap();
             }
-            db.flush(&FlushOptions::default()).unwrap();
+            flush(&db);
             flushed = db.live_files().iter().map(|file| file.size).sum();
         }
         let through = |priority| limiter.total_bytes_through(Some(priority));
@@ -286,7 +287,7 @@ fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
             let key = key.wrapping_mul(0x9e37_79b1);
             db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(&db);
     }
     while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
     // It needs more than a period has, and the next has one byte.
@@ -335,7 +336,7 @@ fn databases_share_the_memory_of_their_memtables() {
         most = most.max(manager.memory_usage());
     }
     assert!(most <= limit + 100_000, "{most}");
-    busy.flush(&FlushOptions::default()).unwrap();
+    flush(&busy);
     // The idle one had most, so it was flushed, and not the other one row after row.
     assert_eq!(idle.live_files().len(), 1);
     let files = busy.live_files().len();

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker::{
-    ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Statistics, Ticker, WriteBatch, WriteOptions,
-};
+use dbtest::by_hand::flush_and_settle;
+use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, Statistics, Ticker, WriteBatch, WriteOptions};
 use testkit::rng::TestRng;
 use vfs::MemFs;
 
@@ -77,8 +76,7 @@ impl Writer {
     }
 
     fn settle(&self) {
-        self.db.flush(&FlushOptions::default()).unwrap();
-        self.db.wait_for_compact().unwrap();
+        flush_and_settle(&self.db);
     }
 
     fn check(&self) {

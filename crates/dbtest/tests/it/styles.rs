@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::ManualClock;
+use dbtest::by_hand::{compact, flush, flush_and_settle};
 use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
@@ -65,7 +66,7 @@ fn write_rounds(db: &Db, rounds: std::ops::Range<u32>) {
             let (key, value) = (format!("k{i:06}"), format!("r{round}-{i}"));
             db.put(key.as_bytes(), value.as_bytes()).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        flush(db);
     }
 }
 
@@ -151,13 +152,7 @@ fn universal_databases_change_hands() {
     let db = Db::open(&options, &path).unwrap();
     write_rounds(&db, 18..24);
     let all = rows(&db);
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
+    compact(&db);
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert!(levels.iter().all(|&level| level == 6), "{levels:?}");
     assert_eq!(rows(&db), all);
@@ -351,8 +346,7 @@ fn timed(settings: &[(&str, &str)]) -> (Db, Arc<ManualClock>, Arc<Told>) {
 
 fn put_and_flush(db: &Db, key: &str) {
     db.put(key.as_bytes(), b"value").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
-    db.wait_for_compact().unwrap();
+    flush_and_settle(db);
 }
 
 #[test]

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use base::{SeqNo, UserComparator};
+use dbtest::by_hand::everything;
 use dbtest::{files, settings};
-use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, Options, ReadOptions, Snapshot,
-    WriteBatch, WriteOptions,
-};
+use esker::{Db, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use testkit::TestRng;
 use vfs::MemFs;
 
@@ -111,10 +109,6 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
             }
             8 => db.flush(&FlushOptions::default()).unwrap(),
             9 => {
-                let options = CompactRangeOptions {
-                    bottommost_level_compaction: BottommostLevelCompaction::Force,
-                    ..CompactRangeOptions::default()
-                };
                 let [begin, end] = [rng.usize(..KEYS), rng.usize(..KEYS)].map(|at| &keys[at][..]);
                 let bounds = rng
                     .bool()
@@ -122,7 +116,7 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
                     .filter(|(a, b)| bare(&cmp, a, b).is_le());
                 let family = db.default_column_family();
                 let (begin, end) = bounds.map_or((None, None), |(begin, end)| (Some(begin), Some(end)));
-                db.compact_range(&family, &options, begin, end).unwrap();
+                db.compact_range(&family, &everything(), begin, end).unwrap();
                 assert_eq!(files::check(&db).unwrap(), "");
             }
             10 if snapshots.len() < 4 => snapshots.push((db.snapshot(), history.writes.len())),
