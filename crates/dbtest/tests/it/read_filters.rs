@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dbtest::by_hand::{compact, flush};
 use esker::{
-    BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, CompactRangeOptions,
-    CompressionType, Db, DbIterator, EntryType, FlushOptions, IndexType, Options, ReadOptions, SeqNo,
-    TableFilter, WriteOptions, io_stats,
+    BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, CompressionType, Db,
+    DbIterator, EntryType, IndexType, Options, ReadOptions, SeqNo, TableFilter, WriteOptions, io_stats,
 };
 use testkit::oracle;
 use vfs::{FileSystem, MemFs, PosixFs};
@@ -105,10 +105,6 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
     options
 }
 
-fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
-}
-
 fn value(time: u64, len: usize) -> Vec<u8> {
     let mut value = time.to_le_bytes().to_vec();
     value.resize(len, b'.');
@@ -163,13 +159,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
             }
             flush(&db);
             if round == rng.u64(..3) {
-                db.compact_range(
-                    &db.default_column_family(),
-                    &CompactRangeOptions::default(),
-                    None,
-                    None,
-                )
-                .unwrap();
+                compact(&db);
             }
         }
         for _ in 0..12 {
