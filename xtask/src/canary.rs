@@ -679,9 +679,16 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "a memtable whose filter lacks the key is not asked for range tombstones",
         file: "crates/engine/src/db/get.rs",
-        right: "        let tombstones = mem.range_tombstones();\n        if !tombstones.is_empty() {\n            context.covering",
-        wrong: "        let tombstones = mem.range_tombstones();\n        if !tombstones.is_empty() && mem.may_contain(context.user_key) != Some(false) {\n            context.covering",
+        right: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() {\n        context.covering",
+        wrong: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() && mem.may_contain(context.user_key) != Some(false) {\n        context.covering",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "memtable_filter::"]),
+    },
+    Canary {
+        name: "a walk backwards does not look for what is not written yet above what is hidden",
+        file: "crates/engine/src/read/db_iterator/backwards.rs",
+        right: "if entry.seqno < self.unwritten_limit {",
+        wrong: "if false {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "batch_index::"]),
     },
     Canary {
         name: "rows with checksums are not put into the memtable's filter",

@@ -98,4 +98,5 @@ pub use table_properties_collector::{
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use write::batch::{Operation, Operations, WriteBatch};
+pub use write::batch_index::WriteBatchWithIndex;
 pub use write::write_buffer_manager::WriteBufferManager;

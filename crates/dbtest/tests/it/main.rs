@@ -4,6 +4,7 @@ extern crate esker_dbtest as dbtest;
 
 mod api;
 mod background_verify;
+mod batch_index;
 mod behaviour;
 mod bit_flips;
 mod blob_files;

@@ -22,6 +22,7 @@ use crate::read::blob_cache::BlobRead;
 use crate::read::super_version::SuperVersion;
 use crate::read::value::{Base, PinnedValue};
 use crate::stats::Stats;
+use crate::write::batch_index::BatchView;
 
 impl Db {
     /// The value of `key` in the default family, or `None`.
@@ -275,6 +276,29 @@ impl DbInner {
         }
     }
 
+    /// As `get`, of what is not written yet before all others.
+    pub(crate) fn get_over(
+        &self,
+        unwritten: &BatchView,
+        options: &ReadOptions,
+        family: &Arc<Family>,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue>> {
+        let (super_version, seqno) = family.view(options.snapshot.as_ref());
+        if family.cmp.user().timestamp_size() > 0 {
+            return self.get_at_timestamp(&super_version, seqno, Some(unwritten), options, family, key);
+        }
+        let mut context = GetContext::new(family, key, BlobRead::from(options));
+        search_memtable(&unwritten.table, unwritten.limit, &self.stats, &mut context)?;
+        if !context.done() {
+            self.search_memory(&super_version, seqno, &mut context)?;
+        }
+        if !context.done() {
+            self.search_tables(&super_version, seqno, options, &mut context)?;
+        }
+        self.conclude(context)
+    }
+
     /// With `OBSERVED` it takes times, if the thread does.
     pub(super) fn get_from<const OBSERVED: bool>(
         &self,
@@ -285,7 +309,7 @@ impl DbInner {
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
         if family.cmp.user().timestamp_size() > 0 {
-            return self.get_at_timestamp(super_version, seqno, options, family, key);
+            return self.get_at_timestamp(super_version, seqno, None, options, family, key);
         }
         if options.timestamp.is_some() {
             return Err(Error::invalid_argument(
@@ -389,6 +413,7 @@ impl DbInner {
         &self,
         super_version: &Arc<SuperVersion>,
         seqno: SeqNo,
+        unwritten: Option<&BatchView>,
         options: &ReadOptions,
         family: &Arc<Family>,
         key: &[u8],
@@ -398,7 +423,7 @@ impl DbInner {
             iterate_upper_bound: None,
             ..options.clone()
         };
-        let mut iter = self.iterator_over(super_version.clone(), seqno, family, &options);
+        let mut iter = self.iterator_over(super_version.clone(), seqno, unwritten.cloned(), family, &options);
         iter.status()?;
         iter.seek(key);
         let user = family.cmp.user();
@@ -432,30 +457,40 @@ fn search_memtables(
     context: &mut GetContext<'_>,
 ) -> Result<()> {
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
-        if mem.is_empty() {
-            continue;
-        }
-        let tombstones = mem.range_tombstones();
-        if !tombstones.is_empty() {
-            context.covering = context
-                .covering
-                .max(tombstones.covering_seqno(context.user_key, seqno));
-        }
-        if let Some(may_contain) = mem.may_contain(context.user_key) {
-            count_memtable_filter(stats, may_contain);
-            if !may_contain {
-                continue;
-            }
-        }
-        mem.get(context.user_key, seqno, |seqno, kind, value| {
-            context.visit(seqno, kind, Found::Memory(value, mem))
-        })
-        .map_err(|error| context.family.in_memory(error))?;
+        search_memtable(mem, seqno, stats, context)?;
         if context.done() {
             break;
         }
     }
     Ok(())
+}
+
+#[inline]
+fn search_memtable(
+    mem: &Arc<Memtable>,
+    seqno: SeqNo,
+    stats: &Stats,
+    context: &mut GetContext<'_>,
+) -> Result<()> {
+    if mem.is_empty() {
+        return Ok(());
+    }
+    let tombstones = mem.range_tombstones();
+    if !tombstones.is_empty() {
+        context.covering = context
+            .covering
+            .max(tombstones.covering_seqno(context.user_key, seqno));
+    }
+    if let Some(may_contain) = mem.may_contain(context.user_key) {
+        count_memtable_filter(stats, may_contain);
+        if !may_contain {
+            return Ok(());
+        }
+    }
+    mem.get(context.user_key, seqno, |seqno, kind, value| {
+        context.visit(seqno, kind, Found::Memory(value, mem))
+    })
+    .map_err(|error| context.family.in_memory(error))
 }
 
 /// `Incomplete` if the read is to look at memtables alone.

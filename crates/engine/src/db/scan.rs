@@ -11,6 +11,7 @@ use crate::options::ReadOptions;
 use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
 use crate::read::multi_scan::{MultiScan, MultiScanArgs};
 use crate::read::super_version::SuperVersion;
+use crate::write::batch_index::BatchView;
 
 impl Db {
     /// An iterator over the default family, standing nowhere. An error met while making it is its
@@ -71,14 +72,25 @@ impl Db {
 
 impl DbInner {
     pub(crate) fn iterator(&self, family: &Arc<Family>, options: &ReadOptions) -> DbIterator {
+        self.iterator_with(None, family, options)
+    }
+
+    /// An iterator that also reads what is not written yet.
+    pub(crate) fn iterator_with(
+        &self,
+        unwritten: Option<BatchView>,
+        family: &Arc<Family>,
+        options: &ReadOptions,
+    ) -> DbIterator {
         let (super_version, seqno) = family.view(options.snapshot.as_ref());
-        self.iterator_over(super_version, seqno, family, options)
+        self.iterator_over(super_version, seqno, unwritten, family, options)
     }
 
     pub(crate) fn iterator_over(
         &self,
         super_version: Arc<SuperVersion>,
         seqno: SeqNo,
+        unwritten: Option<BatchView>,
         family: &Arc<Family>,
         options: &ReadOptions,
     ) -> DbIterator {
@@ -90,7 +102,7 @@ impl DbInner {
                 true => Err(Error::invalid_argument(TAILING_WITH_SNAPSHOT)),
                 false => Ok(()),
             });
-        DbIterator::new(super_version, family.clone(), seqno, options, usable)
+        DbIterator::new(super_version, family.clone(), seqno, unwritten, options, usable)
     }
 }
 

@@ -16,18 +16,18 @@ use std::sync::atomic::Ordering;
 use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
 use base::statistics::Ticker;
 use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
-use sst::{BlockReadOptions, ScanBounds};
+use sst::ScanBounds;
 
 use super::blob_cache::BlobRead;
-use super::filters::Filters;
 use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
-use super::sources;
+use super::sources::{self, SourceOptions};
 use super::spare::Spare;
 use super::super_version::SuperVersion;
 use super::value::{Base, Columns, PinnedValue};
 use crate::db::column_family::Family;
 use crate::db::snapshot::Snapshot;
 use crate::options::{ReadOptions, ReadTier};
+use crate::write::batch_index::{BatchView, UNWRITTEN};
 
 pub(crate) const TAILING_WITH_SNAPSHOT: &str =
     "a tailing iterator reads what is newest, and takes no snapshot";
@@ -77,6 +77,10 @@ pub struct DbIterator {
     cursor: MergingCursor,
     family: Arc<Family>,
     seqno: SeqNo,
+    /// Rows that are not written yet, and seen nevertheless.
+    unwritten: Option<BatchView>,
+    /// The last of them that is seen; 0 without.
+    unwritten_limit: SeqNo,
     read_ts: Option<Vec<u8>>,
     /// The bounds, with some timestamp behind them where keys have one.
     lower: Option<Vec<u8>>,
@@ -104,11 +108,8 @@ pub struct DbIterator {
     target: Vec<u8>,
     /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
     max_skip: u64,
-    tier: ReadTier,
-    /// How blocks are read.
-    read: BlockReadOptions,
-    /// What of the tables is passed over.
-    filters: Option<Arc<Filters>>,
+    /// How far down it reads, and how.
+    sources: SourceOptions,
     /// Each seek moves on to the newest rows.
     tailing: bool,
     max_skippable: u64,
@@ -134,6 +135,7 @@ impl DbIterator {
         super_version: Arc<SuperVersion>,
         family: Arc<Family>,
         seqno: SeqNo,
+        unwritten: Option<BatchView>,
         options: &ReadOptions,
         usable: Result<()>,
     ) -> DbIterator {
@@ -143,26 +145,15 @@ impl DbIterator {
         };
         let lower = stamped(&options.iterate_lower_bound);
         let upper = stamped(&options.iterate_upper_bound);
-        let read = BlockReadOptions {
-            verify_checksums: options.verify_checksums,
-            fill_cache: options.fill_cache,
-            cache_only: options.read_tier == ReadTier::BlockCache,
-            readahead_size: options.readahead_size,
-            adaptive_readahead: options.adaptive_readahead,
-            auto_readahead_size: options.auto_readahead_size,
-            async_io: options.async_io,
-        };
         let timestamp = options.timestamp.as_deref();
-        let tier = options.read_tier;
-        let filters = Filters::of(options);
+        let sources = SourceOptions::of(options);
         let (cursor, missing) = sources::merged(
             &family,
             &super_version,
             seqno,
+            unwritten.as_ref(),
             timestamp,
-            tier,
-            read,
-            filters.as_ref(),
+            &sources,
         );
         let refused = usable.err();
         let broken = refused.clone().or(missing);
@@ -171,6 +162,8 @@ impl DbIterator {
             max_skip: super_version.options.max_sequential_skip_in_iterations,
             family,
             seqno,
+            unwritten_limit: unwritten.as_ref().map_or(0, |view| view.limit),
+            unwritten,
             read_ts: options.timestamp.clone(),
             lower,
             upper,
@@ -187,9 +180,7 @@ impl DbIterator {
             broken,
             refused,
             target: TARGET.try_with(Spare::take).unwrap_or_default(),
-            tier,
-            read,
-            filters,
+            sources,
             tailing: options.tailing,
             max_skippable: match options.max_skippable_internal_keys {
                 0 => u64::MAX,
@@ -221,18 +212,18 @@ impl DbIterator {
             upper: limit.as_deref().map(internal),
         });
         let bounds: Vec<ScanBounds> = bounds.collect();
-        self.cursor.prepare(&bounds, &self.read, coalesce, budget);
+        self.cursor.prepare(&bounds, &self.sources.read, coalesce, budget);
         self.place = Place::Nowhere;
     }
 
     /// True if it reads the disk, and not memory alone.
     pub(crate) fn reads_disk(&self) -> bool {
-        self.tier == ReadTier::All
+        self.sources.tier == ReadTier::All
     }
 
     /// Tells those who read ahead where there is no more to read.
     fn bound_readahead(&mut self) {
-        if self.lower.is_none() && self.upper.is_none() || !self.read.auto_readahead_size {
+        if self.lower.is_none() && self.upper.is_none() || !self.sources.read.auto_readahead_size {
             return;
         }
         let internal = |bound: &Option<Vec<u8>>| {
@@ -332,15 +323,13 @@ impl DbIterator {
             return Err(refused.clone());
         }
         let timestamp = self.read_ts.as_deref();
-        let (tier, read) = (self.tier, self.read);
         let (cursor, missing) = sources::merged(
             &self.family,
             &super_version,
             seqno,
+            self.unwritten.as_ref(),
             timestamp,
-            tier,
-            read,
-            self.filters.as_ref(),
+            &self.sources,
         );
         if let Some(error) = missing {
             return Err(error);
@@ -418,7 +407,7 @@ impl DbIterator {
         }
         self.family
             .values
-            .columns(self.full_key(), &self.entity, BlobRead::from(&self.read))
+            .columns(self.full_key(), &self.entity, BlobRead::from(&self.sources.read))
             .map(Some)
     }
 
@@ -492,14 +481,15 @@ impl DbIterator {
         if !self.start(Direction::Forward) {
             return;
         }
-        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
+        let newest = self.newest_seqno();
+        newest_visible(&mut self.target, key, self.read_ts.as_deref(), newest);
         let within = self.prefix.is_some() || self.auto_prefix_mode && self.is_bounded_by_prefix(key);
         if let Some(extractor) = self.family.prefix_extractor.as_deref().filter(|_| within) {
-            let side_by_side = self.read.async_io;
+            let side_by_side = self.sources.read.async_io;
             self.cursor
                 .seek_within_prefix(&self.target, extractor, side_by_side);
         } else {
-            match self.read.async_io {
+            match self.sources.read.async_io {
                 true => self.cursor.start_seek(&self.target, SeekKind::Seek),
                 false => self.cursor.hint_seek(&self.target, false),
             }
@@ -535,7 +525,7 @@ impl DbIterator {
             }
             _ => after_key(&mut self.target, user, key),
         }
-        match self.read.async_io {
+        match self.sources.read.async_io {
             true => self.cursor.start_seek(&self.target, SeekKind::ForPrev),
             false => self.cursor.hint_seek(&self.target, true),
         }
@@ -636,9 +626,15 @@ impl DbIterator {
         }
     }
 
+    /// The highest sequence number it sees.
+    #[inline]
+    fn newest_seqno(&self) -> SeqNo {
+        self.seqno.max(self.unwritten_limit)
+    }
+
     #[inline]
     fn visible(&self, entry: &ParsedInternalKey<'_>) -> bool {
-        entry.seqno <= self.seqno
+        (entry.seqno <= self.seqno || entry.seqno >= UNWRITTEN && entry.seqno <= self.unwritten_limit)
             && self.read_ts.as_ref().is_none_or(|read_ts| {
                 self.user()
                     .compare_timestamp(self.user().timestamp(entry.user_key), read_ts)
@@ -749,8 +745,13 @@ impl DbIterator {
         {
             return false;
         }
+        // Past what was added to a batch too late, or past what was written too late.
+        let newest = match internal_key::seqno(self.cursor.key()) > self.unwritten_limit {
+            true => self.newest_seqno(),
+            false => self.seqno,
+        };
         let key = user.strip_timestamp(&self.saved_key);
-        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
+        newest_visible(&mut self.target, key, self.read_ts.as_deref(), newest);
         self.cursor.seek(&self.target);
         true
     }
@@ -762,7 +763,7 @@ impl DbIterator {
             kind,
             user_key,
             self.cursor.value(),
-            BlobRead::from(&self.read),
+            BlobRead::from(&self.sources.read),
             &mut self.value,
         ) {
             return self.fail(error);
@@ -791,6 +792,11 @@ impl DbIterator {
             if !self.is_saved_key(entry.user_key) {
                 break;
             }
+            // Below what is not written yet there may be what was written after the snapshot.
+            if !self.visible(&entry) {
+                self.cursor.next();
+                continue;
+            }
             match entry.kind {
                 Kind::Merge => operands.push(self.cursor.value().to_vec()),
                 kind if kind.is_tombstone() => break,
@@ -813,11 +819,12 @@ impl DbIterator {
         let base = base
             .as_ref()
             .map_or(Base::Nothing, |(kind, value)| Base::Entry(*kind, value));
-        match self
-            .family
-            .values
-            .merge_over(base, &self.saved_key, &operands, BlobRead::from(&self.read))
-        {
+        match self.family.values.merge_over(
+            base,
+            &self.saved_key,
+            &operands,
+            BlobRead::from(&self.sources.read),
+        ) {
             Ok((kind, bytes)) => self.take_saved(kind, bytes),
             Err(error) => self.fail(error),
         }
@@ -832,7 +839,7 @@ impl DbIterator {
                 kind,
                 &self.saved_key,
                 &bytes,
-                BlobRead::from(&self.read),
+                BlobRead::from(&self.sources.read),
                 &mut self.value,
             ) {
                 return self.fail(error);

@@ -161,6 +161,8 @@ pub(crate) struct MergingCursor {
     direction: Direction,
     /// Tombstones newer than this are not seen ...
     snapshot: SeqNo,
+    /// ... in the newest lane those newer than this ...
+    newest_snapshot: SeqNo,
     /// ... nor, where keys have timestamps, those newer than this.
     read_ts: Option<Box<[u8]>>,
     error: Option<Error>,
@@ -200,6 +202,7 @@ impl MergingCursor {
             heap,
             direction: Direction::Forward,
             snapshot,
+            newest_snapshot: snapshot,
             read_ts: read_ts.map(Into::into),
             error: None,
             scratch: Vec::new(),
@@ -216,6 +219,11 @@ impl MergingCursor {
         self.runs += usize::from(!matches!(source, Source::Memtable(_)));
         self.sources.push(source);
         self.set_tombstones(self.sources.len() - 1, tombstones);
+    }
+
+    /// In the newest lane, which is still to be added, tombstones up to `snapshot` are seen, whatever is in the others.
+    pub fn see_in_newest(&mut self, snapshot: SeqNo) {
+        self.newest_snapshot = snapshot;
     }
 
     /// Those of `lane` are `tombstones` from now on.
@@ -244,7 +252,7 @@ impl MergingCursor {
 
     /// Leaves out what tombstones at or below `snapshot` cover, from the next placing on; those of the newest lane are now `newest`.
     pub fn move_snapshot(&mut self, snapshot: SeqNo, newest: TombstoneSource) {
-        self.snapshot = snapshot;
+        (self.snapshot, self.newest_snapshot) = (snapshot, snapshot);
         if !self.sources.is_empty() {
             self.set_tombstones(0, Some(newest));
         }
@@ -463,12 +471,16 @@ impl MergingCursor {
         let key = self.sources[self.heap[0].lane as usize].key();
         let user_key = internal_key::user_key(key);
         let seqno = internal_key::seqno(key);
-        let snapshot = self.snapshot;
-        let covers = |cursor: &mut Option<Box<TombstoneCursor>>| {
-            let cursor = cursor.as_mut().filter(|cursor| !cursor.is_empty());
-            cursor.is_some_and(|cursor| cursor.covering(user_key, snapshot) > seqno)
+        let covers = |(lane, cursor): (usize, &mut Option<Box<TombstoneCursor>>)| {
+            let cursor = cursor.as_mut().filter(|cursor| !cursor.is_empty())?;
+            let snapshot = if lane == 0 {
+                self.newest_snapshot
+            } else {
+                self.snapshot
+            };
+            (cursor.covering(user_key, snapshot) > seqno).then_some(lane)
         };
-        self.tombstones.iter_mut().position(covers)
+        self.tombstones.iter_mut().enumerate().find_map(covers)
     }
 
     /// Moves on until the top is an entry nobody covers.

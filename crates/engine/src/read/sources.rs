@@ -10,34 +10,69 @@ use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
 use super::super_version::SuperVersion;
 use crate::db::column_family::Family;
-use crate::options::ReadTier;
+use crate::options::{ReadOptions, ReadTier};
+use crate::write::batch_index::BatchView;
 
-/// A cursor over the entries of `super_version` that `tier` reaches, all but those that a range tombstone at or below `seqno` covers, as of
-/// `timestamp` where keys have one. With it the first error met, after which something is missing from the cursor.
+/// How an iterator reads its sources.
+pub(crate) struct SourceOptions {
+    /// How far down.
+    pub tier: ReadTier,
+    pub read: BlockReadOptions,
+    /// What of the tables is passed over.
+    filters: Option<Arc<Filters>>,
+}
+
+impl SourceOptions {
+    pub fn of(options: &ReadOptions) -> SourceOptions {
+        SourceOptions {
+            tier: options.read_tier,
+            read: BlockReadOptions {
+                verify_checksums: options.verify_checksums,
+                fill_cache: options.fill_cache,
+                cache_only: options.read_tier == ReadTier::BlockCache,
+                readahead_size: options.readahead_size,
+                adaptive_readahead: options.adaptive_readahead,
+                auto_readahead_size: options.auto_readahead_size,
+                async_io: options.async_io,
+            },
+            filters: Filters::of(options),
+        }
+    }
+}
+
+/// A cursor over what is not written yet, if anything is given, and the entries of `super_version` that are reached, all but those that
+/// a range tombstone at or below `seqno` covers, as of `timestamp` where keys have one. With it the first error met, after which
+/// something is missing from the cursor.
 pub(crate) fn merged(
     family: &Family,
     super_version: &SuperVersion,
     seqno: SeqNo,
+    unwritten: Option<&BatchView>,
     timestamp: Option<&[u8]>,
-    tier: ReadTier,
-    read: BlockReadOptions,
-    filters: Option<&Arc<Filters>>,
+    sources: &SourceOptions,
 ) -> (MergingCursor, Option<Error>) {
+    let (read, filters) = (sources.read, sources.filters.as_ref());
     let mut error = None;
     let version = &super_version.version;
-    let levels = 1..match tier {
+    let levels = 1..match sources.tier {
         ReadTier::Memtable => 1,
         _ => version.num_non_empty_levels().max(1),
     };
-    let most = 1 + super_version.immutable.len() + version.files(0).len() + levels.len();
+    let most = 2 + super_version.immutable.len() + version.files(0).len() + levels.len();
     let mut cursor = MergingCursor::new(family.cmp.clone(), most, seqno, timestamp);
+    if let Some(BatchView { table, limit }) = unwritten {
+        cursor.see_in_newest(*limit);
+        let tombstones = table.range_tombstones();
+        let covered = (!tombstones.is_empty()).then(|| tombstones.source());
+        cursor.add(Source::Memtable(table.cursor()), covered);
+    }
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         // The memtable written to is looked into even when empty: it may not be when the iterator seeks.
         let tombstones = mem.range_tombstones();
         let covered = (!tombstones.is_empty()).then(|| tombstones.source());
         cursor.add(Source::Memtable(mem.cursor()), covered);
     }
-    if tier == ReadTier::Memtable {
+    if sources.tier == ReadTier::Memtable {
         return (cursor, None);
     }
     let open = |file| {

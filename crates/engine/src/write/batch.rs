@@ -6,9 +6,9 @@
 //! ```
 
 use base::coding::{self, Reader};
-use base::{Error, Kind, Protection, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
 
-use super::batch_protection::{self, BatchProtection};
+use super::batch_protection::{self, BatchProtection, ProtectionMark};
 use crate::db::column_family::ColumnFamily;
 
 /// Bytes of sequence number and count before the first operation.
@@ -43,6 +43,16 @@ pub struct WriteBatch {
     rep: Vec<u8>,
     /// Of each operation, in a batch made with it.
     protection: Option<Box<BatchProtection>>,
+    save_points: Vec<SavePoint>,
+}
+
+/// What a batch held once.
+#[derive(Clone, Copy)]
+struct SavePoint {
+    len: usize,
+    count: u32,
+    /// Nothing where the batch had no checksums then.
+    protection: Option<ProtectionMark>,
 }
 
 impl PartialEq for WriteBatch {
@@ -72,6 +82,7 @@ impl WriteBatch {
         WriteBatch {
             rep,
             protection: None,
+            save_points: Vec::new(),
         }
     }
 
@@ -127,6 +138,7 @@ impl WriteBatch {
         Ok(WriteBatch {
             rep: data.to_vec(),
             protection: None,
+            save_points: Vec::new(),
         })
     }
 
@@ -154,13 +166,41 @@ impl WriteBatch {
         self.rep.len()
     }
 
-    /// Empties the batch and keeps its memory.
+    /// Empties the batch, forgets its save points, and keeps its memory.
     pub fn clear(&mut self) {
+        self.save_points.clear();
         self.rep.clear();
         self.rep.resize(HEADER_LEN, 0);
         if let Some(protection) = &mut self.protection {
             protection.clear();
         }
+    }
+
+    /// Remembers what the batch holds now, to come back to. Save points nest.
+    pub fn set_save_point(&mut self) {
+        self.save_points.push(SavePoint {
+            len: self.rep.len(),
+            count: self.count(),
+            protection: self.protection.as_deref().map(BatchProtection::mark),
+        });
+    }
+
+    /// Takes out what was added since the newest save point, and forgets that save point. `NotFound` if there is none.
+    pub fn rollback_to_save_point(&mut self) -> Result<()> {
+        let point = self.save_points.pop().ok_or_else(no_save_point)?;
+        self.rep.truncate(point.len);
+        self.rep[8..HEADER_LEN].copy_from_slice(&point.count.to_le_bytes());
+        match (&mut self.protection, point.protection) {
+            (Some(protection), Some(mark)) => protection.rollback(mark),
+            // It was given checksums since, of what it held then as well.
+            (protection, _) => *protection = None,
+        }
+        Ok(())
+    }
+
+    /// Forgets the newest save point and keeps what was added since. `NotFound` if there is none.
+    pub fn pop_save_point(&mut self) -> Result<()> {
+        self.save_points.pop().map(drop).ok_or_else(no_save_point)
     }
 
     /// Sets `key` of the default family.
@@ -262,6 +302,14 @@ impl WriteBatch {
         }
     }
 
+    /// The operations from `offset` of the wire format on, where one begins.
+    pub(crate) fn operations_from(&self, offset: usize) -> Operations<'_> {
+        Operations {
+            reader: Reader::new(&self.rep[offset..]),
+            ..self.operations()
+        }
+    }
+
     #[inline]
     fn counted(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
         append_operation(&mut self.rep, tags, family, key, value);
@@ -308,6 +356,11 @@ impl WriteBatch {
         let count = self.count().saturating_add(more);
         self.rep[8..HEADER_LEN].copy_from_slice(&count.to_le_bytes());
     }
+}
+
+#[cold]
+fn no_save_point() -> Error {
+    Error::new(ErrorKind::NotFound, "the batch has no save point")
 }
 
 #[inline]

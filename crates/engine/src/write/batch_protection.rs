@@ -18,6 +18,14 @@ pub(crate) struct BatchProtection {
     others: u64,
 }
 
+/// A state of a [`BatchProtection`] that only grew since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProtectionMark {
+    rows: usize,
+    rest: Protection,
+    others: u64,
+}
+
 impl Default for BatchProtection {
     fn default() -> BatchProtection {
         BatchProtection {
@@ -124,6 +132,21 @@ impl BatchProtection {
             rows: std::mem::take(&mut self.rows),
             ..BatchProtection::default()
         };
+    }
+
+    /// What is noted so far, to come back to.
+    pub fn mark(&self) -> ProtectionMark {
+        ProtectionMark {
+            rows: self.rows.len(),
+            rest: self.rest,
+            others: self.others,
+        }
+    }
+
+    /// Forgets what was noted since `mark`.
+    pub fn rollback(&mut self, mark: ProtectionMark) {
+        self.rows.truncate(mark.rows);
+        (self.rest, self.others) = (mark.rest, mark.others);
     }
 
     /// `Corruption` naming the operation unless `data`, the wire format, holds what was noted. Where it was given a sequence

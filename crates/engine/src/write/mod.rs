@@ -1,6 +1,7 @@
 //! From the user to WAL and memtable.
 
 pub mod batch;
+pub mod batch_index;
 mod batch_protection;
 pub(crate) mod controller;
 pub(crate) mod pipeline;

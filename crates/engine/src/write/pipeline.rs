@@ -555,8 +555,9 @@ fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<()> 
     check_key(family, operation.key, end)
 }
 
+/// `InvalidArgument` for a row that `family` cannot take.
 #[inline]
-fn check_key(family: &Family, key: &[u8], end: Option<&[u8]>) -> Result<()> {
+pub(crate) fn check_key(family: &Family, key: &[u8], end: Option<&[u8]>) -> Result<()> {
     let user = family.cmp.user();
     if user.timestamp_size() > 0 && key.len() < user.timestamp_size() {
         return Err(Error::invalid_argument(

@@ -106,6 +106,11 @@ impl DbIterator {
             if !self.visible(&entry) {
                 hidden += 1;
                 if hidden > self.max_skip {
+                    if entry.seqno < self.unwritten_limit {
+                        // What is not written yet may stand above.
+                        self.value = value;
+                        return self.collect_by_seek();
+                    }
                     self.seek_before_saved_key();
                     break;
                 }
@@ -154,7 +159,8 @@ impl DbIterator {
     #[cold]
     fn collect_by_seek(&mut self) {
         let key = self.user().strip_timestamp(&self.saved_key);
-        newest_visible(&mut self.target, key, self.read_ts.as_deref(), self.seqno);
+        let newest = self.newest_seqno();
+        newest_visible(&mut self.target, key, self.read_ts.as_deref(), newest);
         self.cursor.seek(&self.target);
         while self.cursor.valid() {
             let entry = match ParsedInternalKey::parse(self.cursor.key()) {

@@ -1,0 +1,285 @@
+//! A write batch that can be read before it is written.
+//!
+//! The batch is a [`WriteBatch`]; of each family that is read through it, what it holds is also in a memtable of its own, which
+//! reads look into before all others. So iterators over batch and database go in both directions, range deletions hide what they cover and
+//! merges are resolved as they will be once the batch is written, by the same code.
+//!
+//! ```text
+//! sequence numbers:   0 .. the snapshot  | newer rows of the database | 2^55 + number of the operation
+//!                     visible            | not visible                | visible, up to the view's limit
+//! ```
+//!
+//! The memtable of a family is made when that family is first read, and brought up to date at each read after a write: a batch
+//! that is only written to costs what a plain one does.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::{Error, Kind, Result, SeqNo};
+use memtable::{Memtable, MemtableOptions};
+
+use super::batch::{HEADER_LEN, WriteBatch};
+use super::pipeline::{check_key, deletion_kind};
+use crate::db::Db;
+use crate::db::column_family::{ColumnFamily, Family};
+use crate::options::ReadOptions;
+use crate::read::db_iterator::DbIterator;
+use crate::read::value::PinnedValue;
+
+/// The first sequence number of rows that are not written yet. No database comes this far.
+pub(crate) const UNWRITTEN: SeqNo = 1 << 55;
+
+/// What a batch held for a family at one moment, to be read before what the database holds.
+#[derive(Clone)]
+pub(crate) struct BatchView {
+    pub table: Arc<Memtable>,
+    /// The last row of the moment.
+    pub limit: SeqNo,
+}
+
+/// The rows of one family.
+struct FamilyIndex {
+    table: Arc<Memtable>,
+    /// Bytes of the batch that were looked at.
+    offset: usize,
+    /// Operations in them.
+    operations: u64,
+}
+
+/// A [`WriteBatch`] whose operations can be read, alone or over a database, before they are written: RocksDB's class of that name.
+///
+/// Reads see the operations in the order in which they were added, each over those before it. A family that is read through the
+/// batch costs a copy of its rows in the batch, in memory, until the batch is cleared or rolled back; one that is not, nothing.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path()).unwrap();
+/// let family = db.default_column_family();
+/// db.put(b"a", b"1").unwrap();
+/// let mut batch = esker::WriteBatchWithIndex::new();
+/// batch.put(b"b", b"2");
+/// batch.delete(b"a");
+/// let options = esker::ReadOptions::default();
+/// assert!(batch.get_from_batch_and_db(&db, &options, &family, b"a").unwrap().is_none());
+/// let mut iter = batch.iter_with_base(&db, &options, &family).unwrap();
+/// iter.seek_to_last();
+/// assert_eq!(iter.key(), b"b");
+/// iter.prev();
+/// assert!(!iter.valid());
+/// db.write(&Default::default(), batch.into_write_batch()).unwrap();
+/// ```
+#[derive(Default)]
+pub struct WriteBatchWithIndex {
+    batch: WriteBatch,
+    families: RefCell<HashMap<u32, FamilyIndex>>,
+}
+
+impl WriteBatchWithIndex {
+    /// An empty batch.
+    pub fn new() -> WriteBatchWithIndex {
+        WriteBatchWithIndex::default()
+    }
+
+    /// The operations, as they will be written.
+    pub fn write_batch(&self) -> &WriteBatch {
+        &self.batch
+    }
+
+    /// The operations, to be written.
+    pub fn into_write_batch(self) -> WriteBatch {
+        self.batch
+    }
+
+    /// Operations that take a sequence number each.
+    pub fn count(&self) -> u32 {
+        self.batch.count()
+    }
+
+    /// True if there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Empties the batch and forgets its save points.
+    pub fn clear(&mut self) {
+        self.batch.clear();
+        self.families.get_mut().clear();
+    }
+
+    /// Remembers what the batch holds now, to come back to. Save points nest.
+    pub fn set_save_point(&mut self) {
+        self.batch.set_save_point();
+    }
+
+    /// Takes out what was added since the newest save point, and forgets that save point. What is read through the batch is indexed
+    /// anew. `NotFound` if there is none.
+    pub fn rollback_to_save_point(&mut self) -> Result<()> {
+        self.batch.rollback_to_save_point()?;
+        self.families.get_mut().clear();
+        Ok(())
+    }
+
+    /// Forgets the newest save point and keeps what was added since. `NotFound` if there is none.
+    pub fn pop_save_point(&mut self) -> Result<()> {
+        self.batch.pop_save_point()
+    }
+
+    /// Sets `key` of the default family.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.batch.put(key, value);
+    }
+
+    /// Sets `key` of `family`.
+    pub fn put_cf(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) {
+        self.batch.put_cf(family, key, value);
+    }
+
+    /// Sets `key` at `timestamp`, in a family with timestamps.
+    pub fn put_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], value: &[u8]) {
+        self.batch.put_at(family, key, timestamp, value);
+    }
+
+    /// Deletes `key` of the default family.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.batch.delete(key);
+    }
+
+    /// Deletes `key` of `family`.
+    pub fn delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
+        self.batch.delete_cf(family, key);
+    }
+
+    /// Deletes `key` as of `timestamp`.
+    pub fn delete_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8]) {
+        self.batch.delete_at(family, key, timestamp);
+    }
+
+    /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist.
+    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
+        self.batch.single_delete_cf(family, key);
+    }
+
+    /// Adds a merge operand to `key` of `family`.
+    pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) {
+        self.batch.merge_cf(family, key, operand);
+    }
+
+    /// Deletes the keys of `family` from `begin` up to `end`, exclusive.
+    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) {
+        self.batch.delete_range_cf(family, begin, end);
+    }
+
+    /// Adds bytes that go into the WAL and nowhere else.
+    pub fn put_log_data(&mut self, blob: &[u8]) {
+        self.batch.put_log_data(blob);
+    }
+
+    /// Adds the operations of `other` after these.
+    pub fn append(&mut self, other: &WriteBatch) {
+        self.batch.append(other);
+    }
+
+    /// The value that `key` would have if the batch were written over what `options` read of `db`, or `None`.
+    ///
+    /// # Errors
+    /// Those of [`Db::get_pinned`]; `InvalidArgument` for operations that `family` could not take.
+    pub fn get_from_batch_and_db(
+        &self,
+        db: &Db,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<PinnedValue>> {
+        let inner = db.inner();
+        inner.check_owns(&family.0)?;
+        match self.view(&family.0)? {
+            Some(view) => inner.get_over(&view, options, &family.0, key),
+            None => inner.get(options, &family.0, key),
+        }
+    }
+
+    /// An iterator over what `options` would read of `family` if the batch were written, standing nowhere: RocksDB's
+    /// `NewIteratorWithBase`. What is added to the batch later is not seen, and what is rolled back or cleared later still is.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for operations that `family` could not take, and with [`tailing`](ReadOptions::tailing).
+    pub fn iter_with_base(
+        &self,
+        db: &Db,
+        options: &ReadOptions,
+        family: &ColumnFamily,
+    ) -> Result<DbIterator> {
+        if options.tailing {
+            return Err(Error::invalid_argument(
+                "a tailing iterator moves on to what is written, and reads no batch",
+            ));
+        }
+        let view = self.view(&family.0)?;
+        Ok(db.inner().iterator_with(view, &family.0, options))
+    }
+
+    /// What it holds for `family` now, if that is anything.
+    fn view(&self, family: &Family) -> Result<Option<BatchView>> {
+        if self.batch.is_empty() {
+            return Ok(None);
+        }
+        let mut families = self.families.borrow_mut();
+        let index = families
+            .entry(family.id)
+            .or_insert_with(|| FamilyIndex::new(family));
+        if let Err(error) = index.extend(&self.batch, family) {
+            families.remove(&family.id);
+            return Err(error);
+        }
+        Ok((!index.table.is_empty()).then(|| BatchView {
+            table: index.table.clone(),
+            limit: UNWRITTEN + index.operations - 1,
+        }))
+    }
+}
+
+impl FamilyIndex {
+    fn new(family: &Family) -> FamilyIndex {
+        FamilyIndex {
+            table: Arc::new(Memtable::new(family.cmp.clone(), MemtableOptions::default())),
+            offset: HEADER_LEN,
+            operations: 0,
+        }
+    }
+
+    /// Takes in what was added to `batch` since. Of no more use after an error.
+    fn extend(&mut self, batch: &WriteBatch, family: &Family) -> Result<()> {
+        for operation in batch.operations_from(self.offset) {
+            let operation = operation?;
+            if let Some((id, kind, key, value)) = operation.row()
+                && id == family.id
+            {
+                let kind = match kind {
+                    Kind::Deletion => deletion_kind(family),
+                    kind => kind,
+                };
+                check_key(family, key, (kind == Kind::RangeDeletion).then_some(value))?;
+                self.table.add(UNWRITTEN + self.operations, kind, key, value);
+            }
+            self.operations += 1;
+        }
+        self.offset = batch.data_size();
+        Ok(())
+    }
+}
+
+impl From<WriteBatch> for WriteBatchWithIndex {
+    fn from(batch: WriteBatch) -> WriteBatchWithIndex {
+        WriteBatchWithIndex {
+            batch,
+            families: RefCell::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for WriteBatchWithIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.batch.fmt(f)
+    }
+}
