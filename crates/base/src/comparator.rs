@@ -22,6 +22,14 @@ pub trait Comparator: Send + Sync + 'static {
     fn compare_without_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.compare(a, b)
     }
+
+    /// Shortens `start` to a key `k` with `start <= k < limit`, where `start < limit`, to be an index entry between two blocks:
+    /// RocksDB's `FindShortestSeparator`. What does not lie between them is not used. Default: leaves it as it is.
+    fn shorten_separator(&self, _start: &mut Vec<u8>, _limit: &[u8]) {}
+
+    /// Shortens `key` to a key at or after it, to be an index entry behind the last block: RocksDB's `FindShortSuccessor`. What comes
+    /// before it is not used. Default: leaves it as it is.
+    fn shorten_successor(&self, _key: &mut Vec<u8>) {}
 }
 
 /// The order of a column family's user keys.
@@ -153,8 +161,16 @@ impl UserComparator {
     }
 
     /// Shortens `start` to a key `k` with `start <= k < limit`, to be an index entry between two blocks.
-    /// Leaves it as it is where that is not possible or the order is not bytewise.
+    /// Leaves it as it is where that is not possible, or the order is neither bytewise nor one that knows how.
     pub fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
+        if let UserComparator::Custom(custom) = self {
+            let whole = start.clone();
+            custom.shorten_separator(start, limit);
+            if self.compare(&whole, start).is_gt() || self.compare(start, limit).is_ge() {
+                *start = whole;
+            }
+            return;
+        }
         if !self.is_bytewise() {
             return;
         }
@@ -173,8 +189,16 @@ impl UserComparator {
     }
 
     /// Shortens `key` to a key at or after it, to be an index entry behind the last block. Leaves it as it is where that is not
-    /// possible or the order is not bytewise.
+    /// possible, or the order is neither bytewise nor one that knows how.
     pub fn shorten_successor(&self, key: &mut Vec<u8>) {
+        if let UserComparator::Custom(custom) = self {
+            let whole = key.clone();
+            custom.shorten_successor(key);
+            if self.compare(&whole, key).is_gt() {
+                *key = whole;
+            }
+            return;
+        }
         if !self.is_bytewise() {
             return;
         }
@@ -249,6 +273,37 @@ mod tests {
             let mut out = key.to_vec();
             UserComparator::ReverseBytewise.shorten_successor(&mut out);
             assert_eq!(out, key);
+        }
+    }
+
+    #[test]
+    fn an_order_that_shortens_wrongly_is_not_followed() {
+        struct Wrong(&'static [u8]);
+        impl Comparator for Wrong {
+            fn name(&self) -> &str {
+                "wrong"
+            }
+            fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+                a.cmp(b)
+            }
+            fn shorten_separator(&self, start: &mut Vec<u8>, _limit: &[u8]) {
+                *start = self.0.to_vec();
+            }
+            fn shorten_successor(&self, key: &mut Vec<u8>) {
+                *key = self.0.to_vec();
+            }
+        }
+        for (given, separator, successor) in [
+            (&b"a"[..], &b"bb"[..], &b"bb"[..]),
+            (b"c", b"c", b"c"),
+            (b"d", b"bb", b"d"),
+            (b"e", b"bb", b"e"),
+        ] {
+            let order = UserComparator::Custom(Arc::new(Wrong(given)));
+            let (mut start, mut last) = (b"bb".to_vec(), b"bb".to_vec());
+            order.shorten_separator(&mut start, b"d");
+            order.shorten_successor(&mut last);
+            assert_eq!((&start[..], &last[..]), (separator, successor), "{given:?}");
         }
     }
 

@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manifest", &["base"]),
     ("compact", &["base", "manifest", "rangedel"]),
     ("backup", &["base", "codec", "vfs", "sst", "esker"]),
+    ("mvcc", &["base", "codec", "esker"]),
 ];
 
 /// Crates that hold unsafe code; every other says `#![forbid(unsafe_code)]`.

@@ -1,0 +1,5 @@
+//! The layer over real databases.
+
+extern crate esker_mvcc as mvcc;
+
+mod files;
