@@ -14,6 +14,41 @@ pub struct BlobGarbageCollection {
     pub force_threshold: f64,
 }
 
+/// Whether a manual compaction takes values out of old blob files, whatever the options of the family say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlobGarbageCollectionPolicy {
+    /// It does.
+    Force,
+    /// It does not.
+    Disable,
+    /// As `enable_blob_garbage_collection` says.
+    #[default]
+    UseDefault,
+}
+
+/// What whoever asks for a compaction says of garbage in blob files.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BlobGarbageRequest {
+    /// Whether it is collected.
+    pub policy: BlobGarbageCollectionPolicy,
+    /// With [`Force`](BlobGarbageCollectionPolicy::Force): the part of the blob files that is old; `None`: as the family's options
+    /// say.
+    pub age_cutoff: Option<f64>,
+}
+
+impl BlobGarbageRequest {
+    /// How garbage is collected then, where the options of the family are `own`, which hold by themselves if `enabled`. `None`: not
+    /// at all.
+    pub fn over(self, own: BlobGarbageCollection, enabled: bool) -> Option<BlobGarbageCollection> {
+        let age_cutoff = self.age_cutoff.unwrap_or(own.age_cutoff);
+        match self.policy {
+            BlobGarbageCollectionPolicy::Force => Some(BlobGarbageCollection { age_cutoff, ..own }),
+            BlobGarbageCollectionPolicy::Disable => None,
+            BlobGarbageCollectionPolicy::UseDefault => enabled.then_some(own),
+        }
+    }
+}
+
 impl BlobGarbageCollection {
     /// How many blob files of `version`, the oldest, are to be emptied.
     fn old_files(&self, version: &Version) -> usize {

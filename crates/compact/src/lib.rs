@@ -41,7 +41,7 @@ pub mod subranges;
 pub mod tombstones;
 
 pub use beyond::{BeyondOutput, KeyRange};
-pub use blob_gc::BlobGarbageCollection;
+pub use blob_gc::{BlobGarbageCollection, BlobGarbageCollectionPolicy, BlobGarbageRequest};
 pub use cursor::{CompactionCursor, CompactionRules, CompactionStats};
 pub use filter::{
     BlobHook, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, Relocation,

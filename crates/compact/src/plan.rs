@@ -10,6 +10,7 @@ use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
 
 use crate::beyond::{BeyondOutput, KeyRange};
+use crate::blob_gc::BlobGarbageRequest;
 use crate::cursor::CompactionRules;
 use crate::order;
 use crate::split::{Border, SplitLimits};
@@ -95,6 +96,8 @@ pub struct Plan {
     pub deletion: bool,
     /// The output is compressed as the options say; else not at all.
     pub compress: bool,
+    /// What was asked for of garbage in blob files.
+    pub blob_garbage: BlobGarbageRequest,
     /// Nothing older than the inputs lies in their key range: deletions and sequence numbers may go.
     pub bottommost: bool,
     /// Every file of the version takes part.
@@ -163,6 +166,7 @@ impl Plan {
             trivial_move: parts.trivial_move,
             deletion: false,
             compress: true,
+            blob_garbage: BlobGarbageRequest::default(),
             bottommost,
             is_full_compaction: num_inputs == version.num_files(),
             target_file_size: parts.target_file_size,

@@ -76,6 +76,9 @@ impl EventListener for Events {
         let told_elsewhere = matches!(
             event,
             Event::FileDeleted { .. }
+                | Event::MemtableSealed { .. }
+                | Event::SubcompactionBegun { .. }
+                | Event::SubcompactionCompleted { .. }
                 | Event::FlushBegun { .. }
                 | Event::CompactionBegun { .. }
                 | Event::JobEnded { .. }
@@ -535,6 +538,7 @@ impl Session {
             target_level: optional(case, "target")?,
             bottommost_level_compaction: bottommost,
             max_subcompactions: optional(case, "subcompactions")?.unwrap_or(0),
+            ..CompactRangeOptions::default()
         };
         let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
         self.db()?

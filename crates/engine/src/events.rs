@@ -1,5 +1,6 @@
 //! What happens in the background, told as it happens.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,7 +8,9 @@ use base::{Error, SeqNo};
 use codec::compression::CompressionType;
 use compact::CompactionReason;
 use compact::stall::{StallCause, StallCondition};
+use memtable::Memtable;
 use sst::properties::TableProperties;
+use vfs::{FileObserver, FileOperation, ObservedFs};
 
 use crate::log::InfoLog;
 use crate::options::Options;
@@ -65,6 +68,15 @@ pub struct IngestedFile {
     reason = "the fields are what their names say; units stand in the names"
 )]
 pub enum Event {
+    /// A memtable takes no more rows and is going to be flushed. `data_bytes` are those of its keys and values. Told while writers wait.
+    MemtableSealed {
+        family: String,
+        first_seqno: SeqNo,
+        entries: u64,
+        deletes: u64,
+        range_deletes: u64,
+        data_bytes: u64,
+    },
     /// Memtables are about to be written to a table. `memory_bytes` is what they take in memory.
     FlushBegun {
         family: String,
@@ -99,6 +111,32 @@ pub enum Event {
         score: f64,
         bytes: u64,
         oldest_snapshot: Option<SeqNo>,
+    },
+    /// A thread is about to write one key range of a compaction, the `subcompaction`th of its job, from 0; every compaction that writes has
+    /// one at least. Told by that thread.
+    SubcompactionBegun {
+        family: String,
+        job: u64,
+        subcompaction: usize,
+        reason: CompactionReason,
+        base_input_level: usize,
+        output_level: usize,
+        compression: CompressionType,
+    },
+    /// The thread is done with it, or failed; nothing is in place yet.
+    SubcompactionCompleted {
+        family: String,
+        job: u64,
+        subcompaction: usize,
+        reason: CompactionReason,
+        base_input_level: usize,
+        output_level: usize,
+        compression: CompressionType,
+        output_files: usize,
+        bytes_written: u64,
+        micros: u64,
+        cpu_micros: u64,
+        error: Option<Error>,
     },
     /// Files were merged into others. `level_files` is how many files each level has now, `score` that of the level most in need of
     /// compaction.
@@ -199,6 +237,13 @@ pub enum Event {
     },
     /// A background job failed; the database takes no more writes.
     BackgroundError { action: &'static str, error: Error },
+    /// [`Db::resume`](crate::Db::resume) is about to have done again what failed with `background_error`.
+    ErrorRecoveryBegun { background_error: Error },
+    /// It is over: the database takes writes again, or it failed with `new_error`.
+    ErrorRecoveryEnded {
+        background_error: Error,
+        new_error: Option<Error>,
+    },
     /// Looking through the files in the background found a damaged place. The keys, user keys both, are those of the damaged
     /// block (the first may itself lie in front of it) where the damage is in one of data, else those of the file.
     CorruptionFound {
@@ -218,6 +263,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// `table` of `family` takes no more rows.
+    pub(crate) fn sealed(family: &str, table: &Memtable) -> Event {
+        Event::MemtableSealed {
+            family: family.to_owned(),
+            first_seqno: table.first_seqno().unwrap_or(0),
+            entries: table.num_entries(),
+            deletes: table.num_deletes(),
+            range_deletes: table.num_range_deletes(),
+            data_bytes: table.data_size(),
+        }
+    }
+
     /// True of a stall that comes and goes with flushes, which depends on how the threads run.
     pub fn is_memtable_stall(&self) -> bool {
         let is_of_memtables = |condition: &StallCondition| match condition {
@@ -233,6 +290,15 @@ impl Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Event::MemtableSealed {
+                family,
+                entries,
+                data_bytes,
+                ..
+            } => write!(
+                f,
+                "[{family}] sealed a memtable of {entries} entries, {data_bytes} bytes"
+            ),
             Event::FlushBegun {
                 family,
                 memtables,
@@ -259,6 +325,27 @@ impl fmt::Display for Event {
             Event::CompactionBegun {
                 family, plan, bytes, ..
             } => write!(f, "[{family}] compacts {plan}: {bytes} bytes"),
+            Event::SubcompactionBegun {
+                family,
+                job,
+                subcompaction,
+                ..
+            } => write!(f, "[{family}] begins subcompaction {subcompaction} of job {job}"),
+            Event::SubcompactionCompleted {
+                family,
+                job,
+                subcompaction,
+                bytes_written,
+                micros,
+                error,
+                ..
+            } => {
+                write!(f, "[{family}] subcompaction {subcompaction} of job {job} ")?;
+                match error {
+                    Some(error) => write!(f, "failed: {error}"),
+                    None => write!(f, "wrote {bytes_written} bytes in {micros} us"),
+                }
+            }
             Event::Compacted {
                 family,
                 plan,
@@ -324,6 +411,11 @@ impl fmt::Display for Event {
                 family, condition, ..
             } => write!(f, "[{family}] writes {condition}"),
             Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),
+            Event::ErrorRecoveryBegun { background_error } => write!(f, "resumes after {background_error}"),
+            Event::ErrorRecoveryEnded { new_error, .. } => match new_error {
+                Some(error) => write!(f, "did not resume: {error}"),
+                None => write!(f, "resumed"),
+            },
             Event::CorruptionFound {
                 family,
                 path,
@@ -351,6 +443,51 @@ impl fmt::Display for Event {
 pub trait EventListener: Send + Sync {
     /// Called once an event.
     fn on_event(&self, event: &Event);
+
+    /// True if it wants to be told of operations on files. Asked when a database is opened; where nobody wants it, it costs nothing.
+    fn should_be_notified_on_file_io(&self) -> bool {
+        false
+    }
+
+    /// A read, append, flush, sync, close or truncation of a file of the database is over, or failed: RocksDB's `OnFileReadFinish`,
+    /// `OnFileWriteFinish` and so on, and `OnIOError`. On the thread that asked for it, with whatever locks that holds: it must not call
+    /// the database, and who waits for it may be a writer. Not told are reads of maps, and what becomes of the info log.
+    fn on_file_operation(&self, _operation: &FileOperation<'_>) {}
+}
+
+/// Those of a database's listeners that want to be told of operations on files.
+struct FileListeners(Vec<Arc<dyn EventListener>>);
+
+impl fmt::Debug for FileListeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} listeners", self.0.len())
+    }
+}
+
+impl FileObserver for FileListeners {
+    fn finished(&self, operation: &FileOperation<'_>) {
+        for listener in &self.0 {
+            listener.on_file_operation(operation);
+        }
+    }
+}
+
+/// `options` with a file system that tells listeners of what is done to files, if any of them wants it.
+pub(crate) fn with_file_listeners(options: &Options) -> Cow<'_, Options> {
+    let mut listeners = options.listeners.clone();
+    listeners.retain(|listener| listener.should_be_notified_on_file_io());
+    if listeners.is_empty() {
+        return Cow::Borrowed(options);
+    }
+    let fs = ObservedFs::new(
+        options.fs.clone(),
+        Arc::new(FileListeners(listeners)),
+        options.clock.clone(),
+    );
+    Cow::Owned(Options {
+        fs: Arc::new(fs),
+        ..options.clone()
+    })
 }
 
 /// Who is told of the events of a database: its info log, and those its user named.

@@ -80,11 +80,11 @@ pub use jobs::verifier::VerifyProgress;
 pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;
 pub use options::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri,
-    CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory, FilterPolicy,
-    FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache,
-    ReadOptions, ReadTier, WriteOptions, table as option_table,
+    BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
+    CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
+    CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory,
+    FilterPolicy, FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlobCache,
+    PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::filters::TableFilter;
@@ -97,6 +97,7 @@ pub use table_properties_collector::{
 };
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
+pub use vfs::{FileOperation, Op as FileOperationType};
 pub use write::batch::{Operation, Operations, WriteBatch};
 pub use write::batch_index::WriteBatchWithIndex;
 pub use write::write_buffer_manager::WriteBufferManager;

@@ -5,7 +5,8 @@
 //! * [`mem`]: a file system in memory that can lose its process, its power and its space
 //! * [`fault`]: over any other, failures and crashes by rule
 //! * [`op_log`]: over any other, a record of the calls as text
-//! * [`layer`]: what these two are made of, and whatever else lies over another
+//! * [`observed`]: over any other, tells somebody what is done to the contents of files
+//! * [`layer`]: what these are made of, and whatever else lies over another
 //! * [`pending_read`]: reads that are under way while their reader does something else
 //! * [`op`]: the calls by name
 //! * [`io_stats`]: what a thread has read from the disk
@@ -16,6 +17,7 @@ pub mod file_system;
 pub mod io_stats;
 pub mod layer;
 pub mod mem;
+pub mod observed;
 pub mod op;
 pub mod op_log;
 pub mod pending_read;
@@ -28,6 +30,7 @@ pub use file_system::{
 };
 pub use layer::{Call, Details, Layer};
 pub use mem::{MemFs, UnsyncedPolicy};
+pub use observed::{FileObserver, FileOperation, ObservedFs};
 pub use op::Op;
 pub use op_log::LogFs;
 pub use pending_read::{PendingRead, ReadBuffer, together};

@@ -10,6 +10,7 @@ use super::{
     Files, PickContext, any_busy, conflicts, do_not_overlap, grandparents, is_trivial_move, level_inputs,
     setup_other_inputs, total_bytes,
 };
+use crate::blob_gc::{BlobGarbageCollectionPolicy, BlobGarbageRequest};
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, Parts, Plan};
 use crate::styles::Style;
@@ -211,7 +212,7 @@ pub enum BottommostLevelCompaction {
 }
 
 /// What a user may say about a manual compaction. The names and defaults are RocksDB's.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactRangeOptions {
     /// The files end up in `target_level`, if it and the levels between are empty. False.
     pub change_level: bool,
@@ -221,6 +222,32 @@ pub struct CompactRangeOptions {
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// Threads that may write one compaction; 0: as many as the database's option says. 0.
     pub max_subcompactions: u32,
+    /// Whether values are taken out of old blob files, so that these go. What is moved and not rewritten keeps its values where
+    /// they are: see `bottommost_level_compaction`. `UseDefault`.
+    pub blob_garbage_collection_policy: BlobGarbageCollectionPolicy,
+    /// With `blob_garbage_collection_policy` at `Force`: the part of the blob files that is old, 0 to 1. `None`: as the family's
+    /// `blob_garbage_collection_age_cutoff` says. `None`.
+    pub blob_garbage_collection_age_cutoff: Option<f64>,
+}
+
+impl CompactRangeOptions {
+    /// `InvalidArgument`, with the name, for what cannot be.
+    pub fn check(&self) -> Result<()> {
+        match self.blob_garbage_collection_age_cutoff {
+            Some(cutoff) if !(0.0..=1.0).contains(&cutoff) => Err(Error::invalid_argument(format!(
+                "blob_garbage_collection_age_cutoff={cutoff} is outside 0..=1"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is asked for of garbage in blob files.
+    pub fn blob_garbage(&self) -> BlobGarbageRequest {
+        BlobGarbageRequest {
+            policy: self.blob_garbage_collection_policy,
+            age_cutoff: self.blob_garbage_collection_age_cutoff,
+        }
+    }
 }
 
 /// What a [`RangeCompaction`] wants next.

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use codec::file_checksum::FileCrc32c;
 use dbtest::by_hand::{everything, flush, rewrite};
 use esker::{
-    BlockCache, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind, FileChecksumGenFactory,
-    FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions, ReadTier, ValueType, WriteBatch,
+    BlobGarbageCollectionPolicy, BlockCache, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
+    CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind,
+    FileChecksumGenFactory, FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions,
+    ReadTier, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -346,6 +347,54 @@ fn old_files_are_emptied() {
         assert_eq!(files.iter().map(|file| file.total_blob_count).sum::<u64>(), 40);
         assert_eq!(rows(&db), before);
         check(&db, &fs, Path::new(DIR));
+    }
+}
+
+#[test]
+fn a_manual_compaction_says_whether_old_files_are_emptied() {
+    use BlobGarbageCollectionPolicy::{Disable, Force, UseDefault};
+    for (enabled, policy, cutoff, kept) in [
+        (false, UseDefault, Some(1.0), 4),
+        (false, Force, None, 3),
+        (false, Force, Some(1.0), 1),
+        (true, Force, Some(0.0), 4),
+        (true, Disable, Some(1.0), 4),
+        (true, UseDefault, None, 3),
+    ] {
+        let (fs, mut options) = in_memory();
+        options.column_family.enable_blob_garbage_collection = enabled;
+        options.column_family.blob_garbage_collection_age_cutoff = 0.5;
+        let db = Db::open(&options, DIR).unwrap();
+        for round in 0..4 {
+            put(&db, round * 10..round * 10 + 10, round, 150);
+            flush(&db);
+        }
+        let before = rows(&db);
+        let compact = CompactRangeOptions {
+            blob_garbage_collection_policy: policy,
+            blob_garbage_collection_age_cutoff: cutoff,
+            ..everything()
+        };
+        db.compact_range(&db.default_column_family(), &compact, None, None)
+            .unwrap();
+        let files = db.blob_files(&db.default_column_family());
+        assert_eq!(files.len(), kept, "{enabled} {policy:?} {cutoff:?}");
+        assert_eq!(rows(&db), before);
+        check(&db, &fs, Path::new(DIR));
+        for wrong in [-0.1, 1.1, f64::NAN] {
+            let compact = CompactRangeOptions {
+                blob_garbage_collection_age_cutoff: Some(wrong),
+                ..everything()
+            };
+            let error = db
+                .compact_range(&db.default_column_family(), &compact, None, None)
+                .unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(
+                error.to_string().contains("blob_garbage_collection_age_cutoff"),
+                "{error}"
+            );
+        }
     }
 }
 

@@ -31,6 +31,7 @@ mod ingest_refused;
 mod interop;
 mod iterators;
 mod limits;
+mod listeners;
 mod mapped_reads;
 mod memory;
 mod memtable_filter;

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use base::{SeqNo, UserComparator};
 use dbtest::{draws, files, settings};
 use esker::{
-    BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, Db, DbIterator, ErrorKind, Event, EventListener, FlushOptions, Options, ReadOptions,
-    Snapshot, WriteBatch, WriteOptions,
+    BlobGarbageCollectionPolicy, BottommostLevelCompaction, CheckpointOptions, ColumnFamily,
+    ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, Db, DbIterator, ErrorKind, Event,
+    EventListener, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::TestRng;
@@ -780,6 +780,12 @@ impl History {
                 BottommostLevelCompaction::ForceOptimized,
             ]),
             max_subcompactions: self.rng.u32(..4),
+            blob_garbage_collection_policy: *self.rng.pick(&[
+                BlobGarbageCollectionPolicy::UseDefault,
+                BlobGarbageCollectionPolicy::Force,
+                BlobGarbageCollectionPolicy::Disable,
+            ]),
+            blob_garbage_collection_age_cutoff: self.rng.bool().then(|| self.rng.f64()),
             ..CompactRangeOptions::default()
         };
         let handle = self.families[at].handle.clone();

@@ -8,7 +8,7 @@ use compact::picker::range::{RangeStep, promote_level0};
 use super::column_family::ColumnFamily;
 use super::state::DbState;
 use super::{Db, DbInner};
-use crate::log::log_line;
+use crate::events::Event;
 use crate::options::FlushOptions;
 
 impl Db {
@@ -25,9 +25,9 @@ impl Db {
     pub fn resume(&self) -> Result<()> {
         let inner = self.inner();
         let mut state = inner.state.lock();
-        if state.background_error.is_none() {
+        let Some(background_error) = state.background_error.clone() else {
             return Ok(());
-        }
+        };
         // Jobs that ran when it failed have told of themselves, or will: wait until all have.
         while state.running_flushes > 0 || state.running_compactions > 0 {
             inner.changed.wait(&mut state);
@@ -44,10 +44,17 @@ impl Db {
                 own.family.clone()
             })
             .collect();
-        inner.look_again(&mut state);
         drop(state);
-        log_line!(inner.log, Info, "Resumed");
-        inner.flush(&FlushOptions::default(), &families)
+        inner.notify(&Event::ErrorRecoveryBegun {
+            background_error: background_error.clone(),
+        });
+        inner.look_again(&mut inner.state.lock());
+        let resumed = inner.flush(&FlushOptions::default(), &families);
+        inner.notify(&Event::ErrorRecoveryEnded {
+            background_error,
+            new_error: resumed.as_ref().err().cloned(),
+        });
+        resumed
     }
 
     /// Lets no flush and no compaction begin until [`continue_background_work`](Self::continue_background_work) was called as often as

@@ -28,6 +28,9 @@ impl Db {
 
     /// Compacts the keys of `family` from `begin` to `end`, both inclusive, `None` for the first and the last: flushes,
     /// then merges level by level down to the last that holds such keys. Returns when that is done.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for options that cannot be, each by its name.
     pub fn compact_range(
         &self,
         family: &ColumnFamily,
@@ -178,6 +181,7 @@ impl DbInner {
         end: Option<&[u8]>,
     ) -> Result<()> {
         family.check_writable()?;
+        options.check()?;
         self.flush(&FlushOptions::default(), std::slice::from_ref(family))?;
         self.compact_range_steps(family, options, begin, end)
     }

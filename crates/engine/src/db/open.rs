@@ -24,7 +24,7 @@ use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{DbState, Recorded};
 use super::{Db, DbInner, FamilyIndex, Handle};
-use crate::events::{Event, Listeners};
+use crate::events::{Event, Listeners, with_file_listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::jobs::verifier::Verifier;
 use crate::log::{self, InfoLog, log_line};
@@ -230,7 +230,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         true => InfoLog::given(options),
         false => InfoLog::open(options, dir),
     });
-    open_existing(options, dir, lock, &log).inspect_err(|error| {
+    open_existing(&with_file_listeners(options), dir, lock, &log).inspect_err(|error| {
         log_line!(log, Error, "Open failed: {error}");
         log.close();
     })

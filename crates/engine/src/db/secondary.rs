@@ -41,6 +41,7 @@ use super::open::{Moment, assemble_db, check_options, newest_options, read_ident
 use super::snapshot::View;
 use super::state::{Immutable, LiveWal, Memory};
 use super::{Db, DbInner, Handle};
+use crate::events::with_file_listeners;
 use crate::log::{InfoLog, log_line};
 use crate::options::Options;
 
@@ -193,7 +194,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     options.fs.create_dir_all(own_dir)?;
     let recorded = again_while_it_changes(options, dir, || ManifestTail::default().read(options, dir))?;
     let log = Arc::new(InfoLog::open(options, own_dir));
-    let mut inner = assemble_db(options, dir, true, None, recorded, log)?;
+    let mut inner = assemble_db(&with_file_listeners(options), dir, true, None, recorded, log)?;
     inner.secondary = Some(Secondary {
         own_dir: own_dir.to_path_buf(),
         reading: Mutex::default(),

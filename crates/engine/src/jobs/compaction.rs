@@ -204,7 +204,8 @@ impl DbInner {
                 match step
                     .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??
                 {
-                    RangeStep::Compact(plan) => {
+                    RangeStep::Compact(mut plan) => {
+                        plan.blob_garbage = options.blob_garbage();
                         self.run_plan(state, family.id, *plan, options.max_subcompactions)?;
                     }
                     RangeStep::Wait => self.wait_in_line(state, family.id),

@@ -22,6 +22,7 @@ use super::blob_outputs::{BlobOutputs, Blobs};
 use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::events::Event;
 use crate::level_stats::thread_cpu;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
@@ -186,32 +187,60 @@ impl<'a> Rewrite<'a> {
             return Vec::new();
         };
         thread::scope(|scope| {
-            let running: Vec<_> = others
-                .iter()
-                .map(|&range| {
+            let running: Vec<_> = (1..)
+                .zip(others)
+                .map(|(nth, &range)| {
                     let thread = thread::Builder::new().name("esker-compact".to_owned());
-                    (range, thread.spawn_scoped(scope, move || self.write_range(range)))
+                    let spawned = thread.spawn_scoped(scope, move || self.write_range(nth, range));
+                    (nth, range, spawned)
                 })
                 .collect();
-            let mut written = vec![self.write_range(first)];
-            for (range, thread) in running {
+            let mut written = vec![self.write_range(0, first)];
+            for (nth, range, thread) in running {
                 written.push(match thread {
                     Ok(thread) => thread
                         .join()
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                     // No thread to be had: it is written here.
-                    Err(_) => self.write_range(range),
+                    Err(_) => self.write_range(nth, range),
                 });
             }
             written
         })
     }
 
-    fn write_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
-        let before = thread_cpu();
+    /// Writes `range`, the `subcompaction`th.
+    fn write_range(&self, subcompaction: usize, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
+        let (family, job, plan) = (&self.family.name, self.job, self.plan);
+        let clock = &self.db.options.clock;
+        self.db.notify(&Event::SubcompactionBegun {
+            family: family.clone(),
+            job,
+            subcompaction,
+            reason: plan.reason,
+            base_input_level: plan.start_level(),
+            output_level: plan.output_level,
+            compression: self.compression(),
+        });
+        let (before, began) = (thread_cpu(), clock.now());
         let outputs = self.merge_range(range);
         let used = thread_cpu().saturating_sub(before);
         self.cpu.fetch_add(used.as_nanos() as u64, Ordering::Relaxed);
+        let files = outputs.as_ref().map_or(&[][..], |outputs| &outputs.files);
+        self.db.notify(&Event::SubcompactionCompleted {
+            family: family.clone(),
+            job,
+            subcompaction,
+            reason: plan.reason,
+            base_input_level: plan.start_level(),
+            output_level: plan.output_level,
+            compression: self.compression(),
+            output_files: files.len(),
+            bytes_written: files.iter().map(|file| file.size).sum(),
+            micros: clock.now().saturating_sub(began).as_micros() as u64,
+            cpu_micros: used.as_micros() as u64,
+            error: outputs.as_ref().err().cloned(),
+        });
         outputs
     }
 
@@ -315,7 +344,7 @@ impl<'a> Rewrite<'a> {
         let factory = family.options.compaction_filter_factory.as_ref();
         let factory = factory.filter(|factory| factory.should_filter_table_file_creation(context.reason));
         let blobs = (outputs.is_some() || !self.version.blob_files().is_empty()).then(|| {
-            let collection = family.current().blob_garbage_collection();
+            let collection = family.current().blob_garbage_collection_of(plan.blob_garbage);
             Box::new(Blobs {
                 inputs: Some(BlobInputs::new(self.db, family)),
                 outputs,

@@ -84,6 +84,9 @@ impl EventListener for InfoLog {
                         .number("immutable_memtables", immutable_memtables)
                 });
             }
+            Event::MemtableSealed { .. }
+            | Event::SubcompactionBegun { .. }
+            | Event::SubcompactionCompleted { .. } => log_line!(self, Debug, "{event}"),
             Event::CompactionBegun { .. } | Event::Compacted { .. } | Event::Moved { .. } => {
                 self.compaction(event)
             }
@@ -229,6 +232,11 @@ impl EventListener for InfoLog {
                     "Background error: {action}: {error}. No more writes are taken"
                 );
             }
+            Event::ErrorRecoveryBegun { .. } => log_line!(self, Info, "{event}"),
+            Event::ErrorRecoveryEnded { new_error, .. } => match new_error {
+                Some(error) => log_line!(self, Error, "Did not resume: {error}"),
+                None => log_line!(self, Info, "Resumed"),
+            },
             Event::CorruptionFound { .. } => log_line!(self, Error, "{event}"),
             Event::FileDeleted { path } => self.file_deleted(path),
             Event::WalDropped { .. } | Event::UnknownOption { .. } => log_line!(self, Warn, "{event}"),

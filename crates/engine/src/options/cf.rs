@@ -7,7 +7,10 @@ use base::merge::MergeOperator;
 use base::prefix::PrefixExtractor;
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
-use compact::{BlobGarbageCollection, CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri};
+use compact::{
+    BlobGarbageCollection, BlobGarbageRequest, CompactionOptionsFifo, CompactionOptionsUniversal,
+    CompactionPri,
+};
 pub use sst::filter::FilterPolicy;
 use sst::format::{IndexShortening, IndexType};
 use sst::{AutoReadahead, BlockCache, BlockPropertyCollectorFactory};
@@ -511,13 +514,21 @@ impl ColumnFamilyOptions {
         }
     }
 
-    /// How garbage in blob files is collected; `None`: it is not.
+    /// How compactions that begin by themselves collect garbage in blob files; `None`: they do not.
     pub(crate) fn blob_garbage_collection(&self) -> Option<BlobGarbageCollection> {
-        self.enable_blob_garbage_collection
-            .then_some(BlobGarbageCollection {
-                age_cutoff: self.blob_garbage_collection_age_cutoff,
-                force_threshold: self.blob_garbage_collection_force_threshold,
-            })
+        self.blob_garbage_collection_of(BlobGarbageRequest::default())
+    }
+
+    /// How a compaction of which `request` is said does.
+    pub(crate) fn blob_garbage_collection_of(
+        &self,
+        request: BlobGarbageRequest,
+    ) -> Option<BlobGarbageCollection> {
+        let own = BlobGarbageCollection {
+            age_cutoff: self.blob_garbage_collection_age_cutoff,
+            force_threshold: self.blob_garbage_collection_force_threshold,
+        };
+        request.over(own, self.enable_blob_garbage_collection)
     }
 
     /// True if large values of tables at `level` go into blob files.

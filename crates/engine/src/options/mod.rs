@@ -14,6 +14,7 @@ pub use cf::{
     BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlobCache,
     PrepopulateBlockCache,
 };
+pub use compact::BlobGarbageCollectionPolicy;
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
 pub use compact::{CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle};

@@ -441,7 +441,7 @@ impl DbInner {
         }
         let mut state = self.state.lock();
         let current = state.current_wal();
-        let mut stalls = Vec::new();
+        let (mut stalls, mut sealed) = (Vec::new(), Vec::new());
         for family in state.families.values_mut() {
             if families.contains(&family.family.id) && !family.mem.table.is_empty() {
                 let fresh = Memory {
@@ -449,6 +449,7 @@ impl DbInner {
                     first_wal: current,
                 };
                 let memory = std::mem::replace(&mut family.mem, fresh);
+                sealed.push(Event::sealed(&family.family.name, &memory.table));
                 family.immutable.push_back(Immutable {
                     memory,
                     flushing: false,
@@ -466,6 +467,7 @@ impl DbInner {
         state.stall_events.extend(stalls);
         drop(state);
         self.work.notify_all();
+        sealed.iter().for_each(|event| self.notify(event));
         if stalled {
             self.tell_stalls();
         }

@@ -1,0 +1,264 @@
+//! What listeners are told, beside what becomes lines of the info log.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use dbtest::by_hand::{flush, rewrite};
+use dbtest::events::Events;
+use esker::{
+    ColumnFamilyOptions, Db, ErrorKind, Event, EventListener, FileOperation, FileOperationType, FlushOptions,
+    Options,
+};
+use vfs::{Action, FaultFs, MemFs, Op, Rule};
+
+fn options(fs: Arc<dyn vfs::FileSystem>, listener: Arc<dyn EventListener>) -> Options {
+    Options {
+        create_if_missing: true,
+        fs,
+        listeners: vec![listener],
+        max_subcompactions: 4,
+        column_family: ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            streams_bypass_level0: false,
+            target_file_size_base: 16 << 10,
+            compression: esker::CompressionType::None,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn fill(db: &Db) {
+    for round in 0..3 {
+        for key in 0..400 {
+            db.put(format!("k{key:04}").as_bytes(), &[round; 200]).unwrap();
+        }
+        db.delete(b"k0000").unwrap();
+        flush(db);
+    }
+}
+
+#[test]
+fn a_memtable_is_sealed_before_it_is_flushed() {
+    let events = Arc::new(Events::default());
+    let db = Db::open(&options(Arc::new(MemFs::new()), events.clone()), "/db").unwrap();
+    flush(&db);
+    assert!(
+        !events
+            .all()
+            .iter()
+            .any(|event| matches!(event, Event::MemtableSealed { .. })),
+        "an empty one is not"
+    );
+    fill(&db);
+    let told = events.all();
+    let sealed: Vec<_> = told
+        .iter()
+        .filter_map(|event| match event {
+            Event::MemtableSealed {
+                family,
+                first_seqno,
+                entries,
+                deletes,
+                data_bytes,
+                ..
+            } => Some((&**family, *first_seqno, *entries, *deletes, *data_bytes > 80_000)),
+            _ => None,
+        })
+        .collect();
+    let expected = [1, 402, 803].map(|first| ("default", first, 401, 1, true));
+    assert_eq!(sealed, expected);
+    let at = |wanted: fn(&Event) -> bool| told.iter().position(wanted).unwrap();
+    assert!(
+        at(|event| matches!(event, Event::MemtableSealed { .. }))
+            < at(|event| matches!(event, Event::Flushed { .. }))
+    );
+}
+
+#[test]
+fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written() {
+    let mem = MemFs::new();
+    let faults = FaultFs::new(Arc::new(mem));
+    let events = Arc::new(Events::default());
+    let db = Db::open(&options(Arc::new(faults.clone()), events.clone()), "/db").unwrap();
+    fill(&db);
+    rewrite(&db);
+    let (mut begun, mut compactions, mut files, mut bytes) = (BTreeSet::new(), 0, 0, 0);
+    let mut running = BTreeSet::new();
+    for event in events.all() {
+        match event {
+            Event::SubcompactionBegun {
+                job, subcompaction, ..
+            } => {
+                assert!(begun.insert((job, subcompaction)));
+                running.insert((job, subcompaction));
+            }
+            Event::SubcompactionCompleted {
+                job,
+                subcompaction,
+                output_files,
+                bytes_written,
+                error: None,
+                ..
+            } => {
+                assert!(running.remove(&(job, subcompaction)));
+                files += output_files;
+                bytes += bytes_written;
+            }
+            Event::Compacted {
+                job,
+                subcompactions,
+                outputs,
+                bytes_written,
+                ..
+            } => {
+                assert_eq!(running.len(), 0);
+                assert!(subcompactions > 1, "{subcompactions}");
+                let expected: BTreeSet<_> = (0..subcompactions).map(|nth| (job, nth)).collect();
+                assert_eq!(std::mem::take(&mut begun), expected);
+                assert_eq!((files, bytes), (outputs.len(), bytes_written));
+                compactions += 1;
+                (files, bytes) = (0, 0);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(running.len(), 0);
+    assert!(compactions > 0);
+
+    // One that fails is told of, too.
+    faults.add(
+        Rule::new(Action::Fail(ErrorKind::NoSpace))
+            .on([Op::Append])
+            .path_ends_with(".sst"),
+    );
+    let before = events.all().len();
+    db.compact_range(
+        &db.default_column_family(),
+        &dbtest::by_hand::everything(),
+        None,
+        None,
+    )
+    .unwrap_err();
+    let failed = events.all().split_off(before);
+    assert!(
+        failed.iter().any(|event| matches!(
+            event,
+            Event::SubcompactionCompleted { error: Some(error), .. } if error.kind() == ErrorKind::NoSpace
+        )),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn recovery_from_an_error_is_told_of() {
+    let faults = FaultFs::new(Arc::new(MemFs::new()));
+    let events = Arc::new(Events::default());
+    let db = Db::open(&options(Arc::new(faults.clone()), events.clone()), "/db").unwrap();
+    db.put(b"key", b"value").unwrap();
+    db.resume().unwrap();
+    faults.add(
+        Rule::new(Action::Fail(ErrorKind::NoSpace))
+            .on([Op::Append])
+            .path_ends_with(".sst"),
+    );
+    db.flush(&FlushOptions::default()).unwrap_err();
+    db.resume().unwrap_err();
+    faults.clear_rules();
+    db.resume().unwrap();
+    let told: Vec<String> = events
+        .all()
+        .iter()
+        .filter_map(|event| match event {
+            Event::ErrorRecoveryBegun { background_error } => {
+                Some(format!("begun {:?}", background_error.kind()))
+            }
+            Event::ErrorRecoveryEnded {
+                background_error,
+                new_error,
+            } => Some(format!(
+                "ended {:?} {:?}",
+                background_error.kind(),
+                new_error.as_ref().map(esker::Error::kind)
+            )),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 4, "a resume of nothing is told to nobody: {told:?}");
+    assert!(
+        told[0].starts_with("begun") && told[2].starts_with("begun"),
+        "{told:?}"
+    );
+    assert!(told[1].contains("Some(") && told[3].ends_with("None"), "{told:?}");
+}
+
+/// Counts operations by the kind of file and what they are.
+#[derive(Default)]
+struct FileIo {
+    wants: bool,
+    seen: Mutex<HashMap<(String, FileOperationType), (usize, usize)>>,
+    failed: Mutex<Vec<String>>,
+}
+
+impl EventListener for FileIo {
+    fn on_event(&self, _event: &Event) {}
+
+    fn should_be_notified_on_file_io(&self) -> bool {
+        self.wants
+    }
+
+    fn on_file_operation(&self, operation: &FileOperation<'_>) {
+        if let Some(error) = operation.error {
+            self.failed.lock().unwrap().push(error.to_string());
+        }
+        let name = operation.path.file_name().unwrap().to_string_lossy().into_owned();
+        let kind = name
+            .rsplit('.')
+            .next()
+            .unwrap()
+            .split('-')
+            .next()
+            .unwrap()
+            .to_owned();
+        let mut seen = self.seen.lock().unwrap();
+        let (count, bytes) = seen.entry((kind, operation.op)).or_default();
+        *count += 1;
+        *bytes += operation.length;
+    }
+}
+
+#[test]
+fn operations_on_files_are_told_to_those_who_want_it() {
+    for wants in [false, true] {
+        let mem = MemFs::new();
+        let faults = FaultFs::new(Arc::new(mem));
+        let listener = Arc::new(FileIo {
+            wants,
+            ..FileIo::default()
+        });
+        let db = Db::open(&options(Arc::new(faults.clone()), listener.clone()), "/db").unwrap();
+        fill(&db);
+        rewrite(&db);
+        assert_eq!(db.get(b"k0300").unwrap().unwrap().len(), 200);
+        if !wants {
+            assert!(listener.seen.lock().unwrap().is_empty());
+            continue;
+        }
+        let seen = listener.seen.lock().unwrap().clone();
+        let of = |kind: &str, op| seen.get(&(kind.to_owned(), op)).copied().unwrap_or_default();
+        assert!(of("log", Op::Append).1 > 3 * 400 * 200, "{seen:?}");
+        assert!(of("sst", Op::Append).1 > 4 * 400 * 200, "{seen:?}");
+        assert!(of("sst", Op::Read).1 > 3 * 400 * 200, "{seen:?}");
+        assert!(of("sst", Op::Close).0 > 4, "{seen:?}");
+        assert!(of("MANIFEST", Op::Append).0 > 3, "{seen:?}");
+        assert!(!seen.keys().any(|(kind, _)| kind == "LOG"), "{seen:?}");
+        assert_eq!(listener.failed.lock().unwrap().len(), 0);
+        faults.add(
+            Rule::new(Action::Fail(ErrorKind::Io))
+                .on([Op::Append])
+                .path_ends_with(".log"),
+        );
+        db.put(b"k", b"v").unwrap_err();
+        assert_eq!(listener.failed.lock().unwrap().len(), 1);
+    }
+}
