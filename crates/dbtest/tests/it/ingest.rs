@@ -583,6 +583,24 @@ fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
 }
 
 #[test]
+fn a_file_that_was_linked_is_not_written_over() {
+    let (_mem, options) = fresh();
+    let db = Db::open(&options, DIR).unwrap();
+    let linked = IngestExternalFileOptions {
+        link_files: true,
+        ..IngestExternalFileOptions::default()
+    };
+    let file = write_file(&options, "f", &["a:1", "b:1"]);
+    db.ingest_external_file(&[&file], &linked).unwrap();
+    let file = write_file(&options, "f", &["c:2"]);
+    db.verify_checksum().unwrap();
+    db.ingest_external_file(&[&file], &linked).unwrap();
+    assert_eq!(rows_of(&db), ["a=1", "b=1", "c=2"]);
+    drop(db);
+    assert_eq!(rows_of(&Db::open(&options, DIR).unwrap()), ["a=1", "b=1", "c=2"]);
+}
+
+#[test]
 fn a_handle_that_is_dropped_leaves_nothing() {
     let (mem, options) = fresh();
     let db = Db::open(&options, DIR).unwrap();

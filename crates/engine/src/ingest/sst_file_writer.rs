@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, InternalComparator, Kind, Result, SeqNo, entity, internal_key};
+use base::{Error, ErrorKind, InternalComparator, Kind, Result, SeqNo, entity, internal_key};
 use codec::CompressionType;
 use sst::writer::{TableWriter, TableWriterOptions};
 use vfs::{CreateOptions, FileSystem};
@@ -144,7 +144,8 @@ impl SstFileWriter {
         }
     }
 
-    /// Begins a file, which replaces one that is there.
+    /// Begins a file. One that is there is removed, not written over: where a database took it up with `link_files`, or `move_files`
+    /// could not take its name away, it is one of the database's own by another name.
     ///
     /// # Errors
     /// `InvalidArgument` while another is open, and for options that contradict each other; those of the file system.
@@ -153,6 +154,10 @@ impl SstFileWriter {
             return Err(Error::invalid_argument("File is already opened"));
         }
         let path = path.as_ref();
+        match self.fs.remove(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let file = self.fs.create(path, &self.create)?;
         let (file, sum) = FileSum::over(self.checksums, file);
         self.files += 1;
