@@ -184,6 +184,17 @@ impl Running {
         self.jobs.iter().any(|job| job.exclusive)
     }
 
+    /// Lets nobody else pick anything of the family, while `files`, none of which is in a compaction, are about to go.
+    pub fn exclude(&mut self, files: Vec<Arc<FileMetadata>>) -> JobId {
+        files.iter().for_each(|file| file.set_being_compacted(true));
+        // It adds nothing to any level.
+        let id = self.add(None, usize::MAX, &[], &[], files);
+        if let Some(job) = self.jobs.last_mut() {
+            job.exclusive = true;
+        }
+        id
+    }
+
     /// Reserves the user keys from `smallest` to `largest`, both inclusive, of `level` for files that come from
     /// elsewhere, such as ingested ones.
     pub fn reserve(&mut self, level: usize, smallest: &[u8], largest: &[u8]) -> JobId {
@@ -224,7 +235,7 @@ impl Running {
     /// True if user keys from `smallest` to `largest`, both inclusive, are [reserved](Running::reserve) in some level.
     pub fn reserves(&self, cmp: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
         let mut jobs = self.jobs.iter();
-        jobs.any(|job| job.start_level.is_none() && job.meets(cmp, smallest, largest))
+        jobs.any(|job| job.start_level.is_none() && !job.exclusive && job.meets(cmp, smallest, largest))
     }
 
     /// True while a compaction has inputs in L0: its files overlap, so that there is one at a time.

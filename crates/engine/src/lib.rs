@@ -75,7 +75,9 @@ pub use events::{Event, EventListener, FlushReason, IngestedFile};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
 pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
-pub use ingest::{FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions};
+pub use ingest::{
+    FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo, RangeOpt,
+};
 pub use jobs::verifier::VerifyProgress;
 pub use log::{InfoLogLevel, Logger, NullLogger};
 pub use options::file::OptionsFile;

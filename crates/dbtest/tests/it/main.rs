@@ -28,6 +28,7 @@ mod ingest_crash;
 mod ingest_import;
 mod ingest_oracle;
 mod ingest_refused;
+mod ingest_replace;
 mod interop;
 mod iterators;
 mod limits;

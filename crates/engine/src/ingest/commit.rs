@@ -12,6 +12,7 @@ use vfs::{Access, CreateOptions, OpenOptions};
 
 use super::levels::Place;
 use super::prepare::{PreparedFamily, PreparedFile};
+use super::replace::{deletions, without};
 use crate::db::DbInner;
 use crate::db::state::DbState;
 use crate::events::{Event, IngestedFile};
@@ -162,7 +163,8 @@ impl DbInner {
         self.tell_stalls();
     }
 
-    /// Returns once no version changes any more but by the caller, and no job runs that must be the only one of its family.
+    /// Returns once no version changes any more but by the caller, and no job runs that must be the only one of its family, or, where
+    /// a range is replaced, none at all.
     fn claim_manifest_for_files(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -170,15 +172,17 @@ impl DbInner {
     ) -> Result<()> {
         loop {
             self.claim_manifest(state)?;
-            let exclusive = families.iter().any(|own| {
-                let own = state.families.get(&own.family.id);
-                own.is_some_and(|own| own.running.is_exclusive())
+            let in_the_way = families.iter().find(|own| {
+                let running = state.families.get(&own.family.id).map(|own| &own.running);
+                running.is_some_and(|running| match own.replace {
+                    // What is dropped must be nobody's input, and nothing may come into the range.
+                    Some(_) => !running.is_empty(),
+                    None => running.is_exclusive(),
+                })
             });
-            if !exclusive {
-                return Ok(());
-            }
+            let Some(own) = in_the_way else { return Ok(()) };
             self.disclaim_manifest(state);
-            self.changed.wait(state);
+            self.wait_in_line(state, own.family.id);
         }
     }
 
@@ -190,10 +194,18 @@ impl DbInner {
         last: &mut SeqNo,
         reserved: &mut Vec<(u32, JobId)>,
     ) -> Result<Result<Vec<Vec<Place>>, Obstacle>> {
-        let versions: Vec<Arc<Version>> = families
-            .iter()
-            .map(|own| Ok(state.family_mut(own.family.id)?.version.clone()))
-            .collect::<Result<_>>()?;
+        let mut versions: Vec<Arc<Version>> = Vec::new();
+        for own in families {
+            let family = state.family_mut(own.family.id)?;
+            let Some(range) = &own.replace else {
+                versions.push(family.version.clone());
+                continue;
+            };
+            let replaced = range.replaced(&family.version)?;
+            versions.push(without(&family.version, &replaced)?);
+            let going = replaced.into_iter().map(|(_, file)| file).collect();
+            reserved.push((own.family.id, family.running.exclude(going)));
+        }
         let overlaps = MutexGuard::unlocked(state, || {
             let looked_at = families.iter().zip(&versions);
             looked_at
@@ -204,7 +216,7 @@ impl DbInner {
         let mut places = Vec::new();
         for ((own, version), overlaps) in families.iter().zip(&versions).zip(&overlaps) {
             let family = state.family_mut(own.family.id)?;
-            if family.running.is_exclusive() {
+            if own.replace.is_none() && family.running.is_exclusive() {
                 return Ok(Err(Obstacle::ExclusiveJob));
             }
             let found = own.place(version, &family.running, overlaps, snapshots, last)?;
@@ -293,6 +305,9 @@ impl DbInner {
                 column_family: own.family.id,
                 ..VersionEdit::default()
             };
+            if let Some(range) = &own.replace {
+                edit.deleted_files.extend(deletions(&range.replaced(version)?));
+            }
             for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
                 let metadata = Arc::new(metadata(file, *place, epoch_of(own, epoch, nth), now));
                 if place.level == 0 {
@@ -371,6 +386,11 @@ fn merge(families: &mut Vec<PreparedFamily>) -> Result<()> {
         let Some(first) = families[..at].iter().position(|own| same(own, &families[at])) else {
             continue;
         };
+        if families[first].replace.is_some() || families[at].replace.is_some() {
+            return Err(Error::not_supported(
+                "cannot merge file ingestion handles for the same column family when atomic_replace_range is used",
+            ));
+        }
         if families[first].options != families[at].options {
             return Err(Error::invalid_argument(
                 "file ingestion handles for the same column family must be prepared with the same IngestExternalFileOptions",

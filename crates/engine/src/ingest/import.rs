@@ -73,6 +73,7 @@ impl DbInner {
                 move_files: options.move_files,
                 ..IngestExternalFileOptions::default()
             },
+            replace: None,
             files: Vec::new(),
         };
         let mut recorded = false;

@@ -11,9 +11,9 @@ use sst::properties::UNKNOWN_COLUMN_FAMILY;
 use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions};
 use vfs::{Access, OpenOptions};
 
-use super::IngestExternalFileOptions;
 use super::export::LiveFileMetaData;
 use super::import::told_bounds;
+use super::{IngestExternalFileOptions, PreparedFileInfo};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 
@@ -113,6 +113,32 @@ pub(super) fn inspect(
         seqnos: options.allow_db_generated_files.then_some(entries.seqnos),
         properties,
         global_seqno_at,
+    })
+}
+
+/// Takes what is known of the file at `path`, which is to be ingested into `family`, for what it is, as long as it has that size.
+pub(super) fn believe(
+    db: &DbInner,
+    family: &Family,
+    options: &IngestExternalFileOptions,
+    path: &Path,
+    info: &PreparedFileInfo,
+) -> Result<ExternalFile> {
+    let size = db.options.fs.size(path)?;
+    if size != info.size {
+        return Err(
+            Error::corruption(format!("{size} bytes, its file_infos entry says {}", info.size)).in_file(path),
+        );
+    }
+    check_properties(&info.properties, family, options).map_err(|error| error.in_file(path))?;
+    Ok(ExternalFile {
+        number: db.versions.new_file_number(),
+        size,
+        smallest: info.smallest.clone(),
+        largest: info.largest.clone(),
+        seqnos: options.allow_db_generated_files.then_some((0, 0)),
+        properties: info.properties.clone(),
+        global_seqno_at: None,
     })
 }
 

@@ -26,9 +26,12 @@ pub(super) struct Place {
 pub(super) type Overlaps = Vec<Vec<bool>>;
 
 impl PreparedFamily {
-    /// True if a memtable holds something of the keys of a file.
+    /// True if a memtable holds something of the keys of a file, or of the range that the files replace.
     pub fn overlaps_memtables(&self, super_version: &SuperVersion) -> Result<bool> {
         let user = self.family.cmp.user();
+        if let Some(range) = &self.replace {
+            return range.meets_memtables(user, super_version);
+        }
         for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
             if mem.is_empty() {
                 continue;

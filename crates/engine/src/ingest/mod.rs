@@ -11,6 +11,7 @@ pub mod import;
 mod inspect;
 mod levels;
 mod prepare;
+mod replace;
 pub mod sst_file_writer;
 
 use std::fmt;
@@ -18,10 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result, SeqNo};
+use sst::properties::TableProperties;
 
 use crate::db::column_family::ColumnFamily;
 use crate::db::{Db, DbInner};
 use prepare::PreparedFamily;
+pub use replace::RangeOpt;
 
 /// How files are ingested. Names and defaults are RocksDB's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +104,26 @@ pub struct IngestExternalFileArg {
     pub files_checksums: Vec<Vec<u8>>,
     /// The names of the functions that made them; empty: none are known.
     pub files_checksum_func_names: Vec<String>,
+    /// All rows that the family has in this range go, in the same step: tables that lie in it are dropped, unread, and what is ingested is
+    /// all there is of it then. Every file must lie in it. Rows of it in memory are flushed first, and compactions of the family
+    /// waited for, while writers wait. A table that lies in it with a part of its keys only makes the ingestion fail: compact the range
+    /// before, or keep its keys apart by an `sst_partitioner`. Snapshots see the range as it is then:
+    /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false.
+    pub atomic_replace_range: Option<RangeOpt>,
+    /// What [`SstFileWriter::finish`](crate::SstFileWriter::finish) said of each file, in their order, so that none of them is opened to
+    /// find out; empty: they are. A file that has another size is refused, what else it says is believed, unless
+    /// [`verify_checksums_before_ingest`](IngestExternalFileOptions::verify_checksums_before_ingest) has the file read all the same.
+    pub file_infos: Vec<Arc<PreparedFileInfo>>,
+}
+
+/// What is known of a finished table file without opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedFileInfo {
+    size: u64,
+    /// As they bound the file.
+    smallest: Vec<u8>,
+    largest: Vec<u8>,
+    properties: TableProperties,
 }
 
 impl IngestExternalFileArg {
@@ -116,6 +139,8 @@ impl IngestExternalFileArg {
             options,
             files_checksums: Vec::new(),
             files_checksum_func_names: Vec::new(),
+            atomic_replace_range: None,
+            file_infos: Vec::new(),
         }
     }
 }

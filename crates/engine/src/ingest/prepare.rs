@@ -7,8 +7,8 @@ use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, Progress, Result};
 use manifest::FileChecksum;
 
-use super::inspect::{ExternalFile, inspect};
-use super::{IngestExternalFileArg, IngestExternalFileOptions};
+use super::inspect::{ExternalFile, believe, inspect};
+use super::{IngestExternalFileArg, IngestExternalFileOptions, RangeOpt};
 use crate::db::DbInner;
 use crate::db::checkpoint::copy;
 use crate::db::column_family::Family;
@@ -20,6 +20,8 @@ use crate::options::FileChecksumGenFactory;
 pub(crate) struct PreparedFamily {
     pub family: Arc<Family>,
     pub options: IngestExternalFileOptions,
+    /// What they take the place of.
+    pub replace: Option<RangeOpt>,
     /// In the order they were given.
     pub files: Vec<PreparedFile>,
 }
@@ -51,12 +53,26 @@ impl DbInner {
         for arg in args {
             let family = &arg.column_family.0;
             let mut external = Vec::new();
-            for path in &arg.external_files {
-                external.push(inspect(self, family, &arg.options, path)?);
+            for (nth, path) in arg.external_files.iter().enumerate() {
+                let known = arg.file_infos.get(nth);
+                let known = known.filter(|_| !arg.options.verify_checksums_before_ingest);
+                let file = match known {
+                    Some(info) => believe(self, family, &arg.options, path, info)?,
+                    None => inspect(self, family, &arg.options, path)?,
+                };
+                let replace = arg.atomic_replace_range.as_ref();
+                if replace.is_some_and(|range| !range.contains_file(family.cmp.user(), &file)) {
+                    return Err(
+                        Error::invalid_argument("Atomic replace range does not contain all files")
+                            .in_file(path),
+                    );
+                }
+                external.push(file);
             }
             prepared.push(PreparedFamily {
                 family: family.clone(),
                 options: arg.options.clone(),
+                replace: arg.atomic_replace_range.clone(),
                 files: Vec::new(),
             });
             let Some(own) = prepared.last_mut() else { continue };
@@ -110,6 +126,17 @@ impl DbInner {
             }
             if options.ingest_behind && !family.reserves_last_level {
                 return invalid("Can't ingest_behind file in ColumnFamily with cf_allow_ingest_behind=false");
+            }
+            if let Some(range) = &arg.atomic_replace_range {
+                check_replaced_range(range, family, options)?;
+            }
+            if !arg.file_infos.is_empty() && arg.file_infos.len() != arg.external_files.len() {
+                return Err(Error::invalid_argument(format!(
+                    "file_infos[{at}] size must match external_files[{at}] size"
+                )));
+            }
+            if !arg.file_infos.is_empty() && options.write_global_seqno {
+                return invalid("write_global_seqno is not supported when file_infos is set");
             }
             if options.allow_db_generated_files && options.write_global_seqno {
                 return invalid("write_global_seqno is not allowed with allow_db_generated_files");
@@ -241,6 +268,30 @@ impl DbInner {
         }
         failed
     }
+}
+
+/// Refuses what a range cannot be replaced with.
+fn check_replaced_range(
+    range: &RangeOpt,
+    family: &Family,
+    options: &IngestExternalFileOptions,
+) -> Result<()> {
+    if options.ingest_behind {
+        return Err(Error::invalid_argument(
+            "Can't combine atomic_replace_range with ingest_behind.",
+        ));
+    }
+    if options.snapshot_consistency {
+        return Err(Error::not_supported(
+            "atomic_replace_range with snapshot_consistency",
+        ));
+    }
+    if family.cmp.user().timestamp_size() > 0 {
+        return Err(Error::not_supported(
+            "atomic_replace_range in families with timestamps",
+        ));
+    }
+    range.check(family.cmp.user())
 }
 
 fn unknown_function(told: &FileChecksum, path: &Path) -> Error {

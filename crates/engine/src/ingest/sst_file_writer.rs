@@ -8,6 +8,7 @@ use codec::CompressionType;
 use sst::writer::{TableWriter, TableWriterOptions};
 use vfs::{CreateOptions, FileSystem};
 
+use super::PreparedFileInfo;
 use crate::db::column_family::ColumnFamily;
 use crate::db::open::new_session_id;
 use crate::jobs::file_checksum::FileSum;
@@ -44,6 +45,9 @@ pub struct ExternalSstFileInfo {
     pub num_range_del_entries: u64,
     /// RocksDB's version of external files: 2.
     pub version: i32,
+    /// What an ingestion need not open the file for: see
+    /// [`IngestExternalFileArg::file_infos`](crate::IngestExternalFileArg::file_infos). `None` until the file is finished.
+    pub prepared_file_info: Option<Arc<PreparedFileInfo>>,
 }
 
 /// Writes a table file that [`Db::ingest_external_file`](crate::Db::ingest_external_file) takes up, or RocksDB's
@@ -300,6 +304,12 @@ impl SstFileWriter {
             info.largest_key = internal_key::user_key(&open.key).to_vec();
         }
         info.file_size = summary.file_size;
+        info.prepared_file_info = Some(Arc::new(PreparedFileInfo {
+            size: summary.file_size,
+            smallest: summary.smallest,
+            largest: summary.largest,
+            properties: summary.properties,
+        }));
         if let Some(checksum) = open.sum.checksum() {
             info.file_checksum = checksum.value.into();
             info.file_checksum_func_name = checksum.func_name;

@@ -1,0 +1,262 @@
+//! Files that take the place of all there is in a range, and files of which it is known what they hold.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use dbtest::by_hand::{compact, flush};
+use dbtest::crash::{dump, images_of_changes};
+use dbtest::files;
+use esker::{
+    Db, ErrorKind, IngestExternalFileArg, IngestExternalFileOptions, Options, RangeOpt, SstFileWriter,
+    WriteOptions,
+};
+use vfs::{Action, FaultFs, MemFs, Op, Rule};
+
+use crate::ingest::{DIR, fresh, options, rows_of, strays, write_file};
+
+fn range(start: Option<&str>, limit: Option<&str>) -> Option<RangeOpt> {
+    let bytes = |key: &str| key.as_bytes().to_vec();
+    Some(RangeOpt {
+        start: start.map(bytes),
+        limit: limit.map(bytes),
+    })
+}
+
+fn replacing(db: &Db, files: &[std::path::PathBuf], range: Option<RangeOpt>) -> IngestExternalFileArg {
+    let options = IngestExternalFileOptions {
+        snapshot_consistency: false,
+        ..IngestExternalFileOptions::default()
+    };
+    IngestExternalFileArg {
+        atomic_replace_range: range,
+        ..IngestExternalFileArg::new(&db.default_column_family(), files, options)
+    }
+}
+
+fn put(db: &Db, keys: &[&str], value: &str) {
+    for key in keys {
+        db.put(key.as_bytes(), value.as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn a_range_is_replaced_as_a_whole() {
+    let (mem, mut options) = fresh();
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, DIR).unwrap();
+    // Over some levels, and in memory: each table on one side of the borders.
+    put(&db, &["a", "b"], "below");
+    flush(&db);
+    put(&db, &["m", "n", "o"], "old");
+    flush(&db);
+    compact(&db);
+    put(&db, &["n", "p"], "newer");
+    flush(&db);
+    put(&db, &["x"], "above");
+    flush(&db);
+    put(&db, &["m", "q"], "in memory");
+    db.delete_range(&WriteOptions::default(), &db.default_column_family(), b"m", b"mm")
+        .unwrap();
+    let file = write_file(&options, "1", &["n:new", "r:new"]);
+    let before = rows_of(&db);
+
+    // What does not fit is refused, and changes nothing.
+    for (wrong, kind, words) in [
+        (
+            range(Some("o"), Some("s")),
+            ErrorKind::InvalidArgument,
+            "does not contain all files",
+        ),
+        (
+            range(Some("n"), Some("r")),
+            ErrorKind::InvalidArgument,
+            "does not contain all files",
+        ),
+        (
+            range(Some("mm"), Some("s")),
+            ErrorKind::InvalidArgument,
+            "partially overlaps",
+        ),
+        (
+            range(Some("s"), Some("a")),
+            ErrorKind::InvalidArgument,
+            "ends before it begins",
+        ),
+    ] {
+        let error = db
+            .ingest_external_files(&[replacing(&db, std::slice::from_ref(&file), wrong)])
+            .unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert_eq!(rows_of(&db), before);
+    }
+    let mut consistent = replacing(&db, std::slice::from_ref(&file), range(Some("m"), Some("s")));
+    consistent.options.snapshot_consistency = true;
+    let error = db.ingest_external_files(&[consistent]).unwrap_err();
+    assert!(error.to_string().contains("atomic_replace_range"), "{error}");
+    let mut behind = replacing(&db, std::slice::from_ref(&file), range(Some("m"), Some("s")));
+    behind.options.ingest_behind = true;
+    db.ingest_external_files(&[behind]).unwrap_err();
+
+    let replace = replacing(&db, &[file], range(Some("m"), Some("s")));
+    db.ingest_external_files(&[replace]).unwrap();
+    let after = ["a=below", "b=below", "n=new", "r=new", "x=above"];
+    assert_eq!(rows_of(&db), after);
+    let new = db
+        .live_files()
+        .into_iter()
+        .find(|file| file.smallest_key == b"n")
+        .unwrap();
+    assert_eq!((new.level, new.largest_seqno), (6, 0), "nothing is in its way");
+    assert_eq!(files::check(&db).unwrap(), "");
+    put(&db, &["m"], "later");
+    db.verify_checksum().unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(rows_of(&db)[2..4], ["m=later", "n=new"]);
+    assert_eq!(strays(&mem, db), [""; 0]);
+}
+
+#[test]
+fn everything_is_replaced_while_compactions_run() {
+    let (mem, options) = fresh();
+    let db = Db::open(&options, DIR).unwrap();
+    for round in 0..20 {
+        for key in 0..200 {
+            db.put(
+                format!("k{:04}", (key * 37 + round) % 500).as_bytes(),
+                &[b'v'; 100],
+            )
+            .unwrap();
+        }
+        let file = write_file(&options, &format!("{round}"), &["k0100:new", "k0300:new"]);
+        let bounds = match round % 3 {
+            0 => range(None, None),
+            1 => range(Some("k"), None),
+            _ => range(None, Some("l")),
+        };
+        db.ingest_external_files(&[replacing(&db, &[file], bounds)])
+            .unwrap();
+        assert_eq!(rows_of(&db), ["k0100=new", "k0300=new"], "round {round}");
+    }
+    db.wait_for_compact().unwrap();
+    assert_eq!(rows_of(&db).len(), 2);
+    assert_eq!(files::check(&db).unwrap(), "");
+    drop(db);
+    assert_eq!(strays(&mem, Db::open(&options, DIR).unwrap()), [""; 0]);
+}
+
+#[test]
+fn a_crash_leaves_the_old_rows_or_the_new() {
+    let mut rng = testkit::rng();
+    let (mem, plain) = fresh();
+    let faults = FaultFs::new(Arc::new(mem.clone()));
+    let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
+    put(&db, &["a", "m", "n"], "old");
+    compact(&db);
+    put(&db, &["m", "z"], "in memory");
+    db.sync_wal().unwrap();
+    let file = write_file(&plain, "1", &["n:new"]);
+    let before = dump(&db).unwrap();
+    let (_, images) = images_of_changes(&mem, &faults, rng.u64(..), || {
+        let replace = replacing(&db, &[file], range(None, None));
+        db.ingest_external_files(&[replace]).unwrap();
+    });
+    let after = dump(&db).unwrap();
+    assert_eq!(after["default"].len(), 1);
+    assert!(images.len() > 10, "{}", images.len());
+    let mut seen = BTreeMap::new();
+    for (step, image) in images.into_iter().flatten().enumerate() {
+        let options = options(Arc::new(image.clone()));
+        let db = Db::open(&options, DIR).unwrap_or_else(|error| panic!("step {step}: {error}"));
+        let found = dump(&db).unwrap();
+        assert!(found == before || found == after, "step {step}: {found:?}");
+        *seen.entry(found == after).or_insert(0) += 1;
+        drop(db);
+        assert_eq!(
+            strays(&image, Db::open(&options, DIR).unwrap()),
+            [""; 0],
+            "step {step}"
+        );
+    }
+    assert!(seen[&false] > 0, "{seen:?}");
+}
+
+#[test]
+fn files_whose_contents_are_known_are_not_opened() {
+    let mem = MemFs::new();
+    vfs::FileSystem::create_dir_all(&mem, Path::new(crate::ingest::OUTSIDE)).unwrap();
+    let faults = FaultFs::new(Arc::new(mem));
+    let options: Options = options(Arc::new(faults.clone()));
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, &["b", "y"], "old");
+    let write = |name: &str, keys: &[&str]| {
+        let mut writer = SstFileWriter::new(&options);
+        writer.open(Path::new(crate::ingest::OUTSIDE).join(name)).unwrap();
+        for key in keys {
+            writer.put(key.as_bytes(), b"new").unwrap();
+        }
+        writer.delete_range(b"x", b"z").unwrap();
+        writer.finish().unwrap()
+    };
+    let info = write("1", &["a", "b", "c"]);
+    let usual = IngestExternalFileOptions::default();
+    let with = |info: &esker::ExternalSstFileInfo, options: &IngestExternalFileOptions| {
+        let known = info.prepared_file_info.clone().unwrap();
+        IngestExternalFileArg {
+            file_infos: vec![known],
+            ..IngestExternalFileArg::new(&db.default_column_family(), [&info.file_path], options.clone())
+        }
+    };
+    let moved = IngestExternalFileOptions {
+        move_files: true,
+        ..usual.clone()
+    };
+    // Under its old name nobody may open it.
+    let rule = faults.add(
+        Rule::new(Action::Fail(ErrorKind::Io))
+            .on([Op::Open])
+            .path_ends_with("/outside/1"),
+    );
+    db.ingest_external_files(&[with(&info, &moved)]).unwrap();
+    assert_eq!(faults.fired(rule), 0);
+    assert_eq!(
+        rows_of(&db),
+        ["a=new", "b=new", "c=new"],
+        "its range deletion hides y"
+    );
+    assert_eq!(files::check(&db).unwrap(), "");
+
+    // Another file in its place, one info too few, and what must open the file.
+    let other = write("2", &["longer", "than", "what"]);
+    let mut wrong = with(&info, &usual);
+    wrong.external_files = vec![other.file_path.clone()];
+    let error = db.ingest_external_files(&[wrong]).unwrap_err();
+    assert!(
+        error.is_corruption() && error.to_string().contains("file_infos"),
+        "{error}"
+    );
+    let mut two = with(&other, &usual);
+    two.external_files.push(info.file_path.clone());
+    let error = db.ingest_external_files(&[two]).unwrap_err();
+    assert!(error.to_string().contains("size must match"), "{error}");
+    let written = IngestExternalFileOptions {
+        write_global_seqno: true,
+        ..usual.clone()
+    };
+    let error = db.ingest_external_files(&[with(&other, &written)]).unwrap_err();
+    assert!(error.to_string().contains("file_infos is set"), "{error}");
+    let verified = IngestExternalFileOptions {
+        verify_checksums_before_ingest: true,
+        ..usual
+    };
+    let rule = faults.add(
+        Rule::new(Action::Fail(ErrorKind::Io))
+            .on([Op::Open])
+            .path_ends_with("/outside/2"),
+    );
+    db.ingest_external_files(&[with(&other, &verified)]).unwrap_err();
+    assert_eq!(faults.fired(rule), 1, "read although it is known");
+}

@@ -1,0 +1,159 @@
+//! A range whose rows give way to the files that are ingested: tables that lie in it are dropped in the same step.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Cursor, Error, Result, UserComparator, internal_key};
+use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionBuilder, VersionEdit};
+use memtable::Memtable;
+
+use super::inspect::ExternalFile;
+use crate::read::merging_cursor::before_key;
+use crate::read::super_version::SuperVersion;
+
+/// User keys from `start` on up to `limit`, which is none of them; `None`: from the first, and up to the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeOpt {
+    /// The first one.
+    pub start: Option<Vec<u8>>,
+    /// The one behind the last.
+    pub limit: Option<Vec<u8>>,
+}
+
+impl RangeOpt {
+    /// `InvalidArgument` for a range that ends before it begins.
+    pub(super) fn check(&self, user: &UserComparator) -> Result<()> {
+        match (&self.start, &self.limit) {
+            (Some(start), Some(limit)) if user.compare(start, limit).is_gt() => Err(Error::invalid_argument(
+                "atomic_replace_range ends before it begins",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn starts_at_or_before(&self, user: &UserComparator, key: &[u8]) -> bool {
+        let start = self.start.as_ref();
+        start.is_none_or(|start| user.compare(start, key).is_le())
+    }
+
+    /// True if nothing up to `largest`, as it bounds a file, lies at the limit or behind.
+    fn ends_behind(&self, user: &UserComparator, largest: &[u8]) -> bool {
+        self.limit.as_ref().is_none_or(
+            |limit| match user.compare(internal_key::user_key(largest), limit) {
+                Ordering::Less => true,
+                Ordering::Equal => internal_key::trailer(largest) == RANGE_TOMBSTONE_SENTINEL,
+                Ordering::Greater => false,
+            },
+        )
+    }
+
+    /// True if all between these internal keys, which bound a file, lies in it.
+    fn contains(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
+        self.starts_at_or_before(user, internal_key::user_key(smallest)) && self.ends_behind(user, largest)
+    }
+
+    /// True if some key between them does.
+    fn meets(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
+        let begins_behind = self.limit.as_ref().is_some_and(|limit| {
+            let first = internal_key::user_key(smallest);
+            user.compare(first, limit).is_ge()
+        });
+        let ends_before = self.start.as_ref().is_some_and(|start| {
+            match user.compare(internal_key::user_key(largest), start) {
+                Ordering::Less => true,
+                Ordering::Equal => internal_key::trailer(largest) == RANGE_TOMBSTONE_SENTINEL,
+                Ordering::Greater => false,
+            }
+        });
+        !begins_behind && !ends_before
+    }
+
+    /// True if all of `file` lies in it.
+    pub(super) fn contains_file(&self, user: &UserComparator, file: &ExternalFile) -> bool {
+        self.contains(user, &file.smallest, &file.largest)
+    }
+
+    /// True if a memtable holds something of it, or a range tombstone that may be about it.
+    pub(super) fn meets_memtables(
+        &self,
+        user: &UserComparator,
+        super_version: &SuperVersion,
+    ) -> Result<bool> {
+        for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
+            if mem.is_empty() {
+                continue;
+            }
+            let tombstones = mem.range_tombstones().snapshot();
+            let deletes = match (&self.start, &self.limit) {
+                (Some(start), Some(limit)) => tombstones.overlaps(user, start, limit),
+                _ => mem.num_range_deletes() > 0,
+            };
+            if deletes {
+                return Ok(true);
+            }
+            let mut cursor = Memtable::cursor(mem);
+            match &self.start {
+                Some(start) => {
+                    let mut target = Vec::new();
+                    before_key(&mut target, user, start);
+                    cursor.seek(&target);
+                }
+                None => cursor.seek_to_first(),
+            }
+            cursor.status()?;
+            let limit = self.limit.as_ref();
+            let is_in = |key: &[u8]| {
+                limit.is_none_or(|limit| user.compare(internal_key::user_key(key), limit).is_lt())
+            };
+            if cursor.valid() && is_in(cursor.key()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tables of `version` that give way, with their levels.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if one lies in the range with a part of its keys only.
+    pub(super) fn replaced(&self, version: &Version) -> Result<Vec<(usize, Arc<FileMetadata>)>> {
+        let user = version.cmp().user();
+        let mut replaced = Vec::new();
+        for level in 0..version.num_levels() {
+            for file in version.files(level) {
+                if !self.meets(user, &file.smallest, &file.largest) {
+                    continue;
+                }
+                if !self.contains(user, &file.smallest, &file.largest) {
+                    return Err(Error::invalid_argument(format!(
+                        "Atomic replace range partially overlaps with existing file: {:06}.sst in level {level}",
+                        file.number
+                    )));
+                }
+                replaced.push((level, file.clone()));
+            }
+        }
+        Ok(replaced)
+    }
+}
+
+/// `version` without these tables.
+pub(super) fn without(
+    version: &Arc<Version>,
+    replaced: &[(usize, Arc<FileMetadata>)],
+) -> Result<Arc<Version>> {
+    if replaced.is_empty() {
+        return Ok(version.clone());
+    }
+    let mut builder = VersionBuilder::new(version);
+    builder.apply(&VersionEdit {
+        deleted_files: deletions(replaced).collect(),
+        ..VersionEdit::default()
+    })?;
+    builder.build().map(Arc::new)
+}
+
+/// What the MANIFEST is told of them.
+pub(super) fn deletions(replaced: &[(usize, Arc<FileMetadata>)]) -> impl Iterator<Item = (u32, u64)> {
+    replaced.iter().map(|(level, file)| (*level as u32, file.number))
+}
