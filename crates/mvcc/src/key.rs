@@ -71,6 +71,17 @@ pub fn encode_key(out: &mut Vec<u8>, user_key: &[u8], timestamp: Timestamp) {
     encode_suffix(out, timestamp);
 }
 
+/// Bytes of the engine's key for `user_key` at `timestamp`.
+#[inline]
+pub(crate) fn encoded_len(user_key: &[u8], timestamp: Timestamp) -> usize {
+    let suffix = match timestamp {
+        Timestamp::ZERO => 0,
+        Timestamp { logical: 0, .. } => WALL_SUFFIX,
+        _ => FULL_SUFFIX,
+    };
+    user_key.len() + 1 + suffix
+}
+
 /// Appends the suffix of `timestamp`: nothing for [`Timestamp::ZERO`].
 #[inline]
 pub fn encode_suffix(out: &mut Vec<u8>, timestamp: Timestamp) {
@@ -190,6 +201,7 @@ mod tests {
             let bare = MvccKey::decode(prefix).unwrap();
             assert_eq!((bare.user_key, bare.timestamp), (&user_key[..], Timestamp::ZERO));
             assert_eq!(MvccKey::decode(&bytes).unwrap(), key);
+            assert_eq!(bytes.len(), encoded_len(&user_key, timestamp));
         }
     }
 

@@ -1,15 +1,39 @@
 //! Keys with versions over the engine, in the manner of CockroachDB's storage layer.
 //!
 //! The engine knows bytes and an order; this crate gives the bytes a time ([`MvccKey`]) and the order of it ([`MvccComparator`]), and
-//! the values a type ([`Value`]). The engine knows nothing of it.
+//! the values a type ([`Value`]). [`Reader`] reads keys as they were at a time, [`MvccBatch`] writes versions, collects those that nobody needs and keeps exact account
+//! ([`MvccStats`]) of both. The engine knows nothing of it.
 #![forbid(unsafe_code)]
 
+mod batch;
+mod clear;
+mod collect;
 mod comparator;
+mod error;
+mod gc;
 mod key;
+mod reader;
+mod rows;
+mod scan;
+mod span;
+mod stats;
+mod steps;
+mod store;
 mod timestamp;
 mod value;
 
+pub use batch::{BatchOptions, DeleteRangeResult, MvccBatch};
+pub use clear::RevertResult;
+pub use collect::{GcKey, GcResult};
 pub use comparator::{MvccComparator, MvccPrefix, configure};
+pub use error::{Error, Result};
+pub use gc::{GcOptions, GcReport, GcScore};
 pub use key::{MvccKey, VERSION_SIZE, decode_suffix, encode_key, encode_suffix, next_user_key, split};
+pub use reader::{ReadCounters, Reader, Span};
+pub use rows::{Row, Rows};
+pub use scan::{GetResult, MvccReadOptions, Resume, ResumeReason, ScanResult, Versioned};
+pub use stats::{MvccStats, compute_stats};
+pub use steps::MAX_STEPS_BEFORE_SEEK;
+pub use store::{MvccStore, StoreBatch};
 pub use timestamp::Timestamp;
 pub use value::{Value, is_tombstone};

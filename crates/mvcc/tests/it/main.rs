@@ -2,4 +2,7 @@
 
 extern crate esker_mvcc as mvcc;
 
+mod crash;
 mod files;
+mod history;
+mod model;

@@ -1,0 +1,429 @@
+//! Writes that take effect together, each seeing those before it.
+//!
+//! Every write looks at the newest version first. At or above the time to write it fails with [`Error::WriteTooOld`] and has done
+//! nothing; nothing is ever written at another time than the one asked for. Statistics are the difference that the versions looked at
+//! and the one written make ([`KeyStats`]).
+
+use esker::{ColumnFamily, Db, WriteBatchWithIndex};
+
+use crate::error::{Error, Result};
+use crate::key::encode_key;
+use crate::reader::{ReadCounters, Reader, Span};
+use crate::scan::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
+use crate::stats::{KeyStats, MvccStats};
+use crate::steps::MAX_STEPS_BEFORE_SEEK;
+use crate::timestamp::Timestamp;
+use crate::value::{Value, is_tombstone};
+
+/// How a batch writes.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchOptions {
+    /// Keeps account of what the writes change. Without it some of them read less. Default: true.
+    pub statistics: bool,
+    /// Gives values a checksum over key and value. Default: true.
+    pub checksums: bool,
+    /// Entries that follow each other from which on those that are cleared or reverted go by one range deletion instead of a deletion of
+    /// each: below it a range deletion costs readers more than it saves. Default: 64.
+    pub min_range_entries: usize,
+    /// Steps tried before a seek, see [`Reader::with_max_steps`]. Default: 10.
+    pub max_steps: u32,
+}
+
+impl Default for BatchOptions {
+    fn default() -> BatchOptions {
+        BatchOptions {
+            statistics: true,
+            checksums: true,
+            min_range_entries: 64,
+            max_steps: MAX_STEPS_BEFORE_SEEK,
+        }
+    }
+}
+
+/// Writes of versions that are applied all or none. Reads through it see them.
+///
+/// Nobody else may write to the keys it touches until it is written: [`MvccStore::begin`](crate::MvccStore::begin) sees to that.
+pub struct MvccBatch<'a> {
+    db: &'a Db,
+    family: &'a ColumnFamily,
+    options: BatchOptions,
+    pub(crate) batch: WriteBatchWithIndex,
+    /// What it changes.
+    stats: MvccStats,
+    /// What its reads cost.
+    pub(crate) counters: ReadCounters,
+    /// Versions at or below it are not to be written.
+    pub(crate) threshold: Timestamp,
+    /// Scratch: key and value that are written.
+    key: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+/// The newest version of a key.
+pub(crate) struct Newest {
+    pub timestamp: Timestamp,
+    pub stored: Vec<u8>,
+}
+
+/// What a deletion of a span did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteRangeResult {
+    /// Keys deleted.
+    pub count: u64,
+    /// They themselves, if that was asked for.
+    pub keys: Vec<Vec<u8>>,
+    /// What is left of the span.
+    pub resume: Option<Resume>,
+}
+
+impl<'a> MvccBatch<'a> {
+    /// An empty batch for `family` of `db`. Ages in its statistics are as of `now`, nanoseconds.
+    pub fn new(db: &'a Db, family: &'a ColumnFamily, options: BatchOptions, now: i64) -> MvccBatch<'a> {
+        MvccBatch {
+            db,
+            family,
+            options,
+            batch: WriteBatchWithIndex::new(),
+            stats: MvccStats::at(now),
+            counters: ReadCounters::default(),
+            threshold: Timestamp::ZERO,
+            key: Vec::new(),
+            stored: Vec::new(),
+        }
+    }
+
+    /// What the writes so far change; nothing without [`BatchOptions::statistics`].
+    pub fn stats(&self) -> MvccStats {
+        self.stats
+    }
+
+    /// What the reads of its operations have cost so far.
+    pub fn counters(&self) -> ReadCounters {
+        self.counters
+    }
+
+    /// True if nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Operations of the engine in it.
+    pub fn count(&self) -> u32 {
+        self.batch.count()
+    }
+
+    /// The operations of the engine, to be written by other means than [`MvccStore`](crate::MvccStore)'s.
+    pub fn into_write_batch(self) -> esker::WriteBatch {
+        self.batch.into_write_batch()
+    }
+
+    /// Reads what will be there once it is written.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(self.db, self.family)
+            .over(&self.batch)
+            .with_max_steps(self.options.max_steps)
+    }
+
+    /// [`Reader::get`] through the batch.
+    pub fn get(&self, key: &[u8], timestamp: Timestamp, options: &MvccReadOptions) -> Result<GetResult> {
+        self.reader().get(key, timestamp, options)
+    }
+
+    /// [`Reader::scan`] through the batch.
+    pub fn scan(
+        &self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &MvccReadOptions,
+    ) -> Result<ScanResult> {
+        self.reader().scan(span, timestamp, options)
+    }
+
+    /// Writes `value` of `key` at `timestamp`.
+    ///
+    /// # Errors
+    /// [`Error::WriteTooOld`]; [`Error::BelowThreshold`]; `InvalidArgument` for the empty key, a time that is none, and a key with an inline value.
+    pub fn put(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
+        let newest = self.writable(key, timestamp)?;
+        self.write(key, timestamp, Some(value), newest.as_ref());
+        Ok(())
+    }
+
+    /// As [`put`](Self::put), of a key that has no version, as the caller knows: nothing is read. If it has one, statistics are wrong from then
+    /// on, and if that is at or above `timestamp`, so is the history.
+    pub fn put_blind(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
+        self.check_write(key, timestamp)?;
+        self.write(key, timestamp, Some(value), None);
+        Ok(())
+    }
+
+    /// Deletes `key` at `timestamp`, also if there is nothing to delete. Returns whether there was a value.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put).
+    pub fn delete(&mut self, key: &[u8], timestamp: Timestamp) -> Result<bool> {
+        let newest = self.writable(key, timestamp)?;
+        self.write(key, timestamp, None, newest.as_ref());
+        Ok(newest.is_some_and(|newest| !is_tombstone(&newest.stored)))
+    }
+
+    /// As [`put`](Self::put), if the newest value is `expected`: `None` for no value, whether never written or deleted. With
+    /// `allow_if_not_exists` no value will do as well.
+    ///
+    /// # Errors
+    /// [`Error::ConditionFailed`] with what was found; those of [`put`](Self::put), which come first.
+    pub fn conditional_put(
+        &mut self,
+        key: &[u8],
+        timestamp: Timestamp,
+        value: Value<'_>,
+        expected: Option<Value<'_>>,
+        allow_if_not_exists: bool,
+    ) -> Result<()> {
+        let newest = self.writable(key, timestamp)?;
+        let stored = newest
+            .as_ref()
+            .map(|newest| &newest.stored)
+            .filter(|stored| !is_tombstone(stored));
+        let actual = stored
+            .map(|stored| Value::decode_checked(stored, key))
+            .transpose()?;
+        if actual != expected && !(actual.is_none() && allow_if_not_exists) {
+            return Err(Error::ConditionFailed {
+                actual: stored.cloned(),
+            });
+        }
+        self.write(key, timestamp, Some(value), newest.as_ref());
+        Ok(())
+    }
+
+    /// Adds `by` to the number of `key`, where no value is 0, and writes the sum at `timestamp`. Returns the sum.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is another value than a number, [`Error::Overflow`], those of [`put`](Self::put).
+    pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
+        let newest = self.writable(key, timestamp)?;
+        let current = match &newest {
+            Some(newest) if !is_tombstone(&newest.stored) => {
+                match Value::decode_checked(&newest.stored, key)? {
+                    Value::Int(current) => current,
+                    Value::Bytes(_) => {
+                        return Err(Error::invalid_argument(format!(
+                            "{} is not a number",
+                            crate::error::Shown(key)
+                        )));
+                    }
+                }
+            }
+            _ => 0,
+        };
+        let sum = current.checked_add(by).ok_or(Error::Overflow { current })?;
+        self.write(key, timestamp, Some(Value::Int(sum)), newest.as_ref());
+        Ok(sum)
+    }
+
+    /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for the empty key and a key with versions.
+    pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
+        check_key(key)?;
+        let newest = self.newest(key)?;
+        if newest.as_ref().is_some_and(|newest| !newest.timestamp.is_zero()) {
+            return Err(Error::invalid_argument(format!(
+                "{} has versions, and takes no inline value",
+                crate::error::Shown(key)
+            )));
+        }
+        self.encode(key, Timestamp::ZERO);
+        match value {
+            Some(value) => {
+                self.stored.clear();
+                value.encode(&mut self.stored, key, self.options.checksums);
+                self.batch.put_cf(self.family, &self.key, &self.stored);
+            }
+            None if newest.is_some() => self.batch.delete_cf(self.family, &self.key),
+            None => {}
+        }
+        if self.options.statistics {
+            let weigh = |stored: &[u8]| {
+                let mut stats = KeyStats::new(key, self.stats.last_update_nanos);
+                stats.inline(stored.len());
+                stats.finish()
+            };
+            let before = newest.as_ref().map(|newest| weigh(&newest.stored));
+            let after = value.map(|_| weigh(&self.stored));
+            self.stats -= before.unwrap_or(MvccStats::at(self.stats.last_update_nanos));
+            self.stats += after.unwrap_or(MvccStats::at(self.stats.last_update_nanos));
+        }
+        Ok(newest.is_some())
+    }
+
+    /// Deletes every key of `span` that has a value, at `timestamp`: a deletion for each, `max_keys` at most, whose keys are returned
+    /// if `return_keys`.
+    ///
+    /// # Errors
+    /// [`Error::WriteTooOld`] naming the first key with a version at or above `timestamp`, deleted or not: then nothing is written.
+    pub fn delete_range(
+        &mut self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        max_keys: Option<u64>,
+        return_keys: bool,
+    ) -> Result<DeleteRangeResult> {
+        self.check_time(timestamp)?;
+        let found = self.scan(
+            span,
+            timestamp,
+            &MvccReadOptions {
+                max_keys,
+                fail_on_more_recent: true,
+                ..MvccReadOptions::default()
+            },
+        )?;
+        self.counters += found.counters;
+        if let Some(inline) = found.rows.iter().find(|row| row.timestamp.is_zero()) {
+            return Err(inline_in_the_way(inline.user_key));
+        }
+        let mut result = DeleteRangeResult {
+            resume: found.resume,
+            count: found.rows.len(),
+            keys: Vec::new(),
+        };
+        for row in found.rows.iter() {
+            self.write_over(
+                row.user_key,
+                timestamp,
+                None,
+                Some((row.timestamp, row.stored.len())),
+            );
+            if return_keys {
+                result.keys.push(row.user_key.to_vec());
+            }
+        }
+        Ok(result)
+    }
+
+    /// The newest version of `key`, or its inline value.
+    fn newest(&mut self, key: &[u8]) -> Result<Option<Newest>> {
+        let mut iter = self.reader().versions_of_one()?;
+        iter.seek(key, Timestamp::ZERO);
+        let newest = iter
+            .current()?
+            .filter(|version| version.user_key == key)
+            .map(|version| Newest {
+                timestamp: version.timestamp,
+                stored: version.stored.to_vec(),
+            });
+        self.counters += iter.counters;
+        Ok(newest)
+    }
+
+    /// The newest version of `key`, if `timestamp` may be written over it.
+    fn writable(&mut self, key: &[u8], timestamp: Timestamp) -> Result<Option<Newest>> {
+        self.check_write(key, timestamp)?;
+        let newest = self.newest(key)?;
+        match &newest {
+            Some(newest) if newest.timestamp.is_zero() => Err(inline_in_the_way(key)),
+            Some(newest) if newest.timestamp >= timestamp => Err(Error::WriteTooOld {
+                key: key.to_vec(),
+                timestamp,
+                actual: newest.timestamp.next(),
+            }),
+            _ => Ok(newest),
+        }
+    }
+
+    fn check_write(&self, key: &[u8], timestamp: Timestamp) -> Result<()> {
+        check_key(key)?;
+        self.check_time(timestamp)
+    }
+
+    fn check_time(&self, timestamp: Timestamp) -> Result<()> {
+        timestamp.check()?;
+        if timestamp <= self.threshold {
+            return Err(Error::BelowThreshold {
+                timestamp,
+                threshold: self.threshold,
+            });
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self, key: &[u8], timestamp: Timestamp) {
+        self.key.clear();
+        encode_key(&mut self.key, key, timestamp);
+    }
+
+    fn write(&mut self, key: &[u8], timestamp: Timestamp, value: Option<Value<'_>>, newest: Option<&Newest>) {
+        let over = newest.map(|newest| (newest.timestamp, newest.stored.len()));
+        self.write_over(key, timestamp, value, over);
+    }
+
+    /// Writes a version over the newest one, of that time and so many bytes of value.
+    fn write_over(
+        &mut self,
+        key: &[u8],
+        timestamp: Timestamp,
+        value: Option<Value<'_>>,
+        newest: Option<(Timestamp, usize)>,
+    ) {
+        self.encode(key, timestamp);
+        self.stored.clear();
+        if let Some(value) = value {
+            value.encode(&mut self.stored, key, self.options.checksums);
+        }
+        self.batch.put_cf(self.family, &self.key, &self.stored);
+        if self.options.statistics {
+            let now = self.stats.last_update_nanos;
+            let mut after = KeyStats::new(key, now);
+            after.version(timestamp, self.stored.len());
+            if let Some((timestamp, bytes)) = newest {
+                after.version(timestamp, bytes);
+                let mut before = KeyStats::new(key, now);
+                before.version(timestamp, bytes);
+                self.stats -= before.finish();
+            }
+            self.stats += after.finish();
+        }
+    }
+
+    pub(crate) fn family(&self) -> &'a ColumnFamily {
+        self.family
+    }
+
+    pub(crate) fn options(&self) -> &BatchOptions {
+        &self.options
+    }
+
+    /// Takes back what `write` has written if it fails.
+    pub(crate) fn all_or_nothing<T>(&mut self, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let stats = self.stats;
+        self.batch.set_save_point();
+        let written = write(self);
+        match written {
+            Ok(_) => self.batch.pop_save_point()?,
+            Err(_) => {
+                self.batch.rollback_to_save_point()?;
+                self.stats = stats;
+            }
+        }
+        written
+    }
+
+    /// Adds a difference that was made.
+    pub(crate) fn account(&mut self, before: MvccStats, after: MvccStats) {
+        if self.options.statistics {
+            self.stats += after;
+            self.stats -= before;
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn inline_in_the_way(key: &[u8]) -> Error {
+    Error::invalid_argument(format!(
+        "{} has an inline value, and takes no versions",
+        crate::error::Shown(key)
+    ))
+}

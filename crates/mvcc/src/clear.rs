@@ -1,0 +1,211 @@
+//! Removing versions without a trace: whole spans, or what was written after a time.
+
+use crate::batch::{MvccBatch, inline_in_the_way};
+use crate::error::{Error, Result};
+use crate::key::{MvccKey, next_user_key};
+use crate::reader::Span;
+use crate::scan::{Resume, ResumeReason};
+use crate::stats::{KeyStats, compute_stats};
+use crate::timestamp::Timestamp;
+
+/// What a return to an earlier time has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RevertResult {
+    /// Versions removed.
+    pub versions: u64,
+    /// What is left of the span.
+    pub resume: Option<Resume>,
+}
+
+impl MvccBatch<'_> {
+    /// Removes every version and every inline value in `span`, as if it had never been: nothing of it can be read at any time
+    /// afterwards. A few are deleted one by one, more by one range deletion. With statistics it reads the span; without, a few entries.
+    pub fn clear_range(&mut self, span: Span<'_>) -> Result<()> {
+        if span.is_empty() {
+            return Ok(());
+        }
+        let mut iter = self.reader().versions(span)?;
+        iter.seek_to_first();
+        let mut few = Vec::new();
+        while few.len() < self.options().min_range_entries && iter.current()?.is_some() {
+            few.push(iter.engine_key().to_vec());
+            iter.next();
+        }
+        let min = self.options().min_range_entries;
+        let is_empty = few.is_empty() && iter.current()?.is_none();
+        self.counters += iter.counters;
+        drop(iter);
+        if is_empty {
+            return Ok(());
+        }
+        if self.options().statistics {
+            let now = self.stats().last_update_nanos;
+            let before = compute_stats(&self.reader(), span, now)?;
+            self.account(before, crate::MvccStats::at(now));
+        }
+        let family = self.family();
+        if few.len() < min {
+            few.iter().for_each(|key| self.batch.delete_cf(family, key));
+            return Ok(());
+        }
+        let (start, end) = span.bounds();
+        let end = match end {
+            Some(end) => end,
+            None => self.end_of_all()?,
+        };
+        self.batch.delete_range_cf(family, &start, &end);
+        Ok(())
+    }
+
+    /// An engine's key behind all there are.
+    fn end_of_all(&self) -> Result<Vec<u8>> {
+        let mut iter = self.reader().versions(Span::ALL)?;
+        iter.seek_to_last();
+        let last = iter.current()?.map(|version| next_user_key(version.user_key));
+        Ok(bare(&last.unwrap_or_default()))
+    }
+
+    /// Takes `span` back to what it was at `timestamp`: removes every version above it, as if it had never been written. Stops behind the key
+    /// with which it has removed `max_versions`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is an inline value, which has no history; [`Error::BelowThreshold`] if what was then may be gone. Nothing is
+    /// written then.
+    pub fn revert_to(
+        &mut self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        max_versions: Option<u64>,
+    ) -> Result<RevertResult> {
+        if timestamp < self.threshold {
+            return Err(Error::BelowThreshold {
+                timestamp,
+                threshold: self.threshold,
+            });
+        }
+        let mut result = RevertResult::default();
+        if span.is_empty() {
+            return Ok(result);
+        }
+        let now = self.stats().last_update_nanos;
+        let (mut before, mut after) = (crate::MvccStats::at(now), crate::MvccStats::at(now));
+        let mut iter = self.reader().versions(span)?;
+        let mut runs = Runs::new(self.options().min_range_entries);
+        let mut user_key = Vec::new();
+        iter.seek_to_first();
+        while let Some(version) = iter.current()? {
+            if version.timestamp.is_zero() {
+                return Err(inline_in_the_way(version.user_key));
+            }
+            user_key.clear();
+            user_key.extend_from_slice(version.user_key);
+            if max_versions.is_some_and(|most| result.versions >= most) {
+                result.resume = Some(Resume {
+                    start: user_key.clone(),
+                    end: span.end.map(<[u8]>::to_vec),
+                    reason: ResumeReason::KeyLimit,
+                    next_bytes: 0,
+                });
+                break;
+            }
+            // From the newest down to the first that stays, which becomes the newest.
+            let mut removed = KeyStats::new(&user_key, now);
+            let mut left = KeyStats::new(&user_key, now);
+            let mut any = false;
+            while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
+                removed.version(version.timestamp, version.stored.len());
+                if version.timestamp <= timestamp {
+                    left.version(version.timestamp, version.stored.len());
+                    runs.end(iter.engine_key());
+                    break;
+                }
+                runs.add(iter.engine_key());
+                result.versions += 1;
+                any = true;
+                iter.next();
+            }
+            if any {
+                before += removed.finish();
+                after += left.finish();
+            }
+            if iter.time_of(&user_key)?.is_some() {
+                iter.next_key(&user_key)?;
+            }
+        }
+        let end = match iter.current()? {
+            Some(_) => iter.engine_key().to_vec(),
+            None => bare(&next_user_key(&user_key)),
+        };
+        runs.end(&end);
+        self.counters += iter.counters;
+        drop(iter);
+        let family = self.family();
+        for run in runs.done {
+            match run.end {
+                Some(end) => self.batch.delete_range_cf(family, &run.keys[0], &end),
+                None => run.keys.iter().for_each(|key| self.batch.delete_cf(family, key)),
+            }
+        }
+        self.account(before, after);
+        Ok(result)
+    }
+}
+
+/// The engine's key of `user_key` without a version.
+pub(crate) fn bare(user_key: &[u8]) -> Vec<u8> {
+    MvccKey {
+        user_key,
+        timestamp: Timestamp::ZERO,
+    }
+    .encode()
+}
+
+/// Entries that follow each other and are to go: one by one, or as a range where they are many.
+struct Runs {
+    /// From so many entries on it is a range.
+    min: usize,
+    done: Vec<Run>,
+    open: Run,
+    /// Entries of the open run.
+    len: usize,
+}
+
+#[derive(Default)]
+struct Run {
+    /// The entries; of a range the first alone.
+    keys: Vec<Vec<u8>>,
+    /// Where the range ends.
+    end: Option<Vec<u8>>,
+}
+
+impl Runs {
+    fn new(min: usize) -> Runs {
+        Runs {
+            min,
+            done: Vec::new(),
+            open: Run::default(),
+            len: 0,
+        }
+    }
+
+    fn add(&mut self, key: &[u8]) {
+        self.len += 1;
+        if self.len >= self.min && self.len > 1 {
+            self.open.keys.truncate(1);
+        } else {
+            self.open.keys.push(key.to_vec());
+        }
+    }
+
+    /// The next entry stays, or is not known: it is at or behind `key`.
+    fn end(&mut self, key: &[u8]) {
+        let mut run = std::mem::take(&mut self.open);
+        let len = std::mem::take(&mut self.len);
+        if len > 0 && len >= self.min {
+            run.end = Some(key.to_vec());
+        }
+        if len > 0 {
+            self.done.push(run);
+        }
+    }
+}

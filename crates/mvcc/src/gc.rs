@@ -1,0 +1,172 @@
+//! What is garbage, when to collect it, and doing so in pages that nobody waits for long.
+//!
+//! A version is garbage at a threshold T if it is at or below T and either a deletion or hidden by a newer version at or below T. The
+//! newest version at or below T stays, if it is no deletion: it is what a read right above T sees.
+//!
+//! First T is made known, durably: nothing at or below it is read or written any more ([`MvccStore::advance_threshold`]). Then garbage is
+//! looked for on a snapshot, each key from its oldest version up ([`plan`]), and removed page by page, each a batch of its own that
+//! looks again at what it removes. Where a page ends within a key it has the older part, so that no deletion goes before what it
+//! hides; whatever cuts the collection off, what is read above T is right.
+
+mod plan;
+
+use std::time::Duration;
+
+use esker::WriteOptions;
+
+use crate::collect::GcResult;
+use crate::error::Result;
+use crate::reader::ReadCounters;
+use crate::stats::MvccStats;
+use crate::store::MvccStore;
+use crate::timestamp::Timestamp;
+
+/// How garbage is collected.
+#[derive(Clone, Debug)]
+pub struct GcOptions {
+    /// Versions removed one by one in a batch, about: how long writers may have to wait. Default: 4096.
+    pub page_versions: u64,
+    /// Versions of garbage that follow each other, with nothing kept in between, from which on one range deletion removes them; 0: never. Default:
+    /// 2000.
+    pub min_run_versions: u64,
+    /// Versions that one range deletion removes at most. They are read while writers wait. Default: 65536.
+    pub max_run_versions: u64,
+    /// How batches are written.
+    pub write: WriteOptions,
+}
+
+impl Default for GcOptions {
+    fn default() -> GcOptions {
+        GcOptions {
+            page_versions: 4096,
+            min_run_versions: 2000,
+            max_run_versions: 65_536,
+            write: WriteOptions::default(),
+        }
+    }
+}
+
+/// What a collection has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GcReport {
+    /// The threshold it collected for.
+    pub threshold: Timestamp,
+    /// What it removed.
+    pub removed: GcResult,
+    /// Batches written.
+    pub pages: u64,
+    /// Range deletions among them.
+    pub runs: u64,
+    /// What looking for garbage cost; removing it costs about a step a version again.
+    pub counters: ReadCounters,
+}
+
+/// How urgent a collection is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GcScore {
+    /// Part of all bytes that is garbage, 0 to 1.
+    pub dead_fraction: f64,
+    /// Age of the garbage in lifetimes: what a collection leaves behind has at most 1.
+    pub lifetimes: f64,
+}
+
+/// Time after a collection during which another one must be more urgent, less and less so.
+const COOL_DOWN: Duration = Duration::from_secs(2 * 60 * 60);
+
+impl GcScore {
+    /// Of what `stats` say as of `now` nanoseconds, where versions are kept for `ttl`; less than a second counts as one.
+    pub fn of(stats: &MvccStats, ttl: Duration, now: i64) -> GcScore {
+        let mut stats = *stats;
+        stats.age_to(now);
+        let ttl = ttl.as_secs().max(1) as f64;
+        GcScore {
+            dead_fraction: 1.0 - stats.live_bytes as f64 / (1 + stats.total_bytes()) as f64,
+            lifetimes: stats.gc_bytes_age as f64 / (ttl * (1 + stats.gc_bytes()) as f64),
+        }
+    }
+
+    /// Above 1 a collection is worth its while.
+    pub fn score(&self) -> f64 {
+        self.dead_fraction * self.lifetimes
+    }
+
+    /// Whether to collect now, if the last collection is `since` ago: at a score above 1, and within two hours of the last the higher
+    /// the sooner it was, up to 2.
+    pub fn is_due(&self, since: Option<Duration>) -> bool {
+        let wait = (2.0 - self.score()).clamp(0.0, 1.0);
+        let rested = since.is_none_or(|since| since.as_secs_f64() >= COOL_DOWN.as_secs_f64() * wait);
+        self.score() > 1.0 && rested
+    }
+}
+
+impl MvccStore {
+    /// Removes what has been garbage for longer than `ttl` at `now` nanoseconds; with a `ttl` of 0 all garbage, now. Costs what there is to
+    /// collect, and of each key that has nothing to collect a few steps. Others read and write meanwhile; collections wait for none but
+    /// writers.
+    ///
+    /// # Errors
+    /// What the engine says. The threshold has been raised then, and what was removed is gone; collecting again goes on.
+    pub fn collect_garbage(&self, ttl: Duration, now: i64, options: &GcOptions) -> Result<GcReport> {
+        let ttl = i64::try_from(ttl.as_nanos()).unwrap_or(i64::MAX);
+        let threshold = Timestamp::from_nanos(now.saturating_sub(ttl).max(0));
+        self.collect_garbage_at(threshold, now, options)
+    }
+
+    /// As [`collect_garbage`](Self::collect_garbage), of what is garbage at `threshold`, or at the threshold there is if that is later.
+    pub fn collect_garbage_at(
+        &self,
+        threshold: Timestamp,
+        now: i64,
+        options: &GcOptions,
+    ) -> Result<GcReport> {
+        self.advance_threshold(threshold)?;
+        let threshold = self.threshold();
+        let mut report = GcReport {
+            threshold,
+            ..GcReport::default()
+        };
+        if threshold.is_zero() {
+            return Ok(report);
+        }
+        let reader = self.reader(threshold.next())?;
+        let mut planner = plan::Planner::new(&reader, threshold, options)?;
+        while let Some(mut page) = planner.next_page()? {
+            let mut batch = self.begin(now);
+            report.removed += batch.garbage_collect(&mut page.keys)?;
+            for (start, end) in &page.runs {
+                report.removed += batch.garbage_collect_run(start, end, threshold)?;
+            }
+            report.pages += 1;
+            report.runs += page.runs.len() as u64;
+            batch.commit(&options.write)?;
+        }
+        report.counters = planner.counters();
+        Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_fall_with_a_collection() {
+        let stats = MvccStats {
+            live_bytes: 100,
+            key_bytes: 150,
+            val_bytes: 150,
+            gc_bytes_age: 200 * 50,
+            ..MvccStats::at(0)
+        };
+        let ttl = Duration::from_secs(25);
+        let score = GcScore::of(&stats, ttl, 0);
+        assert!((score.dead_fraction - 2.0 / 3.0).abs() < 0.01);
+        assert!((score.lifetimes - 2.0).abs() < 0.02);
+        assert!(score.is_due(None));
+        assert!(!score.is_due(Some(Duration::from_secs(1))));
+        assert!(score.is_due(Some(COOL_DOWN)));
+        let later = GcScore::of(&stats, ttl, 1_000_000_000_000);
+        assert!(later.score() > 2.0 && later.is_due(Some(Duration::ZERO)));
+        assert!(!GcScore::of(&MvccStats::at(0), Duration::ZERO, 0).is_due(None));
+    }
+}

@@ -1,0 +1,346 @@
+//! What is read, and the walk over its versions that every operation is made of.
+
+use esker::{ColumnFamily, Db, DbIterator, ReadOptions, Snapshot, WriteBatchWithIndex};
+
+use crate::error::{Error, Result};
+use crate::key::{MvccKey, encode_key};
+use crate::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
+use crate::timestamp::Timestamp;
+
+/// User keys from `start` to before `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span<'a> {
+    /// The first; empty for the first there is.
+    pub start: &'a [u8],
+    /// The first no longer in it; `None` for no end.
+    pub end: Option<&'a [u8]>,
+}
+
+impl<'a> Span<'a> {
+    /// Every user key.
+    pub const ALL: Span<'static> = Span {
+        start: &[],
+        end: None,
+    };
+
+    /// From `start` to before `end`.
+    pub fn new(start: &'a [u8], end: &'a [u8]) -> Span<'a> {
+        Span {
+            start,
+            end: Some(end),
+        }
+    }
+
+    /// True if no key lies in it.
+    pub fn is_empty(&self) -> bool {
+        self.end.is_some_and(|end| end <= self.start)
+    }
+
+    /// The engine's keys it lies between. The empty user key is no user's: [`MvccStore`](crate::MvccStore) keeps its record there.
+    pub(crate) fn bounds(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let first: &[u8] = if self.start.is_empty() { b"\0" } else { self.start };
+        let bare = |user_key: &[u8]| {
+            MvccKey {
+                user_key,
+                timestamp: Timestamp::ZERO,
+            }
+            .encode()
+        };
+        (bare(first), self.end.map(bare))
+    }
+}
+
+/// What reading has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounters {
+    /// Steps of the engine's iterator, to the version or key before or after.
+    pub steps: u64,
+    /// Seeks of the engine's iterator.
+    pub seeks: u64,
+}
+
+impl std::ops::AddAssign for ReadCounters {
+    fn add_assign(&mut self, other: ReadCounters) {
+        self.steps += other.steps;
+        self.seeks += other.seeks;
+    }
+}
+
+/// What is read: a family of versioned keys as it is now or at a snapshot, perhaps with a batch that is not written yet.
+#[derive(Clone)]
+pub struct Reader<'a> {
+    db: &'a Db,
+    family: &'a ColumnFamily,
+    batch: Option<&'a WriteBatchWithIndex>,
+    options: ReadOptions,
+    max_steps: u32,
+}
+
+impl<'a> Reader<'a> {
+    /// Of `family` as it is at each operation. It must have been set up by [`configure`](crate::configure).
+    pub fn new(db: &'a Db, family: &'a ColumnFamily) -> Reader<'a> {
+        Reader {
+            db,
+            family,
+            batch: None,
+            options: ReadOptions::default(),
+            max_steps: MAX_STEPS_BEFORE_SEEK,
+        }
+    }
+
+    /// As of `snapshot`.
+    pub fn at(mut self, snapshot: Snapshot) -> Reader<'a> {
+        self.options.snapshot = Some(snapshot);
+        self
+    }
+
+    /// With what is in `batch` as if it were written.
+    pub fn over(mut self, batch: &'a WriteBatchWithIndex) -> Reader<'a> {
+        self.batch = Some(batch);
+        self
+    }
+
+    /// Tries at most so many steps before it seeks; 0 always seeks. Default: 10. Tests set it low, to go both ways.
+    pub fn with_max_steps(mut self, max_steps: u32) -> Reader<'a> {
+        self.max_steps = max_steps;
+        self
+    }
+
+    /// The versions in `span`, and nothing else.
+    pub(crate) fn versions(&self, span: Span<'_>) -> Result<VersionIter> {
+        let (lower, upper) = span.bounds();
+        let options = ReadOptions {
+            iterate_lower_bound: Some(lower),
+            iterate_upper_bound: upper,
+            ..self.options.clone()
+        };
+        self.iterator(&options)
+    }
+
+    /// What lies from one of the engine's keys to before another.
+    pub(crate) fn between(&self, start: Vec<u8>, end: Vec<u8>) -> Result<VersionIter> {
+        self.iterator(&ReadOptions {
+            iterate_lower_bound: Some(start),
+            iterate_upper_bound: Some(end),
+            ..self.options.clone()
+        })
+    }
+
+    /// The versions of one user key at a time: after a seek it shows those of the key sought, and filters are asked for it.
+    pub(crate) fn versions_of_one(&self) -> Result<VersionIter> {
+        let options = ReadOptions {
+            prefix_same_as_start: true,
+            ..self.options.clone()
+        };
+        self.iterator(&options)
+    }
+
+    fn iterator(&self, options: &ReadOptions) -> Result<VersionIter> {
+        let iter = match self.batch {
+            Some(batch) => batch.iter_with_base(self.db, options, self.family)?,
+            None => self.db.iter_cf(options, self.family),
+        };
+        Ok(VersionIter {
+            iter,
+            counters: ReadCounters::default(),
+            target: Vec::new(),
+            steps: StepsBeforeSeek::new(self.max_steps),
+        })
+    }
+}
+
+/// A version where an iterator stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Version<'a> {
+    pub user_key: &'a [u8],
+    /// [`Timestamp::ZERO`] of an inline value.
+    pub timestamp: Timestamp,
+    pub stored: &'a [u8],
+}
+
+/// Walks versions: user keys in order, of each the newest first.
+pub(crate) struct VersionIter {
+    iter: DbIterator,
+    pub counters: ReadCounters,
+    target: Vec<u8>,
+    pub steps: StepsBeforeSeek,
+}
+
+impl VersionIter {
+    /// Where it stands; `None` at an end.
+    #[inline]
+    pub fn current(&self) -> Result<Option<Version<'_>>> {
+        if !self.iter.valid() {
+            self.iter.status()?;
+            return Ok(None);
+        }
+        let key = MvccKey::decode(self.iter.key())?;
+        Ok(Some(Version {
+            user_key: key.user_key,
+            timestamp: key.timestamp,
+            stored: self.iter.value(),
+        }))
+    }
+
+    /// The time of the version it stands on, if that is one of `user_key`.
+    #[inline]
+    pub fn time_of(&self, user_key: &[u8]) -> Result<Option<Timestamp>> {
+        if !self.iter.valid() {
+            self.iter.status()?;
+            return Ok(None);
+        }
+        let key = MvccKey::decode(self.iter.key())?;
+        Ok((key.user_key == user_key).then_some(key.timestamp))
+    }
+
+    /// The engine's key it stands on. Only where [`current`](Self::current) shows one.
+    #[inline]
+    pub fn engine_key(&self) -> &[u8] {
+        self.iter.key()
+    }
+
+    pub fn seek_to_first(&mut self) {
+        self.counters.seeks += 1;
+        self.iter.seek_to_first();
+    }
+
+    pub fn seek_to_last(&mut self) {
+        self.counters.seeks += 1;
+        self.iter.seek_to_last();
+    }
+
+    /// To the first version of `user_key` at or below `timestamp`, or what comes after; with [`Timestamp::ZERO`] to the first of all.
+    pub fn seek(&mut self, user_key: &[u8], timestamp: Timestamp) {
+        self.counters.seeks += 1;
+        self.target.clear();
+        encode_key(&mut self.target, user_key, timestamp);
+        self.iter.seek(&self.target);
+    }
+
+    /// To the last version of `user_key` at or above `timestamp`, or what comes before.
+    pub fn seek_for_prev(&mut self, user_key: &[u8], timestamp: Timestamp) {
+        self.counters.seeks += 1;
+        self.target.clear();
+        encode_key(&mut self.target, user_key, timestamp);
+        self.iter.seek_for_prev(&self.target);
+    }
+
+    #[inline]
+    pub fn next(&mut self) {
+        self.counters.steps += 1;
+        self.iter.next();
+    }
+
+    #[inline]
+    pub fn prev(&mut self) {
+        self.counters.steps += 1;
+        self.iter.prev();
+    }
+
+    /// From a version of `user_key` down to the newest at or below `timestamp`. False if there is none: it stands behind the key then.
+    pub fn descend(&mut self, user_key: &[u8], timestamp: Timestamp) -> Result<bool> {
+        for _ in 0..self.steps.get() {
+            self.next();
+            match self.time_of(user_key)? {
+                Some(time) if time > timestamp => {}
+                found => {
+                    self.steps.found();
+                    return Ok(found.is_some());
+                }
+            }
+        }
+        self.steps.missed();
+        self.seek(user_key, timestamp);
+        Ok(self.time_of(user_key)?.is_some())
+    }
+
+    /// From a version of `user_key` to what comes behind all of them.
+    pub fn next_key(&mut self, user_key: &[u8]) -> Result<()> {
+        for _ in 0..self.steps.get() {
+            self.next();
+            if self.time_of(user_key)?.is_none() {
+                self.steps.found();
+                return Ok(());
+            }
+        }
+        self.steps.missed();
+        self.counters.seeks += 1;
+        self.target.clear();
+        self.target.extend_from_slice(user_key);
+        // The next user key is one byte longer.
+        self.target.push(0);
+        encode_key(&mut self.target, &[], Timestamp::ZERO);
+        self.iter.seek(&self.target);
+        Ok(())
+    }
+
+    /// From a version of `user_key` to what comes before all of them.
+    pub fn prev_key(&mut self, user_key: &[u8]) -> Result<()> {
+        for _ in 0..self.steps.get() {
+            self.prev();
+            if self.time_of(user_key)?.is_none() {
+                self.steps.found();
+                return Ok(());
+            }
+        }
+        self.steps.missed();
+        self.seek_before(user_key)
+    }
+
+    /// To what comes before all versions of `user_key`.
+    pub fn seek_before(&mut self, user_key: &[u8]) -> Result<()> {
+        self.seek_for_prev(user_key, Timestamp::ZERO);
+        if self.time_of(user_key)?.is_some() {
+            self.prev();
+        }
+        Ok(())
+    }
+
+    /// From the oldest version of `user_key`, at or below `timestamp`, up to the newest such, which is left in `found`: its time and stored
+    /// value. True if it then stands before the key already.
+    pub fn climb(
+        &mut self,
+        user_key: &[u8],
+        timestamp: Timestamp,
+        found: &mut (Timestamp, Vec<u8>),
+    ) -> Result<bool> {
+        for _ in 0..self.steps.get() {
+            self.take(found)?;
+            self.prev();
+            match self.time_of(user_key)? {
+                None => {
+                    self.steps.found();
+                    return Ok(true);
+                }
+                Some(time) if time.is_zero() => return Err(mixed(user_key)),
+                Some(time) if time > timestamp => {
+                    self.steps.found();
+                    return Ok(false);
+                }
+                Some(_) => {}
+            }
+        }
+        self.steps.missed();
+        self.seek(user_key, timestamp);
+        self.take(found)?;
+        Ok(false)
+    }
+
+    fn take(&self, found: &mut (Timestamp, Vec<u8>)) -> Result<()> {
+        if let Some(version) = self.current()? {
+            found.0 = version.timestamp;
+            found.1.clear();
+            found.1.extend_from_slice(version.stored);
+        }
+        Ok(())
+    }
+}
+
+/// A key must have either an inline value or versions.
+#[cold]
+pub(crate) fn mixed(user_key: &[u8]) -> Error {
+    Error::corruption(format!(
+        "{} has an inline value and versions",
+        crate::error::Shown(user_key)
+    ))
+}

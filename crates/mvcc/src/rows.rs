@@ -1,0 +1,96 @@
+//! What a scan found, in one buffer.
+//!
+//! ```text
+//! row: u32 LE bytes of the value | u32 LE bytes of the key | key of the engine | stored value
+//! ```
+
+use base::coding;
+
+use crate::key::{MvccKey, encoded_len};
+use crate::reader::Version;
+use crate::timestamp::Timestamp;
+use crate::value::{Value, is_tombstone};
+
+/// Bytes of the two lengths.
+const HEADER: usize = 8;
+
+/// Rows in the order in which they were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    buffer: Vec<u8>,
+    count: u64,
+}
+
+impl Rows {
+    /// Bytes a row takes: those of its engine's key and of its stored value, and eight.
+    pub(crate) fn size_of(version: &Version<'_>) -> u64 {
+        (HEADER + encoded_len(version.user_key, version.timestamp) + version.stored.len()) as u64
+    }
+
+    pub(crate) fn push(&mut self, user_key: &[u8], timestamp: Timestamp, stored: &[u8]) {
+        let start = self.buffer.len();
+        coding::put_u32(&mut self.buffer, stored.len() as u32);
+        coding::put_u32(&mut self.buffer, 0);
+        crate::key::encode_key(&mut self.buffer, user_key, timestamp);
+        let key_len = (self.buffer.len() - start - HEADER) as u32;
+        self.buffer[start + 4..start + HEADER].copy_from_slice(&key_len.to_le_bytes());
+        self.buffer.extend_from_slice(stored);
+        self.count += 1;
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes they take: what [`target_bytes`](crate::MvccReadOptions::target_bytes) is compared with.
+    pub fn bytes(&self) -> u64 {
+        self.buffer.len() as u64
+    }
+
+    /// The rows, without a copy.
+    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
+        let mut rest = &self.buffer[..];
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let value_len = coding::u32_at(rest, 0) as usize;
+            let key_len = coding::u32_at(rest, 4) as usize;
+            let (key, stored) = rest[HEADER..HEADER + key_len + value_len].split_at(key_len);
+            rest = &rest[HEADER + key_len + value_len..];
+            let key = MvccKey::decode(key).expect("the key it was made with");
+            Some(Row {
+                user_key: key.user_key,
+                timestamp: key.timestamp,
+                stored,
+            })
+        })
+    }
+}
+
+/// A version that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// The user key.
+    pub user_key: &'a [u8],
+    /// When it was written; [`Timestamp::ZERO`] of an inline value.
+    pub timestamp: Timestamp,
+    /// The value as it is stored.
+    pub stored: &'a [u8],
+}
+
+impl<'a> Row<'a> {
+    /// The value, its checksum verified; `None` of a deletion.
+    pub fn value(&self) -> base::Result<Option<Value<'a>>> {
+        if is_tombstone(self.stored) {
+            return Ok(None);
+        }
+        Value::decode_checked(self.stored, self.user_key).map(Some)
+    }
+}

@@ -1,0 +1,411 @@
+//! Reads as of a time: of one key, or of a span in either direction.
+//!
+//! Of each key the newest version at or below the time is what a reader sees. To it, and from it to the next key, it is a few steps
+//! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](crate::steps::StepsBeforeSeek)).
+
+use crate::error::{Error, Result};
+use crate::key::next_user_key;
+use crate::reader::{ReadCounters, Reader, Span, Version, VersionIter, mixed};
+use crate::rows::Rows;
+use crate::timestamp::Timestamp;
+use crate::value::{Value, is_tombstone};
+
+/// What a read returns, and when it stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MvccReadOptions {
+    /// Rows returned at most; with `Some(0)` none is, and the whole span is left. Default: no limit.
+    pub max_keys: Option<u64>,
+    /// Bytes of rows ([`Rows::bytes`]) from which on it stops. The first row is returned however large it is, unless `allow_empty`; with
+    /// `Some(0)` none is. Default: no limit.
+    pub target_bytes: Option<u64>,
+    /// Also the first row is left out if it exceeds `target_bytes`. Default: false.
+    pub allow_empty: bool,
+    /// Returns deletions, too. Default: false.
+    pub tombstones: bool,
+    /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time: what a read before a write at that time
+    /// must know. Default: false.
+    pub fail_on_more_recent: bool,
+    /// From the last key to the first. Default: false.
+    pub reverse: bool,
+}
+
+/// Why a read stopped before the end of its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResumeReason {
+    /// [`MvccReadOptions::max_keys`].
+    KeyLimit,
+    /// [`MvccReadOptions::target_bytes`].
+    ByteLimit,
+}
+
+/// What a read, or another operation on a span, has left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// The first key of what is left.
+    pub start: Vec<u8>,
+    /// The first key no longer in it; `None` for no end.
+    pub end: Option<Vec<u8>>,
+    /// Why.
+    pub reason: ResumeReason,
+    /// Bytes of the row that was too large; 0 if none was.
+    pub next_bytes: u64,
+}
+
+impl Resume {
+    /// What is left.
+    pub fn span(&self) -> Span<'_> {
+        Span {
+            start: &self.start,
+            end: self.end.as_deref(),
+        }
+    }
+
+    fn of(span: Span<'_>, reason: ResumeReason) -> Resume {
+        Resume {
+            start: span.start.to_vec(),
+            end: span.end.map(<[u8]>::to_vec),
+            reason,
+            next_bytes: 0,
+        }
+    }
+}
+
+/// What a scan found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanResult {
+    /// The rows.
+    pub rows: Rows,
+    /// What is left of the span, if a limit was reached and there is anything left.
+    pub resume: Option<Resume>,
+    /// What it cost.
+    pub counters: ReadCounters,
+}
+
+/// A version that a get found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned {
+    /// When it was written; [`Timestamp::ZERO`] of an inline value.
+    pub timestamp: Timestamp,
+    /// The value as it is stored; empty of a deletion.
+    pub stored: Vec<u8>,
+}
+
+impl Versioned {
+    /// The value of `user_key`, its checksum verified; `None` of a deletion.
+    pub fn value(&self, user_key: &[u8]) -> base::Result<Option<Value<'_>>> {
+        if is_tombstone(&self.stored) {
+            return Ok(None);
+        }
+        Value::decode_checked(&self.stored, user_key).map(Some)
+    }
+}
+
+/// What a get found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GetResult {
+    /// The newest version at or below the time, if it is to be returned.
+    pub found: Option<Versioned>,
+    /// The key itself, if a limit forbade to return what was found.
+    pub resume: Option<Resume>,
+    /// What it cost.
+    pub counters: ReadCounters,
+}
+
+/// `InvalidArgument` for the empty key, which is nobody's.
+pub(crate) fn check_key(user_key: &[u8]) -> Result<()> {
+    if user_key.is_empty() {
+        return Err(Error::invalid_argument("attempted access to empty key"));
+    }
+    Ok(())
+}
+
+/// The versions at or above the time of a read that must not be there.
+struct TooRecent {
+    key: Vec<u8>,
+    timestamp: Timestamp,
+}
+
+impl Reader<'_> {
+    /// What `user_key` was at `timestamp`. [`reverse`](MvccReadOptions::reverse) has no say.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for the empty key, [`Error::WriteTooOld`] as the options say, what the engine says.
+    pub fn get(&self, user_key: &[u8], timestamp: Timestamp, options: &MvccReadOptions) -> Result<GetResult> {
+        check_key(user_key)?;
+        let end = next_user_key(user_key);
+        let span = Span::new(user_key, &end);
+        let mut result = GetResult {
+            resume: nothing_wanted(span, options),
+            ..GetResult::default()
+        };
+        if result.resume.is_some() {
+            return Ok(result);
+        }
+        let mut iter = self.versions_of_one()?;
+        let mut too_recent = None;
+        iter.seek(user_key, Timestamp::ZERO);
+        if iter.time_of(user_key)?.is_some()
+            && settle(&mut iter, user_key, timestamp, options, &mut too_recent)?
+            && let Some(version) = iter.current()?
+            && (options.tombstones || !is_tombstone(version.stored))
+        {
+            let size = Rows::size_of(&version);
+            if options.allow_empty && options.target_bytes.is_some_and(|target| size > target) {
+                result.resume = Some(Resume {
+                    next_bytes: size,
+                    ..Resume::of(span, ResumeReason::ByteLimit)
+                });
+            } else {
+                result.found = Some(Versioned {
+                    timestamp: version.timestamp,
+                    stored: version.stored.to_vec(),
+                });
+            }
+        }
+        result.counters = iter.counters;
+        refuse(too_recent, timestamp)?;
+        Ok(result)
+    }
+
+    /// What the keys of `span` were at `timestamp`, in order, or from the last to the first.
+    ///
+    /// # Errors
+    /// [`Error::WriteTooOld`] as the options say, what the engine says.
+    pub fn scan(
+        &self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &MvccReadOptions,
+    ) -> Result<ScanResult> {
+        let mut result = ScanResult::default();
+        if span.is_empty() {
+            return Ok(result);
+        }
+        result.resume = nothing_wanted(span, options);
+        if result.resume.is_some() {
+            return Ok(result);
+        }
+        let mut scan = Scan {
+            iter: self.versions(span)?,
+            span,
+            timestamp,
+            options,
+            result,
+            too_recent: None,
+        };
+        match options.reverse {
+            false => scan.forwards()?,
+            true => scan.backwards()?,
+        }
+        refuse(scan.too_recent, timestamp)?;
+        scan.result.counters = scan.iter.counters;
+        Ok(scan.result)
+    }
+}
+
+fn refuse(too_recent: Option<TooRecent>, timestamp: Timestamp) -> Result<()> {
+    match too_recent {
+        Some(found) => Err(Error::WriteTooOld {
+            key: found.key,
+            timestamp,
+            actual: found.timestamp.next(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn nothing_wanted(span: Span<'_>, options: &MvccReadOptions) -> Option<Resume> {
+    match (options.max_keys, options.target_bytes) {
+        (Some(0), _) => Some(Resume::of(span, ResumeReason::KeyLimit)),
+        (_, Some(0)) => Some(Resume::of(span, ResumeReason::ByteLimit)),
+        _ => None,
+    }
+}
+
+/// The iterator stands on the first version of `user_key`: moves it to the one that a reader at `timestamp` sees. False if there is none, or
+/// if what was found must not be there.
+fn settle(
+    iter: &mut VersionIter,
+    user_key: &[u8],
+    timestamp: Timestamp,
+    options: &MvccReadOptions,
+    too_recent: &mut Option<TooRecent>,
+) -> Result<bool> {
+    let Some(newest) = iter.time_of(user_key)? else {
+        return Ok(false);
+    };
+    if newest.is_zero() || newest < timestamp || newest == timestamp && !options.fail_on_more_recent {
+        return Ok(true);
+    }
+    if options.fail_on_more_recent {
+        note(too_recent, user_key, newest);
+        return Ok(false);
+    }
+    iter.descend(user_key, timestamp)
+}
+
+/// The first key is told, with the newest time of all.
+fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) {
+    let found = too_recent.get_or_insert_with(|| TooRecent {
+        key: user_key.to_vec(),
+        timestamp: newest,
+    });
+    found.timestamp = found.timestamp.max(newest);
+}
+
+struct Scan<'a> {
+    iter: VersionIter,
+    span: Span<'a>,
+    timestamp: Timestamp,
+    options: &'a MvccReadOptions,
+    result: ScanResult,
+    too_recent: Option<TooRecent>,
+}
+
+/// What became of a version that a reader sees.
+enum Taken {
+    /// Returned, or passed over.
+    GoOn,
+    /// Returned, and no more is wanted.
+    Full(ResumeReason),
+    /// Not returned: it takes so many bytes.
+    TooLarge(u64),
+}
+
+impl Scan<'_> {
+    fn forwards(&mut self) -> Result<()> {
+        let mut user_key = Vec::new();
+        self.iter.seek_to_first();
+        while let Some(version) = self.iter.current()? {
+            user_key.clear();
+            user_key.extend_from_slice(version.user_key);
+            let (options, timestamp) = (self.options, self.timestamp);
+            if !settle(
+                &mut self.iter,
+                &user_key,
+                timestamp,
+                options,
+                &mut self.too_recent,
+            )? {
+                // Either behind the key already, or at its newest version.
+                if self.iter.time_of(&user_key)?.is_some() {
+                    self.iter.next_key(&user_key)?;
+                }
+                continue;
+            }
+            let Some(version) = self.iter.current()? else {
+                break;
+            };
+            match take(&mut self.result.rows, self.options, version) {
+                Taken::GoOn => self.iter.next_key(&user_key)?,
+                Taken::Full(reason) => {
+                    self.iter.next_key(&user_key)?;
+                    let next = self.iter.current()?.map(|version| version.user_key.to_vec());
+                    self.result.resume = next.map(|start| Resume {
+                        start,
+                        ..Resume::of(self.span, reason)
+                    });
+                    break;
+                }
+                Taken::TooLarge(next_bytes) => {
+                    self.result.resume = Some(Resume {
+                        start: user_key,
+                        next_bytes,
+                        ..Resume::of(self.span, ResumeReason::ByteLimit)
+                    });
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn backwards(&mut self) -> Result<()> {
+        let mut user_key = Vec::new();
+        let mut found = (Timestamp::ZERO, Vec::new());
+        self.iter.seek_to_last();
+        while let Some(oldest) = self.iter.current()? {
+            user_key.clear();
+            user_key.extend_from_slice(oldest.user_key);
+            // It may be before the key already once the version is found.
+            let mut before = false;
+            if oldest.timestamp.is_zero() {
+                found = (Timestamp::ZERO, oldest.stored.to_vec());
+            } else if self.options.fail_on_more_recent {
+                self.iter.seek(&user_key, Timestamp::ZERO);
+                match self.iter.current()? {
+                    Some(newest) if newest.timestamp.is_zero() => return Err(mixed(&user_key)),
+                    Some(newest) if newest.timestamp < self.timestamp => {
+                        found = (newest.timestamp, newest.stored.to_vec());
+                    }
+                    Some(newest) => {
+                        note(&mut self.too_recent, &user_key, newest.timestamp);
+                        self.iter.seek_before(&user_key)?;
+                        continue;
+                    }
+                    None => break,
+                }
+            } else if oldest.timestamp > self.timestamp {
+                self.iter.prev_key(&user_key)?;
+                continue;
+            } else {
+                before = self.iter.climb(&user_key, self.timestamp, &mut found)?;
+            }
+            let version = Version {
+                user_key: &user_key,
+                timestamp: found.0,
+                stored: &found.1,
+            };
+            match take(&mut self.result.rows, self.options, version) {
+                Taken::GoOn => {
+                    if !before {
+                        self.iter.prev_key(&user_key)?;
+                    }
+                }
+                Taken::Full(reason) => {
+                    if !before {
+                        self.iter.prev_key(&user_key)?;
+                    }
+                    let last = self
+                        .iter
+                        .current()?
+                        .map(|version| next_user_key(version.user_key));
+                    self.result.resume = last.map(|end| Resume {
+                        end: Some(end),
+                        ..Resume::of(self.span, reason)
+                    });
+                    break;
+                }
+                Taken::TooLarge(next_bytes) => {
+                    self.result.resume = Some(Resume {
+                        end: Some(next_user_key(&user_key)),
+                        next_bytes,
+                        ..Resume::of(self.span, ResumeReason::ByteLimit)
+                    });
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a version that a reader sees, if it is wanted and the limits allow.
+fn take(rows: &mut Rows, options: &MvccReadOptions, version: Version<'_>) -> Taken {
+    if is_tombstone(version.stored) && !options.tombstones {
+        return Taken::GoOn;
+    }
+    let target = options.target_bytes.unwrap_or(u64::MAX);
+    let size = Rows::size_of(&version);
+    if (options.allow_empty || !rows.is_empty()) && rows.bytes() + size > target {
+        return Taken::TooLarge(size);
+    }
+    rows.push(version.user_key, version.timestamp, version.stored);
+    if options.max_keys.is_some_and(|most| rows.len() >= most) {
+        return Taken::Full(ResumeReason::KeyLimit);
+    }
+    if rows.bytes() >= target {
+        return Taken::Full(ResumeReason::ByteLimit);
+    }
+    Taken::GoOn
+}

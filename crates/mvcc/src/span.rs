@@ -1,0 +1,60 @@
+//! Questions about spans that take no look at values.
+
+use crate::error::Result;
+use crate::reader::{Reader, Span};
+use crate::timestamp::Timestamp;
+
+impl Reader<'_> {
+    /// True if `span` has neither a version above `after` and at or below `until`, nor an inline value. Deletions are versions.
+    pub fn is_span_empty(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<bool> {
+        if span.is_empty() {
+            return Ok(true);
+        }
+        let mut iter = self.versions(span)?;
+        let mut user_key = Vec::new();
+        iter.seek_to_first();
+        while let Some(version) = iter.current()? {
+            user_key.clear();
+            user_key.extend_from_slice(version.user_key);
+            let mut time = Some(version.timestamp);
+            if version.timestamp > until {
+                iter.descend(&user_key, until)?;
+                time = iter.time_of(&user_key)?;
+            }
+            match time {
+                Some(time) if time.is_zero() || time > after => return Ok(false),
+                Some(_) => iter.next_key(&user_key)?,
+                None => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// The key at which to part `span` so that what lies before it takes about `target_bytes` of keys and values: the nearest there is, but
+    /// never the first key. `None` if there are fewer than two. Reads the span up to about there.
+    pub fn find_split_key(&self, span: Span<'_>, target_bytes: u64) -> Result<Option<Vec<u8>>> {
+        if span.is_empty() {
+            return Ok(None);
+        }
+        let mut iter = self.versions(span)?;
+        let mut user_key: Option<Vec<u8>> = None;
+        let mut best: Option<(u64, Vec<u8>)> = None;
+        let mut left = 0u64;
+        iter.seek_to_first();
+        while let Some(version) = iter.current()? {
+            if user_key.as_deref() != Some(version.user_key) {
+                if user_key.is_some() {
+                    let distance = left.abs_diff(target_bytes);
+                    if best.as_ref().is_some_and(|(nearest, _)| *nearest <= distance) {
+                        break;
+                    }
+                    best = Some((distance, version.user_key.to_vec()));
+                }
+                user_key = Some(version.user_key.to_vec());
+            }
+            left += (iter.engine_key().len() + version.stored.len()) as u64;
+            iter.next();
+        }
+        Ok(best.map(|(_, key)| key))
+    }
+}

@@ -1,0 +1,292 @@
+//! How much there is, how much of it is garbage, and for how long: exactly.
+//!
+//! Every operation adds the difference it makes; [`compute_stats`] counts anew, and gives the same. Both add up keys by
+//! [`KeyStats`], so there is one place that knows what a version weighs.
+
+use std::ops::{AddAssign, SubAssign};
+
+use crate::error::Result;
+use crate::key::VERSION_SIZE;
+use crate::reader::{Reader, Span};
+use crate::timestamp::Timestamp;
+
+const NANOS: i64 = 1_000_000_000;
+
+/// Bytes and counts of a span, all exact. As a difference its fields may be negative.
+///
+/// The bytes of a user key are its length and one, once a key; those of a version's time [`VERSION_SIZE`], whatever is stored of it; those
+/// of a value what is stored. *Live* is the newest version of a key if it is no deletion; all else is garbage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MvccStats {
+    /// The time, in nanoseconds, that [`gc_bytes_age`](Self::gc_bytes_age) is true at.
+    pub last_update_nanos: i64,
+    /// Bytes of live keys, their newest version and its value.
+    pub live_bytes: i64,
+    /// Keys whose newest version is no deletion.
+    pub live_count: i64,
+    /// Bytes of keys and of versions' times.
+    pub key_bytes: i64,
+    /// Keys.
+    pub key_count: i64,
+    /// Bytes of values.
+    pub val_bytes: i64,
+    /// Versions, and inline values.
+    pub val_count: i64,
+    /// Garbage bytes times the seconds each of them has been garbage: a value since a newer version was written, a deletion since it was
+    /// written, the key itself as long as its newest version is a deletion.
+    pub gc_bytes_age: i64,
+}
+
+impl MvccStats {
+    /// Nothing, at a time in nanoseconds.
+    pub fn at(now: i64) -> MvccStats {
+        MvccStats {
+            last_update_nanos: now,
+            ..MvccStats::default()
+        }
+    }
+
+    /// Bytes of garbage.
+    pub fn gc_bytes(&self) -> i64 {
+        self.total_bytes() - self.live_bytes
+    }
+
+    /// Bytes of keys and values.
+    pub fn total_bytes(&self) -> i64 {
+        self.key_bytes + self.val_bytes
+    }
+
+    /// Makes the ages those at `now` nanoseconds, which may also be earlier.
+    pub fn age_to(&mut self, now: i64) {
+        let seconds = whole_seconds(self.last_update_nanos, now);
+        self.gc_bytes_age += self.gc_bytes() * seconds;
+        self.last_update_nanos = now;
+    }
+
+    /// True if nothing of it but the time differs from nothing.
+    pub fn is_zero(&self) -> bool {
+        *self == MvccStats::at(self.last_update_nanos)
+    }
+
+    fn combine(&mut self, mut other: MvccStats, sign: i64) {
+        let now = self.last_update_nanos.max(other.last_update_nanos);
+        self.age_to(now);
+        other.age_to(now);
+        self.live_bytes += sign * other.live_bytes;
+        self.live_count += sign * other.live_count;
+        self.key_bytes += sign * other.key_bytes;
+        self.key_count += sign * other.key_count;
+        self.val_bytes += sign * other.val_bytes;
+        self.val_count += sign * other.val_count;
+        self.gc_bytes_age += sign * other.gc_bytes_age;
+    }
+}
+
+impl AddAssign for MvccStats {
+    /// Both are aged to the later of their times first.
+    fn add_assign(&mut self, other: MvccStats) {
+        self.combine(other, 1);
+    }
+}
+
+impl SubAssign for MvccStats {
+    /// Both are aged to the later of their times first.
+    fn sub_assign(&mut self, other: MvccStats) {
+        self.combine(other, -1);
+    }
+}
+
+/// Seconds from one time to another as ages count them: between the whole seconds.
+fn whole_seconds(from: i64, to: i64) -> i64 {
+    to.div_euclid(NANOS) - from.div_euclid(NANOS)
+}
+
+/// Adds up the versions of one key, from the newest down. It may begin below the newest and end above the oldest: what the versions
+/// left out weigh does not depend on those that are in, but for the first one below, whose age they give.
+#[derive(Debug)]
+pub(crate) struct KeyStats {
+    stats: MvccStats,
+    /// Time of the version above.
+    above: Option<Timestamp>,
+    key_bytes: i64,
+}
+
+impl KeyStats {
+    /// Of the key `user_key`, as of `now` nanoseconds.
+    pub fn new(user_key: &[u8], now: i64) -> KeyStats {
+        KeyStats {
+            stats: MvccStats::at(now),
+            above: None,
+            key_bytes: user_key.len() as i64 + 1,
+        }
+    }
+
+    /// The first version to come stands below one of that time, which is not to be weighed.
+    pub fn stands_below(&mut self, above: Timestamp) {
+        self.above = Some(above);
+    }
+
+    /// The next older version, and the bytes of its value: 0 for a deletion.
+    pub fn version(&mut self, timestamp: Timestamp, value_bytes: usize) {
+        let value_bytes = value_bytes as i64;
+        let bytes = VERSION_SIZE as i64 + value_bytes;
+        let stats = &mut self.stats;
+        let age = |since: Timestamp| whole_seconds(since.wall, stats.last_update_nanos);
+        let is_tombstone = value_bytes == 0;
+        match self.above {
+            None if is_tombstone => stats.gc_bytes_age += (bytes + self.key_bytes) * age(timestamp),
+            None => {
+                stats.live_count += 1;
+                stats.live_bytes += bytes + self.key_bytes;
+            }
+            Some(_) if is_tombstone => stats.gc_bytes_age += bytes * age(timestamp),
+            Some(above) => stats.gc_bytes_age += bytes * age(above),
+        }
+        if self.above.is_none() {
+            stats.key_count += 1;
+            stats.key_bytes += self.key_bytes;
+        }
+        stats.key_bytes += VERSION_SIZE as i64;
+        stats.val_bytes += value_bytes;
+        stats.val_count += 1;
+        self.above = Some(timestamp);
+    }
+
+    /// An inline value of so many bytes: all of the key.
+    pub fn inline(&mut self, value_bytes: usize) {
+        let stats = &mut self.stats;
+        stats.key_count += 1;
+        stats.key_bytes += self.key_bytes;
+        stats.val_count += 1;
+        stats.val_bytes += value_bytes as i64;
+        stats.live_count += 1;
+        stats.live_bytes += self.key_bytes + value_bytes as i64;
+    }
+
+    /// What they weigh together.
+    pub fn finish(self) -> MvccStats {
+        self.stats
+    }
+}
+
+/// Counts what lies in `span`, as of `now` nanoseconds. Reads all of it.
+pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<MvccStats> {
+    let mut iter = reader.versions(span)?;
+    iter.seek_to_first();
+    let mut total = MvccStats::at(now);
+    let mut key: Option<(Vec<u8>, KeyStats)> = None;
+    while let Some(version) = iter.current()? {
+        let stats = match &mut key {
+            Some((user_key, stats)) if *user_key == version.user_key => stats,
+            _ => {
+                if let Some((_, stats)) = key.take() {
+                    total += stats.finish();
+                }
+                let stats = KeyStats::new(version.user_key, now);
+                &mut key.insert((version.user_key.to_vec(), stats)).1
+            }
+        };
+        match version.timestamp.is_zero() {
+            true => stats.inline(version.stored.len()),
+            false => stats.version(version.timestamp, version.stored.len()),
+        }
+        iter.next();
+    }
+    if let Some((_, stats)) = key {
+        total += stats.finish();
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The versions of key "b", newest first: seconds, and bytes of the value.
+    fn key(versions: &[(i64, usize)]) -> MvccStats {
+        let mut stats = KeyStats::new(b"b", 100 * NANOS);
+        for &(seconds, bytes) in versions {
+            stats.version(Timestamp::from_secs(seconds), bytes);
+        }
+        stats.finish()
+    }
+
+    fn delta(before: &[(i64, usize)], after: &[(i64, usize)]) -> MvccStats {
+        let mut delta = key(after);
+        delta -= key(before);
+        delta
+    }
+
+    #[test]
+    fn worked_numbers() {
+        let at = MvccStats::at(100 * NANOS);
+        assert_eq!(
+            delta(&[], &[(1, 7)]),
+            MvccStats {
+                key_count: 1,
+                key_bytes: 14,
+                val_count: 1,
+                val_bytes: 7,
+                live_count: 1,
+                live_bytes: 21,
+                ..at
+            }
+        );
+        assert_eq!(
+            delta(&[(1, 7)], &[(2, 0), (1, 7)]),
+            MvccStats {
+                key_bytes: 12,
+                val_count: 1,
+                live_count: -1,
+                live_bytes: -21,
+                gc_bytes_age: 3234,
+                ..at
+            }
+        );
+        assert_eq!(
+            delta(&[(2, 0), (1, 7)], &[(3, 0), (2, 0), (1, 7)]),
+            MvccStats {
+                key_bytes: 12,
+                val_count: 1,
+                gc_bytes_age: 1162,
+                ..at
+            }
+        );
+        assert_eq!(
+            delta(&[(3, 0), (2, 0), (1, 7)], &[(6, 7), (3, 0), (2, 0), (1, 7)]),
+            MvccStats {
+                key_bytes: 12,
+                val_count: 1,
+                val_bytes: 7,
+                live_count: 1,
+                live_bytes: 21,
+                gc_bytes_age: -194,
+                ..at
+            }
+        );
+    }
+
+    #[test]
+    fn ages_grow_with_the_garbage() {
+        let mut stats = key(&[(2, 0), (1, 7)]);
+        assert_eq!(stats.gc_bytes(), 33);
+        let before = stats;
+        stats.age_to(110 * NANOS + 999_999_999);
+        assert_eq!(stats.gc_bytes_age, before.gc_bytes_age + 330);
+        stats.age_to(100 * NANOS);
+        assert_eq!(stats, before);
+    }
+
+    #[test]
+    fn parts_of_a_key_add_up() {
+        let all = [(9, 7), (7, 0), (5, 7), (4, 9), (2, 0), (1, 7)];
+        // What stands below a version weighs the same, whatever stands above that version.
+        for above in 0..all.len() {
+            for below in above..all.len() {
+                let whole = delta(&all[..below + 1], &all);
+                let part = delta(&all[above..below + 1], &all[above..]);
+                assert_eq!(whole, part);
+            }
+        }
+    }
+}

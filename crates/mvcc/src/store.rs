@@ -1,0 +1,305 @@
+//! Versions in a family of a database, with one writer at a time, a garbage collection threshold and statistics that survive.
+//!
+//! ```text
+//! key 00 (the empty user key, which is nobody's) -> u8 1 | threshold: i64, i32 | u8 statistics follow | 8 x i64, little-endian
+//! ```
+//!
+//! Every batch writes the record with itself, so the statistics are those of what was written, after a crash, too. The threshold is on the disk
+//! before anything is deleted for its sake; so a collection that was cut off has taken nothing that could still be read.
+
+use base::coding::{self, Reader as Bytes};
+use base::sync::{Mutex, MutexGuard};
+use esker::{ColumnFamily, Db, WriteBatch, WriteOptions};
+
+use crate::batch::{BatchOptions, MvccBatch};
+use crate::error::{Error, Result};
+use crate::reader::{Reader, Span};
+use crate::scan::{GetResult, MvccReadOptions, ScanResult};
+use crate::stats::{MvccStats, compute_stats};
+use crate::timestamp::Timestamp;
+
+/// The engine's key of the record.
+const RECORD_KEY: &[u8] = &[0];
+const RECORD_VERSION: u8 = 1;
+
+/// A family of versioned keys.
+///
+/// Reads take no lock but for a look at the threshold. Writes are batches, one at a time: whoever [begins](MvccStore::begin) one waits for the
+/// one before to be committed or dropped. Nothing else may write to the family.
+pub struct MvccStore {
+    db: Db,
+    family: ColumnFamily,
+    options: BatchOptions,
+    /// Held by the batch that is being written: what the statistics are without it.
+    writing: Mutex<MvccStats>,
+    threshold: Mutex<Timestamp>,
+}
+
+/// A batch of a store: an [`MvccBatch`] that keeps others waiting until it is committed or dropped.
+pub struct StoreBatch<'a> {
+    batch: MvccBatch<'a>,
+    store: &'a MvccStore,
+    total: MutexGuard<'a, MvccStats>,
+}
+
+impl MvccStore {
+    /// The versions in `family` of `db`, which [`configure`](crate::configure) must have set up. If it was never a store's, or
+    /// was written without statistics, they are counted, as of `now` nanoseconds, which reads all of it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a family of another order, `Corruption` if its record is damaged.
+    pub fn open(db: &Db, family: &ColumnFamily, options: BatchOptions, now: i64) -> Result<MvccStore> {
+        if family.comparator().name() != crate::MvccComparator::NAME {
+            return Err(Error::invalid_argument(format!(
+                "the column family {:?} is ordered by {}, not by {}",
+                family.name(),
+                family.comparator().name(),
+                crate::MvccComparator::NAME
+            )));
+        }
+        let record = db.get_opt(&Default::default(), family, RECORD_KEY)?;
+        let (threshold, stats) = match record {
+            Some(record) => decode_record(&record)?,
+            None => (Timestamp::ZERO, None),
+        };
+        let stats = match stats {
+            Some(stats) if options.statistics => stats,
+            _ if options.statistics => compute_stats(&Reader::new(db, family), Span::ALL, now)?,
+            _ => MvccStats::at(now),
+        };
+        Ok(MvccStore {
+            db: db.clone(),
+            family: family.clone(),
+            options,
+            writing: Mutex::new(stats),
+            threshold: Mutex::new(threshold),
+        })
+    }
+
+    /// The database.
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// The family.
+    pub fn family(&self) -> &ColumnFamily {
+        &self.family
+    }
+
+    /// The time at or below which nothing is read or written: versions of then may have been collected.
+    pub fn threshold(&self) -> Timestamp {
+        *self.threshold.lock()
+    }
+
+    /// What there is, ages as of `now` nanoseconds. Waits for the batch that is being written. `None` without
+    /// [`BatchOptions::statistics`].
+    pub fn stats(&self, now: i64) -> Option<MvccStats> {
+        let mut stats = *self.writing.lock();
+        stats.age_to(now);
+        self.options.statistics.then_some(stats)
+    }
+
+    /// Counts what there is, as of `now` nanoseconds, while nobody writes; reads all of it. It should be what [`stats`](Self::stats) says.
+    pub fn recount(&self, now: i64) -> Result<MvccStats> {
+        let _nobody_writes = self.writing.lock();
+        compute_stats(&Reader::new(&self.db, &self.family), Span::ALL, now)
+    }
+
+    /// What `key` was at `timestamp`.
+    ///
+    /// # Errors
+    /// [`Error::BelowThreshold`]; those of [`Reader::get`].
+    pub fn get(&self, key: &[u8], timestamp: Timestamp, options: &MvccReadOptions) -> Result<GetResult> {
+        self.reader(timestamp)?.get(key, timestamp, options)
+    }
+
+    /// What the keys of `span` were at `timestamp`.
+    ///
+    /// # Errors
+    /// [`Error::BelowThreshold`]; those of [`Reader::scan`].
+    pub fn scan(
+        &self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &MvccReadOptions,
+    ) -> Result<ScanResult> {
+        self.reader(timestamp)?.scan(span, timestamp, options)
+    }
+
+    /// Reads at `timestamp` and later times what there is now, for as long as it is held, whatever is collected meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::BelowThreshold`].
+    pub fn reader(&self, timestamp: Timestamp) -> Result<Reader<'_>> {
+        // The snapshot first: what is collected for a threshold set after the look at it is still there.
+        let snapshot = self.db.snapshot();
+        self.check(timestamp)?;
+        Ok(Reader::new(&self.db, &self.family)
+            .at(snapshot)
+            .with_max_steps(self.options.max_steps))
+    }
+
+    fn check(&self, timestamp: Timestamp) -> Result<()> {
+        let threshold = self.threshold();
+        if timestamp <= threshold {
+            return Err(Error::BelowThreshold { timestamp, threshold });
+        }
+        Ok(())
+    }
+
+    /// Begins a batch; ages in its statistics are as of `now` nanoseconds. Waits for the batch before.
+    pub fn begin(&self, now: i64) -> StoreBatch<'_> {
+        let total = self.writing.lock();
+        let mut batch = MvccBatch::new(&self.db, &self.family, self.options, now);
+        batch.threshold = self.threshold();
+        StoreBatch {
+            batch,
+            store: self,
+            total,
+        }
+    }
+
+    /// Raises the threshold to `threshold`, durably; a lower one changes nothing. From then on reads and writes at or below it are refused. Waits
+    /// for the batch that is being written.
+    pub fn advance_threshold(&self, threshold: Timestamp) -> Result<()> {
+        let total = self.writing.lock();
+        if threshold <= self.threshold() {
+            return Ok(());
+        }
+        threshold.check()?;
+        let mut batch = WriteBatch::new();
+        self.put_record(&mut batch, threshold, &total);
+        let durable = WriteOptions {
+            sync: true,
+            ..WriteOptions::default()
+        };
+        self.db.write(&durable, batch)?;
+        *self.threshold.lock() = threshold;
+        Ok(())
+    }
+
+    fn put_record(&self, batch: &mut WriteBatch, threshold: Timestamp, stats: &MvccStats) {
+        let mut record = vec![RECORD_VERSION];
+        coding::put_u64(&mut record, threshold.wall as u64);
+        coding::put_u32(&mut record, threshold.logical as u32);
+        record.push(u8::from(self.options.statistics));
+        if self.options.statistics {
+            for field in fields(stats) {
+                coding::put_u64(&mut record, field as u64);
+            }
+        }
+        batch.put_cf(&self.family, RECORD_KEY, &record);
+    }
+}
+
+impl<'a> std::ops::Deref for StoreBatch<'a> {
+    type Target = MvccBatch<'a>;
+
+    fn deref(&self) -> &MvccBatch<'a> {
+        &self.batch
+    }
+}
+
+impl<'a> std::ops::DerefMut for StoreBatch<'a> {
+    fn deref_mut(&mut self) -> &mut MvccBatch<'a> {
+        &mut self.batch
+    }
+}
+
+impl StoreBatch<'_> {
+    /// Writes the batch, all of it or nothing. Dropped without it, nothing was written.
+    pub fn commit(mut self, options: &WriteOptions) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let mut total = *self.total;
+        total += self.batch.stats();
+        let mut batch = self.batch.into_write_batch();
+        self.store.put_record(&mut batch, self.store.threshold(), &total);
+        self.store.db.write(options, batch)?;
+        *self.total = total;
+        Ok(())
+    }
+}
+
+fn fields(stats: &MvccStats) -> [i64; 8] {
+    [
+        stats.last_update_nanos,
+        stats.live_bytes,
+        stats.live_count,
+        stats.key_bytes,
+        stats.key_count,
+        stats.val_bytes,
+        stats.val_count,
+        stats.gc_bytes_age,
+    ]
+}
+
+fn decode_record(record: &[u8]) -> Result<(Timestamp, Option<MvccStats>)> {
+    let mut bytes = Bytes::new(record);
+    let version = bytes.u8("version of a store's record")?;
+    if version != RECORD_VERSION {
+        return Err(Error::corruption(format!(
+            "a store's record of version {version}"
+        )));
+    }
+    let threshold = Timestamp {
+        wall: bytes.u64("threshold")? as i64,
+        logical: bytes.u32("threshold")? as i32,
+    };
+    if threshold.wall < 0 || threshold.logical < 0 {
+        return Err(Error::corruption("a store's threshold is negative"));
+    }
+    let stats = match bytes.u8("statistics")? {
+        0 => None,
+        1 => {
+            let mut next = || bytes.u64("statistics").map(|field| field as i64);
+            Some(MvccStats {
+                last_update_nanos: next()?,
+                live_bytes: next()?,
+                live_count: next()?,
+                key_bytes: next()?,
+                key_count: next()?,
+                val_bytes: next()?,
+                val_count: next()?,
+                gc_bytes_age: next()?,
+            })
+        }
+        other => {
+            return Err(Error::corruption(format!(
+                "a store's record says {other} of statistics"
+            )));
+        }
+    };
+    if !bytes.is_empty() {
+        return Err(Error::corruption("bytes behind a store's record"));
+    }
+    Ok((threshold, stats))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_records_are_told() {
+        let mut record = vec![RECORD_VERSION];
+        record.extend_from_slice(&[7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1]);
+        for field in 1..=8u64 {
+            coding::put_u64(&mut record, field);
+        }
+        let (threshold, stats) = decode_record(&record).unwrap();
+        assert_eq!((threshold.wall, threshold.logical), (7, 3));
+        assert_eq!(fields(&stats.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8]);
+        for len in 0..record.len() {
+            assert!(decode_record(&record[..len]).is_err(), "cut at {len}");
+        }
+        for (at, byte) in [(0, 9), (8, 0xff), (12, 0xff), (13, 2)] {
+            let mut damaged = record.clone();
+            damaged[at] = byte;
+            assert!(decode_record(&damaged).is_err(), "byte {at}");
+        }
+        record.push(0);
+        assert!(decode_record(&record).is_err());
+    }
+}

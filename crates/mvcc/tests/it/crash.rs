@@ -1,0 +1,105 @@
+//! Collections that are cut off: what is read above the threshold is right, and the statistics are those of what is there.
+
+use std::sync::Arc;
+
+use esker::WriteOptions;
+use mvcc::{BatchOptions, GcOptions, MvccReadOptions, MvccStore, Timestamp, Value};
+use testkit::rng;
+use vfs::{FaultFs, MemFs, UnsyncedPolicy};
+
+use super::model::{NOW, dump, open};
+
+fn time(seconds: i64) -> Timestamp {
+    Timestamp::from_secs(seconds)
+}
+
+fn fill(store: &MvccStore, keys: u32, versions: i64) {
+    let mut batch = store.begin(NOW);
+    for key in 0..keys {
+        let name = format!("key{key}").into_bytes();
+        for version in 1..=versions {
+            let at = time(version);
+            match (version + i64::from(key)) % 5 {
+                0 => drop(batch.delete(&name, at).unwrap()),
+                _ => batch.put(&name, at, Value::Bytes(b"value")).unwrap(),
+            }
+        }
+    }
+    let durable = WriteOptions {
+        sync: true,
+        ..WriteOptions::default()
+    };
+    batch.commit(&durable).unwrap();
+}
+
+type Seen = Vec<Vec<(Vec<u8>, Timestamp)>>;
+
+/// What readers see at every time above the threshold.
+fn seen(store: &MvccStore, from: i64, until: i64) -> Seen {
+    let at = |seconds| {
+        let found = store
+            .scan(mvcc::Span::ALL, time(seconds), &MvccReadOptions::default())
+            .unwrap();
+        let rows = found
+            .rows
+            .iter()
+            .map(|row| (row.user_key.to_vec(), row.timestamp));
+        rows.collect()
+    };
+    (from..=until).map(at).collect()
+}
+
+#[test]
+fn a_collection_cut_off_anywhere_does_no_harm() {
+    let mut rng = rng::rng();
+    for min_run_versions in [0, 4] {
+        let options = GcOptions {
+            page_versions: 3,
+            min_run_versions,
+            max_run_versions: 6,
+            write: WriteOptions {
+                sync: true,
+                ..WriteOptions::default()
+            },
+        };
+        let mut cut = 1;
+        loop {
+            let disk = MemFs::new();
+            let fs = FaultFs::new(Arc::new(disk.clone()));
+            let db = open(Arc::new(fs.clone()));
+            let store =
+                MvccStore::open(&db, &db.default_column_family(), BatchOptions::default(), NOW).unwrap();
+            fill(&store, 6, 12);
+            let before = seen(&store, 9, 12);
+            let versions = dump(&db).len();
+            // The disk dies after so many operations that change it.
+            fs.crash_at(fs.changes() + cut);
+            let result = store.collect_garbage_at(time(8), NOW, &options);
+            let finished = result.is_ok();
+            let left = disk.crash_clone(&mut fastrand::Rng::with_seed(rng.u64(..)), UnsyncedPolicy::Random);
+            drop(store);
+            drop(db);
+            let db = open(Arc::new(left));
+            let store =
+                MvccStore::open(&db, &db.default_column_family(), BatchOptions::default(), NOW).unwrap();
+            let left = dump(&db).len();
+            assert_eq!(seen(&store, 9, 12), before, "cut {cut}");
+            assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+            assert!(
+                left == versions || store.threshold() == time(8),
+                "deleted before the threshold was durable"
+            );
+            // The next collection ends the work.
+            store.collect_garbage_at(time(8), NOW, &options).unwrap();
+            assert_eq!(seen(&store, 9, 12), before);
+            assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+            let again = store.collect_garbage_at(time(8), NOW, &options).unwrap();
+            assert_eq!(again.removed.versions, 0);
+            if finished {
+                break;
+            }
+            cut += 1;
+        }
+        assert!(cut > 2, "some were cut off");
+    }
+}

@@ -1,0 +1,427 @@
+//! Scripts over a store: what it answers, what lies there afterwards, and what its statistics say.
+//!
+//! ```text
+//! run [ok|error] [stats] [steps=N]
+//! with k=a
+//!   put ts=1 v=abc
+//! get k=a ts=2
+//! ----
+//! get: "a" -> "abc" @1.000000000,0
+//! >> at end:
+//! data: "a"/1.000000000,0 -> "abc"
+//! ```
+//!
+//! Commands: put put_blind put_inline cput increment del del_range clear_range revert get scan gc collect_garbage is_span_empty split_key
+//! flush compact. Arguments: k end ts (seconds) v int by cond ttl max target; flags stand alone. `+foo` as a key is the one after
+//! foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
+//! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker::{Db, FlushOptions, WriteOptions};
+use mvcc::{
+    BatchOptions, Error, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore, Result, Resume,
+    Span, Timestamp, Value,
+};
+use vfs::MemFs;
+
+use super::model::{NOW, open};
+
+struct State {
+    db: Db,
+    store: MvccStore,
+}
+
+fn store(db: &Db, max_steps: u32) -> MvccStore {
+    let options = BatchOptions {
+        checksums: false,
+        max_steps,
+        ..BatchOptions::default()
+    };
+    MvccStore::open(db, &db.default_column_family(), options, NOW).unwrap()
+}
+
+#[test]
+fn histories() {
+    testkit::datadriven::run(
+        "tests/testdata/histories",
+        |_| {
+            let db = open(Arc::new(MemFs::new()));
+            State {
+                store: store(&db, 10),
+                db,
+            }
+        },
+        |state, case| {
+            assert_eq!(case.directive, "run");
+            let wants_error = case.take_flag("error").unwrap();
+            let wants_ok = case.take_flag("ok").unwrap();
+            assert!(wants_error != wants_ok, "run ok, or run error");
+            let stats = case.take_flag("stats").unwrap();
+            if let Some(steps) = case.args.remove("steps") {
+                state.store = store(&state.db, steps[0].parse().unwrap());
+            }
+            let mut out = String::new();
+            let failed = run(state, &case.input, stats, &mut out);
+            assert_eq!(failed.is_some(), wants_error, "{}: {failed:?}", case.input);
+            out.push_str(">> at end:\n");
+            dump(&state.db, &mut out);
+            if let Some(error) = failed {
+                writeln!(out, "error: {error}").unwrap();
+            }
+            out
+        },
+    );
+}
+
+/// Arguments by name; flags have none.
+type Args = BTreeMap<String, Option<String>>;
+
+fn parse(line: &str) -> Args {
+    line.split_whitespace()
+        .map(|word| match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (word.to_owned(), None),
+        })
+        .collect()
+}
+
+fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<Error> {
+    // Arguments of the blocks the line stands in, by their indentation.
+    let mut blocks: Vec<(usize, Args)> = Vec::new();
+    for line in input.lines() {
+        let text = line.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        blocks.retain(|(at, _)| *at < indent);
+        let (command, rest) = text.split_once(' ').unwrap_or((text, ""));
+        if command == "with" {
+            blocks.push((indent, parse(rest)));
+            continue;
+        }
+        let mut args: Args = BTreeMap::new();
+        blocks.iter().for_each(|(_, block)| args.extend(block.clone()));
+        args.extend(parse(rest));
+        if stats {
+            writeln!(out, ">> {text}").unwrap();
+        }
+        let before = state.store.recount(NOW).unwrap();
+        let mut line = Line { args };
+        let result = line.execute(state, command, out);
+        if result.is_ok() {
+            let left: Vec<_> = line
+                .args
+                .keys()
+                .filter(|name| !blocks.iter().any(|(_, block)| block.contains_key(*name)))
+                .collect();
+            assert!(left.is_empty(), "{text}: not understood: {left:?}");
+        }
+        let after = state.store.recount(NOW).unwrap();
+        assert_eq!(state.store.stats(NOW), Some(after), "{text}");
+        if stats {
+            let mut delta = after;
+            delta -= before;
+            writeln!(out, "stats: {}", text_of(&delta)).unwrap();
+        }
+        if let Err(error) = result {
+            return Some(error);
+        }
+    }
+    None
+}
+
+fn text_of(delta: &MvccStats) -> String {
+    let fields = [
+        ("key_count", delta.key_count),
+        ("key_bytes", delta.key_bytes),
+        ("val_count", delta.val_count),
+        ("val_bytes", delta.val_bytes),
+        ("live_count", delta.live_count),
+        ("live_bytes", delta.live_bytes),
+        ("gc_bytes_age", delta.gc_bytes_age),
+    ];
+    let changed: Vec<String> = fields
+        .iter()
+        .filter(|(_, change)| *change != 0)
+        .map(|(name, change)| format!("{name}={change:+}"))
+        .collect();
+    match changed.is_empty() {
+        true => "no change".to_owned(),
+        false => changed.join(" "),
+    }
+}
+
+fn show(stored: &[u8], key: &[u8]) -> String {
+    if mvcc::is_tombstone(stored) {
+        return "<empty>".to_owned();
+    }
+    match Value::decode_checked(stored, key).unwrap() {
+        Value::Bytes(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+        Value::Int(number) => format!("int {number}"),
+    }
+}
+
+fn dump(db: &Db, out: &mut String) {
+    let mut iter = db.iter(&Default::default());
+    iter.seek(&[0, 0]);
+    if !iter.valid() {
+        out.push_str("<no data>\n");
+    }
+    while iter.valid() {
+        let key = MvccKey::decode(iter.key()).unwrap();
+        let value = show(iter.value(), key.user_key);
+        match key.timestamp.is_zero() {
+            true => writeln!(out, "inline: \"{}\" -> {value}", key.user_key.escape_ascii()).unwrap(),
+            false => writeln!(
+                out,
+                "data: \"{}\"/{} -> {value}",
+                key.user_key.escape_ascii(),
+                key.timestamp
+            )
+            .unwrap(),
+        }
+        iter.next();
+    }
+    iter.status().unwrap();
+}
+
+struct Line {
+    args: Args,
+}
+
+impl Line {
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.args.remove(name).map(|value| value.expect("a value"))
+    }
+
+    fn key_or_none(&mut self, name: &str) -> Option<Vec<u8>> {
+        let text = self.text(name)?;
+        Some(match text.strip_prefix('+') {
+            Some(before) => mvcc::next_user_key(before.as_bytes()),
+            None => text.into_bytes(),
+        })
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        self.key_or_none("k").unwrap_or_default()
+    }
+
+    fn time(&mut self, name: &str) -> Timestamp {
+        let text = self.text(name).unwrap_or_else(|| panic!("{name}="));
+        text.parse().unwrap()
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, name: &str) -> Option<T> {
+        self.text(name).map(|text| text.parse().ok().expect("a number"))
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        self.args.remove(name).is_some()
+    }
+
+    fn reading(&mut self) -> MvccReadOptions {
+        MvccReadOptions {
+            max_keys: self.number("max"),
+            target_bytes: self.number("target"),
+            allow_empty: self.flag("allow_empty"),
+            tombstones: self.flag("tombstones"),
+            fail_on_more_recent: self.flag("fail_on_more_recent"),
+            reverse: self.flag("reverse"),
+        }
+    }
+
+    fn execute(&mut self, state: &State, command: &str, out: &mut String) -> Result<()> {
+        let store = &state.store;
+        let durable = WriteOptions::default();
+        match command {
+            "put" | "put_blind" | "cput" => {
+                let (key, at) = (self.key(), self.time("ts"));
+                let text = self.text("v").unwrap_or_default();
+                let value = match self.number("int") {
+                    Some(number) => Value::Int(number),
+                    None => Value::Bytes(text.as_bytes()),
+                };
+                let mut batch = store.begin(NOW);
+                match command {
+                    "put" => batch.put(&key, at, value)?,
+                    "put_blind" => batch.put_blind(&key, at, value)?,
+                    _ => {
+                        let expected = self.text("cond");
+                        let expected = expected.as_deref().map(|text| Value::Bytes(text.as_bytes()));
+                        let or_none = self.flag("allow_missing");
+                        batch.conditional_put(&key, at, value, expected, or_none)?;
+                    }
+                }
+                batch.commit(&durable)
+            }
+            "put_inline" => {
+                let key = self.key();
+                let value = self.text("v");
+                let mut batch = store.begin(NOW);
+                let value = value.as_deref().map(|text| Value::Bytes(text.as_bytes()));
+                let found = batch.put_inline(&key, value)?;
+                writeln!(out, "put_inline: {}: found {found}", quoted(&key)).unwrap();
+                batch.commit(&durable)
+            }
+            "increment" => {
+                let (key, at) = (self.key(), self.time("ts"));
+                let mut batch = store.begin(NOW);
+                let sum = batch.increment(&key, at, self.number("by").unwrap_or(1))?;
+                writeln!(out, "increment: current value = {sum}").unwrap();
+                batch.commit(&durable)
+            }
+            "del" => {
+                let (key, at) = (self.key(), self.time("ts"));
+                let mut batch = store.begin(NOW);
+                let found = batch.delete(&key, at)?;
+                writeln!(out, "del: {}: found key {found}", quoted(&key)).unwrap();
+                batch.commit(&durable)
+            }
+            "del_range" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let return_keys = self.flag("return_keys");
+                let mut batch = store.begin(NOW);
+                let result = batch.delete_range(span(&start, &end), at, self.number("max"), return_keys)?;
+                writeln!(out, "del_range: {} keys", result.count).unwrap();
+                for key in &result.keys {
+                    writeln!(out, "del_range: returned {}", quoted(key)).unwrap();
+                }
+                resume("del_range", &result.resume, out);
+                batch.commit(&durable)
+            }
+            "clear_range" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let mut batch = store.begin(NOW);
+                batch.clear_range(span(&start, &end))?;
+                batch.commit(&durable)
+            }
+            "revert" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let mut batch = store.begin(NOW);
+                let result = batch.revert_to(span(&start, &end), at, self.number("max"))?;
+                writeln!(out, "revert: {} versions", result.versions).unwrap();
+                resume("revert", &result.resume, out);
+                batch.commit(&durable)
+            }
+            "get" => {
+                let (key, at) = (self.key(), self.time("ts"));
+                let result = store.get(&key, at, &self.reading())?;
+                match &result.found {
+                    Some(found) => writeln!(
+                        out,
+                        "get: {} -> {} @{}",
+                        quoted(&key),
+                        show(&found.stored, &key),
+                        found.timestamp
+                    )
+                    .unwrap(),
+                    None => writeln!(out, "get: {} -> <no data>", quoted(&key)).unwrap(),
+                }
+                resume("get", &result.resume, out);
+                Ok(())
+            }
+            "scan" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let costs = self.flag("counters");
+                let result = store.scan(span(&start, &end), at, &self.reading())?;
+                for row in result.rows.iter() {
+                    let (key, value) = (quoted(row.user_key), show(row.stored, row.user_key));
+                    writeln!(out, "scan: {key} -> {value} @{}", row.timestamp).unwrap();
+                }
+                if result.rows.is_empty() {
+                    out.push_str("scan: <no data>\n");
+                }
+                resume("scan", &result.resume, out);
+                if costs {
+                    let cost = result.counters;
+                    writeln!(out, "scan: {} steps, {} seeks", cost.steps, cost.seeks).unwrap();
+                }
+                Ok(())
+            }
+            "is_span_empty" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let (after, until) = (self.time("after"), self.time("until"));
+                let empty = store
+                    .reader(Timestamp::MAX)?
+                    .is_span_empty(span(&start, &end), after, until)?;
+                writeln!(out, "is_span_empty: {empty}").unwrap();
+                Ok(())
+            }
+            "split_key" => {
+                let bytes = self.number("bytes").unwrap();
+                let key = store.reader(Timestamp::MAX)?.find_split_key(Span::ALL, bytes)?;
+                let key = key.map_or("<none>".to_owned(), |key| quoted(&key));
+                writeln!(out, "split_key: {key}").unwrap();
+                Ok(())
+            }
+            "gc" => {
+                let (key, at) = (self.key(), self.time("ts"));
+                let costs = self.flag("counters");
+                let mut keys = [GcKey {
+                    user_key: key,
+                    timestamp: at,
+                }];
+                let mut batch = store.begin(NOW);
+                let removed = batch.garbage_collect(&mut keys)?;
+                writeln!(out, "gc: {} versions, {} keys", removed.versions, removed.keys).unwrap();
+                if costs {
+                    let cost = batch.counters();
+                    writeln!(out, "gc: {} steps, {} seeks", cost.steps, cost.seeks).unwrap();
+                }
+                batch.commit(&durable)
+            }
+            "collect_garbage" => {
+                let ttl = Duration::from_secs(self.number("ttl").unwrap());
+                let options = GcOptions {
+                    page_versions: self.number("page").unwrap_or(4096),
+                    min_run_versions: self.number("run").unwrap_or(2000),
+                    ..GcOptions::default()
+                };
+                let report = store.collect_garbage(ttl, NOW, &options)?;
+                writeln!(
+                    out,
+                    "collect_garbage: {} versions, {} keys in {} pages, {} of them runs; threshold {}",
+                    report.removed.versions, report.removed.keys, report.pages, report.runs, report.threshold
+                )
+                .unwrap();
+                Ok(())
+            }
+            "flush" => Ok(state.db.flush(&FlushOptions::default())?),
+            "compact" => {
+                let family = state.db.default_column_family();
+                Ok(state.db.compact_range(&family, &Default::default(), None, None)?)
+            }
+            other => panic!("no command {other}"),
+        }
+    }
+}
+
+fn span<'a>(start: &'a [u8], end: &'a Option<Vec<u8>>) -> Span<'a> {
+    Span {
+        start,
+        end: end.as_deref(),
+    }
+}
+
+fn quoted(key: &[u8]) -> String {
+    format!("\"{}\"", key.escape_ascii())
+}
+
+fn resume(command: &str, resume: &Option<Resume>, out: &mut String) {
+    if let Some(resume) = resume {
+        let end = resume.end.as_deref().map_or("<end>".to_owned(), quoted);
+        writeln!(
+            out,
+            "{command}: resume span [{}, {end}) {:?} next_bytes={}",
+            quoted(&resume.start),
+            resume.reason,
+            resume.next_bytes
+        )
+        .unwrap();
+    }
+}
