@@ -245,6 +245,7 @@ impl DbInner {
             if let Some(log_number) = edit.log_number {
                 family_state.log_number = family_state.log_number.max(log_number);
             }
+            let kept = edit.min_log_number_to_keep.unwrap_or(0);
             for number in manifest::obsolete_blob_files(old, &version) {
                 if let Some(file) = old.blob_files().get(&number) {
                     family.values.blobs.mark_obsolete(file, &self.obsolete);
@@ -263,6 +264,8 @@ impl DbInner {
             family_state.version = version;
             install(family_state);
             family_state.install_super_version();
+            let recorded = &mut state.recorded;
+            recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(kept);
         }
         if let Some(last_seqno) = last_seqno {
             // Not before: a snapshot of it shows what was installed.
@@ -366,7 +369,9 @@ pub(crate) fn manifest_state(state: &DbState, last_sequence: SeqNo) -> ManifestS
         next_file_number: 0,
         last_sequence,
         max_column_family: state.max_family,
-        min_log_number_to_keep: state.oldest_needed_wal(),
+        min_log_number_to_keep: state
+            .oldest_needed_wal()
+            .max(state.recorded.min_log_number_to_keep),
         wals: BTreeMap::new(),
         last_compacted_manifest_file_size: None,
         unknown_fields: state.recorded.unknown_fields.clone(),

@@ -66,8 +66,12 @@ pub struct CreateOptions {
     /// extended ahead ignore it. Default 0: none.
     pub preallocate: u64,
     /// Ask the kernel to start writing to disk each time that many bytes came in, so that a later sync finds little to
-    /// do. Waits for nothing and makes nothing durable. Ignored with `direct`. Default 0: never.
+    /// do. Waits for nothing and makes nothing durable. The newest mebibyte is left alone; a log looks at it each 128 KiB.
+    /// Ignored with `direct`. Default 0: never.
     pub bytes_per_sync: u64,
+    /// Each time the kernel is asked to, what it was asked for before is waited for, so that never much more than that is under way; an
+    /// fdatasync where a file system cannot start writing apart from waiting. Makes nothing durable either. Default false.
+    pub strict_bytes_per_sync: bool,
 }
 
 /// The only door to a disk. Shared as `Arc<dyn FileSystem>`; every method may be called from any thread.
@@ -83,7 +87,7 @@ pub trait FileSystem: Send + Sync + Debug {
 
     /// Renames `old` to `new` and opens it for writing over its old bytes from the front: the disk space is there
     /// already, so a sync has no metadata to write. Until [`close`](WritableFile::close) the new bytes are followed by old
-    /// ones, of a log perhaps with zeros between. `direct` is ignored.
+    /// ones; of a log on a disk by zeros first, to a multiple of 32 KiB at least. `direct` is ignored.
     fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>>;
 
     /// Renames a file or a directory, atomically replacing a file at `to`.

@@ -101,6 +101,9 @@ fn create_words(options: &CreateOptions) -> String {
     if options.bytes_per_sync > 0 {
         words += &format!(" bytes_per_sync={}", options.bytes_per_sync);
     }
+    if options.strict_bytes_per_sync {
+        words += " strict_bytes_per_sync";
+    }
     words
 }
 

@@ -38,6 +38,8 @@ pub struct Flavour {
     pub info_log: bool,
     /// `enable_blob_files`, with garbage collection.
     pub blobs: bool,
+    /// `recycle_log_file_num`
+    pub recycled_wals: usize,
 }
 
 impl Flavour {
@@ -56,6 +58,7 @@ impl Flavour {
             long_values: 100,
             info_log: true,
             blobs: false,
+            recycled_wals: 0,
         }
     }
 
@@ -74,6 +77,7 @@ impl Flavour {
             long_values: [100, 2000, 9000][rng.usize(..3)],
             info_log: rng.u8(..4) == 0,
             blobs: rng.u8(..3) == 0,
+            recycled_wals: [0, 0, 1, 3][rng.usize(..4)],
         }
     }
 
@@ -113,6 +117,7 @@ impl Flavour {
                 String::new()
             },
             max_total_wal_size: self.max_total_wal_size,
+            recycle_log_file_num: self.recycled_wals,
             max_manifest_file_size: self.max_manifest_file_size,
             max_background_jobs: self.jobs,
             column_family: family,

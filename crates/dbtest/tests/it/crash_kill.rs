@@ -39,6 +39,7 @@ fn options(avoid_flush_during_recovery: bool) -> Options {
         create_if_missing: true,
         create_missing_column_families: true,
         avoid_flush_during_recovery,
+        recycle_log_file_num: 1,
         max_manifest_file_size: 4096,
         column_families: BTreeMap::from([(OTHER.to_owned(), family.clone())]),
         column_family: family,

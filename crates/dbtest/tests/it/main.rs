@@ -43,6 +43,7 @@ mod multi_scan;
 mod protection;
 mod read_filters;
 mod read_flips;
+mod recycled_wals;
 mod resume;
 mod secondary;
 mod secondary_cache;

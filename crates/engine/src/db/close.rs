@@ -1,6 +1,6 @@
 //! Closing: background work ends, rows no WAL holds are flushed, files are closed, the lock goes last.
 
-use base::Result;
+use base::{Result, filename};
 
 use super::{Db, DbInner};
 use crate::log::log_line;
@@ -30,6 +30,10 @@ impl DbInner {
         threads.into_iter().for_each(|thread| drop(thread.join()));
         if let Some(share) = &self.share {
             share.set(0, 0);
+        }
+        let recyclable = std::mem::take(&mut self.state.lock().recyclable_wals);
+        for number in recyclable {
+            self.obsolete.add(filename::wal(&self.wal_dir, number));
         }
         self.obsolete.close();
         deleter.into_iter().for_each(|thread| drop(thread.join()));

@@ -575,9 +575,12 @@ pub(crate) fn assemble_db(
         max_family: recorded.max_column_family,
         recorded: Recorded {
             db_id: recorded.db_id.clone(),
+            min_log_number_to_keep: recorded.min_log_number_to_keep,
             unknown_fields: recorded.unknown_fields.clone(),
         },
         wals: VecDeque::new(),
+        recyclable_wals: VecDeque::new(),
+        first_own_wal: u64::MAX,
         background_error: None,
         resumable: false,
         manifest_busy: false,

@@ -47,6 +47,8 @@ struct Replayed {
     end: Predecessor,
     /// The WALs read so far.
     wals: Vec<u64>,
+    /// Those of them that may be written over while they are read.
+    recycled: Vec<u64>,
     /// Something in a WAL was not used.
     damaged: bool,
     /// A memtable was full and is a table now.
@@ -91,6 +93,7 @@ impl DbInner {
                 .store(state.wals.iter().map(|wal| wal.size).sum(), Ordering::Relaxed);
         }
         state.wals.push_back(LiveWal { number: wal, size: 0 });
+        state.first_own_wal = wal;
         self.check_identity(&mut state)?;
         state.families.values_mut().for_each(|family| {
             family.install_super_version();
@@ -99,7 +102,7 @@ impl DbInner {
         drop(state);
         self.begin_session_manifest()?;
         let mut writer = self.writer.lock();
-        let log = self.create_wal(wal, predecessor, writer.last_seqno + 1)?;
+        let log = self.create_wal(wal, None, predecessor, writer.last_seqno + 1)?;
         self.wal_tail.begin(wal, &log);
         writer.begin(log);
         drop(writer);
@@ -129,7 +132,13 @@ impl DbInner {
         if *moment != Moment::of(&self.options, &self.dir)? {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
-        self.replay(wals, Some(moment))?;
+        let replayed = self.replay(wals, Some(moment))?;
+        // A WAL that is written over loses its name first.
+        for &number in &replayed.recycled {
+            if !self.options.fs.exists(&filename::wal(&self.wal_dir, number))? {
+                return Err(Error::new(ErrorKind::TryAgain, "a WAL was written over").in_file(&self.dir));
+            }
+        }
         // A family that came or went meanwhile did so before some of the rows.
         if *moment != Moment::of(&self.options, &self.dir)? {
             let (_, now) = read_manifest(&self.options, &self.dir)?;
@@ -167,12 +176,7 @@ impl DbInner {
     fn wals_to_replay(&self) -> Result<Vec<u64>> {
         let fs = &*self.options.fs;
         let state = self.state.lock();
-        let oldest = state
-            .families
-            .values()
-            .map(|family| family.log_number)
-            .min()
-            .unwrap_or(0);
+        let oldest = state.oldest_recorded_wal();
         let mut wals = BTreeSet::new();
         for dir in [&self.dir, &self.wal_dir] {
             for name in fs.list(dir)? {
@@ -205,6 +209,7 @@ impl DbInner {
             stopped: None,
             end: Predecessor::NONE,
             wals: Vec::new(),
+            recycled: Vec::new(),
             damaged: false,
             flushed: false,
         };
@@ -346,6 +351,9 @@ impl DbInner {
         }
         drop(state);
         replayed.wals.push(number);
+        if reader.is_recycled() {
+            replayed.recycled.push(number);
+        }
         replayed.damaged |= !reader.dropped().is_empty();
         if let Some(error) = reader.stopped() {
             replayed.stopped = Some((number, error.clone()));
@@ -460,22 +468,30 @@ impl DbInner {
         Ok(())
     }
 
-    /// Creates a WAL to append to; its first row will have sequence number `sequence`.
+    /// Creates a WAL to append to, or makes one of the WAL `recycled`, which nobody needs; its first row will have sequence number
+    /// `sequence`.
     pub(crate) fn create_wal(
         &self,
         number: u64,
+        recycled: Option<u64>,
         predecessor: Predecessor,
         sequence: SeqNo,
     ) -> Result<wal::Writer> {
         let path = filename::wal(&self.wal_dir, number);
         let create = vfs::CreateOptions {
             log: true,
+            bytes_per_sync: self.current.load().wal_bytes_per_sync,
+            strict_bytes_per_sync: self.options.strict_bytes_per_sync,
             ..vfs::CreateOptions::default()
         };
-        let file = self.options.fs.create(&path, &create)?;
+        let fs = &*self.options.fs;
+        let file = match recycled {
+            Some(old) => fs.reuse(&filename::wal(&self.wal_dir, old), &path, &create)?,
+            None => fs.create(&path, &create)?,
+        };
         let options = wal::WriterOptions {
             log_number: number,
-            recyclable: false,
+            recyclable: self.options.recycled_wals() > 0,
             compression: self.options.wal_compression,
         };
         let mut wal = wal::Writer::new(file, options)?;

@@ -402,12 +402,13 @@ impl DbInner {
     /// The numbers of the WALs there are that may hold rows no table of `state` has, ascending.
     fn wals_of(&self, state: &ManifestState) -> Result<Vec<u64>> {
         let oldest = state.families.values().map(|family| family.log_number).min();
+        let oldest = oldest.unwrap_or(0).max(state.min_log_number_to_keep);
         let names = self.options.fs.list(&self.wal_dir)?;
         let numbers = names.iter().filter_map(|name| match filename::parse(name) {
             Some(FileKind::Wal(number)) => Some(number),
             _ => None,
         });
-        let mut numbers: Vec<u64> = numbers.filter(|&number| number >= oldest.unwrap_or(0)).collect();
+        let mut numbers: Vec<u64> = numbers.filter(|&number| number >= oldest).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }

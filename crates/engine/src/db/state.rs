@@ -29,6 +29,10 @@ pub(crate) struct DbState {
     pub recorded: Recorded,
     /// WALs that may hold rows of memtables, oldest first; the last one is written to.
     pub wals: VecDeque<LiveWal>,
+    /// Numbers of WALs nobody needs that are kept to be written over.
+    pub recyclable_wals: VecDeque<u64>,
+    /// The first WAL of this session. Older ones may be of another make, and are not written over.
+    pub first_own_wal: u64,
     /// The first failure of a write, a sync or a background job. While it is set nothing is written any more.
     pub background_error: Option<Error>,
     /// Everything that failed since can be tried again: no file is in a state nobody knows.
@@ -58,6 +62,8 @@ pub(crate) struct DbState {
 pub(crate) struct Recorded {
     /// The database's id.
     pub db_id: Option<String>,
+    /// No WAL below is needed, whatever families say.
+    pub min_log_number_to_keep: u64,
     /// Fields of later RocksDB releases.
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
 }
@@ -150,7 +156,12 @@ impl FamilyState {
 
     /// The oldest WAL with rows that are in no table of this family yet; `current` if there are none.
     pub fn oldest_wal(&self, current: u64) -> u64 {
-        match self.immutable.front() {
+        self.oldest_wal_after(0, current)
+    }
+
+    /// As [`oldest_wal`](Self::oldest_wal), once the `flushed` oldest memtables are in tables.
+    fn oldest_wal_after(&self, flushed: usize, current: u64) -> u64 {
+        match self.immutable.get(flushed) {
             Some(oldest) => oldest.memory.first_wal,
             None if self.mem.table.is_empty() => current,
             None => self.mem.first_wal,
@@ -343,12 +354,23 @@ impl DbState {
 
     /// The oldest WAL any family needs.
     pub fn oldest_needed_wal(&self) -> u64 {
+        self.oldest_needed_wal_after(None)
+    }
+
+    /// As [`oldest_needed_wal`](Self::oldest_needed_wal), once so many of the oldest memtables of a family are in tables.
+    pub fn oldest_needed_wal_after(&self, flush: Option<(u32, usize)>) -> u64 {
         let current = self.current_wal();
-        self.families
-            .values()
-            .map(|family| family.oldest_wal(current))
-            .min()
-            .unwrap_or(current)
+        let oldest = |(&id, family): (&u32, &FamilyState)| match flush {
+            Some((flushing, flushed)) if flushing == id => family.oldest_wal_after(flushed, current),
+            _ => family.oldest_wal(current),
+        };
+        self.families.iter().map(oldest).min().unwrap_or(current)
+    }
+
+    /// The oldest WAL a recovery would replay, as the MANIFEST says.
+    pub fn oldest_recorded_wal(&self) -> u64 {
+        let families = self.families.values().map(|family| family.log_number).min();
+        families.unwrap_or(0).max(self.recorded.min_log_number_to_keep)
     }
 
     /// The severest condition over all families.

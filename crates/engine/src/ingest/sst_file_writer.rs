@@ -126,6 +126,7 @@ impl SstFileWriter {
             checksums: options.file_checksum_gen_factory,
             create: CreateOptions {
                 bytes_per_sync: options.bytes_per_sync,
+                strict_bytes_per_sync: options.strict_bytes_per_sync,
                 ..CreateOptions::default()
             },
             table: TableWriterOptions {

@@ -55,7 +55,8 @@ impl BlobOutputs {
                 family: family.id,
                 numbers: db.versions.file_numbers(),
                 create: CreateOptions {
-                    bytes_per_sync: db.options.bytes_per_sync,
+                    bytes_per_sync: db.current.load().bytes_per_sync,
+                    strict_bytes_per_sync: db.options.strict_bytes_per_sync,
                     direct: db.options.use_direct_io_for_flush_and_compaction,
                     ..CreateOptions::default()
                 },

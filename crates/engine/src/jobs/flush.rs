@@ -85,6 +85,9 @@ impl DbInner {
             let edit = VersionEdit {
                 column_family: id,
                 log_number: Some(log_number),
+                // A family without rows says nothing of WALs it needs no more; one that is written over must not be replayed.
+                min_log_number_to_keep: (self.options.recycled_wals() > 0)
+                    .then(|| state.oldest_needed_wal_after(Some((id, memtables.len())))),
                 new_files: flushed.new_files(),
                 blob_file_additions: flushed.blob_files,
                 ..VersionEdit::default()
@@ -202,14 +205,26 @@ impl DbInner {
         }
     }
 
-    /// Lets go of WALs that hold nothing any family still needs.
+    /// Lets go of WALs that hold nothing any family still needs: keeps them to be written over, or deletes them.
     pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
         let needed = state.oldest_needed_wal();
         while state.wals.len() > 1 && state.wals.front().is_some_and(|wal| wal.number < needed) {
             if let Some(wal) = state.wals.pop_front() {
                 self.older_wal_bytes.fetch_sub(wal.size, Ordering::Relaxed);
-                self.obsolete.add(base::filename::wal(&self.wal_dir, wal.number));
+                if self.may_recycle(state, wal.number) {
+                    state.recyclable_wals.push_back(wal.number);
+                } else {
+                    self.obsolete.add(base::filename::wal(&self.wal_dir, wal.number));
+                }
             }
         }
+    }
+
+    /// Whether WAL `number`, which nobody needs, may be written over. Not while somebody may be copying it, and not before the MANIFEST
+    /// says that no recovery replays it: after a loss of power it may have its old name and a part of its new bytes.
+    fn may_recycle(&self, state: &DbState, number: u64) -> bool {
+        state.recyclable_wals.len() < self.options.recycled_wals()
+            && (state.first_own_wal..state.oldest_recorded_wal()).contains(&number)
+            && !self.obsolete.is_held()
     }
 }

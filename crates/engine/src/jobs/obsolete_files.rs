@@ -99,6 +99,11 @@ impl ObsoleteFiles {
         true
     }
 
+    /// True if nothing may be deleted now.
+    pub fn is_held(&self) -> bool {
+        self.queue.lock().held > 0
+    }
+
     /// How often it is held, files that wait, and since when it has been held.
     pub fn held(&self) -> (usize, usize, Option<Duration>) {
         let queue = self.queue.lock();

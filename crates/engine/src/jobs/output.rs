@@ -253,6 +253,7 @@ impl OutputSink for TableOutputs<'_> {
         let path = filename::table(&self.family.dir, number);
         let create = CreateOptions {
             bytes_per_sync: self.db.current.load().bytes_per_sync,
+            strict_bytes_per_sync: self.db.options.strict_bytes_per_sync,
             direct: self.db.options.use_direct_io_for_flush_and_compaction,
             ..CreateOptions::default()
         };

@@ -61,6 +61,11 @@ option_table! {
         wal_recovery_mode: RecoveryMode = RecoveryMode::PointInTime;
         /// Compression of the WAL: none or zstd (RocksDB 7.4 and later read it). Default: kNoCompression.
         wal_compression: CompressionType = CompressionType::None, domain["kNoCompression", "kZSTD"];
+        /// WALs that are kept when nobody needs them any more, to be written over instead of a new one being created: the disk space is
+        /// there, so a sync has no metadata to write. Their records carry the number of the WAL (RocksDB reads them), which tells them
+        /// from those of before. As with RocksDB it is 0 whatever it says where `wal_recovery_mode` is
+        /// kTolerateCorruptedTailRecords or kAbsoluteConsistency, which could not tell the end of a WAL from damage. Default: 0.
+        recycle_log_file_num: usize = 0, domain["0", "0", "1", "4"];
         /// Directory of the WALs; empty for the database's own. Default: empty.
         wal_dir: String = String::new();
         /// Leaves the recovered WAL's rows in memtables instead of writing them to tables at open. Default: false.
@@ -72,6 +77,13 @@ option_table! {
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the final
         /// sync finds little to do (`sync_file_range`). 0: never. Default: 0.
         bytes_per_sync: u64 = 0, mutable = true, domain["0", "65536"];
+        /// The same of WALs. The kernel is asked for what came in up to a mebibyte before the end; it is looked at each 128 KiB. A
+        /// change counts from the next WAL on. No promise that anything survives. 0: never. Default: 0.
+        wal_bytes_per_sync: u64 = 0, mutable = true, domain["0", "0", "65536", "1048576"];
+        /// Each time `bytes_per_sync` or `wal_bytes_per_sync` asks the kernel to write out, waits first until it is done with what it
+        /// was asked for before (`SYNC_FILE_RANGE_WAIT_BEFORE`; an fdatasync where the file system knows no such call), so that no more
+        /// than about that many bytes are under way at a time, and no sync finds much to do. Who writes waits then. Default: false.
+        strict_bytes_per_sync: bool = false, domain["false", "false", "true"];
         /// The rate, in bytes a second, to which writes are held when compaction falls behind. Default: 16 MiB/s.
         delayed_write_rate: u64 = 16 << 20, mutable = true, range(1, u64::MAX);
         /// Milliseconds after which a follower looks what its leader has written (`Db::open_as_follower`). Default: 10000.
@@ -172,6 +184,14 @@ impl Options {
     /// The options of family `name`.
     pub fn family(&self, name: &str) -> &ColumnFamilyOptions {
         self.column_families.get(name).unwrap_or(&self.column_family)
+    }
+
+    /// WALs kept to be written over.
+    pub(crate) fn recycled_wals(&self) -> usize {
+        match self.wal_recovery_mode {
+            RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::AbsoluteConsistency => 0,
+            RecoveryMode::PointInTime | RecoveryMode::SkipAnyCorruptedRecords => self.recycle_log_file_num,
+        }
     }
 
     /// The directory of the WALs of the database in `dir`.

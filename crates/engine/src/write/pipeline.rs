@@ -30,6 +30,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{APPEND_TO_WAL, DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
 use crate::events::{Event, FlushReason};
+use crate::log::log_line;
 use crate::options::WriteOptions;
 
 /// What the write queue's lock guards.
@@ -485,11 +486,17 @@ impl DbInner {
 
     fn begin_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
         let number = self.versions.new_file_number();
+        let mut state = self.state.lock();
+        let recycled = state.recyclable_wals.pop_front();
         let predecessor = Predecessor {
-            number: self.state.lock().current_wal(),
+            number: state.current_wal(),
             next_seqno: writer.logged_next,
         };
-        let wal = self.create_wal(number, predecessor, writer.last_seqno + 1)?;
+        drop(state);
+        if let Some(old) = recycled {
+            log_line!(self.log, Info, "reusing log {old} from recycle list");
+        }
+        let wal = self.create_wal(number, recycled, predecessor, writer.last_seqno + 1)?;
         if let Some(mut old) = writer.begin(wal) {
             old.close()?;
             let size = old.len();

@@ -60,7 +60,7 @@ impl BufferedFile {
             written: 0,
             overwrites,
             preallocation: Preallocation::new(options.preallocate),
-            writeback: Writeback::new(options.bytes_per_sync),
+            writeback: Writeback::new(options),
             closed: false,
         }
     }

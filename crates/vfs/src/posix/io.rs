@@ -8,7 +8,7 @@ use std::path::Path;
 use base::{Error, ErrorKind};
 
 use super::sys;
-use crate::io_stats;
+use crate::{CreateOptions, io_stats};
 
 /// The error met while doing `action` to `path`. A file larger than the process may write is a kind of full disk.
 #[cold]
@@ -91,14 +91,21 @@ const WRITEBACK_ALIGNMENT: u64 = 4096;
 /// Starts writing data to disk each time enough of it came in.
 #[derive(Debug)]
 pub(super) struct Writeback {
+    /// Bytes; 0 is never.
     every: u64,
+    /// Waits each time for what was started before.
+    strict: bool,
     started: u64,
 }
 
 impl Writeback {
-    /// Each `every` bytes; 0 is never.
-    pub(super) fn new(every: u64) -> Writeback {
-        Writeback { every, started: 0 }
+    /// As the options of the file say.
+    pub(super) fn new(options: &CreateOptions) -> Writeback {
+        Writeback {
+            every: options.bytes_per_sync,
+            strict: options.strict_bytes_per_sync,
+            started: 0,
+        }
     }
 
     /// Told that the kernel has all data up to `end`.
@@ -110,7 +117,13 @@ impl Writeback {
         if target < self.started.saturating_add(self.every) {
             return Ok(());
         }
-        match sys::start_writeback(file, self.started, target - self.started) {
+        let started = match self.strict {
+            true => sys::start_writeback_after(file, target),
+            false => sys::start_writeback(file, self.started, target - self.started),
+        };
+        match started {
+            // What cannot be begun apart from the waiting is waited for.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported && self.strict => file.sync_data()?,
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.every = 0,
             result => result?,
         }

@@ -26,14 +26,17 @@
 //! 3. *Write instead* where that is better: data so long that the call does not matter; and after a sync the next
 //!    `WRITES_AFTER_SYNC` bytes, so that a log synced at every turn dirties single pages. The prepared zeros serve these
 //!    writes too: neither the file's length nor its blocks change, and a sync has no metadata to write.
-//! 4. *Give up mapping* for good when the file system is not known to keep the promises of step 1 (one that copies on
+//! 4. *Old bytes* of a file that is written over ([`FileSystem::reuse`](crate::FileSystem::reuse)) never follow the data directly:
+//!    zeros go ahead of it as in step 1, and where an append is written past them, to the next multiple of `CLEARED` before it. Whoever
+//!    reads after the death of the process comes from zeros to the begin of a block of old bytes, never into its middle.
+//! 5. *Give up mapping* for good when the file system is not known to keep the promises of step 1 (one that copies on
 //!    write needs new space for old pages) or a call of step 2 fails. Every append is a `write` then.
 //!
 //! # Invariants
 //!
 //! `room > 0` means: `cursor` is the address of byte `position` of the file in the window, and `room` bytes from there are
 //! mapped, within the file, and have disk space. `position <= prepared`.
-//! Bytes past `position` are never read back.
+//! Old bytes begin at a multiple of `CLEARED`, at or past `prepared`. Bytes past `position` are never read back.
 
 use std::fs::File;
 use std::path::Path;
@@ -56,6 +59,8 @@ const WINDOW: u64 = 4 << 20;
 const STRAIGHT: usize = 64 << 10;
 /// Bytes after a sync that are written rather than copied.
 const WRITES_AFTER_SYNC: u64 = 16 << 10;
+/// Old bytes behind the data begin at a multiple of that: the blocks of the log format are as long.
+const CLEARED: u64 = 32 << 10;
 /// What `prepare` writes.
 static ZEROS: [u8; STEP as usize] = [0; STEP as usize];
 
@@ -124,6 +129,8 @@ pub(super) struct LogFile {
     window: Option<Window>,
     /// End of the bytes known to be in the file with their disk space.
     prepared: u64,
+    /// Where old bytes end, of a file that is written over.
+    old_end: u64,
     /// Appends before this offset are written.
     write_until: u64,
     backing: Backing,
@@ -136,8 +143,9 @@ pub(super) struct LogFile {
 unsafe impl Send for LogFile {}
 
 impl LogFile {
-    /// Writes `file`, open for reading and writing, from its front. `map` false: every append is a write.
-    pub(super) fn new(file: File, path: &Path, options: &CreateOptions, map: bool) -> LogFile {
+    /// Writes `file`, open for reading and writing, from its front, over the `old_end` bytes it has. `map` false: every append is a
+    /// write.
+    pub(super) fn new(file: File, path: &Path, options: &CreateOptions, map: bool, old_end: u64) -> LogFile {
         let backing = if map {
             Backing::of(&file)
         } else {
@@ -157,6 +165,7 @@ impl LogFile {
             }),
             window: None,
             prepared: 0,
+            old_end,
             write_until: 0,
             backing,
             // What is extended ahead needs no claim, and pages over space claimed but never written are dear.
@@ -165,7 +174,7 @@ impl LogFile {
             } else {
                 0
             }),
-            writeback: Writeback::new(options.bytes_per_sync),
+            writeback: Writeback::new(options),
             closed: false,
         }
     }
@@ -219,10 +228,16 @@ impl LogFile {
         let end = self.position + data.len() as u64;
         let handle = &self.shared.handle;
         self.preallocation.reach(&handle.file, end);
+        let cleared = end.next_multiple_of(CLEARED).min(self.old_end);
+        if end > self.prepared && end < cleared {
+            let zeros = &ZEROS[..(cleared - end) as usize];
+            write_full(&handle.file, zeros, end)
+                .map_err(|(_, e)| error("append", &handle.path, e).at(self.position))?;
+        }
         write_full(&handle.file, data, self.position)
             .map_err(|(done, e)| error("append", &handle.path, e).at(self.position + done as u64))?;
         self.position = end;
-        self.prepared = self.prepared.max(end);
+        self.prepared = self.prepared.max(end).max(cleared);
         self.start_writeback()
     }
 

@@ -68,12 +68,12 @@ impl PosixFs {
         file: File,
         path: &Path,
         options: &CreateOptions,
-        overwrites: bool,
+        old_end: u64,
     ) -> Box<dyn WritableFile> {
         if options.log {
-            Box::new(LogFile::new(file, path, options, self.map_logs))
+            Box::new(LogFile::new(file, path, options, self.map_logs, old_end))
         } else {
-            Box::new(BufferedFile::new(file, path, options, overwrites))
+            Box::new(BufferedFile::new(file, path, options, old_end > 0))
         }
     }
 }
@@ -141,7 +141,7 @@ impl FileSystem for PosixFs {
         if direct {
             return Ok(Box::new(DirectWriter::new(file, path, options)));
         }
-        Ok(self.writer(file, path, options, false))
+        Ok(self.writer(file, path, options, 0))
     }
 
     fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
@@ -151,7 +151,8 @@ impl FileSystem for PosixFs {
             .write(true)
             .open(new)
             .map_err(|e| error("open for writing again", new, e))?;
-        Ok(self.writer(file, new, options, true))
+        let old_end = file.metadata().map_err(|e| error("stat", new, e))?.len();
+        Ok(self.writer(file, new, options, old_end))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {

@@ -208,6 +208,13 @@ pub(super) fn start_writeback(file: &File, at: u64, len: u64) -> io::Result<()> 
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE) })
 }
 
+/// Waits until what is being written of the first `len` bytes is on disk, then asks the kernel to start writing the rest of them.
+pub(super) fn start_writeback_after(file: &File, len: u64) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
+    // SAFETY: takes numbers; the descriptor is open.
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), 0, offset(len)?, flags) })
+}
+
 fn fadvise(file: &File, at: u64, len: u64, advice: libc::c_int) -> io::Result<()> {
     let (at, len) = (offset(at)?, offset(len)?);
     // SAFETY: takes numbers; the descriptor is open.

@@ -13,6 +13,7 @@ const LOG: CreateOptions = CreateOptions {
     direct: false,
     preallocate: 0,
     bytes_per_sync: 0,
+    strict_bytes_per_sync: false,
 };
 
 fn plain_options() -> Vec<CreateOptions> {
@@ -26,6 +27,11 @@ fn plain_options() -> Vec<CreateOptions> {
         CreateOptions {
             preallocate: 1 << 20,
             bytes_per_sync: 256 << 10,
+            ..plain
+        },
+        CreateOptions {
+            bytes_per_sync: 256 << 10,
+            strict_bytes_per_sync: true,
             ..plain
         },
         CreateOptions {
@@ -177,6 +183,14 @@ fn logs_are_seen_as_they_grow_and_end_where_they_should() {
                 CreateOptions {
                     preallocate: 1 << 20,
                     bytes_per_sync: 1 << 20,
+                    ..LOG
+                },
+            ),
+            (
+                6 << 20,
+                CreateOptions {
+                    bytes_per_sync: 1 << 20,
+                    strict_bytes_per_sync: true,
                     ..LOG
                 },
             ),

@@ -12,6 +12,7 @@ const LOG: CreateOptions = CreateOptions {
     direct: false,
     preallocate: 0,
     bytes_per_sync: 0,
+    strict_bytes_per_sync: false,
 };
 
 const POLICIES: [UnsyncedPolicy; 4] = [

@@ -13,6 +13,7 @@ const LOG: CreateOptions = CreateOptions {
     direct: false,
     preallocate: 0,
     bytes_per_sync: 0,
+    strict_bytes_per_sync: false,
 };
 
 /// Disk space in bytes.
@@ -60,6 +61,45 @@ fn a_log_in_memory_is_mapped_and_extended_ahead() {
         file.close().unwrap();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         assert!(!maps.contains(path.to_str().unwrap()));
+    }
+}
+
+/// Whoever reads a log that was written over, and not closed, comes from the data over zeros to where an old block begins.
+#[test]
+fn old_bytes_follow_the_data_of_a_log_at_multiples_of_32_kib_alone() {
+    const BLOCK: usize = 32 << 10;
+    let mut rng = testkit::rng();
+    for dir in [Some(disk_dir()), memory_dir()].into_iter().flatten() {
+        for fs in [PosixFs::new(), PosixFs::without_mapped_logs()] {
+            for longest in [300, 40_000, 200_000] {
+                let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+                let old_len = rng.usize(0..2 << 20);
+                fs.write_file(&old, &vec![0x55; old_len]).unwrap();
+                let mut log = fs.reuse(&old, &new, &LOG).unwrap();
+                let mut expected = Vec::new();
+                let goal = rng.usize(0..1 << 20);
+                while expected.len() < goal {
+                    let data = vec![0xaa; rng.usize(1..longest)];
+                    log.append(&data).unwrap();
+                    expected.extend_from_slice(&data);
+                    if rng.u8(..20) == 0 {
+                        log.sync().unwrap();
+                    }
+                }
+                drop(log);
+                let bytes = fs.read_file(&new).unwrap();
+                let (data, behind) = bytes.split_at(expected.len());
+                assert!(data == expected);
+                let zeros = behind.iter().take_while(|&&byte| byte == 0).count();
+                let begin = data.len() + zeros;
+                assert!(
+                    begin == bytes.len() || data.is_empty() || begin.is_multiple_of(BLOCK),
+                    "old bytes from {begin} on behind {} bytes of data",
+                    data.len()
+                );
+                assert!(behind[zeros..].iter().all(|&byte| byte == 0x55));
+            }
+        }
     }
 }
 

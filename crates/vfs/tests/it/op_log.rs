@@ -12,6 +12,7 @@ fn scenario(fs: &dyn FileSystem) {
     let options = CreateOptions {
         log: true,
         bytes_per_sync: 4096,
+        strict_bytes_per_sync: true,
         ..CreateOptions::default()
     };
     let mut log = fs.create(&dir.join("000004.log"), &options).unwrap();
@@ -53,7 +54,7 @@ fn changes_opens_and_locks_are_recorded() {
         "\
 create_dir .
 lock LOCK
-create 000004.log log bytes_per_sync=4096
+create 000004.log log bytes_per_sync=4096 strict_bytes_per_sync
 sync 000004.log
 sync 000004.log
 create 1.dbtmp

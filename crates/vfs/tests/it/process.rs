@@ -21,6 +21,7 @@ const LOG: CreateOptions = CreateOptions {
     direct: false,
     preallocate: 0,
     bytes_per_sync: 0,
+    strict_bytes_per_sync: false,
 };
 
 /// Adds the test binary to `command` as its last arguments and starts it in `role`.
