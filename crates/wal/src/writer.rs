@@ -16,6 +16,9 @@ use crate::format::{
 /// The scratch buffer keeps this much between records; a batch of many megabytes must not hold its size for ever.
 const SCRATCH_KEPT: usize = 1 << 20;
 
+/// Bytes of records that are kept at most until somebody flushes: RocksDB's `writable_file_max_buffer_size`.
+const BUFFER: usize = 1 << 20;
+
 /// Longest fragment of a compressed record. RocksDB 7.8 takes a fragment for the one before it if both fill a block from
 /// its start; none of ours does.
 const COMPRESSED_FRAGMENT: usize = 16 << 10;
@@ -30,6 +33,9 @@ pub struct WriterOptions {
     pub recyclable: bool,
     /// `None` (the default) or `Zstd`; RocksDB knows no other for a WAL.
     pub compression: CompressionType,
+    /// Records stay in the writer's memory until [`flush`](Writer::flush), or 1 MiB of them has come together: the death of the process
+    /// takes them. Default false.
+    pub manual_flush: bool,
 }
 
 impl Default for WriterOptions {
@@ -38,6 +44,7 @@ impl Default for WriterOptions {
             log_number: 0,
             recyclable: false,
             compression: CompressionType::None,
+            manual_flush: false,
         }
     }
 }
@@ -57,6 +64,9 @@ pub struct Writer {
     /// The physical records of one logical record.
     scratch: Vec<u8>,
     frames: Option<FrameWriter>,
+    manual_flush: bool,
+    /// Physical records the file was not given yet.
+    unflushed: Vec<u8>,
     announced: BTreeMap<u32, u16>,
 }
 
@@ -81,6 +91,8 @@ impl Writer {
             recyclable: options.recyclable,
             scratch: Vec::new(),
             frames,
+            manual_flush: options.manual_flush,
+            unflushed: Vec::new(),
             announced: BTreeMap::new(),
         };
         if writer.frames.is_some() && writer.file.is_empty() {
@@ -88,6 +100,34 @@ impl Writer {
             writer.add_unfragmented(RecordType::SetCompressionType, &ty)?;
         }
         Ok(writer)
+    }
+
+    /// Hands the scratch buffer to the file, or keeps it until a flush. Where that fails nothing was added.
+    #[inline]
+    fn put(&mut self) -> Result<()> {
+        match self.manual_flush {
+            false => self.file.append(&self.scratch),
+            true => self.keep(),
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self) -> Result<()> {
+        if self.unflushed.len() + self.scratch.len() > BUFFER {
+            self.hand_over()?;
+        }
+        self.unflushed.extend_from_slice(&self.scratch);
+        Ok(())
+    }
+
+    /// Hands all that is kept to the file; where that fails it stays kept.
+    fn hand_over(&mut self) -> Result<()> {
+        if !self.unflushed.is_empty() {
+            self.file.append(&self.unflushed)?;
+            self.unflushed.clear();
+            self.unflushed.shrink_to(BUFFER);
+        }
+        Ok(())
     }
 
     fn typed(&self, ty: RecordType) -> RecordType {
@@ -116,11 +156,20 @@ impl Writer {
                 RecordType::Full
             };
             put_record(&mut self.scratch, ty, self.log_number, payload);
-            self.file.append(&self.scratch)?;
+            self.put()?;
             self.block_used = used;
             return Ok(());
         }
         self.add_fragments(payload)
+    }
+
+    /// Appends a logical record that is not to be kept, whatever [`manual_flush`](WriterOptions::manual_flush) says, behind all that is.
+    pub fn add_record_and_flush(&mut self, payload: &[u8]) -> Result<()> {
+        self.hand_over()?;
+        let manual_flush = std::mem::take(&mut self.manual_flush);
+        let added = self.add_record(payload);
+        self.manual_flush = manual_flush;
+        added
     }
 
     /// The general case of [`add_record`](Writer::add_record): compressed, or too long for the rest of the block.
@@ -160,7 +209,7 @@ impl Writer {
                 break;
             }
         }
-        self.file.append(&self.scratch)?;
+        self.put()?;
         self.block_used = used;
         if self.scratch.capacity() > SCRATCH_KEPT {
             self.scratch.clear();
@@ -187,7 +236,7 @@ impl Writer {
             used = 0;
         }
         put_record(&mut self.scratch, ty, self.log_number, payload);
-        self.file.append(&self.scratch)?;
+        self.put()?;
         self.block_used = used + len;
         Ok(())
     }
@@ -233,29 +282,37 @@ impl Writer {
         self.add_unfragmented(ty, &predecessor.encode())
     }
 
-    /// Hands what is buffered to the kernel. A file created as a log buffers nothing.
+    /// Hands what is kept or buffered to the kernel. A file created as a log buffers nothing.
     pub fn flush(&mut self) -> Result<()> {
+        self.hand_over()?;
         self.file.flush()
+    }
+
+    /// True if records are kept that a [`flush`](Self::flush) would hand to the file.
+    pub fn is_unflushed(&self) -> bool {
+        !self.unflushed.is_empty()
     }
 
     /// Makes all records durable.
     pub fn sync(&mut self) -> Result<()> {
+        self.hand_over()?;
         self.file.sync()
     }
 
-    /// Cuts off what follows the data and closes the file. Syncs nothing.
+    /// Hands over what is kept, cuts off what follows the data and closes the file. Syncs nothing.
     pub fn close(&mut self) -> Result<()> {
+        self.hand_over()?;
         self.file.close()
     }
 
-    /// Bytes written, headers and fill included.
+    /// Bytes written, headers and fill included, and what is kept.
     pub fn len(&self) -> u64 {
-        self.file.len()
+        self.file.len() + self.unflushed.len() as u64
     }
 
     /// True if nothing was written yet.
     pub fn is_empty(&self) -> bool {
-        self.file.is_empty()
+        self.len() == 0
     }
 
     /// The file. What is appended to it directly breaks the log.

@@ -5,7 +5,7 @@ use esker::{BlockBasedOptions, ColumnFamilyOptions, CompactionStyle, Error, Erro
 
 use crate::done::What;
 use crate::keys;
-use crate::stress::Outcome;
+use crate::stress::{Failure, Outcome};
 use crate::worker::Worker;
 
 /// Reads while background work, or manual compactions, are held.
@@ -15,12 +15,19 @@ impl Worker<'_> {
     /// What is done to the engine itself now and then.
     pub(super) fn control(&mut self) -> Outcome {
         let flags = &self.stress.flags;
+        let (flush_wal, lock_wal) = (flags.manual_wal_flush_one_in, flags.lock_wal_one_in);
         let (options, pause, manual, promote) = (
             flags.set_options_one_in,
             flags.pause_background_one_in,
             flags.disable_manual_compaction_one_in,
             flags.promote_l0_one_in,
         );
+        if self.one_in(flush_wal) {
+            self.flush_wal()?;
+        }
+        if self.one_in(lock_wal) {
+            self.lock_wal()?;
+        }
         if self.one_in(options) {
             self.set_options()?;
         }
@@ -40,6 +47,34 @@ impl Worker<'_> {
         }
         if self.one_in(promote) {
             self.promote()?;
+        }
+        Ok(())
+    }
+
+    fn flush_wal(&mut self) -> Outcome {
+        let (sync, upto) = (self.rng.bool(), self.open.db.latest_sequence_number());
+        self.open.db.flush_wal(sync)?;
+        // What is flushed alone may go with the power, and of a WAL nobody writes to a sync says nothing.
+        if sync && !self.stress.flags.disable_wal {
+            self.stress.promised(None, upto)?;
+        }
+        self.done.count(What::FlushWal);
+        Ok(())
+    }
+
+    /// Nobody writes while the WAL is locked.
+    fn lock_wal(&mut self) -> Outcome {
+        self.open.db.lock_wal()?;
+        let before = self.open.db.latest_sequence_number();
+        let read = self.read_some();
+        let after = self.open.db.latest_sequence_number();
+        self.open.db.unlock_wal()?;
+        self.done.count(What::LockWal);
+        read?;
+        if before != after {
+            return Err(Failure::Wrong(format!(
+                "the last row is {after} under a lock of the WAL that was taken when it was {before}"
+            )));
         }
         Ok(())
     }

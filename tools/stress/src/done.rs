@@ -28,6 +28,8 @@ counted! {
     CompactFiles = "file compactions",
     ClearFamily = "families cleared",
     SyncWal = "WAL syncs",
+    FlushWal = "WAL flushes",
+    LockWal = "times with the WAL locked",
     Property = "properties",
     VerifyChecksum = "checksum verifications",
     VerifyFileChecksums = "file checksum verifications",

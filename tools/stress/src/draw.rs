@@ -185,9 +185,21 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         args.push("--index_type=kHashSearch".to_owned());
     }
     // What a crash may take: nothing is synced that no WAL holds.
+    let hides_unflushed = rng.u32(..5) == 0;
+    if hides_unflushed {
+        args.push(one_of(rng, "manual_wal_flush_one_in", &["20", "1000"]));
+    }
+    args.push(one_of(
+        rng,
+        "lock_wal_one_in",
+        &["0", "0", if disk { "10000" } else { "100" }],
+    ));
     if rng.u32(..4) == 0 {
         args.push("--disable_wal=true".to_owned());
     } else {
+        if !hides_unflushed {
+            args.push(one_of(rng, "rate_limit_auto_wal_flush", &["0", "1"]));
+        }
         args.push(one_of(rng, "sync", &["0", "0", "0", "1"]));
         args.push(one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]));
         args.push(one_of(rng, "ingest_external_file_one_in", rarely));
@@ -204,7 +216,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         ));
     }
     let hides_unsynced = disk && rng.u32(..3) == 0;
-    if !hides_unsynced && rng.u32(..4) == 0 {
+    let others_see = !hides_unsynced && !hides_unflushed;
+    if others_see && rng.u32(..4) == 0 {
         args.push("--test_secondary=true".to_owned());
         args.push(one_of(rng, "secondary_catch_up_one_in", rarely));
         args.push(one_of(
@@ -213,7 +226,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "10", "1000"],
         ));
     }
-    if !hides_unsynced {
+    if others_see {
         args.push(one_of(
             rng,
             "open_read_only_one_in",

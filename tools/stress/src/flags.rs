@@ -84,6 +84,12 @@ flags::flags! {
     clear_column_family_one_in: u64 = 1_000_000;
     /// The WAL is synced once in so many operations; 0: never.
     sync_wal_one_in: u64 = 0;
+    /// The WAL is flushed, and half the time synced, once in so many operations, and is not in between; 0: it always is.
+    manual_wal_flush_one_in: u64 = 0;
+    /// The WAL is locked for a moment, in which nothing may be written, once in so many operations; 0: never.
+    lock_wal_one_in: u64 = 1_000_000;
+    /// What writes bring to the WAL counts against --rate_limiter_bytes_per_sec.
+    rate_limit_auto_wal_flush: bool = false;
     /// The bytes of a key range are asked for once in so many operations; 0: never.
     approximate_size_one_in: u64 = 64;
     /// Memory alone is asked for a key once in so many operations; 0: never.
@@ -366,7 +372,7 @@ fn tier(flag: &str, number: u32) -> Result<PinningTier> {
 impl Flags {
     /// True if a write that returned may be gone after the process has died.
     pub fn loses_acknowledged(&self) -> bool {
-        self.disable_wal || self.sync_fault_injection
+        self.disable_wal || self.sync_fault_injection || self.manual_wal_flush_one_in > 0
     }
 
     /// Refuses values nothing can be made of.
@@ -402,6 +408,16 @@ impl Flags {
         if self.sync_fault_injection && (self.test_secondary || self.open_read_only_one_in > 0) {
             return refuse(
                 "with --sync_fault_injection nobody else sees what is not synced: no --test_secondary, no --open_read_only_one_in",
+            );
+        }
+        if self.manual_wal_flush_one_in > 0 && (self.test_secondary || self.open_read_only_one_in > 0) {
+            return refuse(
+                "with --manual_wal_flush_one_in nobody else sees what is not flushed: no --test_secondary, no --open_read_only_one_in",
+            );
+        }
+        if self.rate_limit_auto_wal_flush && (self.disable_wal || self.manual_wal_flush_one_in > 0) {
+            return refuse(
+                "--rate_limit_auto_wal_flush needs a WAL that is flushed by itself: no --disable_wal, no --manual_wal_flush_one_in",
             );
         }
         if self.ingest_external_file_one_in > 0 && self.disable_wal {
@@ -444,6 +460,7 @@ impl Flags {
                 .saturating_add(self.max_background_flushes)
                 .clamp(1, 256),
             allow_mmap_reads: self.mmap_read,
+            manual_wal_flush: self.manual_wal_flush_one_in > 0,
             statistics: self.statistics.then(Statistics::new),
             rate_limiter: self.rate_limiter()?,
             ..Options::default()

@@ -6,8 +6,8 @@ use std::ops::Range;
 use base::{Error, ErrorKind};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, Db, DbIterator, FileChecksumGenFactory, FlushOptions, MultiScanArgs, ReadOptions,
-    Snapshot, WriteBatch, WriteOptions,
+    CompactRangeOptions, Db, DbIterator, FileChecksumGenFactory, FlushOptions, IoPriority, MultiScanArgs,
+    ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use fastrand::Rng;
 
@@ -160,6 +160,7 @@ impl<'a> Worker<'a> {
             sync: flags.sync,
             disable_wal: flags.disable_wal,
             protection_bytes_per_key: flags.batch_protection_bytes_per_key as usize,
+            rate_limiter_priority: flags.rate_limit_auto_wal_flush.then_some(IoPriority::User),
             ..WriteOptions::default()
         }
     }

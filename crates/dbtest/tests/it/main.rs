@@ -33,6 +33,7 @@ mod interop;
 mod iterators;
 mod limits;
 mod listeners;
+mod manual_wal;
 mod mapped_reads;
 mod memory;
 mod memtable_filter;

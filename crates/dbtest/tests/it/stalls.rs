@@ -394,3 +394,115 @@ fn writers_wait_for_memory_that_is_being_flushed() {
     assert!(manager.memory_usage() < 256 << 10);
     db.close().unwrap();
 }
+
+#[test]
+fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
+    let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        column_family: ColumnFamilyOptions {
+            level0_file_num_compaction_trigger: 2,
+            level0_slowdown_writes_trigger: 20,
+            level0_stop_writes_trigger: 36,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let low = WriteOptions {
+        low_pri: true,
+        ..WriteOptions::default()
+    };
+    let hurried = WriteOptions {
+        no_slowdown: true,
+        ..low.clone()
+    };
+    for _ in 0..3 {
+        db.put_opt(&hurried, &family, b"a", b"1").unwrap();
+        db.put(b"z", b"1").unwrap();
+        flush(&db);
+    }
+    // Twice the files that begin a compaction: writes are not delayed yet, but those of low priority.
+    db.put(b"a", b"1").unwrap();
+    flush(&db);
+    let error = db.put_opt(&hurried, &family, b"a", b"2").unwrap_err();
+    assert_eq!(
+        (error.kind(), error.message()),
+        (esker::ErrorKind::Incomplete, "Low priority write stall")
+    );
+    let value = [1; 150 << 10];
+    let start = std::time::Instant::now();
+    db.put_opt(&low, &family, b"b", &value).unwrap();
+    db.put_opt(&low, &family, b"b", &value).unwrap();
+    // Of 1 MiB a second, a tenth of which may be had at once.
+    assert!(
+        start.elapsed() > Duration::from_millis(150),
+        "{:?}",
+        start.elapsed()
+    );
+    db.put_opt(
+        &WriteOptions {
+            no_slowdown: true,
+            ..WriteOptions::default()
+        },
+        &family,
+        b"c",
+        &value,
+    )
+    .unwrap();
+    drop(go);
+    db.wait_for_compact().unwrap();
+    db.put_opt(&hurried, &family, b"a", b"3").unwrap();
+    drop(heard);
+}
+
+#[test]
+fn the_wal_of_users_counts_against_the_rate_limiter() {
+    let limiter = Arc::new(RateLimiter::new(1 << 30).unwrap());
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        rate_limiter: Some(limiter.clone()),
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    let charged = |priority| WriteOptions {
+        rate_limiter_priority: priority,
+        ..WriteOptions::default()
+    };
+    db.put_opt(&charged(None), &family, b"a", &[1; 5000]).unwrap();
+    assert_eq!(limiter.total_bytes_through(None), 0);
+    db.put_opt(&charged(Some(IoPriority::User)), &family, b"a", &[1; 5000])
+        .unwrap();
+    let mut batch = esker::WriteBatch::new();
+    batch.put(b"b", &[2; 7000]);
+    db.write(&charged(Some(IoPriority::User)), batch).unwrap();
+    let bytes = limiter.total_bytes_through(Some(IoPriority::User));
+    assert!((12_000..12_100).contains(&bytes), "{bytes}");
+    assert_eq!(limiter.total_bytes_through(None), bytes);
+    for priority in [IoPriority::Low, IoPriority::Mid, IoPriority::High] {
+        let error = db
+            .put_opt(&charged(Some(priority)), &family, b"a", b"1")
+            .unwrap_err();
+        assert_eq!(error.kind(), esker::ErrorKind::InvalidArgument);
+    }
+    let unlogged = WriteOptions {
+        disable_wal: true,
+        ..charged(Some(IoPriority::User))
+    };
+    let error = db.put_opt(&unlogged, &family, b"a", b"1").unwrap_err();
+    assert_eq!(error.kind(), esker::ErrorKind::InvalidArgument);
+    drop(db);
+    let manual = Options {
+        manual_wal_flush: true,
+        ..options
+    };
+    let db = Db::open(&manual, "/db").unwrap();
+    let family = db.default_column_family();
+    let error = db.put_opt(&charged(Some(IoPriority::User)), &family, b"a", b"1");
+    assert_eq!(error.unwrap_err().kind(), esker::ErrorKind::InvalidArgument);
+}

@@ -290,6 +290,7 @@ impl DbInner {
         if let Some(limiter) = &self.options.rate_limiter {
             limiter.wake();
         }
+        self.low_pri_limiter.wake();
     }
 }
 

@@ -245,6 +245,7 @@ pub(crate) fn fresh_state(
         persist_user_defined_timestamps: true,
         full_history_ts_low: Box::default(),
         stall: StallCondition::Normal,
+        behind: false,
         drain: Default::default(),
         l0_work: None,
         stalled: Default::default(),

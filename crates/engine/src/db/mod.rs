@@ -39,7 +39,7 @@ use base::sync::{Condvar, Mutex};
 use base::{Error, Result, SeqNo};
 use compact::SeqnoToTimeMapping;
 use sst::BlockCache;
-use vfs::FileLock;
+use vfs::{FileLock, RateLimiter};
 
 use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use crate::db::secondary::Secondary;
@@ -84,6 +84,8 @@ pub(crate) struct DbInner {
     pub wal_tail: WalTail,
     /// What syncs of the WAL share. The write queue's lock is not taken under it: who has that may wait for a flush, which syncs.
     pub sync_group: Mutex<SyncGroup>,
+    /// What writes of low priority wait for while compactions are behind.
+    pub low_pri_limiter: RateLimiter,
     /// Sequence number of the last row readers see. Written under the write queue's lock.
     pub published: Arc<AtomicU64>,
     /// Writers look at this before each write: set when something must be seen to first.
@@ -322,12 +324,6 @@ impl Db {
         let written = inner.commit(options, Commit::Single(family, operation));
         inner.stats.stop(started, Histogram::DbWrite);
         written.map(drop)
-    }
-
-    /// Makes everything written so far durable, as [`WriteOptions::sync`] does for one write.
-    pub fn sync_wal(&self) -> Result<()> {
-        let inner = self.inner();
-        inner.sync_wal(inner.wal_tail.records.load(std::sync::atomic::Ordering::Acquire))
     }
 }
 

@@ -36,6 +36,7 @@ use crate::stats::Stats;
 use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
 use crate::write::pipeline::Writer;
 use crate::write::sync_group::{SyncGroup, WalTail};
+use crate::write::throttle::low_pri_limiter;
 use crate::write::write_buffer_manager::WriteBufferManager;
 
 /// Bytes of the block cache a database has unless it is given one.
@@ -589,6 +590,7 @@ pub(crate) fn assemble_db(
         closing: false,
         closed: false,
         background_paused: 0,
+        wal_locks: 0,
         manual_disabled: 0,
         running_manual: 0,
         stall_events: Vec::new(),
@@ -654,6 +656,7 @@ pub(crate) fn assemble_db(
         writer: Mutex::new(Writer::new(recorded.last_sequence)),
         wal_tail: WalTail::default(),
         sync_group: Mutex::new(SyncGroup::default()),
+        low_pri_limiter: low_pri_limiter(options)?,
         published,
         attention: AtomicBool::new(false),
         older_wal_bytes: AtomicU64::new(0),

@@ -493,6 +493,7 @@ impl DbInner {
             log_number: number,
             recyclable: self.options.recycled_wals() > 0,
             compression: self.options.wal_compression,
+            manual_flush: self.options.manual_wal_flush,
         };
         let mut wal = wal::Writer::new(file, options)?;
         let sizes = |family: &super::state::FamilyState| {

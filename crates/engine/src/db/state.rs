@@ -49,6 +49,8 @@ pub(crate) struct DbState {
     pub closed: bool,
     /// How often background work was paused: none begins unless it is 0.
     pub background_paused: usize,
+    /// How often the WAL was locked: nothing is written unless it is 0.
+    pub wal_locks: usize,
     /// How often manual compactions were disabled: they are refused unless it is 0.
     pub manual_disabled: usize,
     /// Manual compactions at work, or waiting for their turn.
@@ -96,6 +98,8 @@ pub(crate) struct FamilyState {
     pub full_history_ts_low: Box<[u8]>,
     /// Whether writes to it may go on, as far as files decide.
     pub stall: StallCondition,
+    /// Compactions are behind, though writes may not be delayed yet.
+    pub behind: bool,
     /// What compactions carry out of its L0.
     pub drain: Drain,
     /// The compaction that does so now.
@@ -326,7 +330,13 @@ impl FamilyState {
             .and_then(|collection| collection.due(&self.version));
         self.compaction_due =
             scores.needs_compaction() || blob_garbage.is_some() || self.is_due_otherwise(&options);
-        self.stall = compact::stall::condition(self.stall_inputs(), &options, self.buffer_limits());
+        let inputs = self.stall_inputs();
+        self.stall = compact::stall::condition(inputs, &options, self.buffer_limits());
+        let last = self.version.num_non_empty_levels().saturating_sub(1);
+        let bottommost_bytes = self.version.files(last).iter().map(|file| file.size).sum();
+        self.behind = self.stall != StallCondition::Normal
+            || !options.disable_auto_compactions
+                && compact::stall::wants_more_compactions(inputs, &options, bottommost_bytes, 0);
         let pressing = self.stall != StallCondition::Normal;
         self.family.pressing.store(pressing, Ordering::Relaxed);
     }

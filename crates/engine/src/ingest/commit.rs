@@ -55,7 +55,9 @@ impl DbInner {
         for own in families.iter() {
             own.family.check_writable()?;
         }
-        self.state.lock().check_writable()?;
+        while self.wal_is_locked()? {
+            MutexGuard::unlocked(&mut writer, || self.wait_for_wal_lock());
+        }
         let mut to_flush = overlapping(families)?;
         loop {
             if !to_flush.is_empty() {
@@ -63,6 +65,7 @@ impl DbInner {
                 self.finish_flush(&to_flush)?;
             }
             // What came before must not be lost where this survives.
+            self.flush_wal_of(&mut writer)?;
             self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             match self.try_to_install(&mut writer, families, recorded)? {
                 // With the write queue's lock that happens once at most.

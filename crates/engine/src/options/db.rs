@@ -66,6 +66,11 @@ option_table! {
         /// from those of before. As with RocksDB it is 0 whatever it says where `wal_recovery_mode` is
         /// kTolerateCorruptedTailRecords or kAbsoluteConsistency, which could not tell the end of a WAL from damage. Default: 0.
         recycle_log_file_num: usize = 0, domain["0", "0", "1", "4"];
+        /// Records of the WAL stay in memory of the process until `Db::flush_wal`, a write with `sync` or `Db::sync_wal`, or until a MiB of them
+        /// has come together, the WAL is switched, or the database is closed. The death of the process takes what was not flushed, the
+        /// newest writes first, and other processes do not see it. Saves nothing where the WAL is mapped, and a system call a write
+        /// where it is not (see `PosixFs`). Default: false.
+        manual_wal_flush: bool = false;
         /// Directory of the WALs; empty for the database's own. Default: empty.
         wal_dir: String = String::new();
         /// Leaves the recovered WAL's rows in memtables instead of writing them to tables at open. Default: false.

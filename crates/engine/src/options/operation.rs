@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sst::BlockPropertyFilter;
+use vfs::rate_limiter::IoPriority;
 
 use crate::db::snapshot::Snapshot;
 use crate::read::filters::TableFilter;
@@ -109,12 +110,21 @@ impl Default for ReadOptions {
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
     /// Returns only when the WAL lies on the disk (one `fdatasync` for all writes that wait for it). Without it a
-    /// write survives the death of the process, but not of the machine. Default: false.
+    /// write survives the death of the process (unless [`manual_wal_flush`](crate::Options::manual_wal_flush) is on), but not of the
+    /// machine. Default: false.
     pub sync: bool,
     /// Writes no WAL: the row is lost unless a flush comes first. Default: false.
     pub disable_wal: bool,
-    /// Fails with `Incomplete` instead of waiting while writes are stalled. Default: false.
+    /// Fails with `Incomplete` instead of waiting while writes are stalled, or the WAL is [locked](crate::Db::lock_wal). Default: false.
     pub no_slowdown: bool,
+    /// While compactions are behind (sooner than writes are delayed: L0 has twice the files that begin a compaction, or a quarter of
+    /// `soft_pending_compaction_bytes_limit` is due), all writes of this kind together go on at 1 MiB a second; with
+    /// [`no_slowdown`](Self::no_slowdown) they fail with `Incomplete`. Costs a look at the database mutex. Default: false.
+    pub low_pri: bool,
+    /// Charges the bytes of the write's WAL to [`Options::rate_limiter`](crate::Options::rate_limiter) before they are written:
+    /// [`IoPriority::User`], or none. As with RocksDB `InvalidArgument` at another priority, with [`disable_wal`](Self::disable_wal), and
+    /// with [`manual_wal_flush`](crate::Options::manual_wal_flush), where nobody can say whose bytes are flushed. Default: none.
+    pub rate_limiter_priority: Option<IoPriority>,
     /// Skips operations on column families that do not exist instead of failing. Default: false.
     pub ignore_missing_column_families: bool,
     /// Bytes of a checksum over each operation that is made before anything else, carried along, and compared with what goes

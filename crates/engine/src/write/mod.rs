@@ -7,4 +7,6 @@ pub(crate) mod controller;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;
 pub(crate) mod sync_group;
+pub(crate) mod throttle;
+mod wal_control;
 pub mod write_buffer_manager;

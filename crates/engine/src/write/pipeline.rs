@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::sync::{self, MutexGuard};
-use base::{Error, Kind, Protection, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
 use memtable::Memtable;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
@@ -98,9 +98,12 @@ impl DbInner {
                 batch.verify_checksum().err().unwrap_or(error)
             })?,
         }
+        if options.low_pri || options.rate_limiter_priority.is_some() {
+            self.throttle(options, &commit)?;
+        }
         let mut writer = sync::lock_soon(&self.writer);
         if self.attention.load(Ordering::Relaxed) {
-            self.make_room(&mut writer, options)?;
+            self.make_room_to_write(&mut writer, options)?;
         }
         let first = writer.last_seqno + 1;
         let Writer {
@@ -141,14 +144,20 @@ impl DbInner {
                 .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
             let before = wal.len();
             let timer = perf::time(|cells| &cells.write_wal_time);
-            if let Err(error) = wal.add_record(rep) {
+            let added = match options.sync {
+                true => wal.add_record_and_flush(rep),
+                false => wal.add_record(rep),
+            };
+            if let Err(error) = added {
                 self.latch(APPEND_TO_WAL, error.clone());
                 return Err(error);
             }
             drop(timer);
             self.stats.add_locked(Ticker::WalBytes, wal.len() - before);
             self.stats.count(Ticker::WriteWithWal, 1);
-            self.wal_tail.records.fetch_add(1, Ordering::Release);
+            if !wal.is_unflushed() {
+                self.wal_tail.records.fetch_add(1, Ordering::Release);
+            }
             if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len()
                 > self.max_total_wal_size.load(Ordering::Relaxed)
             {
@@ -296,6 +305,29 @@ impl DbInner {
         }
     }
 
+    /// As [`make_room`](Self::make_room), and waits until the WAL is not locked, with the write queue's lock released: who holds the WAL's lock
+    /// may flush meanwhile.
+    #[cold]
+    pub(crate) fn make_room_to_write(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        loop {
+            self.make_room(writer, options)?;
+            if !self.wal_is_locked()? {
+                return Ok(());
+            }
+            if options.no_slowdown {
+                return Err(Error::new(
+                    ErrorKind::Incomplete,
+                    "Write stall: the WAL is locked",
+                ));
+            }
+            MutexGuard::unlocked(writer, || self.wait_for_wal_lock());
+        }
+    }
+
     /// Called with the write queue's lock when something wants attention before more is written: an error, a full
     /// memtable, a stall, too much WAL. Waits for room where it must.
     #[cold]
@@ -358,7 +390,7 @@ impl DbInner {
                 return self.delay(writer, state, options, reason);
             }
             writer.delayed_bytes = 0;
-            self.attention.store(false, Ordering::Relaxed);
+            self.attention.store(state.wal_locks > 0, Ordering::Relaxed);
             return Ok(());
         }
     }
@@ -477,6 +509,8 @@ impl DbInner {
 
     /// Closes the WAL written to, if there is one, and begins the next.
     pub(crate) fn switch_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+        // A failure of this one can be resumed from.
+        self.flush_wal_of(writer)?;
         let result = self.begin_wal(writer);
         if let Err(error) = &result {
             self.latch("switch the WAL", error.clone());

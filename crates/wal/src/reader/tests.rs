@@ -17,6 +17,7 @@ fn options(recyclable: bool, compressed: bool) -> WriterOptions {
         } else {
             CompressionType::None
         },
+        ..WriterOptions::default()
     }
 }
 

@@ -1,6 +1,7 @@
 use testkit::rng;
 
 use super::*;
+use crate::RecoveryMode;
 use crate::test_files::{MODES, read, writer};
 
 fn options(recyclable: bool, compressed: bool) -> WriterOptions {
@@ -12,6 +13,7 @@ fn options(recyclable: bool, compressed: bool) -> WriterOptions {
         } else {
             CompressionType::None
         },
+        ..WriterOptions::default()
     }
 }
 
@@ -184,4 +186,47 @@ fn compression_a_wal_cannot_have_is_refused() {
     };
     let error = Writer::new(Box::new(crate::test_files::Sink::default()), options).unwrap_err();
     assert_eq!(error.kind(), base::ErrorKind::NotSupported);
+}
+
+#[test]
+fn what_is_kept_comes_to_the_file_by_a_flush() {
+    let manual = || {
+        writer(WriterOptions {
+            manual_flush: true,
+            ..WriterOptions::default()
+        })
+    };
+    let (mut writer, sink) = manual();
+    writer.add_record(b"one").unwrap();
+    writer.add_record(b"two").unwrap();
+    assert!(writer.is_unflushed() && sink.bytes().is_empty());
+    assert_eq!(writer.len(), 20);
+    // A failed flush loses nothing, and adds nothing.
+    sink.fail_next();
+    writer.flush().unwrap_err();
+    sink.fail_next();
+    writer.add_record_and_flush(b"never").unwrap_err();
+    assert!(writer.is_unflushed() && writer.len() == 20);
+    writer.flush().unwrap();
+    assert_eq!((writer.is_unflushed(), sink.appends()), (false, 1));
+    writer.add_record(b"three").unwrap();
+    writer.add_record_and_flush(b"four").unwrap();
+    assert!(!writer.is_unflushed());
+    writer.add_record(b"five").unwrap();
+    writer.close().unwrap();
+    let records = read(&sink.bytes(), RecoveryMode::AbsoluteConsistency, None).records;
+    assert_eq!(records, [&b"one"[..], b"two", b"three", b"four", b"five"]);
+    // The buffer has an end.
+    let (mut writer, sink) = manual();
+    for _ in 0..40 {
+        writer.add_record(&[7; 100_000]).unwrap();
+    }
+    assert!(sink.bytes().len() > 2 << 20);
+    sink.fail_next();
+    let before = writer.len();
+    writer.add_record(&vec![8; 1 << 20]).unwrap_err();
+    assert_eq!(writer.len(), before);
+    writer.close().unwrap();
+    let records = read(&sink.bytes(), RecoveryMode::AbsoluteConsistency, None).records;
+    assert_eq!(records, vec![vec![7; 100_000]; 40]);
 }

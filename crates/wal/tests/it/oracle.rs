@@ -57,6 +57,7 @@ fn rocksdb_dumps_our_wals() {
                         log_number: 100 + number,
                         recyclable,
                         compression,
+                        ..WriterOptions::default()
                     },
                 )
                 .unwrap();
@@ -74,6 +75,7 @@ fn rocksdb_dumps_our_wals() {
                 log_number: number,
                 recyclable,
                 compression,
+                ..WriterOptions::default()
             },
         )
         .unwrap();

@@ -90,7 +90,7 @@ fn log_records_read_and_write() {
         let options = WriterOptions {
             log_number: log_number.unwrap_or(0),
             recyclable: log_number.is_some(),
-            compression: CompressionType::None,
+            ..WriterOptions::default()
         };
         match ty {
             RecordType::SetCompressionType => {

@@ -68,6 +68,8 @@ fn everything_at_once_is_verified() {
         "--compact_files_one_in=500",
         "--clear_column_family_one_in=3000",
         "--sync_wal_one_in=500",
+        "--lock_wal_one_in=200",
+        "--recycle_log_file_num=2",
         "--backup_one_in=3000",
         "--write_buffer_size=16384",
         "--target_file_size_base=8192",
@@ -213,6 +215,7 @@ fn a_process_that_kills_itself_keeps_a_prefix_of_what_is_not_synced() {
     kills_itself(&["--kill_exclude_prefixes=rename,close"]);
     kills_itself(&["--disable_wal=true"]);
     kills_itself(&["--sync_fault_injection=true", "--sync_wal_one_in=50"]);
+    kills_itself(&["--manual_wal_flush_one_in=30", "--recycle_log_file_num=2"]);
 }
 
 /// A run over the database in `dir`, and what it should be.

@@ -1,0 +1,89 @@
+//! Writes that are held back for their own sake: those of low priority, and those that count against the rate limiter.
+
+use std::sync::Arc;
+
+use base::env::Clock;
+use base::statistics::Histogram;
+use base::{Error, ErrorKind, Result, perf};
+use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterOptions};
+
+use super::batch;
+use super::pipeline::Commit;
+use crate::db::DbInner;
+use crate::options::{Options, WriteOptions};
+
+/// Bytes a second that all writes of low priority together come to while compactions are behind: RocksDB's.
+const LOW_PRI_RATE: u64 = 1 << 20;
+
+/// What writes of low priority wait for.
+pub(crate) fn low_pri_limiter(options: &Options) -> Result<RateLimiter> {
+    let limits = RateLimiterOptions {
+        rate_bytes_per_sec: LOW_PRI_RATE,
+        ..RateLimiterOptions::default()
+    };
+    let clock: Arc<dyn Clock> = options.clock.clone();
+    RateLimiter::with_options(limits, clock)
+}
+
+impl DbInner {
+    /// Holds a write back that asked for it. Called with no lock: only this write waits.
+    #[cold]
+    pub(super) fn throttle(&self, options: &WriteOptions, commit: &Commit<'_>) -> Result<()> {
+        let bytes = match commit {
+            Commit::Batch(batch) => batch.data().len(),
+            Commit::Single(_, operation) => {
+                let mut rep = Vec::new();
+                batch::encode_single(&mut rep, operation);
+                rep.len()
+            }
+        } as u64;
+        match options.rate_limiter_priority {
+            None => {}
+            Some(IoPriority::User) => {
+                if options.disable_wal || self.options.manual_wal_flush {
+                    return Err(Error::invalid_argument(
+                        "WriteOptions::rate_limiter_priority currently only supports rate-limiting automatic WAL flush, which requires \
+                         `WriteOptions::disable_wal` and `Options::manual_wal_flush` both set to false",
+                    ));
+                }
+                if let Some(limiter) = &self.options.rate_limiter {
+                    let started = self.stats.start();
+                    self.wait_for_permission(limiter, bytes)?;
+                    self.stats.stop(started, Histogram::RateLimiterWaitMicrosWrite);
+                }
+            }
+            Some(_) => {
+                return Err(Error::invalid_argument(
+                    "WriteOptions::rate_limiter_priority only allows IoPriority::User, or none",
+                ));
+            }
+        }
+        if options.low_pri && self.state.lock().families.values().any(|own| own.behind) {
+            if options.no_slowdown {
+                return Err(Error::new(ErrorKind::Incomplete, "Low priority write stall"));
+            }
+            let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+            self.wait_for_permission(&self.low_pri_limiter, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn wait_for_permission(&self, limiter: &RateLimiter, bytes: u64) -> Result<()> {
+        if !limiter.is_rate_limited(OpType::Write) {
+            return Ok(());
+        }
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(limiter.single_burst_bytes()).max(1);
+            let goes_on = || !self.cancelled.load(std::sync::atomic::Ordering::Relaxed);
+            if !limiter.request_while(part, IoPriority::User, OpType::Write, goes_on) {
+                return Err(Error::new(
+                    ErrorKind::ShutdownInProgress,
+                    "the database is closing",
+                ));
+            }
+            left -= part;
+        }
+        Ok(())
+    }
+}

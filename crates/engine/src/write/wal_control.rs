@@ -1,0 +1,100 @@
+//! The WAL at the hands of users: flushed, synced, locked.
+
+use std::sync::atomic::Ordering;
+
+use base::sync::{self, MutexGuard};
+use base::{Error, ErrorKind, Result};
+
+use super::pipeline::Writer;
+use crate::db::state::APPEND_TO_WAL;
+use crate::db::{Db, DbInner};
+
+impl Db {
+    /// Makes everything written so far durable, as [`WriteOptions::sync`](crate::WriteOptions::sync) does for one write; with
+    /// [`manual_wal_flush`](crate::Options::manual_wal_flush) what was not flushed, too.
+    pub fn sync_wal(&self) -> Result<()> {
+        self.flush_wal(true)
+    }
+
+    /// Hands to the kernel what of the WAL was not flushed: from now on it survives the death of the process. Without
+    /// [`manual_wal_flush`](crate::Options::manual_wal_flush) there is nothing to hand over. With `sync` it is made durable as well, as by
+    /// [`sync_wal`](Self::sync_wal).
+    ///
+    /// # Errors
+    /// Those of the append, after which nothing is written any more until [`resume`](Self::resume) or the next open.
+    pub fn flush_wal(&self, sync: bool) -> Result<()> {
+        let inner = self.inner();
+        if inner.options.manual_wal_flush {
+            let mut writer = sync::lock_soon(&inner.writer);
+            inner.flush_wal_of(&mut writer)?;
+        }
+        match sync {
+            true => inner.sync_wal(inner.wal_tail.records.load(Ordering::Acquire)),
+            false => Ok(()),
+        }
+    }
+
+    /// Freezes what the database holds: flushes the WAL (as [`flush_wal`](Self::flush_wal) does), and lets nobody write or ingest until
+    /// [`unlock_wal`](Self::unlock_wal) was called as often as this. Whoever writes meanwhile waits, or fails with `Incomplete` if he asked
+    /// for [`no_slowdown`](crate::WriteOptions::no_slowdown). Reads, flushes, compactions and checkpoints go on: a flush changes where rows lie,
+    /// not which there are, but it begins another WAL. Families may come and go.
+    ///
+    /// # Errors
+    /// Those of the flush of the WAL, and whatever nothing can be written for; then it is not locked.
+    pub fn lock_wal(&self) -> Result<()> {
+        let inner = self.inner();
+        // With the write queue's lock no write is half way.
+        let mut writer = inner.writer.lock();
+        inner.state.lock().check_writable()?;
+        inner.flush_wal_of(&mut writer)?;
+        let mut state = inner.state.lock();
+        state.wal_locks += 1;
+        inner.attention.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes one [`lock_wal`](Self::lock_wal) back.
+    ///
+    /// # Errors
+    /// `Aborted` if there is none to take back.
+    pub fn unlock_wal(&self) -> Result<()> {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        let locks = state.wal_locks.checked_sub(1);
+        state.wal_locks = locks.ok_or_else(|| Error::new(ErrorKind::Aborted, "No LockWAL() in effect"))?;
+        inner.changed.notify_all();
+        Ok(())
+    }
+}
+
+impl DbInner {
+    /// Hands to the kernel what of the WAL was not flushed, with the write queue's lock.
+    pub(crate) fn flush_wal_of(&self, writer: &mut Writer) -> Result<()> {
+        let Some(wal) = writer.wal.as_mut().filter(|wal| wal.is_unflushed()) else {
+            return Ok(());
+        };
+        self.state.lock().check_no_error()?;
+        if let Err(error) = wal.flush() {
+            self.latch(APPEND_TO_WAL, error.clone());
+            return Err(error);
+        }
+        // From here on they are there to be synced.
+        self.wal_tail.records.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether the WAL is locked; an error if nothing can be written anyway.
+    pub(crate) fn wal_is_locked(&self) -> Result<bool> {
+        let state = self.state.lock();
+        state.check_writable()?;
+        Ok(state.wal_locks > 0)
+    }
+
+    /// Returns when the WAL is not locked, or nothing can be written anyway.
+    pub(crate) fn wait_for_wal_lock(&self) {
+        let mut state: MutexGuard<'_, _> = self.state.lock();
+        while state.wal_locks > 0 && state.check_writable().is_ok() {
+            self.changed.wait(&mut state);
+        }
+    }
+}
