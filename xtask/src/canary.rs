@@ -691,6 +691,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
+        name: "tables that end with a window are not looked into",
+        file: "crates/mvcc/src/window.rs",
+        right: "times.first <= self.until && times.last > self.after",
+        wrong: "times.first < self.until && times.last > self.after",
+        caught_by: Tests(&["-p", "esker-mvcc"]),
+    },
+    Canary {
         name: "a version hidden by one above the threshold counts as garbage",
         file: "crates/mvcc/src/gc/plan.rs",
         right: "above.is_some_and(|above| above <= self.threshold)",

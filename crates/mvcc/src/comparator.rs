@@ -6,6 +6,7 @@ use std::sync::Arc;
 use esker::{ColumnFamilyOptions, Comparator, PrefixExtractor, UserComparator};
 
 use crate::key::{SENTINEL, split};
+use crate::window::TimeInterval;
 
 /// The order of versioned keys: user keys as bytes; of each first the key without a version, then its versions from the newest to
 /// the oldest.
@@ -106,12 +107,15 @@ impl PrefixExtractor for MvccPrefix {
     }
 }
 
-/// Makes `options` those of a family of versioned keys: their order, and filters over prefixes instead of whole keys, which nobody
-/// looks for. A filter policy is left as it is.
+/// Makes `options` those of a family of versioned keys: their order, filters over prefixes instead of whole keys, which nobody
+/// looks for, and what tables tell of their times. A filter policy is left as it is.
 pub fn configure(options: &mut ColumnFamilyOptions) {
     options.comparator = UserComparator::Custom(Arc::new(MvccComparator));
     options.prefix_extractor = Some(Arc::new(MvccPrefix));
     options.table.whole_key_filtering = false;
+    options
+        .block_property_collector_factories
+        .push(Arc::new(TimeInterval));
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What is read, and the walk over its versions that every operation is made of.
 
-use esker::{ColumnFamily, Db, DbIterator, ReadOptions, Snapshot, WriteBatchWithIndex};
+use std::sync::Arc;
+
+use esker::{BlockPropertyFilter, ColumnFamily, Db, DbIterator, ReadOptions, Snapshot, WriteBatchWithIndex};
 
 use crate::error::{Error, Result};
 use crate::key::{MvccKey, encode_key};
@@ -104,6 +106,21 @@ impl<'a> Reader<'a> {
     pub fn with_max_steps(mut self, max_steps: u32) -> Reader<'a> {
         self.max_steps = max_steps;
         self
+    }
+
+    /// Passes over tables and runs of their blocks as `filter` says.
+    pub(crate) fn filtered(&self, filter: Arc<dyn BlockPropertyFilter>) -> Reader<'a> {
+        let mut reader = self.clone();
+        reader.options.block_property_filter = Some(filter);
+        reader
+    }
+
+    pub(crate) fn db(&self) -> &'a Db {
+        self.db
+    }
+
+    pub(crate) fn family(&self) -> &'a ColumnFamily {
+        self.family
     }
 
     /// The versions in `span`, and nothing else.
@@ -223,6 +240,14 @@ impl VersionIter {
         self.target.clear();
         encode_key(&mut self.target, user_key, timestamp);
         self.iter.seek_for_prev(&self.target);
+    }
+
+    /// To nowhere: there is nothing more.
+    pub fn seek_behind_all(&mut self) {
+        if self.iter.valid() {
+            self.iter.seek_to_last();
+            self.iter.next();
+        }
     }
 
     #[inline]

@@ -27,6 +27,11 @@ impl Rows {
         (HEADER + encoded_len(version.user_key, version.timestamp) + version.stored.len()) as u64
     }
 
+    /// Bytes of a row's engine's key and stored value.
+    pub(crate) fn bytes_of(row: &Row<'_>) -> u64 {
+        (encoded_len(row.user_key, row.timestamp) + row.stored.len()) as u64
+    }
+
     pub(crate) fn push(&mut self, user_key: &[u8], timestamp: Timestamp, stored: &[u8]) {
         let start = self.buffer.len();
         coding::put_u32(&mut self.buffer, stored.len() as u32);

@@ -105,6 +105,18 @@ impl MvccStore {
         compute_stats(&Reader::new(&self.db, &self.family), Span::ALL, now)
     }
 
+    /// Counts as [`recount`](Self::recount) does, and goes on from there: after a file of versions was ingested, or where what was told
+    /// cannot be. Returns what there is.
+    pub fn repair_stats(&self, now: i64) -> Result<MvccStats> {
+        let mut total = self.writing.lock();
+        let counted = compute_stats(&Reader::new(&self.db, &self.family), Span::ALL, now)?;
+        let mut batch = WriteBatch::new();
+        self.put_record(&mut batch, self.threshold(), &counted);
+        self.db.write(&WriteOptions::default(), batch)?;
+        *total = counted;
+        Ok(counted)
+    }
+
     /// What `key` was at `timestamp`.
     ///
     /// # Errors

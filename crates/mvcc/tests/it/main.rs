@@ -6,3 +6,4 @@ mod crash;
 mod files;
 mod history;
 mod model;
+mod window;

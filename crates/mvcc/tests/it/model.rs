@@ -1,13 +1,13 @@
 //! The layer against a map of versions: random operations, flushes, compactions and collections, with few steps before a seek.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker::{Db, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
-    BatchOptions, Error, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStore, Reader, Resume, Span,
-    StoreBatch, Timestamp, Value,
+    BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStore, Reader,
+    Resume, Span, StoreBatch, Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs};
@@ -123,6 +123,10 @@ fn plain(stored: &[u8], key: &[u8]) -> Option<Vec<u8>> {
 }
 
 pub fn open(fs: Arc<dyn FileSystem>) -> Db {
+    open_at(fs, "/db")
+}
+
+fn open_at(fs: Arc<dyn FileSystem>, path: &str) -> Db {
     let mut options = Options {
         create_if_missing: true,
         fs,
@@ -133,7 +137,7 @@ pub fn open(fs: Arc<dyn FileSystem>) -> Db {
     family.table.filter_policy = FilterPolicy::Bloom(10.0);
     family.table.block_size = 200;
     family.target_file_size_base = 4000;
-    Db::open(&options, Path::new("/db")).unwrap()
+    Db::open(&options, Path::new(path)).unwrap()
 }
 
 pub const NOW: i64 = 100_000_000_000;
@@ -262,7 +266,72 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
     assert_eq!(reader.is_span_empty(whole, after, until).unwrap(), empty);
 }
 
-fn compare(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
+/// What was written in a window, walked, and exported into another database piece by piece.
+fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
+    let (mut start, mut end) = Default::default();
+    let span = span(rng, &mut start, &mut end);
+    let (after, until) = (if rng.one_in(3) { Timestamp::ZERO } else { time(rng) }, time(rng));
+    let all: Found = model
+        .dump()
+        .into_iter()
+        .filter(|(key, at, _)| within(span, key) && *at > after && *at <= until)
+        .collect();
+    let mut found = Vec::new();
+    let mut iter = reader.incremental(span, after, until).unwrap();
+    while let Some(row) = iter.next().unwrap() {
+        found.push((
+            row.user_key.to_vec(),
+            row.timestamp,
+            plain(row.stored, row.user_key),
+        ));
+    }
+    assert_eq!(found, all, "({after}, {until}]");
+    assert!(iter.next().unwrap().is_none());
+    let mut newest = all.clone();
+    newest.dedup_by(|later, first| later.0 == first.0);
+    let mut found = Vec::new();
+    let mut iter = reader.incremental(span, after, until).unwrap();
+    while let Some(row) = iter.next_key().unwrap() {
+        found.push((
+            row.user_key.to_vec(),
+            row.timestamp,
+            plain(row.stored, row.user_key),
+        ));
+    }
+    assert_eq!(found, newest);
+    let options = ExportOptions {
+        all_revisions: rng.bool(),
+        target_bytes: rng.bool().then(|| rng.u64(1..100)),
+        max_bytes: rng.bool().then_some(80),
+        stop_mid_key: true,
+    };
+    let name = format!("/copy{}", rng.u64(..));
+    let copy = open_at(db.options().fs.clone(), &name);
+    let mut from = None;
+    for piece in 0.. {
+        let path = PathBuf::from(format!("{name}.{piece}"));
+        let result = reader
+            .export_to_sst(span, after, until, from.as_ref(), &path, &options)
+            .unwrap();
+        assert_eq!(result.file.is_some(), result.versions > 0);
+        assert!(options.max_bytes.is_none_or(|most| result.bytes <= most));
+        if result.file.is_some() {
+            copy.ingest_external_file(&[path], &Default::default()).unwrap();
+        }
+        from = result.resume;
+        if from.is_none() {
+            break;
+        }
+    }
+    let mut expected = if options.all_revisions { all } else { newest };
+    if !options.all_revisions && after.is_zero() {
+        expected.retain(|(_, _, value)| value.is_some());
+    }
+    assert_eq!(dump(&copy), expected, "{options:?}");
+}
+
+fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
+    compare_window(rng, db, reader, model);
     for _ in 0..4 {
         let (key, at) = (key(rng), time(rng));
         let tombstones = rng.bool();
@@ -499,7 +568,7 @@ fn the_store_is_the_model() {
                 told += batch.stats();
                 assert_eq!(told, counted);
             }
-            compare(&mut rng, &batch.reader(), &changed);
+            compare(&mut rng, &db, &batch.reader(), &changed);
             if rng.one_in(4) {
                 drop(batch);
             } else {

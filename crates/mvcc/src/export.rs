@@ -1,0 +1,137 @@
+//! A window of history written to a table file, to be ingested elsewhere or kept as a backup.
+
+use std::path::Path;
+
+use esker::{ExternalSstFileInfo, SstFileWriter};
+
+use crate::error::{Error, Result};
+use crate::reader::{Reader, Span};
+use crate::rows::Rows;
+use crate::timestamp::Timestamp;
+use crate::value::is_tombstone;
+
+/// What is exported, and how much of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// Every version in the window, instead of each key's newest there. Default: false.
+    pub all_revisions: bool,
+    /// Bytes of keys and values from which on it stops behind a key. Default: no limit.
+    pub target_bytes: Option<u64>,
+    /// Bytes of keys and values that are never exceeded: if a key's versions do, it fails, or with `stop_mid_key` stops within it.
+    /// Default: no limit.
+    pub max_bytes: Option<u64>,
+    /// It may stop within a key. Default: false.
+    pub stop_mid_key: bool,
+}
+
+/// Where to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportResume {
+    /// The key.
+    pub user_key: Vec<u8>,
+    /// Within it: the newest version that is left. `None`: all of it is.
+    pub timestamp: Option<Timestamp>,
+}
+
+/// What was exported.
+#[derive(Clone, Debug, Default)]
+pub struct ExportResult {
+    /// The file; `None` if there was nothing to export, and no file was written.
+    pub file: Option<ExternalSstFileInfo>,
+    /// Versions in it.
+    pub versions: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// What is left.
+    pub resume: Option<ExportResume>,
+}
+
+impl Reader<'_> {
+    /// Writes the versions in `span` above `after` and at or below `until` to a table file at `path`, which
+    /// [`Db::ingest_external_file`](esker::Db::ingest_external_file) takes up; a store is to
+    /// [count anew](crate::MvccStore::repair_stats) then. Deletions are left out where nothing can be below them: of each key's
+    /// newest versions from the beginning of time. Inline values are left out. `from` goes on where another export stopped.
+    ///
+    /// # Errors
+    /// `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is no file then.
+    pub fn export_to_sst(
+        &self,
+        span: Span<'_>,
+        after: Timestamp,
+        until: Timestamp,
+        from: Option<&ExportResume>,
+        path: &Path,
+        options: &ExportOptions,
+    ) -> Result<ExportResult> {
+        let mut result = ExportResult::default();
+        let span = Span {
+            start: from.map_or(span.start, |from| &from.user_key),
+            end: span.end,
+        };
+        if span.is_empty() {
+            return Ok(result);
+        }
+        let keeps_tombstones = options.all_revisions || !after.is_zero();
+        let mut iter = self.incremental(span, after, until)?;
+        let mut writer = SstFileWriter::for_column_family(self.db().options(), self.family());
+        let mut key = Vec::new();
+        let mut last: Vec<u8> = Vec::new();
+        let mut row = iter.next()?;
+        while let Some(version) = row {
+            let resumes = from.filter(|from| from.user_key == version.user_key);
+            let is_left = resumes
+                .and_then(|from| from.timestamp)
+                .is_none_or(|left| version.timestamp <= left);
+            if is_left && (keeps_tombstones || !is_tombstone(version.stored)) {
+                let is_new_key = last != version.user_key;
+                let size = Rows::bytes_of(&version);
+                let reached = options.target_bytes.is_some_and(|target| result.bytes >= target);
+                let exceeds = options.max_bytes.is_some_and(|most| result.bytes + size > most);
+                if result.versions > 0 && is_new_key && (reached || exceeds) {
+                    result.resume = Some(ExportResume {
+                        user_key: version.user_key.to_vec(),
+                        timestamp: None,
+                    });
+                    break;
+                }
+                if exceeds {
+                    if !options.stop_mid_key || result.versions == 0 {
+                        return Err(too_large(version.user_key));
+                    }
+                    result.resume = Some(ExportResume {
+                        user_key: version.user_key.to_vec(),
+                        timestamp: Some(version.timestamp),
+                    });
+                    break;
+                }
+                if result.versions == 0 {
+                    writer.open(path)?;
+                }
+                key.clear();
+                crate::key::encode_key(&mut key, version.user_key, version.timestamp);
+                writer.put(&key, version.stored)?;
+                result.versions += 1;
+                result.bytes += size;
+                last.clear();
+                last.extend_from_slice(version.user_key);
+            }
+            row = match options.all_revisions {
+                true => iter.next()?,
+                false => iter.next_key()?,
+            };
+        }
+        if result.versions > 0 {
+            result.file = Some(writer.finish()?);
+        }
+        Ok(result)
+    }
+}
+
+#[cold]
+fn too_large(user_key: &[u8]) -> Error {
+    let message = format!(
+        "the versions of {} exceed what an export may have",
+        crate::error::Shown(user_key)
+    );
+    Error::Engine(base::Error::new(base::ErrorKind::Incomplete, message))
+}

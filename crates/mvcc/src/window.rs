@@ -1,0 +1,346 @@
+//! What was written in a window of time, without reading all that was not.
+//!
+//! Tables tell of themselves, and of each run of their blocks, between which times their versions lie ([`TimeInterval`]). Two iterators
+//! go together: one passes over what lies outside of the window and tells which keys may have something in it; the other passes over nothing, and is
+//! read. One alone would be wrong: a version could be seen whose deletion by the engine lies in a table that was passed over. And the first
+//! misses no key: a version in the window that is there lies in a run whose times meet the window.
+
+use std::sync::Arc;
+
+use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, EntryType, SeqNo};
+
+use crate::error::Result;
+use crate::key::{decode_suffix, split};
+use crate::reader::{ReadCounters, Reader, Span, VersionIter};
+use crate::rows::Row;
+use crate::timestamp::Timestamp;
+
+/// The name of what tables say.
+const NAME: &str = "esker.mvcc.time";
+
+/// Makes tables and runs of their blocks tell between which times their versions lie, both ends included: two times of an i64 and an i32,
+/// big-endian, or nothing where there are no versions. [`configure`](crate::configure) adds it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimeInterval;
+
+impl BlockPropertyCollectorFactory for TimeInterval {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn create(&self) -> Box<dyn BlockPropertyCollector> {
+        Box::new(Collector {
+            blocks: Times::NONE,
+            table: Times::NONE,
+        })
+    }
+}
+
+/// From a time to another, both included; none if the first is the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Times {
+    first: Timestamp,
+    last: Timestamp,
+}
+
+impl Times {
+    const NONE: Times = Times {
+        first: Timestamp::MAX,
+        last: Timestamp::ZERO,
+    };
+    const ALL: Times = Times {
+        first: Timestamp::ZERO,
+        last: Timestamp::MAX,
+    };
+
+    fn add(&mut self, other: Times) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
+
+    fn encode(self, property: &mut Vec<u8>) {
+        if self.first <= self.last {
+            for time in [self.first, self.last] {
+                property.extend_from_slice(&time.wall.to_be_bytes());
+                property.extend_from_slice(&time.logical.to_be_bytes());
+            }
+        }
+    }
+
+    /// Anything else than was written is taken for all times.
+    fn decode(property: &[u8]) -> Times {
+        if property.is_empty() {
+            return Times::NONE;
+        }
+        let time = |bytes: &[u8]| {
+            let (wall, rest) = bytes.split_first_chunk()?;
+            let (logical, rest) = rest.split_first_chunk()?;
+            let time = Timestamp {
+                wall: i64::from_be_bytes(*wall),
+                logical: i32::from_be_bytes(*logical),
+            };
+            rest.is_empty().then_some(time)
+        };
+        let both = property.split_at_checked(property.len() / 2);
+        both.and_then(|(first, last)| {
+            Some(Times {
+                first: time(first)?,
+                last: time(last)?,
+            })
+        })
+        .unwrap_or(Times::ALL)
+    }
+}
+
+struct Collector {
+    blocks: Times,
+    table: Times,
+}
+
+impl BlockPropertyCollector for Collector {
+    fn add(&mut self, key: &[u8], _value: &[u8], _entry: EntryType, _seqno: SeqNo) {
+        match decode_suffix(split(key).1) {
+            Some(Timestamp::ZERO) => {}
+            Some(time) => self.blocks.add(Times {
+                first: time,
+                last: time,
+            }),
+            // Whoever reads it is told; it must not be passed over.
+            None => self.blocks.add(Times::ALL),
+        }
+    }
+
+    fn finish_blocks(&mut self, property: &mut Vec<u8>) {
+        self.blocks.encode(property);
+        self.table.add(std::mem::replace(&mut self.blocks, Times::NONE));
+    }
+
+    fn finish_table(&mut self, property: &mut Vec<u8>) {
+        self.table.add(self.blocks);
+        self.table.encode(property);
+    }
+}
+
+/// Passes over what holds no version above `after` and at or below `until`.
+struct Meets {
+    after: Timestamp,
+    until: Timestamp,
+}
+
+impl BlockPropertyFilter for Meets {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn may_match(&self, property: &[u8]) -> bool {
+        let times = Times::decode(property);
+        times.first <= self.until && times.last > self.after
+    }
+}
+
+/// The versions of a span in a window of time: keys in order, of each the newest first. Inline values have no time, and are passed over.
+pub struct Incremental {
+    /// Tells which keys may have something in the window; `None` if all may.
+    candidates: Option<VersionIter>,
+    iter: VersionIter,
+    after: Timestamp,
+    until: Timestamp,
+    /// The key it stands on, and one to move from.
+    user_key: Vec<u8>,
+    started: bool,
+}
+
+impl Reader<'_> {
+    /// The versions in `span` above `after` and at or below `until`. From [`Timestamp::ZERO`] on it reads all of the span, from later on what
+    /// lies in tables and runs of blocks that have versions of such times.
+    pub fn incremental(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<Incremental> {
+        let meets = Meets { after, until };
+        let candidates = match after.is_zero() {
+            true => None,
+            false => Some(self.filtered(Arc::new(meets)).versions(span)?),
+        };
+        Ok(Incremental {
+            candidates,
+            iter: self.versions(span)?,
+            after,
+            until,
+            user_key: Vec::new(),
+            started: false,
+        })
+    }
+}
+
+impl Incremental {
+    /// The next version; `None` at the end.
+    // Not an `Iterator`: what it returns is where it stands.
+    #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
+    pub fn next(&mut self) -> Result<Option<Row<'_>>> {
+        self.step(false)
+    }
+
+    /// The first version of the next key; `None` at the end.
+    pub fn next_key(&mut self) -> Result<Option<Row<'_>>> {
+        self.step(true)
+    }
+
+    /// What it has cost, both iterators together.
+    pub fn counters(&self) -> ReadCounters {
+        let mut counters = self.iter.counters;
+        if let Some(candidates) = &self.candidates {
+            counters += candidates.counters;
+        }
+        counters
+    }
+
+    fn step(&mut self, skip_key: bool) -> Result<Option<Row<'_>>> {
+        if !self.started {
+            self.started = true;
+            match &mut self.candidates {
+                Some(candidates) => {
+                    candidates.seek_to_first();
+                    self.go_to_candidate()?;
+                }
+                None => self.iter.seek_to_first(),
+            }
+        } else if self.iter.current()?.is_none() {
+            return Ok(None);
+        } else if skip_key {
+            self.leave_key()?;
+        } else {
+            self.iter.next();
+            if self.iter.time_of(&self.user_key)?.is_none() {
+                self.follow()?;
+            }
+        }
+        self.settle()?;
+        let row = self.iter.current()?.map(|version| Row {
+            user_key: version.user_key,
+            timestamp: version.timestamp,
+            stored: version.stored,
+        });
+        Ok(row)
+    }
+
+    /// Moves on to the first version in the window from where it stands.
+    fn settle(&mut self) -> Result<()> {
+        while let Some(version) = self.iter.current()? {
+            let time = version.timestamp;
+            self.user_key.clear();
+            self.user_key.extend_from_slice(version.user_key);
+            if time > self.until {
+                if !self.iter.descend(&self.user_key, self.until)? {
+                    self.follow()?;
+                }
+            } else if time > self.after {
+                return Ok(());
+            } else {
+                self.leave_key()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes behind the key it stands on.
+    fn leave_key(&mut self) -> Result<()> {
+        match &mut self.candidates {
+            Some(candidates) => {
+                // It may stand anywhere up to the key.
+                if candidates
+                    .current()?
+                    .is_some_and(|version| version.user_key < &self.user_key[..])
+                {
+                    candidates.seek(&self.user_key, Timestamp::ZERO);
+                }
+                if candidates.time_of(&self.user_key)?.is_some() {
+                    candidates.next_key(&self.user_key)?;
+                }
+            }
+            None => self.iter.next_key(&self.user_key)?,
+        }
+        self.follow()
+    }
+
+    /// From a key to the first at or behind it that may have something in the window.
+    fn follow(&mut self) -> Result<()> {
+        let (Some(candidates), Some(here)) = (&mut self.candidates, self.iter.current()?) else {
+            return Ok(());
+        };
+        if candidates
+            .current()?
+            .is_some_and(|version| version.user_key < here.user_key)
+        {
+            candidates.seek(here.user_key, Timestamp::ZERO);
+        }
+        self.go_to_candidate()
+    }
+
+    /// Goes on to the first key that may have something in the window, from where the candidates stand.
+    fn go_to_candidate(&mut self) -> Result<()> {
+        let Some(candidates) = &mut self.candidates else {
+            return Ok(());
+        };
+        while let Some(version) = candidates.current()? {
+            let time = version.timestamp;
+            if time > self.until || time <= self.after {
+                self.user_key.clear();
+                self.user_key.extend_from_slice(version.user_key);
+                match time > self.until {
+                    true => drop(candidates.descend(&self.user_key, self.until)?),
+                    false => candidates.next_key(&self.user_key)?,
+                }
+                continue;
+            }
+            let stands = self
+                .iter
+                .current()?
+                .is_some_and(|here| here.user_key >= version.user_key);
+            if !stands {
+                self.iter.seek(version.user_key, Timestamp::ZERO);
+            }
+            return Ok(());
+        }
+        self.iter.seek_behind_all();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_hold_both_their_ends() {
+        let mut collector = TimeInterval.create();
+        let at = |wall, logical| Timestamp { wall, logical };
+        let add = |collector: &mut Box<dyn BlockPropertyCollector>, timestamp| {
+            let key = crate::MvccKey {
+                user_key: b"k",
+                timestamp,
+            };
+            collector.add(&key.encode(), b"", EntryType::Put, 0);
+        };
+        let (mut none, mut some, mut table) = (Vec::new(), Vec::new(), Vec::new());
+        add(&mut collector, Timestamp::ZERO);
+        collector.finish_blocks(&mut none);
+        add(&mut collector, at(7, 3));
+        add(&mut collector, at(5, 0));
+        collector.finish_blocks(&mut some);
+        add(&mut collector, at(9, 0));
+        collector.finish_table(&mut table);
+        let meets = |after, until, property: &[u8]| Meets { after, until }.may_match(property);
+        assert!(!meets(Timestamp::ZERO, Timestamp::MAX, &none));
+        assert!(meets(at(7, 2), at(9, 0), &some) && !meets(at(7, 3), at(9, 0), &some));
+        assert!(meets(at(1, 0), at(5, 0), &some) && !meets(at(1, 0), at(4, i32::MAX), &some));
+        assert!(meets(at(8, 0), at(9, 0), &table) && meets(at(5, 9), at(6, 0), &table));
+        assert!(!meets(at(9, 0), at(11, 0), &table));
+        assert!(meets(at(1, 0), at(2, 0), b"damaged") && meets(at(1, 0), at(2, 0), &[0; 25]));
+        collector = TimeInterval.create();
+        collector.add(b"k\0\xff\xff\xff\xff\xff\xff\xff\xff\x09", b"", EntryType::Put, 0);
+        let mut all = Vec::new();
+        collector.finish_blocks(&mut all);
+        assert!(
+            meets(at(1, 0), at(2, 0), &all),
+            "what is no version is not passed over"
+        );
+    }
+}
