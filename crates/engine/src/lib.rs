@@ -71,6 +71,7 @@ pub use db::property::{BlobMetaData, LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
+pub use db::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use events::{Event, EventListener, FlushReason, IngestedFile};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;

@@ -50,6 +50,7 @@ mod secondary;
 mod secondary_cache;
 mod seqno_to_time;
 mod stalls;
+mod stats_history;
 mod streams;
 mod styles;
 mod timestamps;

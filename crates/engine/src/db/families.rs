@@ -17,6 +17,7 @@ use sst::BlockCache;
 use super::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use super::pins::Replaced;
 use super::state::{FamilyState, Memory};
+use super::stats_history::STATS_COLUMN_FAMILY;
 use super::{Db, DbInner};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::log::log_line;
@@ -39,12 +40,14 @@ impl Db {
         ColumnFamily(self.inner().default_family.clone())
     }
 
-    /// All column families, by id.
+    /// All column families, by id, but the one that statistics are kept in
+    /// ([`persist_stats_to_disk`](Options::persist_stats_to_disk)).
     pub fn column_families(&self) -> Vec<ColumnFamily> {
         let state = self.inner().state.lock();
         state
             .families
             .values()
+            .filter(|family| family.family.name != STATS_COLUMN_FAMILY)
             .map(|family| ColumnFamily(family.family.clone()))
             .collect()
     }
@@ -329,7 +332,7 @@ impl DbInner {
         Ok(family)
     }
 
-    fn drop_column_family(&self, family: &Arc<Family>) -> Result<()> {
+    pub(crate) fn drop_column_family(&self, family: &Arc<Family>) -> Result<()> {
         if family.id == 0 || family.name == DEFAULT_COLUMN_FAMILY {
             return Err(Error::invalid_argument("Can't drop default column family"));
         }

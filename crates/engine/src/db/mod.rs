@@ -22,6 +22,7 @@ mod seqno_to_time;
 pub mod set_options;
 pub(crate) mod snapshot;
 pub(crate) mod state;
+pub(crate) mod stats_history;
 mod table_properties;
 pub(crate) mod verify;
 
@@ -45,6 +46,7 @@ use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use crate::db::secondary::Secondary;
 use crate::db::snapshot::{Snapshot, SnapshotList};
 use crate::db::state::DbState;
+use crate::db::stats_history::StatsHistory;
 use crate::events::{Event, Listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::jobs::verifier::Verifier;
@@ -98,6 +100,8 @@ pub(crate) struct DbInner {
     pub snapshots: Arc<SnapshotList>,
     /// When rows were written, for families that preserve it.
     pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
+    /// What the tickers were.
+    pub stats_history: Mutex<StatsHistory>,
     /// Writes the MANIFEST, numbers files.
     pub versions: VersionSet,
     /// Deletes files.

@@ -23,6 +23,7 @@ use super::recover::RECOVERY_JOB;
 use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{DbState, Recorded};
+use super::stats_history::{self, STATS_COLUMN_FAMILY};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Event, Listeners, with_file_listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -259,6 +260,7 @@ fn open_existing(
         inner.recover(manifest_number)?;
         inner.begin_samples();
         inner.create_missing_families()?;
+        inner.open_stats_history()?;
         inner.write_options_file()?;
         inner.start_threads();
         if options.verify_rate_bytes_per_sec > 0 {
@@ -595,9 +597,13 @@ pub(crate) fn assemble_db(
         running_manual: 0,
         stall_events: Vec::new(),
     };
+    let stats_options = stats_history::family_options();
     let mut default_family: Option<Arc<Family>> = None;
     for (id, family) in recorded.families {
-        let family_options = options.family(&family.name);
+        let family_options = match family.name == STATS_COLUMN_FAMILY {
+            true => &stats_options,
+            false => options.family(&family.name),
+        };
         let stored = stored.as_ref().map(|stored| stored.stored(&family.name));
         let levels = family_options.num_levels as usize;
         if family.version.num_non_empty_levels() > levels {
@@ -663,6 +669,7 @@ pub(crate) fn assemble_db(
         max_total_wal_size: AtomicU64::new(max_total_wal_size),
         snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
         seqno_to_time: Mutex::default(),
+        stats_history: Mutex::default(),
         obsolete,
         index: ArcSwap::from_pointee(FamilyIndex {
             by_id: HashMap::new(),

@@ -19,16 +19,20 @@ impl DbInner {
             share.belongs_to(self);
         }
         self.start_workers(self.options.max_background_jobs as usize);
+        self.begin_stats_history();
         self.spawn("delete", |inner| {
             let period = inner.current.load().stats_dump_period_sec;
             let mut due = inner.opened + Duration::from_secs(period);
             let mut aged = inner.options.clock.now();
             let mut timed = inner.options.clock.now();
+            let persist = inner.current.load().stats_persist_period_sec;
+            let mut persisted = inner.opened + Duration::from_secs(persist);
             inner.obsolete.run(&mut || {
                 let dump = inner.dump_stats_when_due(&mut due);
                 let age = inner.note_ages_when_due(&mut aged);
                 let time = inner.note_seqno_time_when_due(&mut timed);
-                dump.into_iter().chain(age).chain(time).min()
+                let stats = inner.persist_stats_when_due(&mut persisted);
+                dump.into_iter().chain(age).chain(time).chain(stats).min()
             });
         });
     }

@@ -145,6 +145,14 @@ option_table! {
         /// Seconds between dumps of statistics into the info log: what the property `rocksdb.stats` of each family says. 0: never.
         /// Default: 600.
         stats_dump_period_sec: u64 = 600, mutable = true, domain["0", "1", "600"];
+        /// Seconds between looks at the tickers of `statistics` whose differences `Db::get_stats_history`
+        /// tells. 0: never. Default: 600.
+        stats_persist_period_sec: u64 = 600, mutable = true, domain["0", "1", "600"];
+        /// Bytes of memory for these differences; the oldest go. Default: 1 MiB.
+        stats_history_buffer_size: usize = 1 << 20, mutable = true, domain["0", "16384", "1048576"];
+        /// Keeps these differences on disk instead, in the column family `___rocksdb_stats_history___`, where RocksDB looks for them, too.
+        /// About 10 KB a look, and none goes by itself. Default: false.
+        persist_stats_to_disk: bool = false;
     }
     components {
         /// Options of families that are not given their own in [`column_families`](Options::column_families).

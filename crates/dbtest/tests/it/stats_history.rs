@@ -1,0 +1,203 @@
+//! Statistics as they were: in memory, on disk, and as RocksDB sees them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base::statistics::{Statistics, Ticker};
+use dbtest::by_hand::flush;
+use esker::{Db, ErrorKind, Options, StatsHistoryEntry, WriteBatch};
+use vfs::{FileSystem, MemFs};
+
+const FAMILY: &str = "___rocksdb_stats_history___";
+
+fn options(fs: Arc<dyn FileSystem>, to_disk: bool) -> Options {
+    Options {
+        create_if_missing: true,
+        fs,
+        statistics: Some(Statistics::new()),
+        stats_persist_period_sec: 1,
+        persist_stats_to_disk: to_disk,
+        ..Options::default()
+    }
+}
+
+fn history(db: &Db) -> Vec<StatsHistoryEntry> {
+    db.get_stats_history(0, u64::MAX)
+        .collect::<esker::Result<_>>()
+        .unwrap()
+}
+
+/// Writes until at least `looks` were taken.
+fn write_until(db: &Db, looks: usize) -> u64 {
+    let begun = Instant::now();
+    let mut written = 0;
+    while history(db).len() < looks {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", history(db));
+        db.put(b"key", b"value").unwrap();
+        written += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    written
+}
+
+fn total(entries: &[StatsHistoryEntry], name: &str) -> u64 {
+    entries.iter().map(|entry| entry.stats[name]).sum()
+}
+
+#[test]
+fn differences_are_kept_in_memory_as_far_as_there_is_room() {
+    let options = options(Arc::new(MemFs::new()), false);
+    let db = Db::open(&options, "/db").unwrap();
+    let written = write_until(&db, 3);
+    let entries = history(&db);
+    assert!(
+        entries.windows(2).all(|pair| pair[0].time < pair[1].time),
+        "{entries:?}"
+    );
+    let counted = total(&entries, "rocksdb.number.keys.written");
+    assert!(
+        (written - 60..=written).contains(&counted),
+        "{counted} of {written}"
+    );
+    assert!(counted > 60, "a rise of each period, not of the last alone");
+    let (first, last) = (entries[0].time, entries[entries.len() - 1].time);
+    let part: Vec<_> = db.get_stats_history(first, last).map(Result::unwrap).collect();
+    assert_eq!(part, entries[..entries.len() - 1]);
+    assert!(db.get_stats_history(last, first).next().is_none());
+
+    db.set_db_options(&[("stats_history_buffer_size", "2000")])
+        .unwrap();
+    let begun = Instant::now();
+    while history(&db).len() > 2 {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(db.column_family(FAMILY).is_none());
+}
+
+#[test]
+fn without_statistics_there_is_no_history() {
+    let mut options = options(Arc::new(MemFs::new()), true);
+    options.statistics = None;
+    let db = Db::open(&options, "/db").unwrap();
+    assert_eq!(history(&db).len(), 0);
+}
+
+#[test]
+fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = options(Options::default().fs, true);
+    let path = dir.path().join("db");
+    let db = Db::open(&options, &path).unwrap();
+    write_until(&db, 2);
+    let names: Vec<_> = db
+        .column_families()
+        .iter()
+        .map(|family| family.name().to_owned())
+        .collect();
+    assert_eq!(names, ["default"], "it is nobody's family");
+    let before = history(&db);
+    db.close().unwrap();
+    drop(db);
+    assert_eq!(
+        Db::list_column_families(&options, &path).unwrap(),
+        ["default", FAMILY]
+    );
+
+    // Whatever the options say of families that are not named, it is what it is.
+    options.column_family.merge_operator = base::merge::builtin("StringAppendOperator");
+    options.column_family.num_levels = 3;
+    let db = Db::open(&options, &path).unwrap();
+    assert_eq!(history(&db)[..before.len()], before, "of the life before");
+    write_until(&db, before.len() + 1);
+    let entries = history(&db);
+    let family = db.column_family(FAMILY).unwrap();
+    db.flush_cf(&esker::FlushOptions::default(), &[family]).unwrap();
+    flush(&db);
+    db.close().unwrap();
+    drop(db);
+
+    let Some(mut ldb) = testkit::oracle::ldb() else {
+        return;
+    };
+    let scanned = ldb
+        .arg(format!("--db={}", path.display()))
+        .args([
+            "--column_family=___rocksdb_stats_history___",
+            "scan",
+            "--no_value=false",
+        ])
+        .output()
+        .unwrap();
+    let scanned = String::from_utf8_lossy(&scanned.stdout).into_owned();
+    let rows: BTreeMap<&str, &str> = scanned
+        .lines()
+        .filter_map(|line| line.split_once(" : "))
+        .collect();
+    assert_eq!(
+        rows.get("__persistent_stats_format_version__"),
+        Some(&"1"),
+        "{scanned}"
+    );
+    assert_eq!(rows.get("__persistent_stats_compatible_version__"), Some(&"1"));
+    for entry in &entries {
+        for (name, rise) in &entry.stats {
+            let key = format!("{:010}#{name}", entry.time);
+            assert!(key.len() < 100, "RocksDB cuts longer ones: {key}");
+            assert_eq!(rows.get(&*key), Some(&&*rise.to_string()), "{key}");
+        }
+    }
+    assert_eq!(rows.len(), 2 + entries.len() * Ticker::ALL.len());
+}
+
+#[test]
+fn a_family_in_another_form_begins_anew() {
+    let mem = MemFs::new();
+    let options = options(Arc::new(mem), true);
+    for (changes, kept) in [
+        (&[("__persistent_stats_format_version__", "2")][..], true),
+        (
+            &[
+                ("__persistent_stats_format_version__", "2"),
+                ("__persistent_stats_compatible_version__", "2"),
+            ],
+            false,
+        ),
+        (&[("__persistent_stats_format_version__", "what")], false),
+    ] {
+        let db = Db::open(&options, "/db").unwrap();
+        let family = db.column_family(FAMILY).unwrap();
+        let mut batch = WriteBatch::new();
+        for (key, value) in changes {
+            batch.put_cf(&family, key.as_bytes(), value.as_bytes());
+        }
+        batch.put_cf(&family, b"0000000007#rocksdb.wal.synced", b"9");
+        db.write(&Default::default(), batch).unwrap();
+        drop((family, db));
+        let db = Db::open(&options, "/db").unwrap();
+        let old = db.get_stats_history(0, 8).count();
+        assert_eq!(old, usize::from(kept), "{changes:?}");
+        let family = db.column_family(FAMILY).unwrap();
+        db.drop_column_family(&family).unwrap();
+        db.put(b"life", b"goes on").unwrap();
+    }
+}
+
+#[test]
+fn rows_that_are_no_statistics_are_damage() {
+    let options = options(Arc::new(MemFs::new()), true);
+    let db = Db::open(&options, Path::new("/db")).unwrap();
+    let family = db.column_family(FAMILY).unwrap();
+    for (key, value) in [("00what", "1"), ("0000000007#name", "x"), ("0x#name", "1")] {
+        db.put_opt(&Default::default(), &family, key.as_bytes(), value.as_bytes())
+            .unwrap();
+        let mut entries = db.get_stats_history(0, u64::MAX);
+        let error = entries.find_map(Result::err).unwrap();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(entries.next().is_none());
+        db.delete_opt(&Default::default(), &family, key.as_bytes())
+            .unwrap();
+    }
+}
