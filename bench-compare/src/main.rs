@@ -15,6 +15,7 @@
 //! the verdicts are "no difference" and "10%". `published` re-runs the tables of the documents Esker started from.
 
 mod burden;
+mod collect;
 mod compare;
 mod data;
 mod engine;

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::collect;
 use crate::workload::Workload;
 
 /// How the tables are run.
@@ -98,6 +99,8 @@ pub enum Metric {
     CpuMicrosPerOp,
     /// Mean time of a flush or compaction job into the level.
     SecondsPerJob(u8),
+    /// Time of a garbage collection.
+    MicrosPerCall,
 }
 
 /// Which of two figures is the better one.
@@ -123,6 +126,8 @@ pub enum Run {
         num: u64,
         write_buffer_size: usize,
     },
+    /// A garbage collection of versions over Esker's MVCC layer and RocksDB.
+    Collect(collect::Case),
 }
 
 /// A database that several rows read; each program makes its own.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use paired::{Comparison, Finished, Line, MARGIN, median};
 
 use super::{Better, Metric, Row, Run, Setup};
+use crate::collect;
 use crate::compare::{Arena, entrants};
 use crate::worker::Common;
 use crate::workload::Workload;
@@ -81,6 +82,10 @@ impl Runner {
                 num,
                 write_buffer_size,
             } => match self.engines(*benchmark, *num, *write_buffer_size) {
+                Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
+                Err(message) => [Err(message.clone()), Err(message)],
+            },
+            Run::Collect(case) => match collect::measure(*case, self.rounds, &self.dir.join("collect")) {
                 Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
                 Err(message) => [Err(message.clone()), Err(message)],
             },
@@ -261,6 +266,7 @@ fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
             .map(|operations| finished.cost.cpu_seconds * 1e6 / operations.max(1) as f64)
             .ok_or_else(missing),
         Metric::SecondsPerJob(level) => seconds_per_job(&finished.output, level),
+        Metric::MicrosPerCall => Err(missing()),
     }
 }
 
