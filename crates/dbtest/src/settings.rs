@@ -7,7 +7,7 @@ use base::{merge, prefix};
 use esker::option_table::OptionTable;
 use esker::{
     AdmissionPolicy, BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Comparator,
-    CompressedSecondaryCacheOptions, Error, MergeOperator, Options, Result, UserComparator,
+    CompressedSecondaryCacheOptions, Error, MemtableFactory, MergeOperator, Options, Result, UserComparator,
 };
 use testkit::TestRng;
 
@@ -135,6 +135,14 @@ pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
                 .expect("a domain holds values of its option");
         }
     }
+}
+
+/// Memtables of any kind; `allow_concurrent_memtable_write` must be off.
+pub fn memtable_factory(rng: &mut TestRng) -> MemtableFactory {
+    *rng.pick(&[
+        MemtableFactory::SkipList { lookahead: 0 },
+        MemtableFactory::Vector { count: 0 },
+    ])
 }
 
 /// Every option that differs from its default, as text that [`set`] takes.

@@ -86,8 +86,8 @@ pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
     CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory,
-    FilterPolicy, FlushOptions, MetadataCacheOptions, Options, PinningTier, PrepopulateBlobCache,
-    PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions, table as option_table,
+    FilterPolicy, FlushOptions, MemtableFactory, MetadataCacheOptions, Options, PinningTier,
+    PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions, table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::filters::TableFilter;

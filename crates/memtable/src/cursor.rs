@@ -157,6 +157,7 @@ impl MemtableCursor {
     /// A search for a place, of `target` if it is for one.
     #[inline(always)]
     fn search(&mut self, target: Option<&[u8]>, go: impl FnOnce(&mut MemtableCursor)) {
+        self.table.sort();
         if !self.table.tree().checks.any {
             return go(self);
         }

@@ -8,6 +8,7 @@
 //! * `tree`: the tree itself and its reading; its head comment says what makes it fast and why it is sound
 //! * `insert`: its writing
 //! * `filter`: which keys it cannot hold
+//! * `unsorted`: rows that wait for the first reader
 //! * [`Memtable`], [`MemtableCursor`]: what the engine uses
 
 mod arena;
@@ -21,6 +22,7 @@ mod node;
 mod prefix;
 mod sync;
 mod tree;
+mod unsorted;
 
 pub use cursor::MemtableCursor;
 pub use filter::FilterOptions;

@@ -21,6 +21,7 @@ use crate::entry::{Entry, Target};
 use crate::filter::{Filter, FilterOptions};
 use crate::insert::Near;
 use crate::tree::{Tree, found};
+use crate::unsorted::Unsorted;
 
 /// How a memtable is laid out.
 #[derive(Clone, Debug)]
@@ -44,6 +45,11 @@ pub struct MemtableOptions {
     pub check_order: bool,
     /// A Bloom filter over its keys, which insertions fill and [`may_contain`](Memtable::may_contain) asks. Default none.
     pub filter: Option<FilterOptions>,
+    /// Appends rows as they come and sorts them when the first reader asks, and again for later readers what came since: RocksDB's
+    /// `vector`, for bulk loads, with room for so many rows from the beginning. A row takes eight bytes more until then. A read
+    /// behind a write waits for the sort; and that a row is there already is not noticed by [`add`](Memtable::add). Default none: every
+    /// row finds its place when it is added.
+    pub vector: Option<usize>,
 }
 
 impl Default for MemtableOptions {
@@ -55,6 +61,7 @@ impl Default for MemtableOptions {
             verify_on_seek: false,
             check_order: false,
             filter: None,
+            vector: None,
         }
     }
 }
@@ -70,6 +77,8 @@ pub struct Memtable {
     /// With checksums: the range tombstones as they were added, from the start to the end of each.
     tombstone_rows: Option<Tree>,
     filter: Option<Box<Filter>>,
+    /// Rows that are not in the tree yet.
+    unsorted: Option<Box<Unsorted>>,
     counters: Counters,
 }
 
@@ -107,6 +116,7 @@ impl Memtable {
             filter: options
                 .filter
                 .map(|filter| Box::new(Filter::new(filter, cmp.user().clone()))),
+            unsorted: options.vector.map(|count| Box::new(Unsorted::new(count))),
             tree: Tree::new(cmp, checks, arena()),
             counters: Counters {
                 entries: AtomicU64::new(0),
@@ -143,6 +153,11 @@ impl Memtable {
         } else {
             self.add_to_filter(user_key);
             let trailer = pack_trailer(seqno, kind as u8);
+            if let Some(unsorted) = &self.unsorted {
+                unsorted.push(Entry::allocate(&self.tree.arena, user_key, trailer, value));
+                self.count(seqno, kind, user_key, value);
+                return true;
+            }
             let added = NEAR.with(|places| match places.try_borrow_mut() {
                 Ok(mut places) => {
                     let near = &mut places[self.tree.identity() as usize % PLACES];
@@ -214,7 +229,10 @@ impl Memtable {
         if kind != Kind::RangeDeletion {
             self.add_to_filter(user_key);
         }
-        if let Some(tree) = tree {
+        let unsorted = self.unsorted.as_ref().filter(|_| kind != Kind::RangeDeletion);
+        if let Some((unsorted, entry)) = unsorted.zip(NonNull::new(entry.cast_mut())) {
+            unsorted.push(entry);
+        } else if let Some(tree) = tree {
             checks::begin();
             let place = tree.identity() as usize % PLACES;
             let swap = |near: &mut Near| {
@@ -239,6 +257,34 @@ impl Memtable {
         }
         self.count(seqno, kind, user_key, value);
         Ok(true)
+    }
+
+    /// Puts rows that wait for a reader into the tree.
+    #[inline]
+    pub(crate) fn sort(&self) {
+        if let Some(unsorted) = &self.unsorted
+            && !unsorted.is_empty()
+        {
+            self.sort_rows(unsorted);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sort_rows(&self, unsorted: &Unsorted) {
+        unsorted.drain(|rows| {
+            let tree = &self.tree;
+            // SAFETY: the entries were allocated in the tree's arena.
+            let target = |entry: &NonNull<Entry>| unsafe { tree.target_of(entry.as_ptr()) };
+            rows.sort_unstable_by(|a, b| target(a).compare(&target(b), &tree.cmp));
+            let mut near = Near::new();
+            for entry in rows {
+                let Target { user_key, trailer } = target(entry);
+                tree.insert(user_key, trailer, &[], entry.as_ptr(), &mut near);
+            }
+        });
+        // A damaged row is told by whoever reads or flushes it.
+        checks::begin();
     }
 
     #[inline(always)]
@@ -296,6 +342,7 @@ impl Memtable {
             user_key,
             trailer: pack_trailer(snapshot.min(MAX_SEQNO), 0xff),
         };
+        self.sort();
         let checked = self.tree.checks.any;
         let mut place = self.tree.first_version(&target);
         // SAFETY: the places are of this tree, and at entries of the target's user key.
@@ -389,10 +436,12 @@ impl Memtable {
         };
         let rows = self.tombstone_rows.as_ref();
         let filter = self.filter.as_ref();
+        let unsorted = self.unsorted.as_ref();
         self.tree.arena.memory_usage()
             + tombstones
             + rows.map_or(0, |rows| rows.arena.memory_usage())
             + filter.map_or(0, |filter| filter.memory_usage())
+            + unsorted.map_or(0, |unsorted| unsorted.memory_usage())
     }
 
     /// Entries added, without range tombstones.

@@ -235,6 +235,56 @@ fn random_filter(rng: &mut TestRng) -> Option<FilterOptions> {
     })
 }
 
+/// Rows come in one after the other; whoever reads finds all that came before.
+#[test]
+fn a_vector_is_sorted_for_whoever_reads() {
+    const ROWS: u64 = 20_000;
+    let table = memtable(
+        UserComparator::Bytewise,
+        MemtableOptions {
+            vector: Some(10),
+            ..MemtableOptions::default()
+        },
+    );
+    let key = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+    let added = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for reader in 0..3 {
+            let (table, added) = (&table, &added);
+            scope.spawn(move || {
+                let mut rng = base::env::Rng::with_seed(reader);
+                loop {
+                    let upto = added.load(Ordering::Acquire);
+                    if upto > 0 {
+                        let row = rng.u64(..upto);
+                        assert_eq!(
+                            versions(table, &key(row), MAX_SEQNO).len(),
+                            1,
+                            "row {row} of {upto}"
+                        );
+                    }
+                    if upto == ROWS {
+                        break;
+                    }
+                }
+            });
+        }
+        for row in 0..ROWS {
+            assert!(table.add(row + 1, Kind::Value, &key(row), b"value"));
+            added.store(row + 1, Ordering::Release);
+        }
+    });
+    let mut cursor = table.cursor();
+    cursor.seek_to_first();
+    let mut keys: Vec<[u8; 8]> = (0..ROWS).map(key).collect();
+    keys.sort_unstable();
+    for key in keys {
+        assert_eq!(user_key(cursor.key()), key);
+        cursor.next();
+    }
+    assert!(!cursor.valid() && table.num_entries() == ROWS);
+}
+
 /// Threads that fill lines together take no bit from each other.
 #[test]
 fn threads_fill_a_filter_together() {
@@ -275,6 +325,7 @@ fn it_answers_as_a_sorted_map_would() {
         let cmp = InternalComparator::new(order.clone());
         let timestamp = order.timestamp_size();
         for entries in [0, 1, 10, 100, 1000] {
+            let vector = *rng.pick(&[None, Some(0), Some(300)]);
             let table = memtable(
                 order.clone(),
                 MemtableOptions {
@@ -284,6 +335,7 @@ fn it_answers_as_a_sorted_map_would() {
                     verify_on_seek: rng.bool(),
                     check_order: rng.bool(),
                     filter: random_filter(&mut rng),
+                    vector,
                 },
             );
             let mut model = BTreeMap::new();
@@ -296,7 +348,15 @@ fn it_answers_as_a_sorted_map_would() {
                 let taken = model.keys().any(|Ordered(_, other): &Ordered| {
                     user_key(other) == key && internal_key::seqno(other) == seqno
                 });
+                if vector.is_some() && taken {
+                    // It would not notice.
+                    continue;
+                }
                 assert_eq!(table.add(seqno, kind, &key, &value), !taken);
+                if rng.u8(..30) == 0 {
+                    let newest = versions(&table, &key, seqno).into_iter().next();
+                    assert_eq!(newest.unwrap().0, seqno);
+                }
                 if !taken {
                     model.insert(Ordered(cmp.clone(), encode(&key, seqno, kind)), value);
                 }

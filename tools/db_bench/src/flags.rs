@@ -299,6 +299,8 @@ flags::flags! {
     min_level_to_compress: i32 = -1;
     /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
     compaction_style: i32 = 0;
+    /// What memtables are: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
+    memtablerep: String = "skip_list".to_owned();
     /// Universal compaction: percent by which the next sorted run may be larger than those taken in; 0: the engine's default.
     universal_size_ratio: u32 = 0;
     /// Universal compaction: sorted runs merged at least; 0: the engine's default.
@@ -479,9 +481,9 @@ mod tests {
         ] {
             run(line).unwrap();
         }
-        let tuned = run("--allow_concurrent_memtable_write=false --noenable_pipelined_write").unwrap();
+        let tuned = run("--enable_write_thread_adaptive_yield=false --noenable_pipelined_write").unwrap();
         assert!(
-            tuned.rest.ignored[0].starts_with("--allow_concurrent_memtable_write=false has no effect: "),
+            tuned.rest.ignored[0].starts_with("--enable_write_thread_adaptive_yield=false has no effect: "),
             "{:?}",
             tuned.rest.ignored
         );

@@ -45,6 +45,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     family.compression_opts.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;
     family.compression_opts.use_zstd_dict_trainer = flags.compression_use_zstd_dict_trainer;
     compaction_styles(flags, family)?;
+    ::flags::engine::set_memtablerep(family, &flags.memtablerep)?;
     if !flags.merge_operator.is_empty() {
         let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {
             Error::invalid_argument(format!(

@@ -106,6 +106,15 @@ pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
     }
 }
 
+/// What memtables are, by the name RocksDB's tools have for it.
+///
+/// # Errors
+/// `InvalidArgument` for one there is not.
+pub fn set_memtablerep(family: &mut ColumnFamilyOptions, name: &str) -> Result<()> {
+    let set = OptionTable::set(family, "memtable_factory", name);
+    set.map_err(|error| error.context(&format!("--memtablerep={name}")))
+}
+
 /// A priority of files by the number RocksDB's tools have for it.
 ///
 /// # Errors

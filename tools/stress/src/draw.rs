@@ -160,6 +160,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         // Files of FIFO compaction pile up: rarely.
         one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]),
         one_of(rng, "enable_sst_partitioner_factory", &["0", "0", "1"]),
+        one_of(rng, "memtablerep", &["skip_list", "skip_list", "vector"]),
         one_of(rng, "enable_compaction_on_deletion_trigger", &["0", "0", "1"]),
         one_of(rng, "compaction_on_deletion_window_size", &["0", "10", "100"]),
         one_of(rng, "compaction_on_deletion_trigger_count", &["5", "50"]),

@@ -217,6 +217,8 @@ flags::flags! {
     checksum_type: String = "kCRC32c".to_owned();
     /// How files are merged: 0 leveled, 1 universal, 2 FIFO, 3 not at all.
     compaction_style: i32 = 0;
+    /// What memtables are: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
+    memtablerep: String = "skip_list".to_owned();
     /// Files of levels end where the first four bytes of keys change.
     enable_sst_partitioner_factory: bool = false;
     /// Tables with many deletions close together are marked for compaction.
@@ -351,6 +353,7 @@ impl TablePropertiesCollector for Mark {
 
 /// Options whose default in RocksDB's db_stress is not that of RocksDB.
 const STRESS_DEFAULTS: &[(&str, &str)] = &[
+    ("allow_concurrent_memtable_write", "false"),
     ("max_bytes_for_level_multiplier", "2"),
     ("max_manifest_file_size", "16384"),
     ("paranoid_file_checks", "true"),
@@ -489,6 +492,7 @@ impl Flags {
                 Some(flags::engine::compression(&self.bottommost_compression_type)?);
         }
         self.compaction_styles(family)?;
+        flags::engine::set_memtablerep(family, &self.memtablerep)?;
         family.table.checksum = ChecksumType::parse(&self.checksum_type).ok_or_else(|| {
             Error::invalid_argument(format!(
                 "--checksum_type={}: no checksum of that name",

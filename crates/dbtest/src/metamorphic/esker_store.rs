@@ -71,6 +71,7 @@ impl EskerStore {
     pub fn draw(&mut self, keep_levels: bool) {
         let rng = &mut self.rng;
         settings::draw(rng, &mut self.options);
+        self.options.allow_concurrent_memtable_write = false;
         let families = self.options.column_families.values_mut();
         for options in std::iter::once(&mut self.options.column_family).chain(families) {
             draw_family(rng, options, keep_levels);
@@ -139,6 +140,7 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     options.max_bytes_for_level_base = 16 << 10;
     settings::draw(rng, options);
     settings::draw(rng, &mut options.table);
+    options.memtable_factory = settings::memtable_factory(rng);
     if keep_levels {
         options.num_levels = levels;
     }

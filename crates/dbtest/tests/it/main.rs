@@ -36,6 +36,7 @@ mod listeners;
 mod manual_wal;
 mod mapped_reads;
 mod memory;
+mod memtable_factory;
 mod memtable_filter;
 mod metamorphic;
 mod model;

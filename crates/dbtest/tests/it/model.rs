@@ -195,6 +195,7 @@ impl History {
             ..Options::default()
         };
         settings::draw(&mut rng, &mut options);
+        options.allow_concurrent_memtable_write = false;
         let events = Arc::new(Events::default());
         options.listeners.push(events.clone());
         options.column_family = family_options(&mut rng);
@@ -952,6 +953,7 @@ fn family_options(rng: &mut TestRng) -> ColumnFamilyOptions {
     };
     settings::draw(rng, &mut options);
     settings::draw(rng, &mut options.table);
+    options.memtable_factory = settings::memtable_factory(rng);
     options.disable_auto_compactions = rng.one_in(8);
     let comparator = *rng.pick(&["bytewise", "bytewise", "reverse", "length"]);
     settings::set_family(&mut options, "comparator", comparator).unwrap();

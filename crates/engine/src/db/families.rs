@@ -22,7 +22,7 @@ use super::{Db, DbInner};
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::log::log_line;
 use crate::options::file::StoredFamily;
-use crate::options::{ColumnFamilyOptions, Options};
+use crate::options::{ColumnFamilyOptions, MemtableFactory, Options};
 use crate::read::blob_cache::BlobFileCache;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
@@ -212,6 +212,10 @@ pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptio
         verify_on_seek: options.memtable_verify_per_key_checksum_on_seek,
         check_order: options.paranoid_memory_checks,
         filter: memtable_filter(options),
+        vector: match options.memtable_factory {
+            MemtableFactory::SkipList { .. } => None,
+            MemtableFactory::Vector { count } => Some(count),
+        },
         ..MemtableOptions::default()
     };
     Arc::new(Memtable::new(cmp.clone(), options))
@@ -297,6 +301,7 @@ impl DbInner {
     /// Creates a family without telling the OPTIONS file.
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
         crate::db::open::check_family_options(name, options)?;
+        crate::db::open::check_memtables(&self.options, name, options)?;
         // With the write queue's lock no other family comes or goes, and no WAL begins.
         let writer = self.writer.lock();
         let mut state = self.state.lock();

@@ -30,7 +30,7 @@ use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::jobs::verifier::Verifier;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::file::OptionsFile;
-use crate::options::table::OptionTable;
+use crate::options::table::{OptionTable, OptionValue};
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
 use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
@@ -184,13 +184,29 @@ pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) ->
     check().map_err(|error: Error| error.context(&format!("options of column family {name}")))
 }
 
+/// `InvalidArgument` for memtables of a kind that the database's options do not allow.
+pub(crate) fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) -> Result<()> {
+    if options.allow_concurrent_memtable_write && !family.memtable_factory.is_insert_concurrently_supported()
+    {
+        return Err(Error::invalid_argument(format!(
+            "Memtable doesn't concurrent writes (allow_concurrent_memtable_write): memtable_factory={} of column family {name}",
+            family.memtable_factory.text()
+        )));
+    }
+    Ok(())
+}
+
 pub(crate) fn check_options(options: &Options) -> Result<()> {
     options.check()?;
-    check_family_options(DEFAULT_COLUMN_FAMILY, &options.column_family)?;
-    options
+    let others = options
         .column_families
         .iter()
-        .try_for_each(|(name, family)| check_family_options(name, family))?;
+        .map(|(name, family)| (&**name, family));
+    let mut families = std::iter::once((DEFAULT_COLUMN_FAMILY, &options.column_family)).chain(others);
+    families.try_for_each(|(name, family)| {
+        check_family_options(name, family)?;
+        check_memtables(options, name, family)
+    })?;
     if !matches!(
         options.wal_compression,
         CompressionType::None | CompressionType::Zstd

@@ -18,6 +18,7 @@ use sst::{AutoReadahead, BlockCache, BlockPropertyCollectorFactory};
 use super::compaction::{AGE_OF_CHOICE, CompactionStyle};
 use super::metadata_cache::MetadataCacheOptions;
 
+use crate::options::memtable_factory::MemtableFactory;
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::table_properties_collector::TablePropertiesCollectorFactory;
 
@@ -26,6 +27,12 @@ option_table! {
     pub struct ColumnFamilyOptions {
         /// Bytes of a memtable beyond which it is switched and flushed. Default: 64 MiB.
         write_buffer_size: u64 = 64 << 20, mutable = true, range(4096, u64::MAX), domain["16384", "65536", "1048576"];
+        /// What memtables are, by RocksDB's names. `skip_list` (or `SkipListFactory`; a lookahead as in `skip_list:16` is kept, and means
+        /// nothing): Esker's tree, which keeps rows sorted as they come. `vector` (or `VectorRepFactory`, with room for so many rows as
+        /// in `vector:100000`), for bulk loads: rows are appended, and sorted when the memtable is flushed or somebody reads,
+        /// who waits for it; it needs `allow_concurrent_memtable_write=false`. `prefix_hash`, `hash_linkedlist` and `cuckoo` are
+        /// refused. Default: SkipListFactory.
+        memtable_factory: MemtableFactory = MemtableFactory::SkipList { lookahead: 0 };
         /// Memtables in memory at most, the one written included; writes stop above. Default: 2.
         max_write_buffer_number: i32 = 2, mutable = true, range(2, i32::MAX), domain["2", "4"];
         /// Full memtables that a flush waits for and merges into one table. Default: 1.

@@ -66,6 +66,9 @@ option_table! {
         /// from those of before. As with RocksDB it is 0 whatever it says where `wal_recovery_mode` is
         /// kTolerateCorruptedTailRecords or kAbsoluteConsistency, which could not tell the end of a WAL from damage. Default: 0.
         recycle_log_file_num: usize = 0, domain["0", "0", "1", "4"];
+        /// Says that several threads may write into a memtable at once, which not every `memtable_factory` allows: vector is refused with it,
+        /// as RocksDB does. Here writes go into memtables one after the other, whatever it says. Default: true.
+        allow_concurrent_memtable_write: bool = true;
         /// Records of the WAL stay in memory of the process until `Db::flush_wal`, a write with `sync` or `Db::sync_wal`, or until a MiB of them
         /// has come together, the WAL is switched, or the database is closed. The death of the process takes what was not flushed, the
         /// newest writes first, and other processes do not see it. Saves nothing where the WAL is mapped, and a system call a write

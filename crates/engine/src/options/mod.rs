@@ -6,6 +6,7 @@ mod compression;
 pub(crate) mod db;
 mod fields;
 pub(crate) mod file;
+mod memtable_factory;
 pub(crate) mod metadata_cache;
 pub(crate) mod operation;
 pub mod table;
@@ -20,5 +21,6 @@ pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions}
 pub use compact::{CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle};
 pub use compaction::CompactionStyle;
 pub use db::{FileChecksumGenFactory, Options};
+pub use memtable_factory::MemtableFactory;
 pub use metadata_cache::{MetadataCacheOptions, PinningTier};
 pub use operation::{FlushOptions, ReadOptions, ReadTier, WriteOptions};

@@ -1,0 +1,133 @@
+//! Memtables by name.
+
+use super::table::OptionValue;
+
+/// What memtables are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemtableFactory {
+    /// Sorted as rows come; any number of readers meanwhile. RocksDB's `SkipListFactory`, and Esker's tree.
+    SkipList {
+        /// What RocksDB's skip list looks ahead by; here it is only kept.
+        lookahead: usize,
+    },
+    /// Appended to, and sorted for the first who reads: RocksDB's `VectorRepFactory`.
+    Vector {
+        /// Rows there is room for from the beginning.
+        count: usize,
+    },
+}
+
+impl MemtableFactory {
+    /// True if RocksDB lets several threads write into such a memtable at once.
+    pub fn is_insert_concurrently_supported(&self) -> bool {
+        matches!(self, MemtableFactory::SkipList { .. })
+    }
+}
+
+impl OptionValue for MemtableFactory {
+    const TYPE: &'static str = "skip_list or vector; prefix_hash, hash_linkedlist and cuckoo are not built";
+
+    /// `NAME`, `NAME:NUMBER`, or `{id=NAME;PARAMETER=NUMBER;}`.
+    fn parse(text: &str) -> Option<MemtableFactory> {
+        let (mut id, mut parameter) = (text, None);
+        if let Some(fields) = text.strip_prefix('{') {
+            id = "";
+            let fields = fields.strip_suffix('}')?.split(';').map(str::trim);
+            for field in fields.filter(|field| !field.is_empty()) {
+                match field.split_once('=')? {
+                    ("id", name) => id = name,
+                    (name, value) => parameter = Some((name, value)),
+                }
+            }
+        }
+        let (name, mut number) = match id.split_once(':') {
+            Some((name, number)) => (name, number.parse().ok()?),
+            None => (id, 0),
+        };
+        let (made, of): (fn(usize) -> MemtableFactory, &str) = match name {
+            "skip_list" | "SkipListFactory" => {
+                (|lookahead| MemtableFactory::SkipList { lookahead }, "lookahead")
+            }
+            "vector" | "VectorRepFactory" => (|count| MemtableFactory::Vector { count }, "count"),
+            _ => return None,
+        };
+        if let Some((name, value)) = parameter {
+            number = (name == of).then(|| value.parse().ok())??;
+        }
+        Some(made(number))
+    }
+
+    /// As RocksDB writes it.
+    fn text(&self) -> String {
+        match self {
+            MemtableFactory::SkipList { lookahead: 0 } => "SkipListFactory".to_owned(),
+            MemtableFactory::SkipList { lookahead } => format!("SkipListFactory:{lookahead}"),
+            MemtableFactory::Vector { count } => format!("{{id=VectorRepFactory;count={count};}}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for (texts, expected, written) in [
+            (
+                &[
+                    "skip_list",
+                    "SkipListFactory",
+                    "SkipListFactory:0",
+                    "{id=SkipListFactory;}",
+                ][..],
+                MemtableFactory::SkipList { lookahead: 0 },
+                "SkipListFactory",
+            ),
+            (
+                &[
+                    "skip_list:16",
+                    "SkipListFactory:16",
+                    "{id=SkipListFactory;lookahead=16;}",
+                ],
+                MemtableFactory::SkipList { lookahead: 16 },
+                "SkipListFactory:16",
+            ),
+            (
+                &["vector", "VectorRepFactory", "{id=VectorRepFactory;count=0;}"],
+                MemtableFactory::Vector { count: 0 },
+                "{id=VectorRepFactory;count=0;}",
+            ),
+            (
+                &[
+                    "vector:70",
+                    "VectorRepFactory:70",
+                    "{ id=VectorRepFactory; count=70 }",
+                ],
+                MemtableFactory::Vector { count: 70 },
+                "{id=VectorRepFactory;count=70;}",
+            ),
+        ] {
+            for text in texts {
+                assert_eq!(MemtableFactory::parse(text), Some(expected), "{text}");
+            }
+            assert_eq!(expected.text(), written);
+            assert_eq!(MemtableFactory::parse(written), Some(expected));
+        }
+        for text in [
+            "",
+            "prefix_hash",
+            "hash_linkedlist:1000",
+            "cuckoo",
+            "HashSkipListRepFactory",
+            "skip_list:x",
+            "skip_list:-1",
+            "{id=VectorRepFactory;lookahead=1;}",
+            "{id=VectorRepFactory",
+            "{}",
+            "nullptr",
+        ] {
+            assert_eq!(MemtableFactory::parse(text), None, "{text}");
+        }
+    }
+}
