@@ -325,7 +325,7 @@ fn it_answers_as_a_sorted_map_would() {
         let cmp = InternalComparator::new(order.clone());
         let timestamp = order.timestamp_size();
         for entries in [0, 1, 10, 100, 1000] {
-            let vector = *rng.pick(&[None, Some(0), Some(300)]);
+            let vector = *rng.pick(&[None, Some(0), Some(300), Some(usize::MAX)]);
             let table = memtable(
                 order.clone(),
                 MemtableOptions {

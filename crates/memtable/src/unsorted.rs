@@ -9,6 +9,9 @@ use std::ptr::NonNull;
 use crate::entry::Entry;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
+/// Rows there is room for from the beginning, at most.
+const MAX_ROOM: usize = (1 << 20) / size_of::<NonNull<Entry>>();
+
 /// Entries in the arena of a memtable that its tree does not hold yet.
 pub(crate) struct Unsorted {
     rows: Mutex<Vec<NonNull<Entry>>>,
@@ -24,9 +27,9 @@ unsafe impl Send for Unsorted {}
 unsafe impl Sync for Unsorted {}
 
 impl Unsorted {
-    /// With room for `count` rows.
+    /// With room for `count` rows, a mebibyte of places at most: more come when they are needed.
     pub(crate) fn new(count: usize) -> Unsorted {
-        let rows = Vec::with_capacity(count);
+        let rows = Vec::with_capacity(count.min(MAX_ROOM));
         Unsorted {
             memory: AtomicUsize::new(rows.capacity() * size_of::<NonNull<Entry>>()),
             rows: Mutex::new(rows),
