@@ -396,6 +396,27 @@ fn writers_wait_for_memory_that_is_being_flushed() {
 }
 
 #[test]
+fn memtables_that_wait_for_company_are_flushed_when_writers_wait_for_memory() {
+    let manager = WriteBufferManager::new(256 << 10, None, true);
+    let mut options = managed(&manager);
+    options.column_family.min_write_buffer_number_to_merge = 3;
+    options.column_family.max_write_buffer_number = 6;
+    options.column_family.write_buffer_size = 100 << 10;
+    let (one, two) = (
+        Db::open(&options, "/one").unwrap(),
+        Db::open(&options, "/two").unwrap(),
+    );
+    // One memtable of each is immutable, and no other comes: writers of both wait.
+    for key in 0..2000u32 {
+        one.put(&key.to_be_bytes(), &[1; 1000]).unwrap();
+        two.put(&key.to_be_bytes(), &[2; 1000]).unwrap();
+    }
+    assert!(!one.live_files().is_empty() && !two.live_files().is_empty());
+    one.close().unwrap();
+    two.close().unwrap();
+}
+
+#[test]
 fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
     let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
     let options = Options {

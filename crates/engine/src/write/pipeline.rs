@@ -383,6 +383,7 @@ impl DbInner {
             }
             if let Some(manager) = manager.filter(|manager| manager.should_stall()) {
                 drop(state);
+                manager.flush_immutable();
                 self.wait_for_memory(manager, options)?;
                 continue;
             }

@@ -168,6 +168,15 @@ impl WriteBufferManager {
         }
     }
 
+    /// Has all databases flush memtables that wait for company: writers wait for the memory they take.
+    pub(super) fn flush_immutable(&self) {
+        for share in self.members.load().iter().filter_map(Weak::upgrade) {
+            if let Some(owner) = share.owner.get().and_then(Weak::upgrade) {
+                owner.flush_immutable();
+            }
+        }
+    }
+
     fn wake(&self) {
         if self.allow_stall {
             // With the lock: nobody is between looking and waiting.
@@ -283,6 +292,17 @@ impl DbInner {
         let share = self.share.as_ref();
         let other = share.and_then(|share| share.manager.largest_other(share));
         other.is_some_and(|other| other.flush_for_manager())
+    }
+
+    /// Begins the flush of memtables that are written to no more, however few.
+    fn flush_immutable(&self) {
+        let mut state = self.state.lock();
+        let waiting = state
+            .families
+            .values_mut()
+            .filter(|family| family.unflushed() > 0 && family.flush_requested.is_none());
+        waiting.for_each(|family| family.flush_requested = Some(FlushReason::WriteBufferManager));
+        self.work.notify_all();
     }
 
     /// Begins the flush of the largest memtable, for the sake of another database, unless somebody writes just now: then that one sees to
