@@ -4,11 +4,12 @@
 //! version is installed. Building and writing happen without the database mutex; `DbState::manifest_busy` keeps a second
 //! change from starting meanwhile, so the version a change starts from is still the current one when it is installed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::filename::FileKind;
 use base::sync::{Mutex, MutexGuard};
 use base::{Error, Result, SeqNo, filename};
 use manifest::{ManifestState, Version, VersionBuilder, VersionEdit, snapshot_edits};
@@ -17,7 +18,7 @@ use wal::WriterOptions;
 
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::{DbState, FamilyState};
+use crate::db::state::{BEGIN_MANIFEST, DbState, FamilyState, WRITE_MANIFEST};
 use crate::events::Event;
 
 /// Numbers files and writes the MANIFEST.
@@ -104,11 +105,11 @@ impl VersionSet {
         log.sync()?;
         set_current(&*self.fs, &self.dir, number)?;
         let old = self.manifest.lock().replace(Manifest { number, log });
-        let Some(mut old) = old else {
-            return Ok(None);
-        };
-        old.log.close()?;
-        Ok(Some(filename::manifest(&self.dir, old.number)))
+        Ok(old.map(|mut old| {
+            // All it should hold is in the new one, whatever becomes of it.
+            let _ = old.log.close();
+            filename::manifest(&self.dir, old.number)
+        }))
     }
 
     /// Appends edits and syncs them.
@@ -239,7 +240,18 @@ impl DbInner {
             self.versions.append(&edits)?;
             Ok(versions)
         });
-        let versions = self.release_manifest(state, "write the MANIFEST", built)?;
+        if built.is_err() {
+            for edit in &edits {
+                let tables = edit
+                    .new_files
+                    .iter()
+                    .map(|(_, file)| filename::table(&self.dir, file.number));
+                let blobs = edit.blob_file_additions.iter();
+                let blobs = blobs.map(|blob| filename::blob(&self.dir, blob.number));
+                state.files_in_doubt.extend(tables.chain(blobs));
+            }
+        }
+        let versions = self.release_manifest(state, WRITE_MANIFEST, built)?;
         for ((edit, (old, family)), version) in edits.iter().zip(&before).zip(versions) {
             let family_state = state.family_mut(edit.column_family)?;
             if let Some(log_number) = edit.log_number {
@@ -282,7 +294,7 @@ impl DbInner {
         edit.max_column_family = Some(state.max_family);
         self.stamp(&mut edit);
         let written = MutexGuard::unlocked(state, || self.versions.append(std::slice::from_ref(&edit)));
-        self.release_manifest(state, "write the MANIFEST", written)
+        self.release_manifest(state, WRITE_MANIFEST, written)
     }
 
     /// Returns when nobody writes the MANIFEST; the latched error if a write has failed, since what it holds is not known then.
@@ -302,6 +314,7 @@ impl DbInner {
     ) -> Result<T> {
         state.manifest_busy = false;
         if let Err(error) = &result {
+            state.manifest_in_doubt = true;
             state.latch(action, error);
             self.attention.store(true, Ordering::Relaxed);
         }
@@ -338,9 +351,58 @@ impl DbInner {
                 snapshot
             })
         });
-        if let Some(old) = self.release_manifest(state, "begin a MANIFEST", begun)? {
+        if let Some(old) = self.release_manifest(state, BEGIN_MANIFEST, begun)? {
             self.obsolete.add(old);
         }
+        Ok(())
+    }
+}
+
+impl DbInner {
+    /// Writes what `state` says into another MANIFEST, because nobody knows what the one in force holds: the change that failed, a part of it,
+    /// or nothing. Whichever CURRENT names until it names the new one, what it says can be recovered: no file was deleted since. Then
+    /// what only the change named goes, and MANIFESTs that were not finished. With the database latched nobody else writes one.
+    pub(crate) fn replace_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
+        while state.manifest_busy {
+            self.changed.wait(state);
+        }
+        state.manifest_busy = true;
+        let mut snapshot = manifest_state(state, self.published.load(Ordering::Acquire));
+        let replaced = MutexGuard::unlocked(state, || {
+            self.versions.begin_manifest(|next_file_number| {
+                snapshot.next_file_number = next_file_number;
+                snapshot
+            })?;
+            let number = self.versions.manifest_number();
+            let mut stale = Vec::new();
+            for name in self.options.fs.list(&self.dir)? {
+                if let Some(FileKind::Manifest(other)) = filename::parse(&name)
+                    && other != number
+                {
+                    stale.push(self.dir.join(name));
+                    stale.push(filename::temp(&self.dir, other));
+                }
+            }
+            Ok(stale)
+        });
+        self.disclaim_manifest(state);
+        let stale = replaced?;
+        state.manifest_in_doubt = false;
+        let mut live = BTreeSet::new();
+        for own in state.families.values() {
+            live.extend(own.version.all_files().map(|(_, file)| file.number));
+            live.extend(own.version.blob_files().keys().copied());
+        }
+        let in_doubt = std::mem::take(&mut state.files_in_doubt).into_iter();
+        let is_stray = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            match name.and_then(filename::parse) {
+                Some(FileKind::Table(number) | FileKind::Blob(number)) => !live.contains(&number),
+                _ => false,
+            }
+        };
+        let strays = in_doubt.filter(is_stray).chain(stale);
+        strays.for_each(|path| self.obsolete.add(path));
         Ok(())
     }
 }

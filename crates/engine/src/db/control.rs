@@ -17,11 +17,13 @@ impl Db {
     /// again: every memtable that is full or was to be flushed is, and this returns when it is in tables. Without a failure it does
     /// nothing.
     ///
-    /// A flush or a compaction that failed, and a write that the WAL had no room for, can be resumed from. After a failed sync of the
-    /// WAL, a failed change of the MANIFEST, or damage, nobody knows what is on the disk: then the database must be opened again.
+    /// A flush or a compaction that failed, a change of the MANIFEST that failed, and a write that the WAL had no room for, can be resumed
+    /// from. In the place of a MANIFEST that may or may not hold a change another one is written, of what the database consists of
+    /// now. After a failed sync of the WAL, or damage, nobody knows what is on the disk: then the database must be opened again.
     ///
     /// # Errors
-    /// The failure, as `ReadOnly`, if it cannot be resumed from; or that of the flush, which stops the database again.
+    /// The failure, as `ReadOnly`, if it cannot be resumed from; that of writing the MANIFEST; or that of the flush, which stops the
+    /// database again.
     pub fn resume(&self) -> Result<()> {
         let inner = self.inner();
         let mut state = inner.state.lock();
@@ -34,6 +36,9 @@ impl Db {
         }
         if !state.resumable {
             return state.check_no_error();
+        }
+        if state.manifest_in_doubt {
+            inner.replace_manifest(&mut state)?;
         }
         state.background_error = None;
         let families: Vec<_> = state

@@ -602,6 +602,8 @@ pub(crate) fn assemble_db(
         first_own_wal: u64::MAX,
         background_error: None,
         resumable: false,
+        manifest_in_doubt: false,
+        files_in_doubt: Vec::new(),
         manifest_busy: false,
         running_flushes: 0,
         running_compactions: 0,

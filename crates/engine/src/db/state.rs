@@ -1,6 +1,7 @@
 //! What the database mutex guards. A function that takes `&mut DbState` runs under it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -37,6 +38,10 @@ pub(crate) struct DbState {
     pub background_error: Option<Error>,
     /// Everything that failed since can be tried again: no file is in a state nobody knows.
     pub resumable: bool,
+    /// A change of the MANIFEST, or its replacement, has failed: nobody knows what it holds, until another one takes its place.
+    pub manifest_in_doubt: bool,
+    /// Files that only such a change names.
+    pub files_in_doubt: Vec<PathBuf>,
     /// True while somebody writes the MANIFEST, which happens without the mutex; versions do not change meanwhile but by them.
     pub manifest_busy: bool,
     /// Jobs at work.
@@ -454,12 +459,17 @@ impl DbState {
 pub(crate) const FLUSH: &str = "flush";
 pub(crate) const COMPACTION: &str = "compaction";
 pub(crate) const APPEND_TO_WAL: &str = "append to the WAL";
+pub(crate) const WRITE_MANIFEST: &str = "write the MANIFEST";
+pub(crate) const BEGIN_MANIFEST: &str = "begin a MANIFEST";
 
 /// True if `action`, which has failed by `error`, can be done again. What a job wrote is thrown away with it; a WAL that was too
-/// long for the disk ends where it did. After a failed sync, or a failed change of the MANIFEST, nobody knows what is on the disk.
+/// long for the disk ends where it did; a MANIFEST of which nobody knows what it holds is replaced. After a failed sync of a WAL nobody
+/// knows what is on the disk.
 fn can_be_resumed(action: &str, error: &Error) -> bool {
     match action {
-        FLUSH | COMPACTION => matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace),
+        FLUSH | COMPACTION | WRITE_MANIFEST | BEGIN_MANIFEST => {
+            matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace)
+        }
         APPEND_TO_WAL => error.kind() == ErrorKind::NoSpace,
         _ => false,
     }
