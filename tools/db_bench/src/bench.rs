@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Error, Result, perf};
-use esker::{ColumnFamily, Db, Options, PerfLevel, ReadOptions, Ticker, WriteOptions};
+use esker::{ColumnFamily, Db, IoPriority, Options, PerfLevel, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
 use crate::intervals::Sample;
@@ -398,10 +398,12 @@ impl Bench {
                 sync: flags.sync,
                 disable_wal: flags.disable_wal,
                 protection_bytes_per_key: flags.write_batch_protection_bytes_per_key as usize,
+                rate_limiter_priority: flags.rate_limit_auto_wal_flush.then_some(IoPriority::User),
                 ..WriteOptions::default()
             },
             read: ReadOptions {
                 verify_checksums: flags.verify_checksum,
+                rate_limiter_priority: flags.rate_limit_user_ops.then_some(IoPriority::User),
                 readahead_size: flags.readahead_size.max(0) as usize,
                 adaptive_readahead: flags.adaptive_readahead,
                 auto_readahead_size: flags.auto_readahead_size,

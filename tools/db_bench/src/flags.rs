@@ -342,6 +342,10 @@ flags::flags! {
     rate_limiter_single_burst_bytes: u64 = 0;
     /// Limits what compactions read instead of what is written.
     rate_limit_bg_reads: bool = false;
+    /// What reads of users read counts against --rate_limiter_bytes_per_sec, with --rate_limit_bg_reads.
+    rate_limit_user_ops: bool = false;
+    /// What writes bring to the WAL counts against --rate_limiter_bytes_per_sec.
+    rate_limit_auto_wal_flush: bool = false;
     /// Threads that may write one compaction.
     subcompactions: u32 = 1;
     /// Table files kept open; -1: all.

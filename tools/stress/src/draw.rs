@@ -83,6 +83,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "0", "67108864", "1073741824"],
         ),
         one_of(rng, "rate_limit_bg_reads", &["0", "1"]),
+        one_of(rng, "rate_limit_user_ops", &["0", "1"]),
         one_of(rng, "use_merge", &["0", "1"]),
         one_of(rng, "use_multiget", &["0", "1"]),
         one_of(rng, "prefix_size", &["0", "5", "7", "8"]),

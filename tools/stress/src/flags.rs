@@ -88,6 +88,8 @@ flags::flags! {
     manual_wal_flush_one_in: u64 = 0;
     /// The WAL is locked for a moment, in which nothing may be written, once in so many operations; 0: never.
     lock_wal_one_in: u64 = 1_000_000;
+    /// What reads of tables and blob files read counts against --rate_limiter_bytes_per_sec, with --rate_limit_bg_reads.
+    rate_limit_user_ops: bool = false;
     /// What writes bring to the WAL counts against --rate_limiter_bytes_per_sec.
     rate_limit_auto_wal_flush: bool = false;
     /// The bytes of a key range are asked for once in so many operations; 0: never.

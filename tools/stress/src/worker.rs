@@ -146,6 +146,7 @@ impl<'a> Worker<'a> {
             auto_readahead_size: flags.auto_readahead_size,
             async_io: flags.async_io,
             auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
+            rate_limiter_priority: flags.rate_limit_user_ops.then_some(IoPriority::User),
             ..ReadOptions::default()
         }
     }

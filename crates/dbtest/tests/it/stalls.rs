@@ -7,9 +7,9 @@ use std::time::Duration;
 use base::sync::Mutex;
 use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, Db, Event, EventListener, IoPriority, Options, RateLimiter,
-    RateLimiterMode, RateLimiterOptions, StallCause, StallCondition, Statistics, SystemClock,
-    WriteBufferManager, WriteOptions,
+    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, Event, EventListener, IoPriority, Options,
+    RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause, StallCondition, Statistics,
+    SystemClock, WriteBufferManager, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -526,4 +526,98 @@ fn the_wal_of_users_counts_against_the_rate_limiter() {
     let family = db.default_column_family();
     let error = db.put_opt(&charged(Some(IoPriority::User)), &family, b"a", b"1");
     assert_eq!(error.unwrap_err().kind(), esker::ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
+    for (mode, counts) in [
+        (RateLimiterMode::WritesOnly, false),
+        (RateLimiterMode::ReadsOnly, true),
+        (RateLimiterMode::AllIo, true),
+    ] {
+        let fs = MemFs::new();
+        let limits = RateLimiterOptions {
+            rate_bytes_per_sec: 1 << 40,
+            mode,
+            ..RateLimiterOptions::default()
+        };
+        let limiter = RateLimiter::with_options(limits, Arc::new(SystemClock::new())).unwrap();
+        let limiter = Arc::new(limiter);
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(fs),
+            rate_limiter: Some(limiter.clone()),
+            column_family: ColumnFamilyOptions {
+                enable_blob_files: true,
+                min_blob_size: 1000,
+                compression: CompressionType::None,
+                disable_auto_compactions: true,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        options.column_family.table.no_block_cache = true;
+        let db = Db::open(&options, "/db").unwrap();
+        let family = db.default_column_family();
+        let key = |number: u32| format!("key{number:04}").into_bytes();
+        for number in 0..1000 {
+            db.put(&key(number), &[7; 100]).unwrap();
+        }
+        db.put(b"blob", &[8; 5000]).unwrap();
+        flush(&db);
+        let through = |priority| limiter.total_bytes_through(Some(priority));
+        let charged = |priority| ReadOptions {
+            rate_limiter_priority: priority,
+            ..ReadOptions::default()
+        };
+        type Read<'a> = &'a dyn Fn(&ReadOptions);
+        let reads: [(&str, u64, Read<'_>); 5] = [
+            ("get", 1000, &|read| {
+                db.get_opt(read, &family, &key(500)).unwrap().unwrap();
+            }),
+            ("blob", 6000, &|read| {
+                assert_eq!(db.get_opt(read, &family, b"blob").unwrap().unwrap().len(), 5000);
+            }),
+            ("multi_get", 5000, &|read| {
+                let keys: Vec<_> = (0..10).map(|number| key(number * 100)).collect();
+                for value in db.multi_get(read, &family, &keys) {
+                    value.unwrap().unwrap();
+                }
+            }),
+            ("iterator", 100_000, &|read| {
+                let mut iter = db.iter(read);
+                iter.seek_to_first();
+                while iter.valid() {
+                    iter.next();
+                }
+                iter.status().unwrap();
+            }),
+            ("verify_checksum", 100_000, &|read| {
+                db.verify_checksum_opt(read).unwrap()
+            }),
+        ];
+        for (name, least, read) in reads {
+            let before = limiter.total_bytes_through(None);
+            read(&charged(None));
+            assert_eq!(limiter.total_bytes_through(None), before, "{name}: nobody asked");
+            for priority in [
+                IoPriority::Low,
+                IoPriority::Mid,
+                IoPriority::High,
+                IoPriority::User,
+            ] {
+                let before = through(priority);
+                read(&charged(Some(priority)));
+                let bytes = through(priority) - before;
+                match counts {
+                    true => assert!((least..1_000_000).contains(&bytes), "{name}: {bytes} bytes"),
+                    false => assert_eq!(bytes, 0, "{name}"),
+                }
+            }
+            // What comes after is not charged any more.
+            let before = limiter.total_bytes_through(None);
+            read(&charged(None));
+            assert_eq!(limiter.total_bytes_through(None), before, "{name}: nobody asked");
+        }
+    }
 }

@@ -162,6 +162,7 @@ pub(crate) fn assemble(
                 id,
                 shared.options.advise_random_on_open,
                 options.blob_cache.clone(),
+                shared.stats.clone(),
             )),
         },
         tables: Arc::new(tables),

@@ -19,6 +19,7 @@ use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::blob_cache::BlobRead;
+use crate::read::charged_reads::{ChargedReads, charge_of};
 use crate::read::super_version::SuperVersion;
 use crate::read::value::{Base, PinnedValue};
 use crate::stats::Stats;
@@ -260,12 +261,20 @@ impl DbInner {
         }
     }
 
+    /// Charges what this thread reads, while the guard lives, if `options` say so.
+    #[inline]
+    pub(crate) fn charged_reads(&self, options: &ReadOptions) -> Option<ChargedReads> {
+        let charge = charge_of(&self.options.rate_limiter, options.rate_limiter_priority);
+        charge.map(ChargedReads::begin)
+    }
+
     pub(crate) fn get(
         &self,
         options: &ReadOptions,
         family: &Arc<Family>,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
+        let _charged = self.charged_reads(options);
         let super_version = family.super_version_of(options.snapshot.as_ref());
         sync::point("super version");
         let seqno = self.read_seqno(&super_version, options);
@@ -284,6 +293,7 @@ impl DbInner {
         family: &Arc<Family>,
         key: &[u8],
     ) -> Result<Option<PinnedValue>> {
+        let _charged = self.charged_reads(options);
         let (super_version, seqno) = family.view(options.snapshot.as_ref());
         if family.cmp.user().timestamp_size() > 0 {
             return self.get_at_timestamp(&super_version, seqno, Some(unwritten), options, family, key);

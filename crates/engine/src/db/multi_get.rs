@@ -69,6 +69,7 @@ impl DbInner {
         keys: &[K],
     ) -> Vec<Found> {
         let inner = self;
+        let _charged = inner.charged_reads(options);
         if let Err(error) = inner.check_owns(&family.0) {
             return keys.iter().map(|_| Err(error.clone())).collect();
         }

@@ -16,6 +16,7 @@ use crate::jobs::file_checksum::compare;
 use crate::jobs::verifier::VerifyProgress;
 use crate::options::{FileChecksumGenFactory, ReadOptions};
 use crate::read::table_cache::check_unique_id;
+use crate::read::timed_file::TimedFile;
 
 impl Db {
     /// Reads every table and blob file in use from the disk and verifies the checksum of each block and each blob. The block
@@ -29,14 +30,19 @@ impl Db {
 
     /// As [`verify_checksum`](Db::verify_checksum), reading
     /// [`readahead_size`](ReadOptions::readahead_size) bytes of a table at a time: 0 reads
-    /// [`max_auto_readahead_size`](crate::BlockBasedOptions::max_auto_readahead_size). Other read options have no say.
+    /// [`max_auto_readahead_size`](crate::BlockBasedOptions::max_auto_readahead_size); and charging it to the rate limiter by
+    /// [`rate_limiter_priority`](ReadOptions::rate_limiter_priority). Other read options have no say.
     ///
     /// # Errors
     /// As [`verify_checksum`](Db::verify_checksum).
     pub fn verify_checksum_opt(&self, options: &ReadOptions) -> Result<()> {
         let inner = self.inner();
+        let charged = inner.charged_reads(options);
         inner.live().iter().try_for_each(|live| {
-            let file = inner.open_to_verify(live)?;
+            let mut file = inner.open_to_verify(live)?;
+            if charged.is_some() {
+                file = TimedFile::over(file, &inner.stats, &inner.options.rate_limiter, Access::Normal);
+            }
             live.check_size(&*file)?;
             live.verify_pieces(file, options.readahead_size)
         })

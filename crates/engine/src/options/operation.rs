@@ -50,6 +50,10 @@ pub struct ReadOptions {
     /// Versions and deletions that an iterator may pass over in one move before it fails with `Incomplete`, standing nowhere; 0 sets
     /// no limit. What range deletions cover does not count. Default: 0.
     pub max_skippable_internal_keys: u64,
+    /// Charges what is read of tables and blob files to [`Options::rate_limiter`](crate::Options::rate_limiter), if that limits reads, at this
+    /// priority: Gets, MultiGets, moves of iterators, [`verify_checksum_opt`](crate::Db::verify_checksum_opt). What lies in a memory map, or in
+    /// the block cache, is not read. Default: none.
+    pub rate_limiter_priority: Option<IoPriority>,
     /// In families with timestamps: reads as of this timestamp. Required there.
     pub timestamp: Option<Vec<u8>>,
     /// Bytes an iterator, or [`verify_checksum_opt`](crate::Db::verify_checksum_opt), reads beyond each block it must read; 0 reads ahead by
@@ -94,6 +98,7 @@ impl Default for ReadOptions {
             read_tier: ReadTier::All,
             tailing: false,
             max_skippable_internal_keys: 0,
+            rate_limiter_priority: None,
             timestamp: None,
             readahead_size: 0,
             adaptive_readahead: false,

@@ -13,10 +13,12 @@ use manifest::BlobFileMetadata;
 use sst::{Block, BlockCache, BlockReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};
 
+use super::charged_reads;
 use super::table_cache::access;
 use super::value::PinnedValue;
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::options::{ReadOptions, ReadTier};
+use crate::stats::Stats;
 
 /// Opens blob files when first asked and keeps them open until they are dropped from the family.
 pub(crate) struct BlobFileCache {
@@ -27,6 +29,7 @@ pub(crate) struct BlobFileCache {
     open: RwLock<HashMap<u64, Arc<BlobFile>>>,
     /// Where values are kept, and who keeps them there; `None`: nowhere.
     values: Option<BlobCache>,
+    stats: Arc<Stats>,
 }
 
 /// The values of the family's blob files in a block cache, under an identity for each file.
@@ -90,6 +93,7 @@ impl BlobFileCache {
         family: u32,
         advise_random: bool,
         values: Option<Arc<BlockCache>>,
+        stats: Arc<Stats>,
     ) -> BlobFileCache {
         let values = values.map(|cache| BlobCache {
             cache,
@@ -102,6 +106,7 @@ impl BlobFileCache {
             access: access(advise_random),
             open: RwLock::default(),
             values,
+            stats,
         }
     }
 
@@ -124,7 +129,11 @@ impl BlobFileCache {
                 "Cannot read blob(s): no disk I/O allowed",
             ));
         }
-        let value = self.file(location.file_number)?.get(location, user_key, true)?;
+        let file = self.file(location.file_number)?;
+        // What it claims, as far as the file goes.
+        let bytes = location.size.min(file.file().len()) as usize;
+        charged_reads::await_permission(bytes, &self.stats);
+        let value = file.get(location, user_key, true)?;
         Ok(match cached.filter(|_| read.fill_cache) {
             None => PinnedValue::owned(value),
             Some((values, key, _)) => match values.insert(key, value) {

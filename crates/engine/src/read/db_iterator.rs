@@ -19,6 +19,7 @@ use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserCompara
 use sst::ScanBounds;
 
 use super::blob_cache::BlobRead;
+use super::charged_reads::{Charge, charge_of};
 use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
 use super::sources::{self, SourceOptions};
 use super::spare::Spare;
@@ -125,8 +126,10 @@ pub struct DbIterator {
     number: u64,
     /// What the family has counted it with.
     counted: usize,
-    /// Its moves are counted: there are statistics, or the thread that last sought counts.
+    /// Its moves are counted: there are statistics, or the thread that last sought counts; or they are charged.
     observed: bool,
+    /// What its reads count against.
+    charge: Option<Charge>,
 }
 
 impl DbIterator {
@@ -155,6 +158,7 @@ impl DbIterator {
             timestamp,
             &sources,
         );
+        let charge = charge_of(family.tables.rate_limiter(), options.rate_limiter_priority);
         let refused = usable.err();
         let broken = refused.clone().or(missing);
         let mut iterator = DbIterator {
@@ -193,6 +197,7 @@ impl DbIterator {
             super_version,
             counted: 0,
             observed: false,
+            charge,
         };
         iterator.count();
         iterator.bound_readahead();

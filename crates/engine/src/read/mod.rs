@@ -1,6 +1,7 @@
 //! From files and memtables to the user: cursors, the iterator, open tables, values resolved.
 
 pub(crate) mod blob_cache;
+pub(crate) mod charged_reads;
 pub(crate) mod db_iterator;
 pub(crate) mod filters;
 pub(crate) mod level_cursor;

@@ -230,6 +230,11 @@ impl TableCache {
         prefix(a).is_some_and(|prefix_of_a| prefix(b) == Some(prefix_of_a))
     }
 
+    /// What limits the reads of its files.
+    pub fn rate_limiter(&self) -> &Option<Arc<RateLimiter>> {
+        &self.options.rate_limiter
+    }
+
     /// Where the database counts.
     #[inline]
     pub fn stats(&self) -> &Stats {

@@ -8,6 +8,7 @@ use base::statistics::Histogram;
 use vfs::rate_limiter::{IoPriority, OpType};
 use vfs::{Access, PendingRead, RandomAccessFile, RateLimiter, ReadBuffer};
 
+use super::charged_reads;
 use crate::stats::Stats;
 
 /// A table file whose reads are limited and timed. Made only where there is a limit, or statistics are on.
@@ -21,8 +22,8 @@ pub(crate) struct TimedFile {
 }
 
 impl TimedFile {
-    /// `file` itself where nobody limits and nobody counts. What is opened to be read front to back is read by compactions, and `limiter` is
-    /// theirs.
+    /// `file` itself where nobody limits and nobody counts. What is opened to be read front to back is read by compactions, which count
+    /// against `limiter`; other reads do where they [say so](super::charged_reads).
     pub fn over(
         file: Arc<dyn RandomAccessFile>,
         stats: &Arc<Stats>,
@@ -31,7 +32,7 @@ impl TimedFile {
     ) -> Arc<dyn RandomAccessFile> {
         let compacted = access == Access::Sequential;
         let limiter = limiter.clone();
-        let limiter = limiter.filter(|limiter| compacted && limiter.is_rate_limited(OpType::Read));
+        let limiter = limiter.filter(|limiter| limiter.is_rate_limited(OpType::Read));
         if limiter.is_none() && stats.shared().is_none() {
             return file;
         }
@@ -45,13 +46,12 @@ impl TimedFile {
 
     /// Waits until `bytes` may be read.
     fn await_permission(&self, bytes: usize) {
-        if let Some(limiter) = &self.limiter {
-            let started = self.stats.start();
-            let mut left = bytes as u64;
-            while left > 0 {
-                left -= limiter.request_token(left, 0, IoPriority::Low, OpType::Read);
+        match &self.limiter {
+            None => {}
+            Some(limiter) if self.compacted => {
+                charged_reads::wait(limiter, IoPriority::Low, bytes, &self.stats)
             }
-            self.stats.stop(started, Histogram::RateLimiterWaitMicrosRead);
+            Some(_) => charged_reads::await_permission(bytes, &self.stats),
         }
     }
 }

@@ -4,6 +4,7 @@ use base::perf;
 use base::statistics::{Histogram, Ticker};
 
 use super::DbIterator;
+use crate::read::charged_reads::ChargedReads;
 
 impl DbIterator {
     /// To the first key, within the bounds.
@@ -45,7 +46,8 @@ impl DbIterator {
 
     #[inline]
     fn seek_by(&mut self, seek: impl FnOnce(&mut DbIterator)) {
-        self.observed = self.family.tables.stats().shared().is_some() || perf::counts();
+        self.observed =
+            self.family.tables.stats().shared().is_some() || perf::counts() || self.charge.is_some();
         match self.observed {
             false => seek(self),
             true => self.observe_seek(seek),
@@ -54,6 +56,7 @@ impl DbIterator {
 
     #[cold]
     fn observe_seek(&mut self, seek: impl FnOnce(&mut DbIterator)) {
+        let _charged = self.charge.clone().map(ChargedReads::begin);
         let started = self.family.tables.stats().start();
         let timer = perf::time(|cells| &cells.seek_internal_seek_time);
         seek(self);
@@ -65,6 +68,7 @@ impl DbIterator {
 
     #[cold]
     fn observe_step(&mut self, step: fn(&mut DbIterator), forward: bool) {
+        let _charged = self.charge.clone().map(ChargedReads::begin);
         let timer = perf::time(|cells| &cells.find_next_user_entry_time);
         step(self);
         drop(timer);
