@@ -66,7 +66,7 @@ pub struct CreateOptions {
     /// extended ahead ignore it. Default 0: none.
     pub preallocate: u64,
     /// Ask the kernel to start writing to disk each time that many bytes came in, so that a later sync finds little to
-    /// do. Waits for nothing and makes nothing durable. The newest mebibyte is left alone; a log looks at it each 128 KiB.
+    /// do. Waits for nothing and makes nothing durable. The newest mebibyte is left alone; a log looks at it each 32 KiB.
     /// Ignored with `direct`. Default 0: never.
     pub bytes_per_sync: u64,
     /// Each time the kernel is asked to, what it was asked for before is waited for, so that never much more than that is under way; an

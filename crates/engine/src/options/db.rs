@@ -85,7 +85,7 @@ option_table! {
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the final
         /// sync finds little to do (`sync_file_range`). 0: never. Default: 0.
         bytes_per_sync: u64 = 0, mutable = true, domain["0", "65536"];
-        /// The same of WALs. The kernel is asked for what came in up to a mebibyte before the end; it is looked at each 128 KiB. A
+        /// The same of WALs. The kernel is asked for what came in up to a mebibyte before the end; it is looked at each 32 KiB. A
         /// change counts from the next WAL on. No promise that anything survives. 0: never. Default: 0.
         wal_bytes_per_sync: u64 = 0, mutable = true, domain["0", "0", "65536", "1048576"];
         /// Each time `bytes_per_sync` or `wal_bytes_per_sync` asks the kernel to write out, waits first until it is done with what it

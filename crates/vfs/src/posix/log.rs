@@ -51,9 +51,12 @@ use super::io::{Preallocation, Writeback, error, write_full};
 use super::sys::{self, Mapping};
 use crate::{CreateOptions, FileSync, WritableFile};
 
-/// Bytes prepared at a time. Twice as much saves little more and makes the longest append twice as long.
-const STEP: u64 = 128 << 10;
-/// Bytes mapped at a time, a multiple of `STEP`. Bounds what the mapping adds to the process's size.
+/// Bytes prepared at a time. More saves next to nothing, and makes the append that prepares them as much longer: of puts of a hundred
+/// bytes it is one in two hundred, so that it is their 99.9th percentile.
+const STEP: u64 = 32 << 10;
+/// The same of a log that is synced at every turn, where the sync takes longer anyway, and has metadata to write when the length has changed.
+const SYNCED_STEP: u64 = 4 * STEP;
+/// Bytes mapped at a time, a multiple of both. Bounds what the mapping adds to the process's size.
 const WINDOW: u64 = 4 << 20;
 /// Appends of that many bytes are written: zeroing, populating and copying costs more than the call.
 const STRAIGHT: usize = 64 << 10;
@@ -62,7 +65,7 @@ const WRITES_AFTER_SYNC: u64 = 16 << 10;
 /// Old bytes behind the data begin at a multiple of that: the blocks of the log format are as long.
 const CLEARED: u64 = 32 << 10;
 /// What `prepare` writes.
-static ZEROS: [u8; STEP as usize] = [0; STEP as usize];
+static ZEROS: [u8; SYNCED_STEP as usize] = [0; SYNCED_STEP as usize];
 
 /// Whether a file may be mapped, and what mapping it is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +214,11 @@ impl LogFile {
     fn prepare(&mut self, end: u64) {
         while self.prepared < end {
             let start = self.prepared.max(self.position);
-            let zeros = &ZEROS[..(STEP - start % STEP) as usize];
+            let step = match self.position < self.write_until {
+                true => SYNCED_STEP,
+                false => STEP,
+            };
+            let zeros = &ZEROS[..(step - start % step) as usize];
             match write_full(self.file(), zeros, start) {
                 Ok(()) => self.prepared = start + zeros.len() as u64,
                 Err((done, _full)) => {
