@@ -446,6 +446,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: PowerLoss(3),
     },
     Canary {
+        name: "what of the WAL is flushed by hand is not there to be synced",
+        file: "crates/engine/src/write/wal_control.rs",
+        right: "self.wal_tail.records.fetch_add(1, Ordering::Release);",
+        wrong: "self.wal_tail.records.fetch_add(0, Ordering::Release);",
+        caught_by: Tests(&["-p", "esker-dbtest", "manual_wal"]),
+    },
+    Canary {
+        name: "nobody notices that the WAL he reads is written over",
+        file: "crates/engine/src/db/recover.rs",
+        right: "for &number in &replayed.recycled {",
+        wrong: "for &number in &replayed.recycled[..0] {",
+        caught_by: Tests(&["-p", "esker-dbtest", "recycled_wals"]),
+    },
+    Canary {
         name: "the MANIFEST says that rows of a memtable are flushed which are not",
         file: "crates/engine/src/jobs/flush.rs",
         right: "own.mem.first_wal\n        };",
