@@ -173,7 +173,7 @@ pub struct CompressionOptions {
     pub checksum: bool,
     /// Of the options for the last level: they are used in place of those for all levels. Default false.
     pub enabled: bool,
-    /// Carried for OPTIONS files: a table is compressed by the thread that writes it. Default 1.
+    /// Threads that compress the data blocks of each table, beside the one that makes and writes them. 1: that one does it all. Default 1.
     pub parallel_threads: u32,
     /// Carried for OPTIONS files: with `zstd_max_train_bytes` it must be true, the default.
     pub use_zstd_dict_trainer: bool,

@@ -1,7 +1,8 @@
 //! The data section of a table: blocks on their way to the file, and the index over them.
 //!
 //! With a compression dictionary the first blocks wait in memory until there is enough to make the dictionary of. Their
-//! separators are in the index by then, and their handles follow when they are written.
+//! separators are in the index by then, and their handles follow when they are written. So do those of blocks that other threads
+//! compress.
 
 use base::{InternalComparator, Result};
 use codec::compression::train_dictionary;
@@ -9,7 +10,9 @@ use codec::{CompressionOptions, CompressionType, Compressor};
 
 use super::index::IndexBuilder;
 use super::options::TableWriterOptions;
+use super::parallel::ParallelCompression;
 use super::sink::{BlockSink, Stored};
+use crate::format::{BlockHandle, IndexType};
 
 /// Blocks are held until they have this many times the bytes of the samples, so that samples come from all over them.
 const HELD_PER_SAMPLE: usize = 64;
@@ -35,6 +38,9 @@ pub(super) struct DataSection {
     compression_opts: CompressionOptions,
     /// `None` while blocks are held, and where nothing is compressed.
     compressor: Option<Compressor>,
+    /// Those who compress in its place, if others do.
+    parallel: Option<ParallelCompression>,
+    may_be_parallel: bool,
     held: Option<Held>,
     /// Empty without one.
     pub dictionary: Vec<u8>,
@@ -53,6 +59,15 @@ fn sample_bytes(options: &CompressionOptions) -> usize {
     match options.zstd_max_train_bytes {
         0 => options.max_dict_bytes as usize,
         train_bytes => train_bytes as usize,
+    }
+}
+
+/// False where handing a block over costs about as much as compressing it.
+fn is_worth_handing_over(compression: CompressionType, options: &CompressionOptions) -> bool {
+    match compression {
+        CompressionType::Snappy | CompressionType::Lz4 => false,
+        CompressionType::Zstd | CompressionType::ZstdNotFinal => options.level >= 0,
+        _ => true,
     }
 }
 
@@ -76,12 +91,22 @@ impl DataSection {
             _ if held.is_some() => None,
             _ => Some(Compressor::new(compression, opts, None)?),
         };
+        // Partitions of the index end by the handles of blocks, which would come too late.
+        let may_be_parallel = opts.parallel_threads > 1
+            && options.index_type != IndexType::TwoLevel
+            && is_worth_handing_over(compression, opts);
+        let parallel = match compressor {
+            Some(_) if may_be_parallel => ParallelCompression::start(compression, opts, None)?,
+            _ => None,
+        };
         Ok(DataSection {
             sink,
             index: IndexBuilder::new(options),
             compression,
             compression_opts: opts.clone(),
             compressor,
+            parallel,
+            may_be_parallel,
             held,
             dictionary: Vec::new(),
             alignment: options.block_align.then(|| (options.block_size as u64).min(4096)),
@@ -97,7 +122,8 @@ impl DataSection {
     #[inline]
     pub fn estimated_size(&self) -> u64 {
         let held = self.held.as_ref().map_or(0, |held| held.bytes);
-        self.sink.offset() + (held + self.index.estimated_size()) as u64
+        let on_their_way = self.parallel.as_ref().map_or(0, ParallelCompression::bytes);
+        self.sink.offset() + (held + on_their_way + self.index.estimated_size()) as u64
     }
 
     /// Takes over a block, which is in `contents` and lent to be worked in. `first` is the first key of the table, `last` the
@@ -129,7 +155,35 @@ impl DataSection {
     }
 
     fn write_block(&mut self, contents: &mut Vec<u8>) -> Result<bool> {
+        if let Some(parallel) = &mut self.parallel {
+            parallel.push(contents);
+            return self.collect(false).map(|()| false);
+        }
         let (handle, stored) = self.sink.write(contents, self.compressor.as_mut())?;
+        self.written(handle, stored)
+    }
+
+    /// Writes blocks that other threads have compressed: those there are too many of, or `all`.
+    fn collect(&mut self, all: bool) -> Result<()> {
+        while let Some(parallel) = &mut self.parallel
+            && let Some(finished) = parallel.pop(all)
+        {
+            let mut block = finished?;
+            let handle = self.sink.write_finished(
+                &mut block.contents,
+                &mut block.compressed,
+                block.stored,
+                self.compression,
+            )?;
+            let stored = block.stored;
+            parallel.give_back(block);
+            self.written(handle, stored)?;
+        }
+        Ok(())
+    }
+
+    /// A block is in the file. True if it begins a partition of the index.
+    fn written(&mut self, handle: BlockHandle, stored: Stored) -> Result<bool> {
         if let Some(alignment) = self.alignment {
             self.sink.pad(alignment)?;
         }
@@ -157,15 +211,22 @@ impl DataSection {
             &self.compression_opts,
             Some(&self.dictionary),
         )?);
+        if self.may_be_parallel {
+            let dictionary = Some(&self.dictionary[..]);
+            self.parallel = ParallelCompression::start(self.compression, &self.compression_opts, dictionary)?;
+        }
         for mut block in held.blocks {
             self.write_block(&mut block)?;
         }
         Ok(())
     }
 
-    /// Writes what is held: there are no more data blocks.
+    /// Writes what is held, and what is on its way: there are no more data blocks.
     pub fn finish(&mut self) -> Result<()> {
-        self.release()
+        self.release()?;
+        self.collect(true)?;
+        self.parallel = None;
+        Ok(())
     }
 
     /// The file, the index, and the compressor of index blocks, which never use the dictionary: `None` where nothing is

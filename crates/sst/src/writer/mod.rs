@@ -16,6 +16,7 @@ mod data;
 mod index;
 mod meta;
 mod options;
+mod parallel;
 mod partitions;
 mod prefixes;
 mod sink;

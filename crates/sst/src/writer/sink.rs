@@ -20,6 +20,23 @@ pub(super) enum Stored {
     Raw,
 }
 
+/// Compresses a block, and says how it is to be stored.
+pub(super) fn compress(
+    compressor: &mut Compressor,
+    options: &CompressionOptions,
+    contents: &[u8],
+    compressed: &mut Vec<u8>,
+) -> Result<Stored> {
+    if contents.len() >= MAX_COMPRESSED {
+        return Ok(Stored::Raw);
+    }
+    compressor.compress(contents, compressed)?;
+    Ok(match options.keeps(contents.len(), compressed.len()) {
+        true => Stored::Compressed,
+        false => Stored::Rejected,
+    })
+}
+
 /// The file being written and what every block of it goes through.
 pub(super) struct BlockSink {
     file: Box<dyn WritableFile>,
@@ -70,20 +87,32 @@ impl BlockSink {
         contents: &mut Vec<u8>,
         compressor: Option<&mut Compressor>,
     ) -> Result<(BlockHandle, Stored)> {
-        let (mut ty, mut stored) = (CompressionType::None, Stored::Raw);
-        if let Some(compressor) = compressor
-            && contents.len() < MAX_COMPRESSED
-        {
-            compressor.compress(contents, &mut self.compressed)?;
-            stored = Stored::Rejected;
-            if self.compression_opts.keeps(contents.len(), self.compressed.len()) {
-                (ty, stored) = (compressor.compression_type(), Stored::Compressed);
-            }
-        }
-        let bytes = match stored {
-            Stored::Compressed => &mut self.compressed,
-            Stored::Rejected | Stored::Raw => contents,
+        let Some(compressor) = compressor else {
+            return Ok((self.append(contents, CompressionType::None)?, Stored::Raw));
         };
+        let mut compressed = std::mem::take(&mut self.compressed);
+        let stored = compress(compressor, &self.compression_opts, contents, &mut compressed)?;
+        let handle = self.write_finished(contents, &mut compressed, stored, compressor.compression_type());
+        self.compressed = compressed;
+        Ok((handle?, stored))
+    }
+
+    /// Writes a block of which it is known how: `compressed`, by compression `ty`, or as it is. Both are buffers to work in.
+    pub fn write_finished(
+        &mut self,
+        contents: &mut Vec<u8>,
+        compressed: &mut Vec<u8>,
+        stored: Stored,
+        ty: CompressionType,
+    ) -> Result<BlockHandle> {
+        match stored {
+            Stored::Compressed => self.append(compressed, ty),
+            Stored::Rejected | Stored::Raw => self.append(contents, CompressionType::None),
+        }
+    }
+
+    /// Appends the bytes of a block and its trailer, which is made in the same buffer.
+    fn append(&mut self, bytes: &mut Vec<u8>, ty: CompressionType) -> Result<BlockHandle> {
         let handle = BlockHandle::new(self.offset, bytes.len() as u64);
         let trailer = block_trailer(
             self.checksum,
@@ -96,7 +125,7 @@ impl BlockSink {
         self.file.append(bytes)?;
         self.offset += handle.size + BLOCK_TRAILER_LEN as u64;
         self.types_used |= 1 << ty as u8;
-        Ok((handle, stored))
+        Ok(handle)
     }
 
     /// Adds zeros up to the next multiple of `alignment`, a power of two.

@@ -1,5 +1,6 @@
 mod formats;
 mod oracle;
+mod parallel;
 mod rewrite;
 mod shapes;
 
