@@ -36,6 +36,7 @@ pub mod progress;
 pub mod protection;
 pub mod statistics;
 pub mod sync;
+mod temperature;
 
 pub use comparator::{Comparator, UserComparator};
 pub use cursor::Cursor;
@@ -45,3 +46,4 @@ pub use key_prefixes::{KeyPrefixes, KeyRank};
 pub use progress::Progress;
 pub use protection::Protection;
 pub use statistics::{Statistics, Ticker};
+pub use temperature::Temperature;

@@ -22,12 +22,12 @@ pub(crate) fn is_past_period(file: &FileMetadata, options: &LeveledOptions, now:
 
 /// True if the newest data of `file` is older than `ttl`, as FIFO compaction sees it: it was in the file when that was written.
 pub(crate) fn is_past_ttl(file: &FileMetadata, options: &LeveledOptions, now: u64) -> bool {
-    options.ttl > 0
-        && is_past(
-            now,
-            file.file_creation_time.max(file.oldest_ancestor_time),
-            options.ttl,
-        )
+    options.ttl > 0 && is_past(now, newest_data(file), options.ttl)
+}
+
+/// Unix seconds of the newest data of `file`, as FIFO compaction sees it; 0 if not known.
+pub(crate) fn newest_data(file: &FileMetadata) -> u64 {
+    file.file_creation_time.max(file.oldest_ancestor_time)
 }
 
 /// True if a picker may find something to compact although no size asks for it. `oldest_snapshot`: as in
@@ -51,7 +51,12 @@ pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snap
     let mut idle = version.all_files().filter(|(_, file)| !file.is_being_compacted());
     match options.style {
         Style::None => false,
-        Style::Fifo(_) => idle.any(|(level, file)| level == 0 && is_past_ttl(file, options, now)),
+        Style::Fifo(ref fifo) => idle.any(|(level, file)| {
+            let temperature = fifo.temperature_due(file, now);
+            level == 0
+                && (is_past_ttl(file, options, now)
+                    || temperature.is_some_and(|temperature| temperature != file.temperature))
+        }),
         Style::Universal(_) => idle.any(|(level, file)| {
             is_past_period(file, options, now) || (file.marked_for_compaction && (level == 0 || level < last))
         }),

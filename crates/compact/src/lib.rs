@@ -66,5 +66,7 @@ pub use seqno_to_time::SeqnoToTimeMapping;
 pub use split::{Border, OutputSplitter, SplitLimits};
 pub use stall::{StallCause, StallCondition};
 pub use streams::{Stream, StreamFinder, files_around, lowest_level};
-pub use styles::{CompactionOptionsFifo, CompactionOptionsUniversal, CompactionStopStyle, Style};
+pub use styles::{
+    CompactionOptionsFifo, CompactionOptionsUniversal, CompactionStopStyle, FileTemperatureAge, Style,
+};
 pub use tombstones::CompactionTombstones;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use base::internal_key;
-use base::{Result, UserComparator};
+use base::{Result, Temperature, UserComparator};
 use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
 
@@ -49,6 +49,8 @@ pub enum CompactionReason {
     FIFOReduceNumFiles,
     /// FIFO: files are older than `ttl`, and are dropped.
     FIFOTtl,
+    /// FIFO: a file is rewritten for storage of another temperature.
+    ChangeTemperature,
     /// A range tombstone covers all of some files, which are dropped. Not one of RocksDB's.
     FilesCoveredByRangeTombstone,
 }
@@ -96,6 +98,8 @@ pub struct Plan {
     pub deletion: bool,
     /// The output is compressed as the options say; else not at all.
     pub compress: bool,
+    /// The temperature of the output; `None`: as the options say of its level.
+    pub output_temperature: Option<Temperature>,
     /// What was asked for of garbage in blob files.
     pub blob_garbage: BlobGarbageRequest,
     /// Nothing older than the inputs lies in their key range: deletions and sequence numbers may go.
@@ -166,6 +170,7 @@ impl Plan {
             trivial_move: parts.trivial_move,
             deletion: false,
             compress: true,
+            output_temperature: None,
             blob_garbage: BlobGarbageRequest::default(),
             bottommost,
             is_full_compaction: num_inputs == version.num_files(),

@@ -1,6 +1,11 @@
 //! How a family's files are merged, and the options of the styles that are not leveled, with RocksDB's names, units and
 //! defaults.
 
+use base::Temperature;
+use manifest::FileMetadata;
+
+use crate::due::newest_data;
+
 /// How a family's files are merged, with what steers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Style {
@@ -70,6 +75,15 @@ impl Default for CompactionOptionsUniversal {
     }
 }
 
+/// From which age on files shall have which temperature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileTemperatureAge {
+    /// The temperature.
+    pub temperature: Temperature,
+    /// Seconds.
+    pub age: u64,
+}
+
 /// What FIFO compaction is steered by, beside `ttl`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionOptionsFifo {
@@ -80,6 +94,8 @@ pub struct CompactionOptionsFifo {
     /// Bytes of all tables and blob files beyond which the oldest tables are dropped, and with them what only they refer
     /// to; 0: `max_table_files_size` holds. 0.
     pub max_data_files_size: u64,
+    /// From which age on files are rewritten for storage of which temperature, the youngest first. None.
+    pub file_temperature_age_thresholds: Vec<FileTemperatureAge>,
     /// Merges files by the ratio of keys to values. Not to be had. False.
     pub use_kv_ratio_compaction: bool,
 }
@@ -91,11 +107,20 @@ impl Default for CompactionOptionsFifo {
             allow_compaction: false,
             max_data_files_size: 0,
             use_kv_ratio_compaction: false,
+            file_temperature_age_thresholds: Vec::new(),
         }
     }
 }
 
 impl CompactionOptionsFifo {
+    /// The temperature that `file` shall have at `now` for its age; `None` if it is too young to say, or its age is not known.
+    pub(crate) fn temperature_due(&self, file: &FileMetadata, now: u64) -> Option<Temperature> {
+        let written = newest_data(file);
+        let mut due = self.file_temperature_age_thresholds.iter().rev();
+        let reached = due.find(|due| written > 0 && now.saturating_sub(due.age) >= written)?;
+        Some(reached.temperature)
+    }
+
     /// Bytes beyond which files are dropped, and whether those of blob files count.
     pub fn limit(&self) -> (u64, bool) {
         match self.max_data_files_size {

@@ -137,6 +137,20 @@ impl FamilyStats {
         }
     }
 
+    /// What the jobs that wrote into each level have cost: jobs, time they took, CPU time, bytes written.
+    pub fn jobs(&self) -> impl Iterator<Item = (usize, u64, Duration, Duration, u64)> {
+        let levels = self.levels.iter().enumerate().filter(|(_, stats)| stats.jobs > 0);
+        levels.map(|(level, stats)| {
+            let written = stats.written + stats.blobs_written;
+            (level, stats.jobs, stats.took, stats.cpu, written)
+        })
+    }
+
+    /// Bytes that flushes wrote.
+    pub fn flushed_bytes(&self) -> u64 {
+        self.flushed
+    }
+
     /// From now on another interval is told of.
     pub fn begin_interval(&mut self) {
         self.dumped = (self.sum(), self.flushed);

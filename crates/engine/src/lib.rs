@@ -41,7 +41,7 @@ pub use base::merge::MergeOperator;
 pub use base::perf::{self, PerfContext, PerfLevel};
 pub use base::prefix::PrefixExtractor;
 pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker};
-pub use base::{Error, ErrorKind, Progress, Result, SeqNo};
+pub use base::{Error, ErrorKind, Progress, Result, SeqNo, Temperature};
 pub use cache::{
     AdmissionPolicy, Cache, CacheOptions, CacheType, CompressedSecondaryCacheOptions, EntryRole,
     MetadataChargePolicy, RoleUsage, SecondaryUsage, TieredCacheOptions,
@@ -86,8 +86,9 @@ pub use options::{
     BlobGarbageCollectionPolicy, BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions,
     CompactFilesOptions, CompactRangeOptions, CompactionOptionsFifo, CompactionOptionsUniversal,
     CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, FileChecksumGenFactory,
-    FilterPolicy, FlushOptions, MemtableFactory, MetadataCacheOptions, Options, PinningTier,
-    PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions, table as option_table,
+    FileTemperatureAge, FilterPolicy, FlushOptions, MemtableFactory, MetadataCacheOptions, Options,
+    PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions,
+    table as option_table,
 };
 pub use read::db_iterator::DbIterator;
 pub use read::filters::TableFilter;

@@ -128,13 +128,12 @@ impl Stats {
         }
     }
 
-    /// Counts the microseconds since [`start`](Stats::start).
+    /// Counts the microseconds since [`start`](Stats::start), and says how many they were.
     #[inline]
-    pub(crate) fn stop(&self, started: Option<Duration>, histogram: Histogram) {
-        if let Some(started) = started {
-            let took = self.clock.now().saturating_sub(started);
-            self.record(histogram, took.as_micros() as u64);
-        }
+    pub(crate) fn stop(&self, started: Option<Duration>, histogram: Histogram) -> Option<u64> {
+        let took = self.clock.now().saturating_sub(started?).as_micros() as u64;
+        self.record(histogram, took);
+        Some(took)
     }
 
     /// Counts `amount` whether counting is on or not: for what happens seldom.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic;
 
 use base::{Error, InternalComparator, Result};
 
@@ -248,6 +249,7 @@ fn build_level0(
     }
     for file in changes.added.values() {
         check_bounds(cmp, file)?;
+        file.level.store(0, atomic::Ordering::Relaxed);
     }
     Ok(Level::new(cmp.user(), 0, files, old, |_| None))
 }
@@ -323,6 +325,8 @@ fn build_level(cmp: &InternalComparator, level: usize, old: &Level, changes: &Le
     added.sort_by(|a, b| cmp.compare(&a.smallest, &b.smallest));
     for file in &added {
         check_bounds(cmp, file)?;
+        file.level
+            .store(u8::try_from(level).unwrap_or(u8::MAX), atomic::Ordering::Relaxed);
     }
     let mut added = added.into_iter().peekable();
     let capacity = old.files().len() + added.len();

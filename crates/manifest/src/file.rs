@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::OnceLock;
-use std::sync::atomic::{self, AtomicBool};
+use std::sync::atomic::{self, AtomicBool, AtomicU8};
+use std::sync::{Arc, OnceLock};
 
 use base::internal_key::{self, TRAILER_LEN, pack_trailer};
-use base::{Kind, MAX_SEQNO, SeqNo, UserComparator};
+use base::{Kind, MAX_SEQNO, SeqNo, Temperature, UserComparator};
 
 /// Highest number a file may have: RocksDB keeps the path id in the two bits above.
 pub const MAX_FILE_NUMBER: u64 = (1 << 62) - 1;
@@ -17,25 +17,6 @@ pub const MAX_PATH_ID: u32 = 3;
 
 /// The trailer of a largest key that is the end of a range tombstone: the key itself is not in the file.
 pub const RANGE_TOMBSTONE_SENTINEL: u64 = pack_trailer(MAX_SEQNO, Kind::RangeDeletion as u8);
-
-/// How warm the storage of a file shall be. The numbers lie on disk; unknown ones are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Temperature(pub u8);
-
-impl Temperature {
-    /// Not said.
-    pub const UNKNOWN: Temperature = Temperature(0);
-    /// Read often.
-    pub const HOT: Temperature = Temperature(0x04);
-    /// Read now and then.
-    pub const WARM: Temperature = Temperature(0x08);
-    /// Between warm and cold.
-    pub const COOL: Temperature = Temperature(0x0a);
-    /// Read seldom.
-    pub const COLD: Temperature = Temperature(0x0c);
-    /// Hardly ever read.
-    pub const ICE: Temperature = Temperature(0x10);
-}
 
 /// A checksum over a whole file, as the user's checksum generator made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +96,9 @@ pub struct FileMetadata {
     /// Fields of later RocksDB releases that may be ignored, to be written again as they came.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 
+    /// The level it lies in, or lay in last: set whenever a version is built that holds it there. 255 before that. Whoever reads
+    /// the file counts by it.
+    pub level: Arc<AtomicU8>,
     /// True while a compaction has it as input. Set and cleared under the database mutex; read without it for display.
     pub being_compacted: AtomicBool,
     /// Counts of entries, once somebody has read the properties.
@@ -149,6 +133,7 @@ impl Default for FileMetadata {
             max_timestamp: Box::default(),
             file_open_metadata: Box::default(),
             unknown_fields: Vec::new(),
+            level: Arc::new(AtomicU8::new(u8::MAX)),
             being_compacted: AtomicBool::new(false),
             stats: OnceLock::new(),
             handle: OnceLock::new(),

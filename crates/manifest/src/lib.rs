@@ -14,7 +14,7 @@ pub use builder::VersionBuilder;
 pub use edit::{VersionEdit, WalAddition};
 pub use file::{
     FileChecksum, FileMetadata, FileStats, MAX_FILE_NUMBER, MAX_PATH_ID, RANGE_TOMBSTONE_SENTINEL,
-    Temperature, UNKNOWN_CHECKSUM_FUNC_NAME,
+    UNKNOWN_CHECKSUM_FUNC_NAME,
 };
 pub use snapshot::snapshot_edits;
 pub use state::{

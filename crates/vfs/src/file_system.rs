@@ -24,7 +24,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::{Error, Result, Temperature};
 
 use crate::{PendingRead, ReadBuffer};
 
@@ -51,6 +51,8 @@ pub struct OpenOptions {
     pub mmap: bool,
     /// Readahead. Default [`Access::Normal`].
     pub access: Access,
+    /// Which storage it lies on, as far as whoever opens it knows: a hint, that the bodies here pass over.
+    pub temperature: Temperature,
 }
 
 /// How to create a file for writing. The default is a buffered file.
@@ -72,6 +74,8 @@ pub struct CreateOptions {
     /// Each time the kernel is asked to, what it was asked for before is waited for, so that never much more than that is under way; an
     /// fdatasync where a file system cannot start writing apart from waiting. Makes nothing durable either. Default false.
     pub strict_bytes_per_sync: bool,
+    /// How often it will be read: a hint for file systems with storage of several kinds, that the bodies here pass over.
+    pub temperature: Temperature,
 }
 
 /// The only door to a disk. Shared as `Arc<dyn FileSystem>`; every method may be called from any thread.

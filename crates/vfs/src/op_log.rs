@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::Result;
+use base::{Result, Temperature};
 use parking_lot::Mutex;
 
 use crate::layer::{Call, Details, Layer};
@@ -84,7 +84,15 @@ fn open_words(options: &OpenOptions) -> String {
             words += word;
         }
     }
+    words += &temperature_words(options.temperature);
     words
+}
+
+fn temperature_words(temperature: Temperature) -> String {
+    match temperature {
+        Temperature::UNKNOWN => String::new(),
+        said => format!(" temperature={:#x}", said.0),
+    }
 }
 
 fn create_words(options: &CreateOptions) -> String {
@@ -104,6 +112,7 @@ fn create_words(options: &CreateOptions) -> String {
     if options.strict_bytes_per_sync {
         words += " strict_bytes_per_sync";
     }
+    words += &temperature_words(options.temperature);
     words
 }
 

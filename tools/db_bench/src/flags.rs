@@ -287,6 +287,8 @@ flags::flags! {
     compression_type: String = "snappy".to_owned();
     /// Level of the compression library; 32767: its own default.
     compression_level: i32 = 32_767;
+    /// Threads that compress the blocks of each table; 1: the one that makes them.
+    compression_parallel_threads: u32 = 1;
     /// Bytes of a compression dictionary; 0: none.
     compression_max_dict_bytes: u32 = 0;
     /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.

@@ -40,6 +40,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     let family = &mut options.column_family;
     family.compression = compression;
     family.compression_opts.level = flags.compression_level;
+    family.compression_opts.parallel_threads = flags.compression_parallel_threads;
     family.compression_opts.max_dict_bytes = flags.compression_max_dict_bytes;
     family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
     family.compression_opts.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;

@@ -83,6 +83,7 @@ mod tests {
             num_entries: 0,
             num_deletions: 0,
             being_compacted: false,
+            temperature: Default::default(),
             file_checksum_func_name: String::new(),
             file_checksum: Vec::new(),
         }

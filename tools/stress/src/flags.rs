@@ -203,6 +203,8 @@ flags::flags! {
     cache_size: i64 = 2 << 30;
     /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
     compression_type: String = "snappy".to_owned();
+    /// Threads that compress the blocks of each table; 1: the one that makes them.
+    compression_parallel_threads: u32 = 1;
     /// Bytes of a compression dictionary; 0: none.
     compression_max_dict_bytes: u32 = 0;
     /// Bytes of samples from which ZSTD trains a dictionary; 0: the samples are the dictionary.
@@ -484,6 +486,7 @@ impl Flags {
         };
         let family = &mut options.column_family;
         family.compression = flags::engine::compression(&self.compression_type)?;
+        family.compression_opts.parallel_threads = self.compression_parallel_threads;
         family.compression_opts.max_dict_bytes = self.compression_max_dict_bytes;
         family.compression_opts.zstd_max_train_bytes = self.compression_zstd_max_train_bytes;
         family.compression_opts.max_dict_buffer_bytes = self.compression_max_dict_buffer_bytes;

@@ -85,6 +85,46 @@ impl Cells {
     }
 }
 
+/// A histogram by itself, in RocksDB's buckets. Shared by all who add to it.
+pub struct HistogramImpl(Cells);
+
+impl Default for HistogramImpl {
+    fn default() -> HistogramImpl {
+        HistogramImpl(Cells::new())
+    }
+}
+
+impl fmt::Debug for HistogramImpl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HistogramImpl({})", self.data().count)
+    }
+}
+
+impl HistogramImpl {
+    /// Counts `value`.
+    pub fn add(&self, value: u64) {
+        self.0.add(value);
+    }
+
+    fn merged(&self) -> Merged {
+        let mut merged = Merged::default();
+        merged.add(&self.0);
+        merged
+    }
+
+    /// It in a few numbers.
+    pub fn data(&self) -> HistogramData {
+        self.merged().data()
+    }
+}
+
+/// As RocksDB prints it, bucket by bucket.
+impl fmt::Display for HistogramImpl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.merged().text())
+    }
+}
+
 /// A histogram in a few numbers: RocksDB's `HistogramData`, all 0 where nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HistogramData {

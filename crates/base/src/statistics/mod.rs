@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-pub use data::HistogramData;
 use data::{Cells, Merged};
+pub use data::{HistogramData, HistogramImpl};
 pub use data::{HistogramHead, bucket_limits, histogram_text};
 pub use names::{Histogram, Ticker};
 

@@ -79,6 +79,34 @@ named! {
         CompressedSecondaryCacheDummyHits = "rocksdb.compressed.secondary.cache.dummy.hits";
         /// Lookups in a secondary cache that found the block.
         CompressedSecondaryCacheHits = "rocksdb.compressed.secondary.cache.hits";
+        /// Bytes read of tables in the last level there can be.
+        LastLevelReadBytes = "rocksdb.last.level.read.bytes";
+        /// Reads of them.
+        LastLevelReadCount = "rocksdb.last.level.read.count";
+        /// Bytes read of tables above it.
+        NonLastLevelReadBytes = "rocksdb.non.last.level.read.bytes";
+        /// Reads of them.
+        NonLastLevelReadCount = "rocksdb.non.last.level.read.count";
+        /// Bytes read of tables that were written to be hot.
+        HotFileReadBytes = "rocksdb.hot.file.read.bytes";
+        /// Reads of them.
+        HotFileReadCount = "rocksdb.hot.file.read.count";
+        /// Bytes read of warm tables.
+        WarmFileReadBytes = "rocksdb.warm.file.read.bytes";
+        /// Reads of them.
+        WarmFileReadCount = "rocksdb.warm.file.read.count";
+        /// Bytes read of cool tables.
+        CoolFileReadBytes = "rocksdb.cool.file.read.bytes";
+        /// Reads of them.
+        CoolFileReadCount = "rocksdb.cool.file.read.count";
+        /// Bytes read of cold tables.
+        ColdFileReadBytes = "rocksdb.cold.file.read.bytes";
+        /// Reads of them.
+        ColdFileReadCount = "rocksdb.cold.file.read.count";
+        /// Bytes read of tables hardly ever read.
+        IceFileReadBytes = "rocksdb.ice.file.read.bytes";
+        /// Reads of them.
+        IceFileReadCount = "rocksdb.ice.file.read.count";
         /// Lookups that a filter over whole keys ended.
         BloomFilterUseful = "rocksdb.bloom.filter.useful";
         /// Lookups that such a filter let pass.

@@ -12,7 +12,7 @@ use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 use crate::score::fifo_bytes;
 use crate::styles::CompactionOptionsFifo;
 
-/// The files to drop, or to merge where `allow_compaction` says so; `None` if there are none. One at a time: dropping is quick.
+/// The files to drop, or one to rewrite for its temperature, or some to merge where `allow_compaction` says so; `None` if there are none. One at a time: dropping is quick.
 pub fn pick_fifo(context: &PickContext<'_>, options: &CompactionOptionsFifo) -> Option<Plan> {
     if context.running.is_exclusive() || context.running.level0_busy() {
         return None;
@@ -21,6 +21,7 @@ pub fn pick_fifo(context: &PickContext<'_>, options: &CompactionOptionsFifo) -> 
     picker
         .pick_ttl()
         .or_else(|| picker.pick_size())
+        .or_else(|| picker.pick_temperature())
         .or_else(|| picker.pick_merge())
 }
 
@@ -78,6 +79,22 @@ impl Picker<'_> {
             dropped.push(Arc::clone(file));
         }
         (!dropped.is_empty()).then(|| self.drop_files(level, dropped, CompactionReason::FIFOMaxSize))
+    }
+
+    /// The oldest file whose age asks for another temperature. It stays where it is among the others, as old as it was.
+    fn pick_temperature(&self) -> Option<Plan> {
+        let (version, now) = (self.context.version, self.context.now);
+        if version.num_non_empty_levels() > 1 {
+            return None;
+        }
+        let (file, temperature) = version.files(0).iter().rev().find_map(|file| {
+            let due = self.options.temperature_due(file, now)?;
+            (due != file.temperature).then_some((file, due))
+        })?;
+        let mut plan = self.plan(0, vec![file.clone()], CompactionReason::ChangeTemperature);
+        plan.output_temperature = Some(temperature);
+        plan.keep_for_what_comes_below();
+        Some(plan)
     }
 
     /// Small files of L0. What comes of them must stay small, or it would never be dropped for its age.

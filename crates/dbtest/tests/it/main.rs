@@ -54,5 +54,6 @@ mod stalls;
 mod stats_history;
 mod streams;
 mod styles;
+mod temperatures;
 mod timestamps;
 mod told_faults;

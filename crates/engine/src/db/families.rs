@@ -126,6 +126,7 @@ pub(crate) fn assemble(
             metadata_caching: [false, true].map(|flushed| options.table.metadata_caching(flushed)),
             // RocksDB's bound of what is like a flushed file.
             largest_flushed: options.write_buffer_size / 2 * 3,
+            num_levels: options.num_levels as usize,
             uncache_aggressiveness: match shared.options.allow_mmap_reads {
                 true => 0,
                 false => options.uncache_aggressiveness,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
-use base::{Result, SeqNo, filename};
+use base::{Result, SeqNo, Temperature, filename};
 use compact::stall::StallCondition;
 use manifest::{BlobFileMetadata, FileMetadata, Version};
 use sst::BlockCache;
@@ -44,6 +44,8 @@ pub struct LiveFile {
     pub num_deletions: u64,
     /// True while a compaction reads it.
     pub being_compacted: bool,
+    /// The temperature it was written with.
+    pub temperature: Temperature,
     /// Name of the function of the checksum over the whole file; empty if the MANIFEST has none.
     pub file_checksum_func_name: String,
     /// That checksum; empty if the MANIFEST has none.
@@ -128,7 +130,8 @@ impl Db {
 
     /// A property of `family` or of the database by RocksDB's name, as text; `None` if there is none of that name.
     ///
-    /// `rocksdb.num-files-at-level<N>`, `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
+    /// `rocksdb.num-files-at-level<N>`, `rocksdb.live-sst-files-size-at-temperature<N>`, `rocksdb.stats`, `rocksdb.cfstats`,
+    /// `rocksdb.cf-file-histogram`, `esker.write-cost` (what flushes and compactions have cost), `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`,
     /// `rocksdb.aggregated-table-properties`, the same `-at-level<N>`, `rocksdb.compression-ratio-at-level<N>` (these open tables that are not
     /// open; `None` if that fails), `esker.pins` (see [`Db::pins`]), `esker.memory` (see [`Db::memory`]), `esker.verify` (how far looking for rot has come), `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`, `rocksdb.options-statistics`,
     /// `rocksdb.block-cache-entry-stats`, as number `esker.block-cache-usage-of-family` (bytes of the block cache that `family` takes, where
@@ -144,6 +147,13 @@ impl Db {
         if let Some(level) = name.strip_prefix("rocksdb.num-files-at-level") {
             let level: usize = level.parse().ok()?;
             return (level < version.num_levels()).then(|| version.files(level).len().to_string());
+        }
+        if let Some(temperature) = name.strip_prefix("rocksdb.live-sst-files-size-at-temperature") {
+            let temperature: u8 = temperature.parse().ok()?;
+            let files = version
+                .all_files()
+                .filter(|(_, file)| file.temperature.0 == temperature);
+            return Some(files.map(|(_, file)| file.size).sum::<u64>().to_string());
         }
         if let Some(level) = name.strip_prefix("rocksdb.compression-ratio-at-level") {
             let level: usize = level.parse().ok().filter(|level| *level < version.num_levels())?;
@@ -168,9 +178,14 @@ impl Db {
                 inner.family_stats(&family.0, &version),
                 inner.db_stats()
             )),
-            "rocksdb.cfstats" | "rocksdb.cfstats-no-file-histogram" => {
-                Some(inner.family_stats(&family.0, &version))
-            }
+            "rocksdb.cfstats" => Some(format!(
+                "{}{}",
+                inner.family_stats(&family.0, &version),
+                file_histogram(&family.0)
+            )),
+            "rocksdb.cfstats-no-file-histogram" => Some(inner.family_stats(&family.0, &version)),
+            "rocksdb.cf-file-histogram" => Some(file_histogram(&family.0)),
+            "esker.write-cost" => Some(inner.write_cost(&family.0, &version)),
             "rocksdb.dbstats" => Some(inner.db_stats()),
             "rocksdb.db-write-stall-stats" => {
                 Some(format!("Write Stall (count): {}\n", inner.stats.stalls().text()))
@@ -234,6 +249,15 @@ impl Db {
     }
 }
 
+/// `rocksdb.cf-file-histogram`.
+pub(crate) fn file_histogram(family: &Family) -> String {
+    format!(
+        "\n** File Read Latency Histogram By Level [{}] **\n{}",
+        family.name,
+        family.tables.read_latency()
+    )
+}
+
 fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
     let stats = file.stats.get().copied().unwrap_or_default();
     let checksum = file.file_checksum.as_ref();
@@ -250,6 +274,7 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
         num_entries: stats.num_entries,
         num_deletions: stats.num_deletions,
         being_compacted: file.being_compacted.load(Ordering::Relaxed),
+        temperature: file.temperature,
         file_checksum_func_name: checksum.map_or_else(String::new, |checksum| checksum.func_name.clone()),
         file_checksum: checksum.map_or_else(Vec::new, |checksum| checksum.value.to_vec()),
     }

@@ -312,7 +312,10 @@ impl DbInner {
                 edit.deleted_files.extend(deletions(&range.replaced(version)?));
             }
             for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
-                let metadata = Arc::new(metadata(file, *place, epoch_of(own, epoch, nth), now));
+                let metadata = Arc::new(FileMetadata {
+                    temperature: own.temperature,
+                    ..metadata(file, *place, epoch_of(own, epoch, nth), now)
+                });
                 if place.level == 0 {
                     own.family.tables.note_level_0(&metadata);
                 }

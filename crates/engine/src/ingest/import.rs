@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, ParsedInternalKey, Result, filename, internal_key};
+use base::{Error, ErrorKind, ParsedInternalKey, Result, Temperature, filename, internal_key};
 use manifest::VersionEdit;
 
 use super::IngestExternalFileOptions;
@@ -74,6 +74,7 @@ impl DbInner {
                 ..IngestExternalFileOptions::default()
             },
             replace: None,
+            temperature: Temperature::UNKNOWN,
             files: Vec::new(),
         };
         let mut recorded = false;

@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, Result, SeqNo};
+use base::{Error, Result, SeqNo, Temperature};
 use sst::properties::TableProperties;
 
 use crate::db::column_family::ColumnFamily;
@@ -104,6 +104,8 @@ pub struct IngestExternalFileArg {
     pub files_checksums: Vec<Vec<u8>>,
     /// The names of the functions that made them; empty: none are known.
     pub files_checksum_func_names: Vec<String>,
+    /// The temperature the files are recorded with: how they are read, and where they should lie. Default: kUnknown.
+    pub file_temperature: Temperature,
     /// All rows that the family has in this range go, in the same step: tables that lie in it are dropped, unread, and what is ingested is
     /// all there is of it then. Every file must lie in it. Rows of it in memory are flushed first, and compactions of the family
     /// waited for, while writers wait. A table that lies in it with a part of its keys only makes the ingestion fail: compact the range
@@ -139,6 +141,7 @@ impl IngestExternalFileArg {
             options,
             files_checksums: Vec::new(),
             files_checksum_func_names: Vec::new(),
+            file_temperature: Temperature::UNKNOWN,
             atomic_replace_range: None,
             file_infos: Vec::new(),
         }

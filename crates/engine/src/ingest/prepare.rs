@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
-use base::{Error, ErrorKind, Progress, Result};
+use base::{Error, ErrorKind, Progress, Result, Temperature};
 use manifest::FileChecksum;
 
 use super::inspect::{ExternalFile, believe, inspect};
@@ -22,6 +22,7 @@ pub(crate) struct PreparedFamily {
     pub options: IngestExternalFileOptions,
     /// What they take the place of.
     pub replace: Option<RangeOpt>,
+    pub temperature: Temperature,
     /// In the order they were given.
     pub files: Vec<PreparedFile>,
 }
@@ -73,6 +74,7 @@ impl DbInner {
                 family: family.clone(),
                 options: arg.options.clone(),
                 replace: arg.atomic_replace_range.clone(),
+                temperature: arg.file_temperature,
                 files: Vec::new(),
             });
             let Some(own) = prepared.last_mut() else { continue };

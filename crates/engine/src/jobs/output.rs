@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use base::entry_type::EntryType;
 use base::sync::Mutex;
-use base::{Error, InternalComparator, Kind, Result, filename, internal_key};
+use base::{Error, InternalComparator, Kind, Result, Temperature, filename, internal_key};
 use blob::BlobLocation;
 use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
 use compact::filter::may_refer_to_blobs;
 use compact::plan::Plan;
-use compact::{FileBounds, OutputSink, SeqnoToTimeMapping};
+use compact::{CompactionReason, FileBounds, OutputSink, SeqnoToTimeMapping};
 use manifest::{BlobFileAddition, FileMetadata, FileStats};
 use rangedel::RangeTombstone;
 use sst::filter::UNKNOWN_LEVEL;
@@ -74,6 +74,7 @@ pub(crate) struct TableOutputs<'a> {
 
 struct OpenTable {
     number: u64,
+    temperature: Temperature,
     writer: TableWriter,
     sum: FileSum,
     check: OutputCheck,
@@ -193,6 +194,24 @@ impl<'a> TableOutputs<'a> {
         }
     }
 
+    /// The temperature of the next table: what the plan says, or the options say of its level. What a flush writes is as other tables
+    /// are, wherever it is put.
+    fn temperature(&self) -> Temperature {
+        let said = self.compaction.and_then(|plan| plan.output_temperature);
+        said.unwrap_or_else(|| match self.compaction {
+            Some(plan) => self.options.temperature_at(plan.output_level),
+            None => self.options.default_write_temperature,
+        })
+    }
+
+    /// When the only input was written, if what is done to it makes it no younger.
+    fn age_kept(&self) -> Option<u64> {
+        let plan = self.compaction?;
+        let kept = plan.reason == CompactionReason::ChangeTemperature;
+        let (_, input) = plan.files().next().filter(|_| kept)?;
+        Some(input.file_creation_time)
+    }
+
     /// What the family's users want to see of a table, named in `options`.
     fn collectors(&self, options: &mut TableWriterOptions) -> Vec<Box<dyn TablePropertiesCollector>> {
         let family = &self.options;
@@ -255,6 +274,7 @@ impl OutputSink for TableOutputs<'_> {
             bytes_per_sync: self.db.current.load().bytes_per_sync,
             strict_bytes_per_sync: self.db.options.strict_bytes_per_sync,
             direct: self.db.options.use_direct_io_for_flush_and_compaction,
+            temperature: self.temperature(),
             ..CreateOptions::default()
         };
         let file = self.db.options.fs.create(&path, &create)?;
@@ -267,6 +287,7 @@ impl OutputSink for TableOutputs<'_> {
         let writer = TableWriter::new(file, options)?;
         self.open = Some(OpenTable {
             number,
+            temperature: create.temperature,
             writer,
             sum,
             check: OutputCheck::new(self.options.paranoid_file_checks),
@@ -337,7 +358,8 @@ impl OutputSink for TableOutputs<'_> {
             oldest_blob_file_number: open.oldest_blob,
             marked_for_compaction,
             oldest_ancestor_time: properties.creation_time,
-            file_creation_time: properties.file_creation_time,
+            file_creation_time: self.age_kept().unwrap_or(properties.file_creation_time),
+            temperature: open.temperature,
             file_checksum: open.sum.checksum(),
             unique_id: properties.unique_id(),
             ..FileMetadata::default()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use compact::Style;
 use compact::stall::StallCondition;
 
 use crate::db::DbInner;
@@ -87,7 +88,12 @@ impl DbInner {
         let ages = state.families.values().filter_map(|own| {
             let options = own.family.current().leveled();
             let ages = [options.ttl, options.periodic_compaction_seconds];
-            ages.into_iter().filter(|&age| age > 0).min()
+            let fifo = match &options.style {
+                Style::Fifo(fifo) => &fifo.file_temperature_age_thresholds[..],
+                _ => &[],
+            };
+            let ages = ages.into_iter().chain(fifo.iter().map(|due| due.age));
+            ages.filter(|&age| age > 0).min()
         });
         let period = Duration::from_secs((ages.min()? / 60).clamp(1, 12 * 60 * 60));
         if now >= *due {

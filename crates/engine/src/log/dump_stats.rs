@@ -14,6 +14,7 @@ use sst::BlockCache;
 use super::log_line;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::db::property::file_histogram;
 use crate::level_stats::{FamilyStats, count, size};
 
 const GIB: f64 = (1u64 << 30) as f64;
@@ -32,6 +33,15 @@ pub(crate) struct Sample {
     wal_syncs: u64,
     wal_bytes: u64,
     stall_micros: u64,
+}
+
+/// What was written in a time.
+pub(crate) struct Traffic {
+    pub seconds: f64,
+    pub keys: u64,
+    pub bytes: u64,
+    /// Writers waited so long, all together.
+    pub stalled_seconds: f64,
 }
 
 /// Samples that later ones are compared with.
@@ -53,6 +63,17 @@ impl DbInner {
             wal_syncs: stats.get(Ticker::WalSynced),
             wal_bytes: stats.get(Ticker::WalBytes),
             stall_micros: stats.get(Ticker::StallMicros),
+        }
+    }
+
+    /// What was written since the database was opened, or its statistics were reset.
+    pub(crate) fn traffic_since_reset(&self) -> Traffic {
+        let (from, to) = (self.samples.lock().opened, self.sample());
+        Traffic {
+            seconds: to.at.saturating_sub(from.at).as_secs_f64(),
+            keys: to.sequence.saturating_sub(from.sequence),
+            bytes: to.bytes.saturating_sub(from.bytes),
+            stalled_seconds: to.stall_micros.saturating_sub(from.stall_micros) as f64 / 1e6,
         }
     }
 
@@ -93,6 +114,7 @@ impl DbInner {
         for family in &families {
             let version = family.super_version.load().version.clone();
             out.push_str(&self.family_stats(family, &version));
+            out.push_str(&file_histogram(family));
             if let Some(own) = self.state.lock().families.get_mut(&family.id) {
                 own.stats.begin_interval();
             }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use base::UserComparator;
 use base::merge::MergeOperator;
 use base::prefix::PrefixExtractor;
+use base::{Temperature, UserComparator};
 use codec::checksum::ChecksumType;
 use codec::compression::{CompressionOptions, CompressionType};
 use compact::{
@@ -113,11 +113,12 @@ option_table! {
                 "{stop_style=kCompactionStopStyleSimilarSize;compression_size_percent=50;size_ratio=100;}", "{max_read_amp=0;min_merge_width=3;}"];
         /// What FIFO compaction is steered by, beside `ttl`. Once all tables have more than `max_table_files_size` bytes, or tables and
         /// blob files together more than `max_data_files_size` where that is not 0, the oldest tables are dropped.
-        /// `allow_compaction`: small files of L0 are merged. `use_kv_ratio_compaction` is refused, and so are the fields about temperatures unless
-        /// they are at their defaults. The trap: the `ttl` that is chosen drops what is older than 30 days.
+        /// `allow_compaction`: small files of L0 are merged. `file_temperature_age_thresholds`: files are rewritten, one at a time, once all
+        /// that is in them is so many seconds old, for storage of a temperature. `use_kv_ratio_compaction` and
+        /// `allow_trivial_copy_when_change_temperature` are refused. The trap: the `ttl` that is chosen drops what is older than 30 days.
         /// Default: {max_table_files_size=1073741824;allow_compaction=false;}
         compaction_options_fifo: CompactionOptionsFifo = CompactionOptionsFifo::default(), mutable = true,
-            domain["{}", "{allow_compaction=true;}"];
+            domain["{}", "{allow_compaction=true;}", "{file_temperature_age_thresholds={{temperature=kCold;age=1;}};}"];
         /// Seconds after which data is compacted down, level by level, though no size asks for it; with FIFO compaction after which a file is
         /// dropped, counted from when it was written; with universal compaction the same as `periodic_compaction_seconds`. 0: never;
         /// 18446744073709551614: chosen, which is 30 days. Looked at when files change, and now and then. Default: chosen.
@@ -126,6 +127,12 @@ option_table! {
         /// rewrites the file, universal compaction everything. FIFO compaction does not look at it. 0: never; 18446744073709551614:
         /// chosen, which is 30 days with universal compaction or a compaction filter, else never. Default: chosen.
         periodic_compaction_seconds: u64 = AGE_OF_CHOICE, mutable = true, domain["0", "2", "1000"];
+        /// The temperature that tables in the last of all levels (`num_levels`) are written with: kHot, kWarm, kCool, kCold, kIce, or
+        /// kUnknown to leave it to `default_write_temperature`. It is recorded in the MANIFEST and told to the file system, which may put the
+        /// file on storage of that kind; the file system of the operating system passes over it. Default: kUnknown.
+        last_level_temperature: Temperature = Temperature::UNKNOWN, mutable = true, domain["kUnknown", "kCold"];
+        /// The temperature of all other tables. Default: kUnknown.
+        default_write_temperature: Temperature = Temperature::UNKNOWN, mutable = true, domain["kUnknown", "kHot"];
         /// Compression of tables. Default: kLZ4Compression.
         compression: CompressionType = CompressionType::Lz4, mutable = true,
             domain["kNoCompression", "kSnappyCompression", "kZlibCompression", "kLZ4Compression", "kZSTD"];
@@ -138,10 +145,13 @@ option_table! {
         /// How hard to compress: level, window_bits and strategy are the libraries' own. With max_dict_bytes above 0 the data blocks of
         /// each table are compressed with a dictionary of so many bytes, of ZSTD trained from zstd_max_train_bytes of samples if that is
         /// not 0: blocks are held in memory, at most max_dict_buffer_bytes of them, until there are enough to make it of.
-        /// LZ4, zlib and ZSTD know dictionaries. Default: the libraries' level, no dictionary.
+        /// LZ4, zlib and ZSTD know dictionaries. parallel_threads above 1: so many threads, at most 64, compress the data blocks of each table beside
+        /// the one that makes and writes them; the table is the same, byte for byte. It helps where compression is slow and cores are idle: with
+        /// Snappy, LZ4 and negative levels of ZSTD, and for tables with a partitioned index, it is passed over.
+        /// Default: the libraries' level, no dictionary, one thread.
         compression_opts: CompressionOptions = CompressionOptions::default(), mutable = true,
             domain["{}", "{}", "{max_dict_bytes=400;}", "{max_dict_bytes=4096;zstd_max_train_bytes=40000;}",
-                "{level=1;max_dict_bytes=4096;max_dict_buffer_bytes=5000;checksum=true;}"];
+                "{level=1;max_dict_bytes=4096;max_dict_buffer_bytes=5000;checksum=true;}", "{parallel_threads=3;}"];
         /// The same for the last level that holds data, where enabled=true is among them; else `compression_opts` holds there too.
         bottommost_compression_opts: CompressionOptions = CompressionOptions::default(), mutable = true,
             domain["{}", "{enabled=true;max_dict_bytes=4096;}"];

@@ -1,13 +1,13 @@
 //! The text of what compactions are steered by: `{size_ratio=1;min_merge_width=2;...}`, `kMinOverlappingRatio`, `1:1:2`.
 
-use base::{Error, Result};
+use base::{Error, Result, Temperature};
 use compact::{
-    CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle, LeveledOptions,
-    Style,
+    CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle,
+    FileTemperatureAge, LeveledOptions, Style,
 };
 
 use super::ColumnFamilyOptions;
-use super::fields::{Field, fields, parse_onto, text};
+use super::fields::{Field, fields, parse_onto, split_outside_braces, text};
 use crate::options::table::{OptionValue, enum_option};
 
 /// How a family's files are merged.
@@ -41,6 +41,7 @@ pub(crate) const LATER: &[(&str, &str)] = &[
     ("reduce_file_locking", "10.6.0"),
     ("max_data_files_size", "11.0.0"),
     ("use_kv_ratio_compaction", "11.0.0"),
+    ("file_temperature_age_thresholds", "8.3.0"),
 ];
 
 const UNIVERSAL: &[Field<CompactionOptionsUniversal>] = fields![
@@ -77,14 +78,45 @@ const FIFO: &[Field<CompactionOptionsFifo>] = fields![
     allow_compaction,
     max_data_files_size,
     use_kv_ratio_compaction,
+    file_temperature_age_thresholds,
 ];
 
-/// Fields about temperatures, which no file here has.
+const FILE_TEMPERATURE_AGE: &[Field<FileTemperatureAge>] = fields![temperature, age];
+
+/// `{{temperature=kWarm;age=10;}:{temperature=kCold;age=20;}}`; of one, the outer braces may be missing.
+impl OptionValue for Vec<FileTemperatureAge> {
+    const TYPE: &'static str = "ages and temperatures: {{temperature=...;age=...;}:{...}}";
+
+    fn parse(text: &str) -> Option<Vec<FileTemperatureAge>> {
+        let elements = match text.strip_prefix("{{") {
+            Some(_) => text.strip_prefix('{')?.strip_suffix('}')?,
+            None if text == "{}" => "",
+            None => text,
+        };
+        split_outside_braces(elements, ':')
+            .filter(|element| !element.trim().is_empty())
+            .map(|element| {
+                let none = FileTemperatureAge::default();
+                parse_onto(&none, FILE_TEMPERATURE_AGE, &[], element.trim())
+            })
+            .collect()
+    }
+
+    fn text(&self) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let elements = self
+            .iter()
+            .map(|element| text(element, FILE_TEMPERATURE_AGE, &[]));
+        format!("{{{}}}", elements.collect::<Vec<_>>().join(":"))
+    }
+}
+
+/// Fields that steer what there is not.
 const FIFO_OTHERS: &[(&str, &str)] = &[
     ("age_for_warm", "0"),
     ("ttl", "0"),
-    ("file_temperature_age_thresholds", ""),
-    ("file_temperature_age_thresholds", "{}"),
     ("allow_trivial_copy_when_change_temperature", "false"),
     ("trivial_copy_buffer_size", "4096"),
 ];
@@ -190,6 +222,15 @@ impl ColumnFamilyOptions {
         }
     }
 
+    /// The temperature of a table that is written to `level`.
+    pub(crate) fn temperature_at(&self, level: usize) -> Temperature {
+        match self.last_level_temperature {
+            Temperature::UNKNOWN => self.default_write_temperature,
+            last if level + 1 == self.num_levels as usize => last,
+            _ => self.default_write_temperature,
+        }
+    }
+
     /// True if compactions can leave the last level alone, and have another to write to.
     pub(crate) fn can_reserve_last_level(&self) -> bool {
         self.compaction_style == CompactionStyle::Universal && self.num_levels >= 3
@@ -245,6 +286,13 @@ impl ColumnFamilyOptions {
                 missing.push("use_kv_ratio_compaction=true in compaction_options_fifo");
             }
             _ => {}
+        }
+        let ages = &self.compaction_options_fifo.file_temperature_age_thresholds;
+        if !ages.is_sorted_by(|a, b| a.age < b.age) {
+            wrong.push(format!(
+                "file_temperature_age_thresholds={} in compaction_options_fifo: ages must rise",
+                ages.text()
+            ));
         }
         if self.cf_allow_ingest_behind && !self.can_reserve_last_level() {
             wrong.push(format!(
@@ -307,6 +355,35 @@ mod tests {
             23
         );
         assert_eq!(CompactionOptionsFifo::parse("{age_for_warm=5;}"), None);
+        let warm_then_cold = vec![
+            FileTemperatureAge {
+                temperature: Temperature::WARM,
+                age: 10,
+            },
+            FileTemperatureAge {
+                temperature: Temperature::COLD,
+                age: 20,
+            },
+        ];
+        let written = "{{temperature=kWarm;age=10;}:{temperature=kCold;age=20;}}";
+        assert_eq!(warm_then_cold.text(), written);
+        for text in [written, "{{age=10;temperature=kWarm}:{age=20;temperature=kCold}}"] {
+            let text = format!("{{file_temperature_age_thresholds={text};max_table_files_size=5}}");
+            let fifo = CompactionOptionsFifo::parse(&text).unwrap();
+            assert_eq!(fifo.file_temperature_age_thresholds, warm_then_cold, "{text}");
+            assert_eq!(fifo.max_table_files_size, 5);
+        }
+        type Ages = Vec<FileTemperatureAge>;
+        assert_eq!(
+            Ages::parse("{temperature=kWarm;age=10}").unwrap(),
+            warm_then_cold[..1]
+        );
+        assert_eq!(
+            Ages::parse("{{temperature=kWarm;age=10;}}").unwrap(),
+            warm_then_cold[..1]
+        );
+        assert_eq!(Ages::parse("{temperature=kHotter;age=10}"), None);
+        assert_eq!(Ages::parse("kWarm"), None);
     }
 
     #[test]

@@ -194,6 +194,7 @@ impl Options {
             direct: self.use_direct_reads || self.use_direct_io_for_compaction_reads,
             mmap: false,
             access: Access::Sequential,
+            ..OpenOptions::default()
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn parse_onto<S: Clone>(
 ) -> Option<S> {
     let mut options = options.clone();
     let entries = text.strip_prefix('{')?.strip_suffix('}')?;
-    for entry in entries.split(';').filter(|entry| !entry.trim().is_empty()) {
+    for entry in split_outside_braces(entries, ';').filter(|entry| !entry.trim().is_empty()) {
         let (name, value) = entry.split_once('=')?;
         let (name, value) = (name.trim(), value.trim());
         match fields.iter().find(|field| field.0 == name) {
@@ -37,6 +37,19 @@ pub(super) fn parse_onto<S: Clone>(
         }
     }
     Some(options)
+}
+
+/// The parts of `text` between those of `separator` that stand in no braces.
+pub(super) fn split_outside_braces(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut depth = 0usize;
+    text.split(move |c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == separator && depth == 0
+    })
 }
 
 /// All fields, those of `later` only where they are not at their defaults.

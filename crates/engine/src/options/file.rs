@@ -45,6 +45,7 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("memtable_veirfy_per_key_checksum_on_seek", "10.8.0"),
     ("use_direct_io_for_compaction_reads", "11.9.0"),
     ("cf_allow_ingest_behind", "10.6.0"),
+    ("default_write_temperature", "9.1.0"),
 ];
 
 /// Options and their names in the file, where RocksDB has misspelt them: it still reads them under these, and older releases under no other.

@@ -18,7 +18,9 @@ pub use cf::{
 pub use compact::BlobGarbageCollectionPolicy;
 pub use compact::picker::files::CompactFilesOptions;
 pub use compact::picker::range::{BottommostLevelCompaction, CompactRangeOptions};
-pub use compact::{CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle};
+pub use compact::{
+    CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle, FileTemperatureAge,
+};
 pub use compaction::CompactionStyle;
 pub use db::{FileChecksumGenFactory, Options};
 pub use memtable_factory::MemtableFactory;

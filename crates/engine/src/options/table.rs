@@ -2,7 +2,7 @@
 //! a line of documentation, and values random tests draw from. The struct, its default, the OPTIONS file, the flags of the
 //! tools and `options.md` all come from that row.
 
-use base::{Error, Result};
+use base::{Error, Result, Temperature};
 use codec::checksum::ChecksumType;
 use codec::compression::CompressionType;
 use wal::RecoveryMode;
@@ -300,6 +300,15 @@ macro_rules! enum_option {
     };
 }
 pub(crate) use enum_option;
+
+enum_option!(Temperature, "temperature",
+    "kUnknown" => Temperature::UNKNOWN,
+    "kHot" => Temperature::HOT,
+    "kWarm" => Temperature::WARM,
+    "kCool" => Temperature::COOL,
+    "kCold" => Temperature::COLD,
+    "kIce" => Temperature::ICE,
+);
 
 enum_option!(RecoveryMode, "recovery mode",
     "kTolerateCorruptedTailRecords" => RecoveryMode::TolerateCorruptedTailRecords,

@@ -8,6 +8,7 @@ pub(crate) mod level_cursor;
 pub(crate) mod merging_cursor;
 pub(crate) mod multi_scan;
 pub(crate) mod overlap;
+pub(crate) mod read_latency;
 pub(crate) mod sources;
 pub(crate) mod spare;
 pub(crate) mod super_version;

@@ -19,6 +19,7 @@ use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableR
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::read::read_latency::ReadLatency;
 use crate::read::timed_file::TimedFile;
 use crate::stats::Stats;
 
@@ -41,6 +42,8 @@ pub(crate) struct TableCacheOptions {
     pub largest_flushed: u64,
     /// How hard the blocks of obsolete tables are taken out of the block cache; 0: not at all.
     pub uncache_aggressiveness: u32,
+    /// Levels of the family.
+    pub num_levels: usize,
 }
 
 /// Opens the tables of one column family and keeps them open.
@@ -52,6 +55,7 @@ pub(crate) struct TableCache {
     cache_owner: u32,
     limit: Arc<OpenLimit>,
     obsolete: Arc<ObsoleteFiles>,
+    latency: Arc<ReadLatency>,
 }
 
 /// A file's place for its table. Lives and dies with the file's metadata.
@@ -199,6 +203,7 @@ impl TableCache {
         obsolete: Arc<ObsoleteFiles>,
     ) -> TableCache {
         let cache_owner = options.block_cache.as_ref().map_or(0, |cache| cache.new_owner());
+        let latency = Arc::new(ReadLatency::new(options.num_levels));
         TableCache {
             fs,
             dir,
@@ -206,6 +211,7 @@ impl TableCache {
             cache_owner,
             limit,
             obsolete,
+            latency,
         }
     }
 
@@ -383,16 +389,26 @@ impl TableCache {
         Ok(())
     }
 
+    /// How long reads of its tables took, by level; nothing without statistics.
+    pub fn read_latency(&self) -> &ReadLatency {
+        &self.latency
+    }
+
     fn open_options(&self) -> OpenOptions {
         OpenOptions {
             direct: self.options.direct,
             mmap: self.options.mmap,
             access: access(self.options.advise_random),
+            ..OpenOptions::default()
         }
     }
 
     /// Another descriptor of the file, to read it in another way than users do.
     pub fn open_file(&self, file: &FileMetadata, open: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let open = &OpenOptions {
+            temperature: file.temperature,
+            ..*open
+        };
         let path = filename::table(&self.dir, file.number);
         let reader = match self.fs.open_random(&path, open) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -416,6 +432,7 @@ impl TableCache {
             &self.options.stats,
             &self.options.rate_limiter,
             open.access,
+            (file, &self.latency),
         ))
     }
 

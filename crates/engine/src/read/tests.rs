@@ -79,6 +79,7 @@ impl Bench {
         fs.create_dir_all(Path::new(DIR)).unwrap();
         let cmp = InternalComparator::new(UserComparator::Bytewise);
         let options = TableCacheOptions {
+            num_levels: 7,
             cmp: cmp.clone(),
             prefix_extractor: None,
             stats: Arc::new(crate::stats::Stats::new(

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use base::Result;
-use base::statistics::Histogram;
+use base::statistics::{Histogram, Ticker};
+use base::{Result, Temperature};
+use manifest::FileMetadata;
 use vfs::rate_limiter::{IoPriority, OpType};
 use vfs::{Access, PendingRead, RandomAccessFile, RateLimiter, ReadBuffer};
 
 use super::charged_reads;
+use super::read_latency::ReadLatency;
 use crate::stats::Stats;
 
 /// A table file whose reads are limited and timed. Made only where there is a limit, or statistics are on.
@@ -19,6 +22,10 @@ pub(crate) struct TimedFile {
     /// A compaction reads it.
     compacted: bool,
     limiter: Option<Arc<RateLimiter>>,
+    /// Where the table lies: it may move while it is open.
+    level: Arc<AtomicU8>,
+    temperature: Temperature,
+    latency: Arc<ReadLatency>,
 }
 
 impl TimedFile {
@@ -29,6 +36,7 @@ impl TimedFile {
         stats: &Arc<Stats>,
         limiter: &Option<Arc<RateLimiter>>,
         access: Access,
+        (table, latency): (&FileMetadata, &Arc<ReadLatency>),
     ) -> Arc<dyn RandomAccessFile> {
         let compacted = access == Access::Sequential;
         let limiter = limiter.clone();
@@ -41,7 +49,33 @@ impl TimedFile {
             stats: stats.clone(),
             compacted,
             limiter,
+            level: table.level.clone(),
+            temperature: table.temperature,
+            latency: latency.clone(),
         })
+    }
+
+    /// Counts a read of `bytes` by where the table lies.
+    fn count(&self, bytes: u64) {
+        if self.stats.shared().is_none() {
+            return;
+        }
+        let (in_bytes, in_reads) = match self.latency.is_last(self.level.load(Ordering::Relaxed)) {
+            true => (Ticker::LastLevelReadBytes, Ticker::LastLevelReadCount),
+            false => (Ticker::NonLastLevelReadBytes, Ticker::NonLastLevelReadCount),
+        };
+        self.stats.count(in_bytes, bytes);
+        self.stats.count(in_reads, 1);
+        let (in_bytes, in_reads) = match self.temperature {
+            Temperature::HOT => (Ticker::HotFileReadBytes, Ticker::HotFileReadCount),
+            Temperature::WARM => (Ticker::WarmFileReadBytes, Ticker::WarmFileReadCount),
+            Temperature::COOL => (Ticker::CoolFileReadBytes, Ticker::CoolFileReadCount),
+            Temperature::COLD => (Ticker::ColdFileReadBytes, Ticker::ColdFileReadCount),
+            Temperature::ICE => (Ticker::IceFileReadBytes, Ticker::IceFileReadCount),
+            _ => return,
+        };
+        self.stats.count(in_bytes, bytes);
+        self.stats.count(in_reads, 1);
     }
 
     /// Waits until `bytes` may be read.
@@ -61,9 +95,14 @@ impl RandomAccessFile for TimedFile {
         self.await_permission(buf.len());
         let started = self.stats.start();
         let read = self.file.read_at(offset, buf);
-        self.stats.stop(started, Histogram::SstReadMicros);
+        if let Some(micros) = self.stats.stop(started, Histogram::SstReadMicros) {
+            self.latency.add(self.level.load(Ordering::Relaxed), micros);
+        }
         if self.compacted {
             self.stats.stop(started, Histogram::FileReadCompactionMicros);
+        }
+        if let Ok(bytes) = read {
+            self.count(bytes as u64);
         }
         read
     }
@@ -82,6 +121,8 @@ impl RandomAccessFile for TimedFile {
 
     fn start_read(&self, offset: u64, len: usize, memory: ReadBuffer) -> PendingRead {
         self.await_permission(len);
+        // How many it gives is known when somebody waits for it; as many as are asked for, but at the end of the file.
+        self.count(len as u64);
         self.file.start_read(offset, len, memory)
     }
 

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use base::coding::{Reader, u64_at};
 use base::internal_key::TRAILER_LEN;
-use base::{Error, MAX_SEQNO, Result};
+use base::{Error, MAX_SEQNO, Result, Temperature};
 
 use super::{
     BLOB_TERMINATE, MUST_UNDERSTAND_MASK, VersionEdit, WAL_SYNCED_SIZE, WAL_TERMINATE, WalAddition, file_tag,
     tag,
 };
 use crate::blob_file::{BlobFileAddition, BlobFileGarbage};
-use crate::file::{
-    FileChecksum, FileMetadata, MAX_FILE_NUMBER, MAX_PATH_ID, Temperature, UNKNOWN_CHECKSUM_FUNC_NAME,
-};
+use crate::file::{FileChecksum, FileMetadata, MAX_FILE_NUMBER, MAX_PATH_ID, UNKNOWN_CHECKSUM_FUNC_NAME};
 
 /// A tag this release does not know, and the bytes that belong to it.
 type UnknownField = (u32, Box<[u8]>);

@@ -1,10 +1,11 @@
 //! Version edits to bytes, in the order RocksDB writes the fields.
 
+use base::Temperature;
 use base::coding::{put_length_prefixed, put_u64, put_varint32, put_varint64, varint_len};
 use base::internal_key::TRAILER_LEN;
 
 use super::{BLOB_TERMINATE, VersionEdit, WAL_SYNCED_SIZE, WAL_TERMINATE, file_tag, tag};
-use crate::file::{FileMetadata, Temperature};
+use crate::file::FileMetadata;
 
 impl VersionEdit {
     /// Appends the record's bytes to `out`.

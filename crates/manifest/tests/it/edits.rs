@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use base::internal_key::encode;
-use base::{Kind, MAX_SEQNO};
-use manifest::{
-    BlobFileAddition, BlobFileGarbage, FileChecksum, FileMetadata, Temperature, VersionEdit, WalAddition,
-};
+use base::{Kind, MAX_SEQNO, Temperature};
+use manifest::{BlobFileAddition, BlobFileGarbage, FileChecksum, FileMetadata, VersionEdit, WalAddition};
 
 use crate::support::hex;
 

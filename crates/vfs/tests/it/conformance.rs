@@ -14,6 +14,7 @@ const LOG: CreateOptions = CreateOptions {
     preallocate: 0,
     bytes_per_sync: 0,
     strict_bytes_per_sync: false,
+    temperature: base::Temperature::UNKNOWN,
 };
 
 fn plain_options() -> Vec<CreateOptions> {
@@ -46,7 +47,12 @@ fn open_options() -> Vec<OpenOptions> {
     let mut all = Vec::new();
     for access in [Access::Normal, Access::Random, Access::Sequential] {
         for (direct, mmap) in [(false, false), (true, false), (false, true)] {
-            all.push(OpenOptions { direct, mmap, access });
+            all.push(OpenOptions {
+                direct,
+                mmap,
+                access,
+                ..OpenOptions::default()
+            });
         }
     }
     all

@@ -13,6 +13,7 @@ const LOG: CreateOptions = CreateOptions {
     preallocate: 0,
     bytes_per_sync: 0,
     strict_bytes_per_sync: false,
+    temperature: base::Temperature::UNKNOWN,
 };
 
 const POLICIES: [UnsyncedPolicy; 4] = [

@@ -14,6 +14,7 @@ const LOG: CreateOptions = CreateOptions {
     preallocate: 0,
     bytes_per_sync: 0,
     strict_bytes_per_sync: false,
+    temperature: base::Temperature::UNKNOWN,
 };
 
 /// Disk space in bytes.

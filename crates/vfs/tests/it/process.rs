@@ -22,6 +22,7 @@ const LOG: CreateOptions = CreateOptions {
     preallocate: 0,
     bytes_per_sync: 0,
     strict_bytes_per_sync: false,
+    temperature: base::Temperature::UNKNOWN,
 };
 
 /// Adds the test binary to `command` as its last arguments and starts it in `role`.

@@ -107,6 +107,11 @@ pub fn stats(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+pub fn write_cost(bench: &mut Bench) -> Result<()> {
+    print_property(bench, "esker.write-cost");
+    Ok(())
+}
+
 pub fn reset_stats(bench: &mut Bench) -> Result<()> {
     bench.handles().db.reset_stats();
     if let Some(statistics) = &bench.options.statistics {

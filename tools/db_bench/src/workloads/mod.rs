@@ -471,6 +471,11 @@ pub const WORKLOADS: &[Workload] = &[
     ),
     Workload::alone("stats", "prints the engine's statistics", meta::stats),
     Workload::alone(
+        "writecost",
+        "prints what flushes and compactions have cost: write amplification, stalls, CPU, seconds a job by level",
+        meta::write_cost,
+    ),
+    Workload::alone(
         "resetstats",
         "sets the engine's statistics to 0",
         meta::reset_stats,

@@ -1,0 +1,46 @@
+//! How long reads of a family's tables took, by the level the table lies in: `rocksdb.cf-file-histogram`.
+
+use std::fmt;
+
+use base::statistics::HistogramImpl;
+
+/// A histogram of microseconds for each level.
+#[derive(Debug)]
+pub(crate) struct ReadLatency {
+    levels: Vec<HistogramImpl>,
+}
+
+impl ReadLatency {
+    pub fn new(num_levels: usize) -> ReadLatency {
+        ReadLatency {
+            levels: (0..num_levels).map(|_| HistogramImpl::default()).collect(),
+        }
+    }
+
+    /// Counts a read of a table in `level`; of one that is in none yet, nothing.
+    pub fn add(&self, level: u8, micros: u64) {
+        if let Some(level) = self.levels.get(usize::from(level)) {
+            level.add(micros);
+        }
+    }
+
+    /// True if nothing lies below `level`.
+    pub fn is_last(&self, level: u8) -> bool {
+        usize::from(level) + 1 == self.levels.len()
+    }
+}
+
+/// As RocksDB prints it, behind the head.
+impl fmt::Display for ReadLatency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (level, histogram) in self.levels.iter().enumerate() {
+            if histogram.data().count > 0 {
+                writeln!(
+                    f,
+                    "** Level {level} read latency histogram (micros):\n{histogram}"
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
