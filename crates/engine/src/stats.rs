@@ -119,6 +119,17 @@ impl Stats {
         }
     }
 
+    /// A value was looked for in a cache of values of blob files: its bytes, if it was there.
+    pub(crate) fn count_blob_lookup(&self, found: Option<usize>) {
+        match found {
+            Some(bytes) => {
+                self.count(Ticker::BlobDbCacheHit, 1);
+                self.count(Ticker::BlobDbCacheBytesRead, bytes as u64);
+            }
+            None => self.count(Ticker::BlobDbCacheMiss, 1),
+        }
+    }
+
     /// When it began to take the time of something, if it takes times.
     #[inline]
     pub(crate) fn start(&self) -> Option<Duration> {

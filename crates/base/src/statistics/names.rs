@@ -107,6 +107,28 @@ named! {
         IceFileReadBytes = "rocksdb.ice.file.read.bytes";
         /// Reads of them.
         IceFileReadCount = "rocksdb.ice.file.read.count";
+        /// Values of blob files that were looked for in the cache of values and not found.
+        BlobDbCacheMiss = "rocksdb.blobdb.cache.miss";
+        /// Those found.
+        BlobDbCacheHit = "rocksdb.blobdb.cache.hit";
+        /// Those put in.
+        BlobDbCacheAdd = "rocksdb.blobdb.cache.add";
+        /// Those it did not take.
+        BlobDbCacheAddFailures = "rocksdb.blobdb.cache.add.failures";
+        /// Bytes of values found there.
+        BlobDbCacheBytesRead = "rocksdb.blobdb.cache.bytes.read";
+        /// Bytes of values put in.
+        BlobDbCacheBytesWrite = "rocksdb.blobdb.cache.bytes.write";
+        /// Bytes written to blob files.
+        BlobDbBlobFileBytesWritten = "rocksdb.blobdb.blob.file.bytes.written";
+        /// Bytes of values read from blob files, as stored.
+        BlobDbBlobFileBytesRead = "rocksdb.blobdb.blob.file.bytes.read";
+        /// Blob files that were finished and synced.
+        BlobDbBlobFileSynced = "rocksdb.blobdb.blob.file.synced";
+        /// Values that compactions took out of old blob files.
+        BlobDbGcNumKeysRelocated = "rocksdb.blobdb.gc.num.keys.relocated";
+        /// Their bytes.
+        BlobDbGcBytesRelocated = "rocksdb.blobdb.gc.bytes.relocated";
         /// Lookups that a filter over whole keys ended.
         BloomFilterUseful = "rocksdb.bloom.filter.useful";
         /// Lookups that such a filter let pass.
@@ -267,6 +289,8 @@ named! {
         DbSeek = "rocksdb.db.seek.micros";
         /// Microseconds that a writer was held back at a time.
         WriteStall = "rocksdb.db.write.stall";
+        /// Microseconds in which a value was read from a blob file, checked and uncompressed.
+        BlobDbBlobFileReadMicros = "rocksdb.blobdb.blob.file.read.micros";
         /// Microseconds of a read from a table.
         SstReadMicros = "rocksdb.sst.read.micros";
         /// Those by compactions.

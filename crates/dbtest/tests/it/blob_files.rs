@@ -351,6 +351,61 @@ fn old_files_are_emptied() {
 }
 
 #[test]
+fn blobs_are_counted() {
+    use base::statistics::{Histogram, Statistics, Ticker};
+    let (_, mut options) = in_memory();
+    let statistics = Statistics::new();
+    options.statistics = Some(statistics.clone());
+    options.column_family.blob_cache = Some(Cache::lru(CacheOptions {
+        capacity: 1 << 20,
+        ..CacheOptions::default()
+    }));
+    let count = |ticker| statistics.get_ticker_count(ticker);
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..10, 0, 150);
+    flush(&db);
+    assert_eq!(count(Ticker::BlobDbBlobFileSynced), 1);
+    let written = count(Ticker::BlobDbBlobFileBytesWritten);
+    assert!(written > 10 * 150, "{written}");
+    for _ in 0..2 {
+        assert!(db.get(&key(3)).unwrap().is_some());
+    }
+    assert_eq!(
+        [
+            count(Ticker::BlobDbCacheMiss),
+            count(Ticker::BlobDbCacheHit),
+            count(Ticker::BlobDbCacheAdd),
+            count(Ticker::BlobDbCacheBytesRead),
+            count(Ticker::BlobDbCacheBytesWrite),
+        ],
+        [1, 1, 1, 150, 150]
+    );
+    let read = count(Ticker::BlobDbBlobFileBytesRead);
+    assert!(read > 0);
+    assert_eq!(
+        statistics
+            .histogram_data(Histogram::BlobDbBlobFileReadMicros)
+            .count,
+        1
+    );
+    let compact = CompactRangeOptions {
+        blob_garbage_collection_policy: BlobGarbageCollectionPolicy::Force,
+        blob_garbage_collection_age_cutoff: Some(1.0),
+        ..everything()
+    };
+    db.compact_range(&db.default_column_family(), &compact, None, None)
+        .unwrap();
+    assert_eq!(count(Ticker::BlobDbGcNumKeysRelocated), 10);
+    assert_eq!(count(Ticker::BlobDbGcBytesRelocated), 10 * 150);
+    assert_eq!(
+        count(Ticker::BlobDbBlobFileBytesRead),
+        11 * read,
+        "each is as long as the others"
+    );
+    assert_eq!(count(Ticker::BlobDbBlobFileBytesWritten), 2 * written);
+}
+
+#[test]
 fn a_manual_compaction_says_whether_old_files_are_emptied() {
     use BlobGarbageCollectionPolicy::{Disable, Force, UseDefault};
     for (enabled, policy, cutoff, kept) in [

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::statistics::Ticker;
 use base::sync::Mutex;
 use base::{Result, filename};
 use blob::{BlobFile, BlobIndex};
@@ -12,6 +13,7 @@ use vfs::{FileSystem, OpenOptions, RandomAccessFile};
 
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::stats::Stats;
 
 /// The blob files one thread of a compaction has read values of.
 pub(crate) struct BlobInputs {
@@ -21,6 +23,7 @@ pub(crate) struct BlobInputs {
     open: OpenOptions,
     readahead_size: usize,
     files: HashMap<u64, BlobFile>,
+    stats: Arc<Stats>,
 }
 
 impl BlobInputs {
@@ -33,6 +36,7 @@ impl BlobInputs {
             open: db.options.compaction_reads(),
             readahead_size: family.current().blob_compaction_readahead_size,
             files: HashMap::new(),
+            stats: db.stats.clone(),
         }
     }
 
@@ -55,6 +59,19 @@ impl BlobInputs {
             self.files.insert(number, file);
         }
         self.files[&number].get(location, user_key, true)
+    }
+
+    /// A value that `index` points to was read.
+    pub fn count_read(&self, index: &BlobIndex<'_>) {
+        if let BlobIndex::Blob { location, .. } = index {
+            self.stats.count(Ticker::BlobDbBlobFileBytesRead, location.size);
+        }
+    }
+
+    /// A value of so many bytes goes elsewhere.
+    pub fn count_relocated(&self, bytes: usize) {
+        self.stats.count(Ticker::BlobDbGcNumKeysRelocated, 1);
+        self.stats.count(Ticker::BlobDbGcBytesRelocated, bytes as u64);
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::entity::{self, ColumnValue, Entity};
+use base::statistics::Ticker;
 use base::sync::Mutex;
 use base::{Kind, Result, filename};
 use blob::{BlobIndex, BlobWriter, BlobWriterOptions};
@@ -22,6 +23,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::options::{FileChecksumGenFactory, PrepopulateBlobCache};
 use crate::read::blob_cache::BlobFileCache;
+use crate::stats::Stats;
 use crate::version_set::FileNumbers;
 
 /// Writes blob files one after the other.
@@ -32,6 +34,7 @@ pub(crate) struct BlobOutputs {
     numbers: FileNumbers,
     create: CreateOptions,
     checksums: FileChecksumGenFactory,
+    stats: Arc<Stats>,
     blob_file_size: u64,
     compression: CompressionType,
     /// Where values go that are written; `None`: nowhere.
@@ -61,6 +64,7 @@ impl BlobOutputs {
                     ..CreateOptions::default()
                 },
                 checksums: db.options.file_checksum_gen_factory,
+                stats: db.stats.clone(),
                 blob_file_size: options.blob_file_size,
                 compression: options.blob_compression_type,
                 warm: warms.then(|| family.values.blobs.clone()),
@@ -112,6 +116,9 @@ impl BlobOutputs {
             return Ok(());
         };
         let summary = writer.finish()?;
+        self.stats
+            .count(Ticker::BlobDbBlobFileBytesWritten, summary.file_size);
+        self.stats.count(Ticker::BlobDbBlobFileSynced, 1);
         let checksum = sum.checksum();
         let checksum = checksum.map(|checksum| (checksum.func_name, checksum.value));
         let (checksum_method, checksum_value) = checksum.unwrap_or_default();
@@ -158,6 +165,7 @@ impl Blobs {
         match &mut self.inputs {
             Some(inputs) => {
                 let value = inputs.get(user_key, index)?;
+                inputs.count_read(index);
                 self.garbage.lock().bytes_read += value.len() as u64;
                 Ok(value)
             }
@@ -196,6 +204,9 @@ impl BlobHook for Blobs {
             return Ok(Relocation::Keep);
         }
         let value = self.read(user_key, &index)?;
+        if let Some(inputs) = &self.inputs {
+            inputs.count_relocated(value.len());
+        }
         if self.extract(user_key, &value, out)? {
             return Ok(Relocation::Moved);
         }

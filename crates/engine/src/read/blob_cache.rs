@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use base::statistics::{Histogram, Ticker};
 use base::sync::RwLock;
 use base::{Error, ErrorKind, Result, filename};
 use blob::{BlobFile, BlobIndex, BlobLocation};
@@ -120,6 +121,10 @@ impl BlobFileCache {
             let key = values.key(location.file_number, location.offset);
             (values, key, values.cache.lookup(key))
         });
+        if let Some((_, _, found)) = &cached {
+            self.stats
+                .count_blob_lookup(found.as_ref().map(|found| found.data().len()));
+        }
         if let Some((_, _, Some(found))) = cached {
             return Ok(PinnedValue::cached(found));
         }
@@ -133,14 +138,36 @@ impl BlobFileCache {
         // What it claims, as far as the file goes.
         let bytes = location.size.min(file.file().len()) as usize;
         charged_reads::await_permission(bytes, &self.stats);
+        let started = self.stats.start();
         let value = file.get(location, user_key, true)?;
+        self.stats.stop(started, Histogram::BlobDbBlobFileReadMicros);
+        self.stats.count(Ticker::BlobDbBlobFileBytesRead, location.size);
         Ok(match cached.filter(|_| read.fill_cache) {
             None => PinnedValue::owned(value),
-            Some((values, key, _)) => match values.insert(key, value) {
+            Some((values, key, _)) => match self.insert(values, key, value) {
                 Ok(handle) => PinnedValue::cached(handle),
                 Err(block) => PinnedValue::owned(block.data().to_vec()),
             },
         })
+    }
+
+    /// Puts a value into the cache, and counts it.
+    fn insert(
+        &self,
+        values: &BlobCache,
+        key: CacheKey,
+        value: Vec<u8>,
+    ) -> std::result::Result<Handle<Block>, Block> {
+        let bytes = value.len() as u64;
+        let inserted = values.insert(key, value);
+        match inserted {
+            Ok(_) => {
+                self.stats.count(Ticker::BlobDbCacheAdd, 1);
+                self.stats.count(Ticker::BlobDbCacheBytesWrite, bytes);
+            }
+            Err(_) => self.stats.count(Ticker::BlobDbCacheAddFailures, 1),
+        }
+        inserted
     }
 
     /// Puts a value that was just written into the cache.
@@ -148,7 +175,7 @@ impl BlobFileCache {
         if let Some(values) = &self.values {
             // Where there is no room it is read when it is asked for.
             let key = values.key(location.file_number, location.offset);
-            drop(values.insert(key, value.to_vec()));
+            drop(self.insert(values, key, value.to_vec()));
         }
     }
 
