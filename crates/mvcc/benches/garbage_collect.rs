@@ -7,6 +7,7 @@
 //!
 //! * `in_memory`, `in_memory_with_statistics`: as there
 //! * `in_files`: the same flushed and compacted, in the block cache
+//! * `committed`, `scanned_after`: one key's versions removed and written; a scan of what is left, over the deletions
 //! * `kept`: 1 of 2 to 65,536 versions of one key goes: what stays is not to be paid for
 //!
 //! A reader learns whether a collection may be done page by page, and whether statistics can stay on.
@@ -18,7 +19,9 @@ use std::sync::OnceLock;
 
 use divan::Bencher;
 use esker::{Cache, CacheOptions, ColumnFamily, Db, FlushOptions, Options, WriteBatch, WriteOptions};
-use esker_mvcc::{BatchOptions, GcKey, MvccBatch, Timestamp, Value, encode_key};
+use esker_mvcc::{
+    BatchOptions, GcKey, MvccBatch, MvccReadOptions, Reader, Span, Timestamp, Value, encode_key,
+};
 use testkit::bench::size;
 use vfs::MemFs;
 
@@ -122,6 +125,18 @@ impl Loaded {
         LOADED[at].get_or_init(|| Loaded::new(case.keys, case.versions, in_files))
     }
 
+    /// Removes the oldest so many versions of the first key, for good.
+    fn commit(&self, delete: usize) {
+        let mut keys = [GcKey {
+            user_key: self.keys[0].clone(),
+            timestamp: time(delete - 1),
+        }];
+        let mut batch = MvccBatch::new(&self.db, &self.family, BatchOptions::default(), BASE + 2);
+        batch.garbage_collect(&mut keys).expect("a collection");
+        let batch = batch.into_write_batch();
+        self.db.write(&WriteOptions::default(), batch).expect("a write");
+    }
+
     fn collect(&self, keys: &mut [GcKey], statistics: bool) {
         let options = BatchOptions {
             statistics,
@@ -158,6 +173,33 @@ fn in_memory_with_statistics(bencher: Bencher<'_, '_>, case: Case) {
 #[divan::bench(args = cases())]
 fn in_files(bencher: Bencher<'_, '_>, case: Case) {
     bench(bencher, case, Loaded::of(case, true), false);
+}
+
+const OF_1024: [usize; 6] = [1, 16, 32, 512, 1015, 1023];
+
+fn loaded_for_commit() -> Loaded {
+    Loaded::new(1, 1024, false)
+}
+
+#[divan::bench(args = OF_1024, sample_count = 20, sample_size = 1)]
+fn committed(bencher: Bencher<'_, '_>, delete: usize) {
+    bencher
+        .with_inputs(loaded_for_commit)
+        .bench_local_refs(|loaded| loaded.commit(delete));
+}
+
+#[divan::bench(args = OF_1024, sample_count = 20, sample_size = 1)]
+fn scanned_after(bencher: Bencher<'_, '_>, delete: usize) {
+    let loaded = || {
+        let loaded = loaded_for_commit();
+        loaded.commit(delete);
+        loaded
+    };
+    bencher.with_inputs(loaded).bench_local_refs(|loaded| {
+        let reader = Reader::new(&loaded.db, &loaded.family);
+        let found = reader.scan(Span::ALL, Timestamp::MAX, &MvccReadOptions::default());
+        assert_eq!(found.expect("a scan").rows.len(), 1);
+    });
 }
 
 #[divan::bench(args = [2, 1024, 65_536])]
