@@ -4,6 +4,8 @@
 //! nothing; nothing is ever written at another time than the one asked for. Statistics are the difference that the versions looked at
 //! and the one written make ([`KeyStats`]).
 
+use std::collections::BTreeSet;
+
 use esker::{ColumnFamily, Db, WriteBatchWithIndex};
 
 use crate::error::{Error, Result};
@@ -54,9 +56,30 @@ pub struct MvccBatch<'a> {
     pub(crate) counters: ReadCounters,
     /// Versions at or below it are not to be written.
     pub(crate) threshold: Timestamp,
+    /// Garbage at this time weighs nothing, and may be there or not.
+    pub(crate) collected: Timestamp,
+    /// The latest version above the threshold that was removed.
+    pub(crate) removed_until: Timestamp,
+    /// Keys written, where somebody asks for them.
+    pub(crate) touched: Option<Touched>,
     /// Scratch: key and value that are written.
     key: Vec<u8>,
     stored: Vec<u8>,
+}
+
+/// Keys that were written.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub keys: BTreeSet<Vec<u8>>,
+    /// Any may have been.
+    pub all: bool,
+}
+
+impl Touched {
+    pub fn add(&mut self, other: Touched) {
+        self.keys.extend(other.keys);
+        self.all |= other.all;
+    }
 }
 
 /// The newest version of a key.
@@ -87,6 +110,9 @@ impl<'a> MvccBatch<'a> {
             stats: MvccStats::at(now),
             counters: ReadCounters::default(),
             threshold: Timestamp::ZERO,
+            collected: Timestamp::ZERO,
+            removed_until: Timestamp::ZERO,
+            touched: None,
             key: Vec::new(),
             stored: Vec::new(),
         }
@@ -122,6 +148,7 @@ impl<'a> MvccBatch<'a> {
         Reader::new(self.db, self.family)
             .over(&self.batch)
             .with_max_steps(self.options.max_steps)
+            .of_store(self.collected, None)
     }
 
     /// [`Reader::get`] through the batch.
@@ -235,6 +262,7 @@ impl<'a> MvccBatch<'a> {
                 crate::error::Shown(key)
             )));
         }
+        self.touch(key);
         self.encode(key, Timestamp::ZERO);
         match value {
             Some(value) => {
@@ -247,7 +275,7 @@ impl<'a> MvccBatch<'a> {
         }
         if self.options.statistics {
             let weigh = |stored: &[u8]| {
-                let mut stats = KeyStats::new(key, self.stats.last_update_nanos);
+                let mut stats = self.weigh(key);
                 stats.inline(stored.len());
                 stats.finish()
             };
@@ -368,6 +396,7 @@ impl<'a> MvccBatch<'a> {
         value: Option<Value<'_>>,
         newest: Option<(Timestamp, usize)>,
     ) {
+        self.touch(key);
         self.encode(key, timestamp);
         self.stored.clear();
         if let Some(value) = value {
@@ -375,16 +404,41 @@ impl<'a> MvccBatch<'a> {
         }
         self.batch.put_cf(self.family, &self.key, &self.stored);
         if self.options.statistics {
-            let now = self.stats.last_update_nanos;
-            let mut after = KeyStats::new(key, now);
+            let mut after = self.weigh(key);
             after.version(timestamp, self.stored.len());
             if let Some((timestamp, bytes)) = newest {
                 after.version(timestamp, bytes);
-                let mut before = KeyStats::new(key, now);
+                let mut before = self.weigh(key);
                 before.version(timestamp, bytes);
                 self.stats -= before.finish();
             }
             self.stats += after.finish();
+        }
+    }
+
+    /// Weighs versions of `key`, from the newest down.
+    pub(crate) fn weigh(&self, key: &[u8]) -> KeyStats {
+        KeyStats::new(key, self.stats.last_update_nanos, self.collected)
+    }
+
+    /// Something of `key` changes.
+    pub(crate) fn touch(&mut self, key: &[u8]) {
+        if let Some(touched) = &mut self.touched {
+            touched.keys.insert(key.to_vec());
+        }
+    }
+
+    /// Something of many keys changes.
+    pub(crate) fn touch_all(&mut self) {
+        if let Some(touched) = &mut self.touched {
+            touched.all = true;
+        }
+    }
+
+    /// A version is removed, while others of its key may stay or come that it hid.
+    pub(crate) fn note_removed(&mut self, timestamp: Timestamp) {
+        if timestamp > self.threshold {
+            self.removed_until = self.removed_until.max(timestamp);
         }
     }
 

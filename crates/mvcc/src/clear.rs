@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::key::{MvccKey, next_user_key};
 use crate::reader::Span;
 use crate::scan::{Resume, ResumeReason};
-use crate::stats::{KeyStats, compute_stats};
+use crate::stats::count_span;
 use crate::timestamp::Timestamp;
 
 /// What a return to an earlier time has done.
@@ -38,10 +38,16 @@ impl MvccBatch<'_> {
         if is_empty {
             return Ok(());
         }
+        self.touch_all();
         if self.options().statistics {
             let now = self.stats().last_update_nanos;
-            let before = compute_stats(&self.reader(), span, now)?;
+            let (before, latest) = count_span(&self.reader(), span, now)?;
+            self.note_removed(latest);
             self.account(before, crate::MvccStats::at(now));
+        }
+        if !self.options().statistics {
+            // Nobody has looked.
+            self.note_removed(Timestamp::MAX);
         }
         let family = self.family();
         if few.len() < min {
@@ -91,6 +97,7 @@ impl MvccBatch<'_> {
         let (mut before, mut after) = (crate::MvccStats::at(now), crate::MvccStats::at(now));
         let mut iter = self.reader().versions(span)?;
         let mut runs = Runs::new(self.options().min_range_entries);
+        let mut latest = Timestamp::ZERO;
         let mut user_key = Vec::new();
         iter.seek_to_first();
         while let Some(version) = iter.current()? {
@@ -109,8 +116,8 @@ impl MvccBatch<'_> {
                 break;
             }
             // From the newest down to the first that stays, which becomes the newest.
-            let mut removed = KeyStats::new(&user_key, now);
-            let mut left = KeyStats::new(&user_key, now);
+            let mut removed = self.weigh(&user_key);
+            let mut left = self.weigh(&user_key);
             let mut any = false;
             while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
                 removed.version(version.timestamp, version.stored.len());
@@ -119,6 +126,7 @@ impl MvccBatch<'_> {
                     runs.end(iter.engine_key());
                     break;
                 }
+                latest = latest.max(version.timestamp);
                 runs.add(iter.engine_key());
                 result.versions += 1;
                 any = true;
@@ -139,6 +147,8 @@ impl MvccBatch<'_> {
         runs.end(&end);
         self.counters += iter.counters;
         drop(iter);
+        self.note_removed(latest);
+        self.touch_all();
         let family = self.family();
         for run in runs.done {
             match run.end {

@@ -7,7 +7,6 @@ use crate::batch::{MvccBatch, inline_in_the_way};
 use crate::error::{Error, Result, Shown};
 use crate::key::MvccKey;
 use crate::reader::{Reader, Span, VersionIter};
-use crate::stats::KeyStats;
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
 
@@ -138,13 +137,17 @@ impl MvccBatch<'_> {
         user_key: &[u8],
         above: Option<Timestamp>,
     ) -> Result<GcResult> {
+        self.touch(user_key);
         let statistics = self.options().statistics;
-        let mut removed = KeyStats::new(user_key, self.stats().last_update_nanos);
+        let mut removed = self.weigh(user_key);
         if let Some(above) = above {
             removed.stands_below(above);
         }
         let mut result = GcResult::default();
         let family = self.family();
+        if let Some(latest) = iter.time_of(user_key)? {
+            self.note_removed(latest);
+        }
         while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
             if statistics {
                 removed.version(version.timestamp, version.stored.len());
@@ -164,11 +167,12 @@ impl MvccBatch<'_> {
     }
 
     fn collect_inline(&mut self, iter: &mut VersionIter, key: &GcKey, bytes: usize) -> GcResult {
+        self.touch(&key.user_key);
         let family = self.family();
         self.batch.delete_cf(family, iter.engine_key());
         iter.next();
         let now = self.stats().last_update_nanos;
-        let mut removed = KeyStats::new(&key.user_key, now);
+        let mut removed = self.weigh(&key.user_key);
         removed.inline(bytes);
         self.account(removed.finish(), crate::MvccStats::at(now));
         GcResult { versions: 1, keys: 1 }
@@ -209,7 +213,7 @@ impl MvccBatch<'_> {
                     first.timestamp
                 )));
             }
-            let mut removed = KeyStats::new(&user_key, now);
+            let mut removed = self.weigh(&user_key);
             if let Some(above) = above {
                 removed.stands_below(above);
             }
@@ -223,6 +227,7 @@ impl MvccBatch<'_> {
         }
         self.counters += iter.counters;
         if result.versions > 0 {
+            self.touch_all();
             let family = self.family();
             self.batch.delete_range_cf(family, start, end);
             self.account(total, crate::MvccStats::at(now));

@@ -8,6 +8,7 @@
 //! looks again at what it removes. Where a page ends within a key it has the older part, so that no deletion goes before what it
 //! hides; whatever cuts the collection off, what is read above T is right.
 
+pub(crate) mod compactions;
 mod plan;
 
 use std::time::Duration;
@@ -99,6 +100,12 @@ impl GcScore {
     }
 }
 
+/// The time at which what has been garbage for longer than `ttl` at `now` nanoseconds is garbage.
+fn threshold_of(ttl: Duration, now: i64) -> Timestamp {
+    let ttl = i64::try_from(ttl.as_nanos()).unwrap_or(i64::MAX);
+    Timestamp::from_nanos(now.saturating_sub(ttl).max(0))
+}
+
 impl MvccStore {
     /// Removes what has been garbage for longer than `ttl` at `now` nanoseconds; with a `ttl` of 0 all garbage, now. Costs what there is to
     /// collect, and of each key that has nothing to collect a few steps. Others read and write meanwhile; collections wait for none but
@@ -107,9 +114,7 @@ impl MvccStore {
     /// # Errors
     /// What the engine says. The threshold has been raised then, and what was removed is gone; collecting again goes on.
     pub fn collect_garbage(&self, ttl: Duration, now: i64, options: &GcOptions) -> Result<GcReport> {
-        let ttl = i64::try_from(ttl.as_nanos()).unwrap_or(i64::MAX);
-        let threshold = Timestamp::from_nanos(now.saturating_sub(ttl).max(0));
-        self.collect_garbage_at(threshold, now, options)
+        self.collect_garbage_at(threshold_of(ttl, now), now, options)
     }
 
     /// As [`collect_garbage`](Self::collect_garbage), of what is garbage at `threshold`, or at the threshold there is if that is later.
@@ -119,6 +124,7 @@ impl MvccStore {
         now: i64,
         options: &GcOptions,
     ) -> Result<GcReport> {
+        let _alone = self.collecting.lock();
         self.advance_threshold(threshold)?;
         let threshold = self.threshold();
         let mut report = GcReport {

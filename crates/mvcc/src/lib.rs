@@ -30,6 +30,7 @@ pub use collect::{GcKey, GcResult};
 pub use comparator::{MvccComparator, MvccPrefix, configure};
 pub use error::{Error, Result};
 pub use export::{ExportOptions, ExportResult, ExportResume};
+pub use gc::compactions::CompactionGc;
 pub use gc::{GcOptions, GcReport, GcScore};
 pub use key::{MvccKey, VERSION_SIZE, decode_suffix, encode_key, encode_suffix, next_user_key, split};
 pub use reader::{ReadCounters, Reader, Span};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker::{BlockPropertyFilter, ColumnFamily, Db, DbIterator, ReadOptions, Snapshot, WriteBatchWithIndex};
 
 use crate::error::{Error, Result};
+use crate::gc::compactions::Held;
 use crate::key::{MvccKey, encode_key};
 use crate::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 use crate::timestamp::Timestamp;
@@ -76,6 +77,12 @@ pub struct Reader<'a> {
     batch: Option<&'a WriteBatchWithIndex>,
     options: ReadOptions,
     max_steps: u32,
+    /// Garbage at this time may be there or not.
+    collected: Timestamp,
+    /// Windows must not begin below it.
+    pub(crate) threshold: Timestamp,
+    /// Has compactions keep what is read.
+    held: Option<Arc<Held>>,
 }
 
 impl<'a> Reader<'a> {
@@ -87,6 +94,9 @@ impl<'a> Reader<'a> {
             batch: None,
             options: ReadOptions::default(),
             max_steps: MAX_STEPS_BEFORE_SEEK,
+            collected: Timestamp::ZERO,
+            threshold: Timestamp::ZERO,
+            held: None,
         }
     }
 
@@ -106,6 +116,17 @@ impl<'a> Reader<'a> {
     pub fn with_max_steps(mut self, max_steps: u32) -> Reader<'a> {
         self.max_steps = max_steps;
         self
+    }
+
+    /// Of a store that has collected garbage up to a time, and perhaps keeps what is read.
+    pub(crate) fn of_store(mut self, collected: Timestamp, held: Option<Arc<Held>>) -> Reader<'a> {
+        self.collected = collected;
+        self.held = held;
+        self
+    }
+
+    pub(crate) fn collected(&self) -> Timestamp {
+        self.collected
     }
 
     /// Passes over tables and runs of their blocks as `filter` says.
@@ -162,6 +183,7 @@ impl<'a> Reader<'a> {
             counters: ReadCounters::default(),
             target: Vec::new(),
             steps: StepsBeforeSeek::new(self.max_steps),
+            _held: self.held.clone(),
         })
     }
 }
@@ -181,6 +203,7 @@ pub(crate) struct VersionIter {
     pub counters: ReadCounters,
     target: Vec<u8>,
     pub steps: StepsBeforeSeek,
+    _held: Option<Arc<Held>>,
 }
 
 impl VersionIter {

@@ -109,15 +109,18 @@ pub(crate) struct KeyStats {
     /// Time of the version above.
     above: Option<Timestamp>,
     key_bytes: i64,
+    /// Garbage at this time weighs nothing.
+    collected: Timestamp,
 }
 
 impl KeyStats {
-    /// Of the key `user_key`, as of `now` nanoseconds.
-    pub fn new(user_key: &[u8], now: i64) -> KeyStats {
+    /// Of the key `user_key`, as of `now` nanoseconds. What is garbage at `collected` counts as if it were not there, which it may not be.
+    pub fn new(user_key: &[u8], now: i64, collected: Timestamp) -> KeyStats {
         KeyStats {
             stats: MvccStats::at(now),
             above: None,
             key_bytes: user_key.len() as i64 + 1,
+            collected,
         }
     }
 
@@ -133,6 +136,11 @@ impl KeyStats {
         let stats = &mut self.stats;
         let age = |since: Timestamp| whole_seconds(since.wall, stats.last_update_nanos);
         let is_tombstone = value_bytes == 0;
+        let is_hidden = self.above.is_some_and(|above| above <= self.collected);
+        if timestamp <= self.collected && (is_tombstone || is_hidden) {
+            self.above = Some(timestamp);
+            return;
+        }
         match self.above {
             None if is_tombstone => stats.gc_bytes_age += (bytes + self.key_bytes) * age(timestamp),
             None => {
@@ -169,8 +177,14 @@ impl KeyStats {
     }
 }
 
-/// Counts what lies in `span`, as of `now` nanoseconds. Reads all of it.
+/// Counts what lies in `span`, as of `now` nanoseconds, but for what a store has collected already. Reads all of it.
 pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<MvccStats> {
+    Ok(count_span(reader, span, now)?.0)
+}
+
+/// The same, and the latest time of a version.
+pub(crate) fn count_span(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<(MvccStats, Timestamp)> {
+    let mut latest = Timestamp::ZERO;
     let mut iter = reader.versions(span)?;
     iter.seek_to_first();
     let mut total = MvccStats::at(now);
@@ -182,10 +196,11 @@ pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<Mv
                 if let Some((_, stats)) = key.take() {
                     total += stats.finish();
                 }
-                let stats = KeyStats::new(version.user_key, now);
+                let stats = KeyStats::new(version.user_key, now, reader.collected());
                 &mut key.insert((version.user_key.to_vec(), stats)).1
             }
         };
+        latest = latest.max(version.timestamp);
         match version.timestamp.is_zero() {
             true => stats.inline(version.stored.len()),
             false => stats.version(version.timestamp, version.stored.len()),
@@ -195,7 +210,7 @@ pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<Mv
     if let Some((_, stats)) = key {
         total += stats.finish();
     }
-    Ok(total)
+    Ok((total, latest))
 }
 
 #[cfg(test)]
@@ -204,7 +219,7 @@ mod tests {
 
     /// The versions of key "b", newest first: seconds, and bytes of the value.
     fn key(versions: &[(i64, usize)]) -> MvccStats {
-        let mut stats = KeyStats::new(b"b", 100 * NANOS);
+        let mut stats = KeyStats::new(b"b", 100 * NANOS, Timestamp::ZERO);
         for &(seconds, bytes) in versions {
             stats.version(Timestamp::from_secs(seconds), bytes);
         }
@@ -264,6 +279,25 @@ mod tests {
                 ..at
             }
         );
+    }
+
+    #[test]
+    fn what_is_collected_weighs_nothing() {
+        let weigh = |versions: &[(i64, usize)], collected| {
+            let mut stats = KeyStats::new(b"b", 100 * NANOS, Timestamp::from_secs(collected));
+            for &(seconds, bytes) in versions {
+                stats.version(Timestamp::from_secs(seconds), bytes);
+            }
+            stats.finish()
+        };
+        let all = [(9, 7), (7, 0), (5, 7), (4, 9), (2, 0), (1, 7)];
+        assert_eq!(weigh(&all, 0), key(&all));
+        assert_eq!(weigh(&all, 1), key(&all));
+        assert_eq!(weigh(&all, 2), key(&all[..4]));
+        assert_eq!(weigh(&all, 4), key(&all[..4]));
+        assert_eq!(weigh(&all, 5), key(&all[..3]));
+        assert_eq!(weigh(&all, 8), key(&all[..1]));
+        assert_eq!(weigh(&all[1..], 8), MvccStats::at(100 * NANOS));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Versions in a family of a database, with one writer at a time, a garbage collection threshold and statistics that survive.
 //!
 //! ```text
-//! key 00 (the empty user key, which is nobody's) -> u8 1 | threshold: i64, i32 | u8 statistics follow | 8 x i64, little-endian
+//! key 00 (the empty user key, which is nobody's) ->
+//!   u8 1 | threshold: i64, i32 | collected: i64, i32 | distrusted: i64, i32 | u8 statistics follow | 8 x i64, little-endian
 //! ```
 //!
 //! Every batch writes the record with itself, so the statistics are those of what was written, after a crash, too. The threshold is on the disk
@@ -9,10 +10,11 @@
 
 use base::coding::{self, Reader as Bytes};
 use base::sync::{Mutex, MutexGuard};
-use esker::{ColumnFamily, Db, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, Snapshot, WriteBatch, WriteOptions};
 
-use crate::batch::{BatchOptions, MvccBatch};
+use crate::batch::{BatchOptions, MvccBatch, Touched};
 use crate::error::{Error, Result};
+use crate::gc::compactions::CompactionGc;
 use crate::reader::{Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, ScanResult};
 use crate::stats::{MvccStats, compute_stats};
@@ -30,16 +32,40 @@ pub struct MvccStore {
     db: Db,
     family: ColumnFamily,
     options: BatchOptions,
-    /// Held by the batch that is being written: what the statistics are without it.
-    writing: Mutex<MvccStats>,
+    /// Held by the batch that is being written.
+    writing: Mutex<Writing>,
     threshold: Mutex<Timestamp>,
+    /// Held by the collection that is at work, before `writing`.
+    pub(crate) collecting: Mutex<()>,
+    /// Where compactions leave garbage out.
+    gc: Option<CompactionGc>,
+}
+
+/// What batches change, without the one that is being written.
+pub(crate) struct Writing {
+    pub total: MvccStats,
+    /// Garbage at this time was collected, and may be there or not.
+    pub collected: Timestamp,
+    /// The latest version that was removed above the threshold.
+    pub distrusted: Timestamp,
+    /// What is written, while somebody asks.
+    pub touched: Option<Touched>,
+}
+
+/// What the record says.
+#[derive(Default)]
+struct Record {
+    threshold: Timestamp,
+    collected: Timestamp,
+    distrusted: Timestamp,
+    stats: Option<MvccStats>,
 }
 
 /// A batch of a store: an [`MvccBatch`] that keeps others waiting until it is committed or dropped.
 pub struct StoreBatch<'a> {
     batch: MvccBatch<'a>,
     store: &'a MvccStore,
-    total: MutexGuard<'a, MvccStats>,
+    writing: MutexGuard<'a, Writing>,
 }
 
 impl MvccStore {
@@ -49,6 +75,18 @@ impl MvccStore {
     /// # Errors
     /// `InvalidArgument` for a family of another order, `Corruption` if its record is damaged.
     pub fn open(db: &Db, family: &ColumnFamily, options: BatchOptions, now: i64) -> Result<MvccStore> {
+        MvccStore::open_with_compactions(db, family, options, now, None)
+    }
+
+    /// As [`open`](Self::open), of a family whose options were given `gc`: its compactions leave out what
+    /// [`collect_in_compactions`](Self::collect_in_compactions) has collected.
+    pub fn open_with_compactions(
+        db: &Db,
+        family: &ColumnFamily,
+        options: BatchOptions,
+        now: i64,
+        gc: Option<CompactionGc>,
+    ) -> Result<MvccStore> {
         if family.comparator().name() != crate::MvccComparator::NAME {
             return Err(Error::invalid_argument(format!(
                 "the column family {:?} is ordered by {}, not by {}",
@@ -58,21 +96,35 @@ impl MvccStore {
             )));
         }
         let record = db.get_opt(&Default::default(), family, RECORD_KEY)?;
-        let (threshold, stats) = match record {
+        let record = match record {
             Some(record) => decode_record(&record)?,
-            None => (Timestamp::ZERO, None),
+            None => Record::default(),
         };
-        let stats = match stats {
+        if let Some(gc) = &gc {
+            gc.set(record.collected, record.distrusted);
+        }
+        let total = match record.stats {
             Some(stats) if options.statistics => stats,
-            _ if options.statistics => compute_stats(&Reader::new(db, family), Span::ALL, now)?,
+            _ if options.statistics => compute_stats(
+                &Reader::new(db, family).of_store(record.collected, None),
+                Span::ALL,
+                now,
+            )?,
             _ => MvccStats::at(now),
         };
         Ok(MvccStore {
             db: db.clone(),
             family: family.clone(),
             options,
-            writing: Mutex::new(stats),
-            threshold: Mutex::new(threshold),
+            writing: Mutex::new(Writing {
+                total,
+                collected: record.collected,
+                distrusted: record.distrusted,
+                touched: None,
+            }),
+            threshold: Mutex::new(record.threshold),
+            collecting: Mutex::new(()),
+            gc,
         })
     }
 
@@ -94,26 +146,31 @@ impl MvccStore {
     /// What there is, ages as of `now` nanoseconds. Waits for the batch that is being written. `None` without
     /// [`BatchOptions::statistics`].
     pub fn stats(&self, now: i64) -> Option<MvccStats> {
-        let mut stats = *self.writing.lock();
+        let mut stats = self.writing.lock().total;
         stats.age_to(now);
         self.options.statistics.then_some(stats)
     }
 
     /// Counts what there is, as of `now` nanoseconds, while nobody writes; reads all of it. It should be what [`stats`](Self::stats) says.
     pub fn recount(&self, now: i64) -> Result<MvccStats> {
-        let _nobody_writes = self.writing.lock();
-        compute_stats(&Reader::new(&self.db, &self.family), Span::ALL, now)
+        let writing = self.writing.lock();
+        self.count(&writing, now)
+    }
+
+    fn count(&self, writing: &Writing, now: i64) -> Result<MvccStats> {
+        let reader = Reader::new(&self.db, &self.family).of_store(writing.collected, None);
+        compute_stats(&reader, Span::ALL, now)
     }
 
     /// Counts as [`recount`](Self::recount) does, and goes on from there: after a file of versions was ingested, or where what was told
     /// cannot be. Returns what there is.
     pub fn repair_stats(&self, now: i64) -> Result<MvccStats> {
-        let mut total = self.writing.lock();
-        let counted = compute_stats(&Reader::new(&self.db, &self.family), Span::ALL, now)?;
+        let mut writing = self.writing.lock();
+        let counted = self.count(&writing, now)?;
         let mut batch = WriteBatch::new();
-        self.put_record(&mut batch, self.threshold(), &counted);
+        self.put_record(&mut batch, self.threshold(), &writing, &counted);
         self.db.write(&WriteOptions::default(), batch)?;
-        *total = counted;
+        writing.total = counted;
         Ok(counted)
     }
 
@@ -143,57 +200,98 @@ impl MvccStore {
     /// # Errors
     /// [`Error::BelowThreshold`].
     pub fn reader(&self, timestamp: Timestamp) -> Result<Reader<'_>> {
-        // The snapshot first: what is collected for a threshold set after the look at it is still there.
+        // These first: what is collected for a threshold set after the look at it is still there, and is not left out.
+        let held = self.gc.as_ref().map(|gc| gc.hold(timestamp));
         let snapshot = self.db.snapshot();
-        self.check(timestamp)?;
-        Ok(Reader::new(&self.db, &self.family)
+        let threshold = self.check(timestamp)?;
+        let mut reader = Reader::new(&self.db, &self.family)
             .at(snapshot)
-            .with_max_steps(self.options.max_steps))
+            .with_max_steps(self.options.max_steps)
+            .of_store(Timestamp::ZERO, held);
+        reader.threshold = threshold;
+        Ok(reader)
     }
 
-    fn check(&self, timestamp: Timestamp) -> Result<()> {
+    fn check(&self, timestamp: Timestamp) -> Result<Timestamp> {
         let threshold = self.threshold();
         if timestamp <= threshold {
             return Err(Error::BelowThreshold { timestamp, threshold });
         }
-        Ok(())
+        Ok(threshold)
     }
 
     /// Begins a batch; ages in its statistics are as of `now` nanoseconds. Waits for the batch before.
     pub fn begin(&self, now: i64) -> StoreBatch<'_> {
-        let total = self.writing.lock();
+        let writing = self.writing.lock();
         let mut batch = MvccBatch::new(&self.db, &self.family, self.options, now);
         batch.threshold = self.threshold();
+        batch.collected = writing.collected;
+        batch.touched = writing.touched.as_ref().map(|_| Touched::default());
         StoreBatch {
             batch,
             store: self,
-            total,
+            writing,
         }
     }
 
     /// Raises the threshold to `threshold`, durably; a lower one changes nothing. From then on reads and writes at or below it are refused. Waits
     /// for the batch that is being written.
     pub fn advance_threshold(&self, threshold: Timestamp) -> Result<()> {
-        let total = self.writing.lock();
+        let writing = self.writing.lock();
         if threshold <= self.threshold() {
             return Ok(());
         }
         threshold.check()?;
         let mut batch = WriteBatch::new();
-        self.put_record(&mut batch, threshold, &total);
-        let durable = WriteOptions {
-            sync: true,
-            ..WriteOptions::default()
-        };
-        self.db.write(&durable, batch)?;
+        self.put_record(&mut batch, threshold, &writing, &writing.total);
+        self.db.write(&durable(), batch)?;
         *self.threshold.lock() = threshold;
         Ok(())
     }
 
-    fn put_record(&self, batch: &mut WriteBatch, threshold: Timestamp, stats: &MvccStats) {
+    /// Where compactions leave garbage out, if they do and statistics are kept.
+    pub(crate) fn compaction_gc(&self) -> Option<&CompactionGc> {
+        self.gc.as_ref().filter(|_| self.options.statistics)
+    }
+
+    /// From now on it is remembered what is written. What there is now, and the time at which garbage has been collected.
+    pub(crate) fn begin_watch(&self) -> (Snapshot, Timestamp) {
+        let mut writing = self.writing.lock();
+        writing.touched = Some(Touched::default());
+        (self.db.snapshot(), writing.collected)
+    }
+
+    /// Tells what was written since [`begin_watch`](Self::begin_watch), while nobody writes.
+    pub(crate) fn end_watch<T>(&self, tell: impl FnOnce(&mut Writing, Touched) -> Result<T>) -> Result<T> {
+        let mut writing = self.writing.lock();
+        let touched = writing.touched.take().unwrap_or_default();
+        tell(&mut writing, touched)
+    }
+
+    /// Makes it durable that garbage at `collected` counts no more.
+    pub(crate) fn write_collected(
+        &self,
+        writing: &mut Writing,
+        collected: Timestamp,
+        total: MvccStats,
+    ) -> Result<()> {
+        let before = std::mem::replace(&mut writing.collected, collected);
+        let mut batch = WriteBatch::new();
+        self.put_record(&mut batch, self.threshold(), writing, &total);
+        if let Err(error) = self.db.write(&durable(), batch) {
+            writing.collected = before;
+            return Err(error.into());
+        }
+        writing.total = total;
+        Ok(())
+    }
+
+    fn put_record(&self, batch: &mut WriteBatch, threshold: Timestamp, writing: &Writing, stats: &MvccStats) {
         let mut record = vec![RECORD_VERSION];
-        coding::put_u64(&mut record, threshold.wall as u64);
-        coding::put_u32(&mut record, threshold.logical as u32);
+        for time in [threshold, writing.collected, writing.distrusted] {
+            coding::put_u64(&mut record, time.wall as u64);
+            coding::put_u32(&mut record, time.logical as u32);
+        }
         record.push(u8::from(self.options.statistics));
         if self.options.statistics {
             for field in fields(stats) {
@@ -224,13 +322,33 @@ impl StoreBatch<'_> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let mut total = *self.total;
+        let mut total = self.writing.total;
         total += self.batch.stats();
+        if self.batch.removed_until > self.writing.distrusted {
+            self.writing.distrusted = self.batch.removed_until;
+            if let Some(gc) = &self.store.gc {
+                gc.set(self.writing.collected, self.writing.distrusted);
+            }
+        }
+        let touched = self.batch.touched.take();
         let mut batch = self.batch.into_write_batch();
-        self.store.put_record(&mut batch, self.store.threshold(), &total);
+        let threshold = self.store.threshold();
+        self.store
+            .put_record(&mut batch, threshold, &self.writing, &total);
         self.store.db.write(options, batch)?;
-        *self.total = total;
+        self.writing.total = total;
+        if let (Some(all), Some(touched)) = (&mut self.writing.touched, touched) {
+            all.add(touched);
+        }
         Ok(())
+    }
+}
+
+/// Writes that are on the disk when they return.
+fn durable() -> WriteOptions {
+    WriteOptions {
+        sync: true,
+        ..WriteOptions::default()
     }
 }
 
@@ -247,7 +365,7 @@ fn fields(stats: &MvccStats) -> [i64; 8] {
     ]
 }
 
-fn decode_record(record: &[u8]) -> Result<(Timestamp, Option<MvccStats>)> {
+fn decode_record(record: &[u8]) -> Result<Record> {
     let mut bytes = Bytes::new(record);
     let version = bytes.u8("version of a store's record")?;
     if version != RECORD_VERSION {
@@ -255,13 +373,18 @@ fn decode_record(record: &[u8]) -> Result<(Timestamp, Option<MvccStats>)> {
             "a store's record of version {version}"
         )));
     }
-    let threshold = Timestamp {
-        wall: bytes.u64("threshold")? as i64,
-        logical: bytes.u32("threshold")? as i32,
+    let mut time = |what| -> Result<Timestamp> {
+        let time = Timestamp {
+            wall: bytes.u64(what)? as i64,
+            logical: bytes.u32(what)? as i32,
+        };
+        if time.wall < 0 || time.logical < 0 {
+            return Err(Error::corruption(format!("a store's {what} is negative")));
+        }
+        Ok(time)
     };
-    if threshold.wall < 0 || threshold.logical < 0 {
-        return Err(Error::corruption("a store's threshold is negative"));
-    }
+    let (threshold, collected) = (time("threshold")?, time("collected time")?);
+    let distrusted = time("distrusted time")?;
     let stats = match bytes.u8("statistics")? {
         0 => None,
         1 => {
@@ -286,7 +409,12 @@ fn decode_record(record: &[u8]) -> Result<(Timestamp, Option<MvccStats>)> {
     if !bytes.is_empty() {
         return Err(Error::corruption("bytes behind a store's record"));
     }
-    Ok((threshold, stats))
+    Ok(Record {
+        threshold,
+        collected,
+        distrusted,
+        stats,
+    })
 }
 
 #[cfg(test)]
@@ -296,17 +424,25 @@ mod tests {
     #[test]
     fn damaged_records_are_told() {
         let mut record = vec![RECORD_VERSION];
-        record.extend_from_slice(&[7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1]);
+        for time in 7..10 {
+            coding::put_u64(&mut record, time);
+            coding::put_u32(&mut record, 3);
+        }
+        record.push(1);
         for field in 1..=8u64 {
             coding::put_u64(&mut record, field);
         }
-        let (threshold, stats) = decode_record(&record).unwrap();
-        assert_eq!((threshold.wall, threshold.logical), (7, 3));
-        assert_eq!(fields(&stats.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8]);
+        let read = decode_record(&record).unwrap();
+        let times = [read.threshold, read.collected, read.distrusted];
+        assert_eq!(
+            times.map(|time| (time.wall, time.logical)),
+            [(7, 3), (8, 3), (9, 3)]
+        );
+        assert_eq!(fields(&read.stats.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8]);
         for len in 0..record.len() {
             assert!(decode_record(&record[..len]).is_err(), "cut at {len}");
         }
-        for (at, byte) in [(0, 9), (8, 0xff), (12, 0xff), (13, 2)] {
+        for (at, byte) in [(0, 9), (8, 0xff), (12, 0xff), (20, 0xff), (36, 0xff), (37, 2)] {
             let mut damaged = record.clone();
             damaged[at] = byte;
             assert!(decode_record(&damaged).is_err(), "byte {at}");

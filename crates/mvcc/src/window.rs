@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, EntryType, SeqNo};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::{decode_suffix, split};
 use crate::reader::{ReadCounters, Reader, Span, VersionIter};
 use crate::rows::Row;
@@ -153,7 +153,16 @@ pub struct Incremental {
 impl Reader<'_> {
     /// The versions in `span` above `after` and at or below `until`. From [`Timestamp::ZERO`] on it reads all of the span, from later on what
     /// lies in tables and runs of blocks that have versions of such times.
+    ///
+    /// # Errors
+    /// [`Error::BelowThreshold`] if the window begins below a store's threshold, and not with [`Timestamp::ZERO`]: some of it may be gone.
     pub fn incremental(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<Incremental> {
+        if !after.is_zero() && after < self.threshold {
+            return Err(Error::BelowThreshold {
+                timestamp: after,
+                threshold: self.threshold,
+            });
+        }
         let meets = Meets { after, until };
         let candidates = match after.is_zero() {
             true => None,
@@ -281,6 +290,11 @@ impl Incremental {
         };
         while let Some(version) = candidates.current()? {
             let time = version.timestamp;
+            if time.is_zero() {
+                // Perhaps an inline value whose removal lies in what is passed over: there may be versions behind it.
+                candidates.next();
+                continue;
+            }
             if time > self.until || time <= self.after {
                 self.user_key.clear();
                 self.user_key.extend_from_slice(version.user_key);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use esker::{Db, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
-    BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStore, Reader,
-    Resume, Span, StoreBatch, Timestamp, Value,
+    BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStore,
+    Reader, Resume, Span, StoreBatch, Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs};
@@ -22,7 +22,7 @@ pub struct Model {
     pub inline: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-type Found = Vec<(Vec<u8>, Timestamp, Option<Vec<u8>>)>;
+pub type Found = Vec<(Vec<u8>, Timestamp, Option<Vec<u8>>)>;
 
 impl Model {
     /// What a reader sees of a key.
@@ -43,7 +43,7 @@ impl Model {
         keys.filter(|key| within(span, key)).cloned().collect()
     }
 
-    fn scan(&self, span: Span<'_>, at: Timestamp, tombstones: bool) -> Found {
+    pub fn scan(&self, span: Span<'_>, at: Timestamp, tombstones: bool) -> Found {
         let seen = self.keys(span).into_iter().filter_map(|key| {
             let (time, value) = self.get(&key, at)?;
             (tombstones || value.is_some()).then_some((key, time, value))
@@ -112,7 +112,7 @@ pub fn dump(db: &Db) -> Found {
     all
 }
 
-fn plain(stored: &[u8], key: &[u8]) -> Option<Vec<u8>> {
+pub fn plain(stored: &[u8], key: &[u8]) -> Option<Vec<u8>> {
     if mvcc::is_tombstone(stored) {
         return None;
     }
@@ -126,7 +126,16 @@ pub fn open(fs: Arc<dyn FileSystem>) -> Db {
     open_at(fs, "/db")
 }
 
-fn open_at(fs: Arc<dyn FileSystem>, path: &str) -> Db {
+/// As `open`, with compactions that leave garbage out.
+pub fn open_collecting(fs: Arc<dyn FileSystem>, gc: &CompactionGc) -> Db {
+    open_with(fs, "/db", |options| gc.configure(&mut options.column_family))
+}
+
+pub fn open_at(fs: Arc<dyn FileSystem>, path: &str) -> Db {
+    open_with(fs, path, |_| ())
+}
+
+fn open_with(fs: Arc<dyn FileSystem>, path: &str, change: impl FnOnce(&mut Options)) -> Db {
     let mut options = Options {
         create_if_missing: true,
         fs,
@@ -137,6 +146,7 @@ fn open_at(fs: Arc<dyn FileSystem>, path: &str) -> Db {
     family.table.filter_policy = FilterPolicy::Bloom(10.0);
     family.table.block_size = 200;
     family.target_file_size_base = 4000;
+    change(&mut options);
     Db::open(&options, Path::new(path)).unwrap()
 }
 
@@ -157,7 +167,7 @@ fn key(rng: &mut TestRng) -> Vec<u8> {
     .to_vec()
 }
 
-fn time(rng: &mut TestRng) -> Timestamp {
+pub fn time(rng: &mut TestRng) -> Timestamp {
     Timestamp {
         wall: rng.i64(1..60) * 1_500_000_000,
         logical: *rng.pick(&[0, 0, 1, i32::MAX]),
@@ -356,7 +366,13 @@ fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
 }
 
 /// One operation on the batch and the model. What fails must have no effect.
-fn operate(rng: &mut TestRng, batch: &mut StoreBatch<'_>, model: &mut Model, threshold: Timestamp) {
+pub fn operate(
+    rng: &mut TestRng,
+    batch: &mut StoreBatch<'_>,
+    model: &mut Model,
+    threshold: Timestamp,
+    with_inline: bool,
+) {
     let (key, at) = (key(rng), time(rng));
     let has_inline = model.inline.contains_key(&key);
     let newest = model.newest(&key);
@@ -436,7 +452,7 @@ fn operate(rng: &mut TestRng, batch: &mut StoreBatch<'_>, model: &mut Model, thr
                 Err(_) => assert!(!allowed || number.is_none()),
             }
         }
-        13 => {
+        13 if with_inline => {
             let has_versions = model.versions.contains_key(&key);
             let set = rng.bool();
             match batch.put_inline(&key, set.then_some(value)) {
@@ -561,7 +577,7 @@ fn the_store_is_the_model() {
             let mut changed = model.clone();
             let start = store_stats_before(&batch, &model);
             for _ in 0..rng.u32(1..8) {
-                operate(&mut rng, &mut batch, &mut changed, threshold);
+                operate(&mut rng, &mut batch, &mut changed, threshold, true);
                 // The difference is exact after each operation.
                 let counted = mvcc::compute_stats(&batch.reader(), Span::ALL, NOW).unwrap();
                 let mut told = start;

@@ -95,6 +95,26 @@ fn what_was_removed_does_not_come_back() {
     assert_eq!(count(&store, Span::ALL, 6, 30).0, 1);
 }
 
+/// An inline value whose removal is passed over stands before versions that were written since.
+#[test]
+fn versions_behind_a_removed_inline_value_are_seen() {
+    let db = open(Arc::new(MemFs::new()));
+    let store = MvccStore::open(&db, &db.default_column_family(), BatchOptions::default(), NOW).unwrap();
+    let write = |key: &[u8], second: i64, inline: Option<Option<Value<'_>>>| {
+        let mut batch = store.begin(NOW);
+        if let Some(value) = inline {
+            batch.put_inline(b"k", value).unwrap();
+        }
+        batch.put(key, time(second), Value::Bytes(b"v")).unwrap();
+        batch.commit(&WriteOptions::default()).unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+    };
+    write(b"a", 5, Some(Some(Value::Bytes(b"inline"))));
+    write(b"z", 20, Some(None));
+    write(b"k", 6, None);
+    assert_eq!(count(&store, Span::ALL, 4, 9).0, 2);
+}
+
 #[test]
 fn exports_are_ingested_elsewhere() {
     let (db, store) = filled();

@@ -1,0 +1,260 @@
+//! Garbage that is not removed but left out, as the engine's compactions rewrite the files it lies in.
+//!
+//! Once garbage at a time C is *collected*, nobody can tell whether it is still there: reads at or below C are refused, later ones see what
+//! hides it, and statistics weigh it nothing ([`KeyStats`](crate::stats::KeyStats)). So a compaction may leave it out whenever it comes by, and
+//! statistics stay exact without being told. What is made exact is the moment in which C rises: a walk over a snapshot weighs what
+//! becomes garbage, the keys written meanwhile are weighed again, and the sum becomes durable together with C.
+//!
+//! A compaction leaves a version out if right before it, in the same key, it saw a *hider*: a version at or below C. Deletions stay
+//! when nothing hides them: what they hide may lie in files the compaction does not read. Two things are not enough for a hider:
+//!
+//! * A version that the engine has deleted since may still be in the files, while what it hid is there for good. Versions at or below the threshold
+//!   are only ever removed together with all below them. Others are: by [`revert_to`](crate::MvccBatch::revert_to) and its like. So the
+//!   latest version ever removed above the threshold is remembered, and no version up to it is a hider (`distrusted`).
+//! * A reader that began before C rose reads at a time below C: no version at or above the time of a reader is a hider.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::sync::Mutex;
+use esker::{
+    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType,
+};
+
+use super::threshold_of;
+use crate::error::{Error, Result};
+use crate::key::{MvccKey, next_user_key};
+use crate::reader::{Reader, Span};
+use crate::stats::{MvccStats, compute_stats};
+use crate::store::MvccStore;
+use crate::timestamp::Timestamp;
+
+/// Has compactions of a family leave garbage out: given to its options first and to its
+/// [store](crate::MvccStore::open_with_compactions) then. Until that is open nothing is left out.
+#[derive(Clone, Default)]
+pub struct CompactionGc(Arc<Mutex<Limits>>);
+
+/// What compactions must know.
+#[derive(Default)]
+struct Limits {
+    collected: Timestamp,
+    distrusted: Timestamp,
+    /// Times of open readers, and how many have each.
+    readers: BTreeMap<Timestamp, usize>,
+}
+
+impl CompactionGc {
+    /// Of one family.
+    pub fn new() -> CompactionGc {
+        CompactionGc::default()
+    }
+
+    /// Makes itself the compaction filter of `options`.
+    pub fn configure(&self, options: &mut ColumnFamilyOptions) {
+        options.compaction_filter_factory = Some(Arc::new(self.clone()));
+    }
+
+    pub(crate) fn set(&self, collected: Timestamp, distrusted: Timestamp) {
+        let mut limits = self.0.lock();
+        (limits.collected, limits.distrusted) = (collected, distrusted);
+    }
+
+    /// What a reader at `timestamp` sees stays for as long as the outcome is held.
+    pub(crate) fn hold(&self, timestamp: Timestamp) -> Arc<Held> {
+        *self.0.lock().readers.entry(timestamp).or_default() += 1;
+        Arc::new(Held {
+            gc: self.clone(),
+            timestamp,
+        })
+    }
+
+    /// The times of hiders: above the first, and at or below the second.
+    fn hiders(&self) -> (Timestamp, Timestamp) {
+        let limits = self.0.lock();
+        let below_readers = limits
+            .readers
+            .keys()
+            .next()
+            .map_or(Timestamp::MAX, |first| first.prev());
+        (limits.distrusted, limits.collected.min(below_readers))
+    }
+}
+
+/// The time of a reader.
+pub(crate) struct Held {
+    gc: CompactionGc,
+    timestamp: Timestamp,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut limits = self.gc.0.lock();
+        if let Some(count) = limits.readers.get_mut(&self.timestamp) {
+            *count -= 1;
+            if *count == 0 {
+                limits.readers.remove(&self.timestamp);
+            }
+        }
+    }
+}
+
+impl MvccStore {
+    /// Collects what has been garbage for longer than `ttl` at `now` nanoseconds by letting compactions leave it out: nothing is deleted, the
+    /// garbage counts no more from now on, and it goes as its files are compacted. Of a deleted key the deletion stays, until
+    /// [`collect_garbage`](Self::collect_garbage) removes it. Reads all there is, twice; others read and write meanwhile. Returns what it collected, as
+    /// statistics.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a store that was not [opened so](Self::open_with_compactions), or keeps no statistics; what the engine says.
+    pub fn collect_in_compactions(&self, ttl: Duration, now: i64) -> Result<MvccStats> {
+        let Some(gc) = self.compaction_gc() else {
+            return Err(Error::invalid_argument(
+                "the store was not opened with what its family's compactions leave garbage out by, or keeps no statistics",
+            ));
+        };
+        let _alone = self.collecting.lock();
+        self.advance_threshold(threshold_of(ttl, now))?;
+        let until = self.threshold();
+        let (snapshot, from) = self.begin_watch();
+        let reader = Reader::new(self.db(), self.family());
+        let then = reader.clone().at(snapshot);
+        let walked = weigh_garbage(&then, Span::ALL, from, until, now);
+        self.end_watch(|writing, touched| {
+            let mut garbage = walked?;
+            if touched.all {
+                garbage = weigh_garbage(&reader, Span::ALL, from, until, now)?;
+            }
+            for key in touched.keys.iter().filter(|_| !touched.all) {
+                let end = next_user_key(key);
+                garbage -= weigh_garbage(&then, Span::new(key, &end), from, until, now)?;
+                garbage += weigh_garbage(&reader, Span::new(key, &end), from, until, now)?;
+            }
+            let mut total = writing.total;
+            total -= garbage;
+            self.write_collected(writing, until, total)?;
+            gc.set(writing.collected, writing.distrusted);
+            Ok(garbage)
+        })
+    }
+}
+
+/// What is garbage at `until` and was not at `from`.
+fn weigh_garbage(
+    reader: &Reader<'_>,
+    span: Span<'_>,
+    from: Timestamp,
+    until: Timestamp,
+    now: i64,
+) -> Result<MvccStats> {
+    let mut garbage = compute_stats(&reader.clone().of_store(from, None), span, now)?;
+    garbage -= compute_stats(&reader.clone().of_store(until, None), span, now)?;
+    Ok(garbage)
+}
+
+impl CompactionFilterFactory for CompactionGc {
+    fn name(&self) -> &str {
+        "esker.MvccCompactionGc"
+    }
+
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        let (after, until) = self.hiders();
+        (after < until).then(|| {
+            Box::new(Filter {
+                after,
+                until,
+                user_key: Vec::new(),
+                hidden: false,
+            }) as Box<dyn CompactionFilter>
+        })
+    }
+}
+
+/// Sees the entries of one compaction, or of a part of it, in their order.
+struct Filter {
+    after: Timestamp,
+    until: Timestamp,
+    /// Of the last entry.
+    user_key: Vec<u8>,
+    /// A hider of it was seen.
+    hidden: bool,
+}
+
+impl Filter {
+    fn decide(&mut self, key: &[u8]) -> Decision {
+        // Damage is told by whoever reads; no user key is empty.
+        let (user_key, time) = match MvccKey::decode(key) {
+            Ok(key) => (key.user_key, key.timestamp),
+            Err(_) => (&[][..], Timestamp::ZERO),
+        };
+        if user_key != self.user_key {
+            self.user_key.clear();
+            self.user_key.extend_from_slice(user_key);
+            self.hidden = false;
+        }
+        if time.is_zero() {
+            return Decision::Keep;
+        }
+        if self.hidden {
+            return Decision::Remove;
+        }
+        self.hidden = time > self.after && time <= self.until;
+        Decision::Keep
+    }
+}
+
+impl CompactionFilter for Filter {
+    fn filter(&mut self, _level: usize, key: &[u8], _value_type: ValueType, _value: &[u8]) -> Decision {
+        self.decide(key)
+    }
+
+    fn filter_blob_by_key(&mut self, _level: usize, key: &[u8]) -> Option<Decision> {
+        Some(self.decide(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hiders_lie_between_what_is_distrusted_and_what_is_read() {
+        let gc = CompactionGc::new();
+        let at = Timestamp::from_nanos;
+        gc.set(at(10), at(3));
+        assert_eq!(gc.hiders(), (at(3), at(10)));
+        let (early, late) = (gc.hold(at(6)), gc.hold(at(8)));
+        let again = gc.hold(at(6));
+        assert_eq!(gc.hiders().1, at(6).prev());
+        drop(early);
+        assert_eq!(gc.hiders().1, at(6).prev());
+        drop(again);
+        assert_eq!(gc.hiders().1, at(8).prev());
+        drop(late);
+        let mut filter = Filter {
+            after: at(3),
+            until: at(10),
+            user_key: Vec::new(),
+            hidden: false,
+        };
+        let mut removed = Vec::new();
+        for (key, times) in [
+            ("a", vec![12, 10, 9, 2]),
+            ("b", vec![11, 3, 2, 1]),
+            ("c", vec![0, 4, 1]),
+        ] {
+            for wall in times {
+                let bytes = MvccKey {
+                    user_key: key.as_bytes(),
+                    timestamp: at(wall),
+                }
+                .encode();
+                if filter.decide(&bytes) == Decision::Remove {
+                    removed.push((key, wall));
+                }
+            }
+        }
+        assert_eq!(removed, [("a", 9), ("a", 2), ("c", 1)]);
+        assert_eq!(filter.decide(b"damaged"), Decision::Keep);
+    }
+}

@@ -1,0 +1,344 @@
+//! Garbage that compactions leave out: what is read and what is counted never tell whether it is still there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, WriteBatch, WriteOptions};
+use mvcc::{
+    BatchOptions, CompactionGc, MvccBatch, MvccKey, MvccReadOptions, MvccStats, MvccStore, Reader, Span,
+    Timestamp, Value,
+};
+use testkit::rng::{self, TestRng};
+use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
+
+use super::model::{Found, Model, NOW, dump, open_at, open_collecting, operate, plain, time};
+
+fn open(fs: Arc<dyn FileSystem>, options: BatchOptions) -> (Db, MvccStore) {
+    let gc = CompactionGc::new();
+    let db = open_collecting(fs, &gc);
+    let family = db.default_column_family();
+    let store = MvccStore::open_with_compactions(&db, &family, options, NOW, Some(gc)).unwrap();
+    (db, store)
+}
+
+fn compact(db: &Db, begin: Option<&[u8]>, end: Option<&[u8]>) {
+    let options = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    db.compact_range(&db.default_column_family(), &options, begin, end)
+        .unwrap();
+}
+
+fn ttl(until: Timestamp) -> Duration {
+    Duration::from_nanos(u64::try_from(NOW - until.wall).unwrap())
+}
+
+/// What is stored, without what is garbage at a time.
+fn logical(db: &Db, collected: Timestamp) -> Model {
+    let mut model = Model::default();
+    for (key, at, value) in dump(db) {
+        match at.is_zero() {
+            true => drop(model.inline.insert(key, value.unwrap())),
+            false => drop(model.versions.entry(key).or_default().insert(at, value)),
+        }
+    }
+    model.collect(collected);
+    model
+}
+
+/// The statistics of a database that holds nothing else than what `model` does.
+fn weigh(db: &Db, model: &Model, name: &str) -> MvccStats {
+    let kept: std::collections::BTreeSet<(Vec<u8>, Timestamp)> =
+        model.dump().into_iter().map(|(key, at, _)| (key, at)).collect();
+    let copy = open_at(db.options().fs.clone(), name);
+    let mut batch = WriteBatch::new();
+    let mut iter = db.iter(&Default::default());
+    iter.seek(&[0, 0]);
+    while iter.valid() {
+        let key = MvccKey::decode(iter.key()).unwrap();
+        if kept.contains(&(key.user_key.to_vec(), key.timestamp)) {
+            batch.put(iter.key(), iter.value());
+        }
+        iter.next();
+    }
+    copy.write(&WriteOptions::default(), batch).unwrap();
+    let family = copy.default_column_family();
+    mvcc::compute_stats(&Reader::new(&copy, &family), Span::ALL, NOW).unwrap()
+}
+
+fn scan(reader: &Reader<'_>, at: Timestamp, reverse: bool) -> Found {
+    let options = MvccReadOptions {
+        reverse,
+        ..MvccReadOptions::default()
+    };
+    let found = reader.scan(Span::ALL, at, &options).unwrap();
+    let rows = found.rows.iter().map(|row| {
+        (
+            row.user_key.to_vec(),
+            row.timestamp,
+            plain(row.stored, row.user_key),
+        )
+    });
+    rows.collect()
+}
+
+fn later(rng: &mut TestRng, than: Timestamp) -> Timestamp {
+    time(rng).max(than.next())
+}
+
+#[test]
+fn nobody_can_tell_whether_it_is_gone() {
+    let mut rng = rng::rng();
+    let mut left_out = 0;
+    for round in 0..20 {
+        let fs = Arc::new(MemFs::new());
+        let options = BatchOptions {
+            max_steps: rng.u32(..4),
+            min_range_entries: rng.usize(..5),
+            ..BatchOptions::default()
+        };
+        let (mut db, mut store) = open(fs.clone(), options);
+        let mut model = Model::default();
+        let mut collected = Timestamp::ZERO;
+        for step in 0..40 {
+            let threshold = store.threshold();
+            let mut batch = store.begin(NOW);
+            let mut changed = model.clone();
+            for _ in 0..rng.u32(1..8) {
+                // What is removed above the threshold is no hider: half of the rounds remove nothing.
+                match round % 2 {
+                    0 => operate(&mut rng, &mut batch, &mut changed, threshold, false),
+                    _ => write(&mut rng, &mut batch, &mut changed),
+                }
+            }
+            batch.commit(&WriteOptions::default()).unwrap();
+            model = changed;
+            // A reader that began before keeps what it sees.
+            let at = later(&mut rng, threshold);
+            let reader = store.reader(at).unwrap();
+            let seen = scan(&reader, at, false);
+            let mut iter = reader
+                .incremental(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
+                .unwrap();
+            let has_first = iter.next().unwrap().is_some();
+            match rng.u32(..8) {
+                0..3 => db.flush(&FlushOptions::default()).unwrap(),
+                3 => {
+                    let until = Timestamp::from_nanos(time(&mut rng).wall);
+                    store.collect_in_compactions(ttl(until), NOW).unwrap();
+                    collected = store.threshold();
+                    model.collect(collected);
+                }
+                4 => {
+                    // Deleted one by one: it counts no more either.
+                    let until = Timestamp::from_nanos(time(&mut rng).wall);
+                    store
+                        .collect_garbage(ttl(until), NOW, &Default::default())
+                        .unwrap();
+                    model.collect(store.threshold());
+                }
+                _ => {}
+            }
+            if rng.one_in(3) {
+                let before = dump(&db).len();
+                let (a, b) = (rng.u8(b'a'..=b'e'), rng.u8(b'a'..=b'e'));
+                let (begin, end) = ([a.min(b), 0], [a.max(b), 0]);
+                let all = rng.bool();
+                compact(&db, (!all).then_some(&begin[..]), (!all).then_some(&end[..]));
+                left_out += before - dump(&db).len();
+            }
+            assert_eq!(scan(&reader, at, false), seen);
+            if has_first {
+                while iter.next().unwrap().is_some() {}
+            }
+            drop((iter, reader));
+            assert_eq!(logical(&db, collected), model, "round {round} step {step}");
+            for _ in 0..3 {
+                let at = later(&mut rng, store.threshold());
+                let reader = store.reader(at).unwrap();
+                let expected = model.scan(Span::ALL, at, false);
+                assert_eq!(scan(&reader, at, false), expected);
+                let mut backwards = scan(&reader, at, true);
+                backwards.reverse();
+                assert_eq!(backwards, expected);
+            }
+            let stats = store.stats(NOW).unwrap();
+            assert_eq!(stats, store.recount(NOW).unwrap());
+            assert_eq!(stats, weigh(&db, &model, &format!("/copy{round}.{step}")));
+            if rng.one_in(8) {
+                drop(store);
+                drop(db);
+                (db, store) = open(fs.clone(), options);
+            }
+        }
+    }
+    assert!(left_out > 0, "compactions have left something out");
+}
+
+/// A version, or a deletion, if it does not come too late.
+fn write(rng: &mut TestRng, batch: &mut MvccBatch<'_>, model: &mut Model) {
+    let (key, at) = ([rng.u8(b'a'..b'e')], time(rng));
+    let value = rng.u8(..4) > 0;
+    let written = match value {
+        true => batch.put(&key, at, Value::Bytes(b"value")),
+        false => batch.delete(&key, at).map(drop),
+    };
+    if written.is_ok() {
+        let versions = model.versions.entry(key.to_vec()).or_default();
+        versions.insert(at, value.then(|| b"value".to_vec()));
+    }
+}
+
+fn put(store: &MvccStore, key: &[u8], seconds: i64, value: &[u8]) {
+    let mut batch = store.begin(NOW);
+    let at = Timestamp::from_secs(seconds);
+    batch.put(key, at, Value::Bytes(value)).unwrap();
+    batch.commit(&WriteOptions::default()).unwrap();
+}
+
+/// A version that was reverted is still in the files, and what it hid is not hidden any more.
+#[test]
+fn what_was_reverted_hides_nothing() {
+    let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
+    let at = Timestamp::from_secs;
+    for key in [&b"a"[..], b"z"] {
+        put(&store, key, 1, b"kept");
+        put(&store, key, 5, b"reverted");
+    }
+    compact(&db, None, None);
+    let mut batch = store.begin(NOW);
+    batch.revert_to(Span::ALL, at(2), None).unwrap();
+    batch.commit(&WriteOptions::default()).unwrap();
+    store.collect_in_compactions(ttl(at(10)), NOW).unwrap();
+    // The deletions stay in the memtable, and only the files below are compacted.
+    for key in [&b"a"[..], b"z"] {
+        put(&store, key, 20, b"new");
+    }
+    let files = db.live_files();
+    let numbers: Vec<u64> = files.iter().map(|file| file.number).collect();
+    let family = db.default_column_family();
+    db.compact_files(&family, &Default::default(), &numbers, files[0].level)
+        .unwrap();
+    let reader = store.reader(at(11)).unwrap();
+    assert_eq!(scan(&reader, at(11), false).len(), 2);
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
+
+#[test]
+fn it_is_counted_no_more_whatever_the_crash() {
+    let mut rng = rng::rng();
+    let mut cut = 0;
+    loop {
+        let disk = MemFs::new();
+        let fs = FaultFs::new(Arc::new(disk.clone()));
+        let (db, store) = open(Arc::new(fs.clone()), BatchOptions::default());
+        for key in 0..20 {
+            for version in 1..8 {
+                put(&store, format!("key{key}").as_bytes(), version, b"value");
+            }
+        }
+        db.flush(&FlushOptions::default()).unwrap();
+        let at = Timestamp::from_secs(7);
+        let seen = scan(&store.reader(at).unwrap(), at, false);
+        fs.crash_at(fs.changes() + cut);
+        let collected = store.collect_in_compactions(ttl(Timestamp::from_secs(6)), NOW);
+        let finished = collected.is_ok() && {
+            let family = db.default_column_family();
+            let options = CompactRangeOptions {
+                bottommost_level_compaction: BottommostLevelCompaction::Force,
+                ..CompactRangeOptions::default()
+            };
+            db.compact_range(&family, &options, None, None).is_ok()
+        };
+        let seed = fastrand::Rng::with_seed(rng.u64(..));
+        let left = disk.crash_clone(&mut { seed }, UnsyncedPolicy::Random);
+        drop((store, db));
+        let (db, store) = open(Arc::new(left), BatchOptions::default());
+        assert_eq!(scan(&store.reader(at).unwrap(), at, false), seen, "cut {cut}");
+        assert_eq!(
+            store.stats(NOW).unwrap(),
+            store.recount(NOW).unwrap(),
+            "cut {cut}"
+        );
+        store
+            .collect_in_compactions(ttl(Timestamp::from_secs(6)), NOW)
+            .unwrap();
+        compact(&db, None, None);
+        assert_eq!(
+            dump(&db).len(),
+            40,
+            "of each key the newest and what is hidden by that alone"
+        );
+        assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+        if finished {
+            break;
+        }
+        cut += 1;
+    }
+    assert!(cut > 3);
+}
+
+/// Tells others to stop, whether it went well or not.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Keys that come back to life, and others that die, while it is weighed what is garbage.
+#[test]
+fn what_is_written_meanwhile_is_weighed_again() {
+    collect_while_writing(false);
+    collect_while_writing(true);
+}
+
+fn collect_while_writing(clears: bool) {
+    let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
+    let clock = AtomicI64::new(1000);
+    let done = AtomicBool::new(false);
+    let mut seeds = rng::rng();
+    let seed = seeds.u64(..);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut rng = TestRng::with_seed(seed);
+            while !done.load(Ordering::Relaxed) {
+                let at = clock.fetch_add(1, Ordering::Relaxed);
+                let key = format!("key{:03}", rng.u32(..300)).into_bytes();
+                let mut batch = store.begin(NOW);
+                let at = Timestamp::from_nanos(at * 10_000);
+                match rng.u32(..20) {
+                    0..10 => drop(batch.delete(&key, at).unwrap()),
+                    19 if clears => batch.clear_range(Span::new(&key, b"key9")).unwrap(),
+                    _ => batch.put(&key, at, Value::Bytes(b"value")).unwrap(),
+                }
+                batch.commit(&WriteOptions::default()).unwrap();
+            }
+        });
+        let _stop = StopOnDrop(&done);
+        for _ in 0..8 {
+            let now = clock.load(Ordering::Relaxed);
+            while clock.load(Ordering::Relaxed) < now + 50 && !writer.is_finished() {
+                std::thread::yield_now();
+            }
+            let until = Timestamp::from_nanos((now - 5) * 10_000);
+            store.collect_in_compactions(ttl(until), NOW).unwrap();
+            assert_eq!(store.threshold(), until);
+        }
+    });
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+    compact(&db, None, None);
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
+
+#[test]
+fn a_store_says_so_if_it_cannot() {
+    let db = open_at(Arc::new(MemFs::new()), "/db");
+    let family = db.default_column_family();
+    let store = MvccStore::open(&db, &family, BatchOptions::default(), NOW).unwrap();
+    assert!(store.collect_in_compactions(Duration::ZERO, NOW).is_err());
+    assert_eq!(store.threshold(), Timestamp::ZERO);
+}
