@@ -41,7 +41,13 @@ impl Db {
         inner.live().iter().try_for_each(|live| {
             let mut file = inner.open_to_verify(live)?;
             if charged.is_some() {
-                file = TimedFile::over(file, &inner.stats, &inner.options.rate_limiter, Access::Normal);
+                file = TimedFile::over(
+                    file,
+                    &inner.stats,
+                    &inner.options.rate_limiter,
+                    Access::Normal,
+                    None,
+                );
             }
             live.check_size(&*file)?;
             live.verify_pieces(file, options.readahead_size)

@@ -432,7 +432,7 @@ impl TableCache {
             &self.options.stats,
             &self.options.rate_limiter,
             open.access,
-            (file, &self.latency),
+            Some((file, &self.latency)),
         ))
     }
 

@@ -22,7 +22,14 @@ pub(crate) struct TimedFile {
     /// A compaction reads it.
     compacted: bool,
     limiter: Option<Arc<RateLimiter>>,
-    /// Where the table lies: it may move while it is open.
+    /// Of a table that is read for its rows.
+    place: Option<Place>,
+}
+
+/// Where a table lies, and what is counted there.
+#[derive(Debug)]
+struct Place {
+    /// It may move while it is open.
     level: Arc<AtomicU8>,
     temperature: Temperature,
     latency: Arc<ReadLatency>,
@@ -36,7 +43,7 @@ impl TimedFile {
         stats: &Arc<Stats>,
         limiter: &Option<Arc<RateLimiter>>,
         access: Access,
-        (table, latency): (&FileMetadata, &Arc<ReadLatency>),
+        place: Option<(&FileMetadata, &Arc<ReadLatency>)>,
     ) -> Arc<dyn RandomAccessFile> {
         let compacted = access == Access::Sequential;
         let limiter = limiter.clone();
@@ -49,24 +56,26 @@ impl TimedFile {
             stats: stats.clone(),
             compacted,
             limiter,
-            level: table.level.clone(),
-            temperature: table.temperature,
-            latency: latency.clone(),
+            place: place.map(|(table, latency)| Place {
+                level: table.level.clone(),
+                temperature: table.temperature,
+                latency: latency.clone(),
+            }),
         })
     }
 
     /// Counts a read of `bytes` by where the table lies.
     fn count(&self, bytes: u64) {
-        if self.stats.shared().is_none() {
+        let Some(place) = self.place.as_ref().filter(|_| self.stats.shared().is_some()) else {
             return;
-        }
-        let (in_bytes, in_reads) = match self.latency.is_last(self.level.load(Ordering::Relaxed)) {
+        };
+        let (in_bytes, in_reads) = match place.latency.is_last(place.level.load(Ordering::Relaxed)) {
             true => (Ticker::LastLevelReadBytes, Ticker::LastLevelReadCount),
             false => (Ticker::NonLastLevelReadBytes, Ticker::NonLastLevelReadCount),
         };
         self.stats.count(in_bytes, bytes);
         self.stats.count(in_reads, 1);
-        let (in_bytes, in_reads) = match self.temperature {
+        let (in_bytes, in_reads) = match place.temperature {
             Temperature::HOT => (Ticker::HotFileReadBytes, Ticker::HotFileReadCount),
             Temperature::WARM => (Ticker::WarmFileReadBytes, Ticker::WarmFileReadCount),
             Temperature::COOL => (Ticker::CoolFileReadBytes, Ticker::CoolFileReadCount),
@@ -95,8 +104,9 @@ impl RandomAccessFile for TimedFile {
         self.await_permission(buf.len());
         let started = self.stats.start();
         let read = self.file.read_at(offset, buf);
-        if let Some(micros) = self.stats.stop(started, Histogram::SstReadMicros) {
-            self.latency.add(self.level.load(Ordering::Relaxed), micros);
+        let micros = self.stats.stop(started, Histogram::SstReadMicros);
+        if let Some((place, micros)) = self.place.as_ref().zip(micros) {
+            place.latency.add(place.level.load(Ordering::Relaxed), micros);
         }
         if self.compacted {
             self.stats.stop(started, Histogram::FileReadCompactionMicros);
