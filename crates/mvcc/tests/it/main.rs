@@ -8,3 +8,4 @@ mod files;
 mod history;
 mod model;
 mod window;
+mod ycsb;
