@@ -12,11 +12,12 @@ impl Worker<'_> {
     /// What is asked now and then.
     pub(super) fn ask(&mut self) -> Outcome {
         let flags = &self.stress.flags;
-        let (property, sizes, exists, metadata, files, held, verify) = (
+        let (property, sizes, exists, metadata, tables, files, held, verify) = (
             flags.get_property_one_in,
             flags.approximate_size_one_in,
             flags.key_may_exist_one_in,
             flags.get_all_column_family_metadata_one_in,
+            flags.get_properties_of_all_tables_one_in,
             flags.get_live_files_apis_one_in,
             flags.disable_file_deletions_one_in,
             flags.verify_db_one_in,
@@ -32,6 +33,12 @@ impl Worker<'_> {
         }
         if self.one_in(metadata) {
             self.ask_metadata()?;
+        }
+        if self.one_in(tables) {
+            let family = self.family();
+            let handle = self.open.families[family].read();
+            self.open.db.properties_of_all_tables(&handle)?;
+            self.done.count(What::Metadata);
         }
         if self.one_in(files) {
             self.ask_live_files()?;

@@ -118,6 +118,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "key_may_exist_one_in", &["0", "10", "1000"]),
         one_of(rng, "get_live_files_apis_one_in", rarely),
         one_of(rng, "get_all_column_family_metadata_one_in", rarely),
+        one_of(rng, "get_properties_of_all_tables_one_in", rarely),
         one_of(rng, "disable_file_deletions_one_in", rarely),
         one_of(
             rng,

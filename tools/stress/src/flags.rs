@@ -100,6 +100,8 @@ flags::flags! {
     get_live_files_apis_one_in: u64 = 1_000_000;
     /// The levels of all families are asked for once in so many operations; 0: never.
     get_all_column_family_metadata_one_in: u64 = 1_000_000;
+    /// The properties of all tables of a family are asked for once in so many operations; 0: never.
+    get_properties_of_all_tables_one_in: u64 = 0;
     /// Deletions of files are disabled for a while once in so many operations; 0: never.
     disable_file_deletions_one_in: u64 = 0;
     /// Every key of a family is read in every way, while others change other families, once in so many operations; 0: never.

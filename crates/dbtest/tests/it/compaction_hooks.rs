@@ -352,6 +352,38 @@ fn collectors_give_tables_properties_and_mark_them() {
 }
 
 #[test]
+fn tables_tell_their_properties_by_path() {
+    let (mut options, _told) = options();
+    options.column_family.table_properties_collector_factories = vec![Arc::new(Counts)];
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    for keys in [&["a", "c"][..], &["b", "d"], &["x"]] {
+        put_all(&db, keys);
+        flush_and_settle(&db);
+    }
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.column_family(family.name()).unwrap();
+    let all = db.properties_of_all_tables(&family).unwrap();
+    let paths: Vec<_> = db.live_files().into_iter().map(|file| file.path).collect();
+    assert!(paths.len() == 3 && paths.iter().all(|path| all.contains_key(path)));
+    assert_eq!(all.values().map(|table| table.num_entries).sum::<u64>(), 5);
+    assert!(
+        all.values()
+            .all(|table| table.user_collected.contains_key(&b"own.puts"[..]))
+    );
+    let within = |ranges: &[(&[u8], &[u8])]| {
+        let found = db.properties_of_tables_in_range(&family, ranges).unwrap();
+        found.values().map(|table| table.num_entries).collect::<Vec<_>>()
+    };
+    assert_eq!(within(&[(b"c", b"c"), (b"a", b"b")]), [2, 2]);
+    assert_eq!(within(&[(b"e", b"y")]), [1]);
+    assert!(within(&[(b"e", b"f")]).is_empty() && within(&[]).is_empty());
+}
+
+#[test]
 fn files_under_a_range_tombstone_are_dropped_unread() {
     let (options, told) = options();
     let db = Db::open(&options, "/db").unwrap();

@@ -1,12 +1,69 @@
-//! The properties of many tables together: `rocksdb.aggregated-table-properties`, of all levels or of one.
+//! The properties of many tables: each for itself, or together as `rocksdb.aggregated-table-properties`, of all levels or of one.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
+use std::path::PathBuf;
 
-use base::Result;
+use base::{Result, filename};
 use manifest::Version;
 use sst::TableProperties;
 
-use super::column_family::Family;
+use super::Db;
+use super::column_family::{ColumnFamily, Family};
+
+impl Db {
+    /// The properties of each table of `family`, by its path: RocksDB's `GetPropertiesOfAllTables`. Opens tables that are not open.
+    ///
+    /// # Errors
+    /// Those of opening a table.
+    pub fn properties_of_all_tables(
+        &self,
+        family: &ColumnFamily,
+    ) -> Result<BTreeMap<PathBuf, TableProperties>> {
+        self.properties_of_tables(family, [(None, None)])
+    }
+
+    /// The same of the tables that have room for a key from `begin` to `end`, both inclusive, of one of the ranges: RocksDB's
+    /// `GetPropertiesOfTablesInRange`.
+    ///
+    /// # Errors
+    /// As [`properties_of_all_tables`](Db::properties_of_all_tables).
+    pub fn properties_of_tables_in_range(
+        &self,
+        family: &ColumnFamily,
+        ranges: &[(&[u8], &[u8])],
+    ) -> Result<BTreeMap<PathBuf, TableProperties>> {
+        let ranges = ranges.iter().map(|&(begin, end)| (Some(begin), Some(end)));
+        self.properties_of_tables(family, ranges)
+    }
+
+    fn properties_of_tables<'a>(
+        &self,
+        ColumnFamily(family): &ColumnFamily,
+        ranges: impl IntoIterator<Item = (Option<&'a [u8]>, Option<&'a [u8]>)>,
+    ) -> Result<BTreeMap<PathBuf, TableProperties>> {
+        self.inner().check_owns(family)?;
+        let version = family.super_version.load().version.clone();
+        let user = family.cmp.user();
+        let mut found = BTreeMap::new();
+        for (begin, end) in ranges {
+            let (begin, end) = (
+                begin.map(|key| user.stamped(key)),
+                end.map(|key| user.stamped(key)),
+            );
+            for level in 0..version.num_levels() {
+                for file in version.overlapping(level, begin.as_deref(), end.as_deref()) {
+                    let path = filename::table(&family.dir, file.number);
+                    if let Entry::Vacant(entry) = found.entry(path) {
+                        entry.insert(family.tables.table(&file)?.properties().clone());
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
 
 /// Sums over the tables of `level`, or of all levels, as RocksDB writes them. Opens tables that are not open.
 pub(super) fn aggregated(family: &Family, version: &Version, level: Option<usize>) -> Result<String> {
