@@ -376,19 +376,37 @@ impl DbInner {
 
     /// Takes no more writes, because `action` failed. The first failure stays the reason.
     pub(crate) fn latch(&self, action: &'static str, error: Error) {
-        {
-            // Whoever learns of the error here must find that writers stop, too.
-            let mut state = self.state.lock();
-            state.latch(action, &error);
-            self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
-            self.changed.notify_all();
+        // Whoever learns of the error here must find that writers stop, too.
+        self.latch_in(&mut self.state.lock(), action, &error);
+        self.tell_failure(action, error);
+    }
+
+    /// As `latch`, with the database mutex; [`tell_failure`](Self::tell_failure) is to come without it.
+    pub(crate) fn latch_in(&self, state: &mut DbState, action: &'static str, error: &Error) {
+        if is_told(error) {
+            return;
         }
+        state.latch(action, error);
+        self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Tells of a failure that has latched the database.
+    pub(crate) fn tell_failure(&self, action: &'static str, error: Error) {
         if let Some(share) = &self.share {
             share.give_up();
         }
-        self.stats.failed(&error);
-        self.notify(&Event::BackgroundError { action, error });
+        if !is_told(&error) {
+            self.stats.failed(&error);
+            self.notify(&Event::BackgroundError { action, error });
+        }
     }
+}
+
+/// True of what the latch itself says to whoever comes after a failure. It is no failure of its own, and may come when the first one has
+/// been resumed from.
+fn is_told(error: &Error) -> bool {
+    error.kind() == base::ErrorKind::ReadOnly
 }
 
 #[cold]

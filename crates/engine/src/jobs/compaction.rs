@@ -313,9 +313,15 @@ impl DbInner {
                     entries: entries(written.files.iter().map(|file| &**file)),
                     bytes: written.files.iter().map(|file| file.size).sum(),
                 });
-                applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied(), blobs))
+                applied.inspect_err(|error| self.discard_unrecorded(error, outputs.iter().copied(), blobs))
             })
         };
+        // Before anybody takes the job for ended.
+        if let Err(error) = &result
+            && is_failure(error)
+        {
+            self.latch_in(state, COMPACTION, error);
+        }
         state.running_compactions -= 1;
         let mut stall = None;
         let (mut level_files, mut score) = (Vec::new(), 0.0);
@@ -450,9 +456,8 @@ impl DbInner {
             action: "compaction",
             error: Some(error.clone()),
         });
-        // The database is closing, or the family was dropped: nothing is wrong.
-        if !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped) {
-            self.latch(COMPACTION, error.clone());
+        if is_failure(error) {
+            self.tell_failure(COMPACTION, error.clone());
         } else {
             self.stats.count(Ticker::CompactionCancelled, 1);
         }
@@ -468,4 +473,9 @@ impl DbInner {
             (true, asked) => asked as usize,
         }
     }
+}
+
+/// False where the database is closing, or the family was dropped: then nothing is wrong.
+fn is_failure(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped)
 }

@@ -78,7 +78,7 @@ impl DbInner {
             let flushed = self.write_memtables(&family, &memtables, &placed, epoch_number, job)?;
             Ok((flushed, thread_cpu().saturating_sub(before)))
         });
-        let installed = written.and_then(|(flushed, cpu)| {
+        let installed: Result<Vec<FlushedTable>> = written.and_then(|(flushed, cpu)| {
             let tables = flushed.tables.clone();
             let blob_bytes = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
             let blobs: Vec<u64> = flushed.blob_files.iter().map(|blob| blob.number).collect();
@@ -102,10 +102,16 @@ impl DbInner {
                     own.stats.flushed_blobs(blob_bytes);
                 }
             })
-            .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
+            .inspect_err(|error| self.discard_unrecorded(error, written, blobs))?;
             Ok(tables)
         });
         self.release(state, id, &placed);
+        // Before anybody takes the job for ended. Where the family was dropped meanwhile nothing is wrong.
+        if let Err(error) = &installed
+            && error.kind() != ErrorKind::ColumnFamilyDropped
+        {
+            self.latch_in(state, FLUSH, error);
+        }
         state.running_flushes -= 1;
         let mut stall = None;
         let mut shape = (Vec::new(), 0);
@@ -155,9 +161,8 @@ impl DbInner {
                     error: installed.as_ref().err().cloned(),
                 });
                 match installed {
-                    // The family was dropped meanwhile: nothing is wrong.
                     Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
-                    Err(error) => self.latch(FLUSH, error.clone()),
+                    Err(error) => self.tell_failure(FLUSH, error.clone()),
                     Ok(_) => {}
                 }
                 return;
@@ -187,15 +192,15 @@ impl DbInner {
         }
     }
 
-    /// Deletes the files a job wrote for a family that was dropped before they could be installed. After other failures
-    /// the MANIFEST may name them.
-    pub(crate) fn discard_of_dropped(
+    /// Deletes the files a job wrote that the MANIFEST cannot name: their family was dropped before they could be installed, or the
+    /// database had failed by then. After other failures the MANIFEST may name them.
+    pub(crate) fn discard_unrecorded(
         &self,
         error: &Error,
         tables: impl IntoIterator<Item = u64>,
         blobs: impl IntoIterator<Item = u64>,
     ) {
-        if error.kind() == ErrorKind::ColumnFamilyDropped {
+        if matches!(error.kind(), ErrorKind::ColumnFamilyDropped | ErrorKind::ReadOnly) {
             tables
                 .into_iter()
                 .for_each(|number| self.obsolete.add_table(number));
