@@ -183,13 +183,23 @@ impl DbInner {
         edit: VersionEdit,
         install: impl FnOnce(&mut FamilyState),
     ) -> Result<()> {
-        self.claim_manifest(state)?;
+        self.claim_manifest(state)
+            .inspect_err(|_| self.doubt_files_of(state, &edit))?;
         let mut install = Some(install);
         self.apply_claimed(state, vec![edit], None, |family| {
             if let Some(install) = install.take() {
                 install(family);
             }
         })
+    }
+
+    /// Remembers the files that `edit` brings: it has failed, and whoever resumes deletes those that no version has.
+    fn doubt_files_of(&self, state: &mut DbState, edit: &VersionEdit) {
+        let tables = edit.new_files.iter();
+        let tables = tables.map(|(_, file)| filename::table(&self.dir, file.number));
+        let blobs = edit.blob_file_additions.iter();
+        let blobs = blobs.map(|blob| filename::blob(&self.dir, blob.number));
+        state.files_in_doubt.extend(tables.chain(blobs));
     }
 
     /// Waits until nobody changes versions, and lets nobody but the caller change them until [`apply_claimed`](Self::apply_claimed)
@@ -241,15 +251,7 @@ impl DbInner {
             Ok(versions)
         });
         if built.is_err() {
-            for edit in &edits {
-                let tables = edit
-                    .new_files
-                    .iter()
-                    .map(|(_, file)| filename::table(&self.dir, file.number));
-                let blobs = edit.blob_file_additions.iter();
-                let blobs = blobs.map(|blob| filename::blob(&self.dir, blob.number));
-                state.files_in_doubt.extend(tables.chain(blobs));
-            }
+            edits.iter().for_each(|edit| self.doubt_files_of(state, edit));
         }
         let versions = self.release_manifest(state, WRITE_MANIFEST, built)?;
         for ((edit, (old, family)), version) in edits.iter().zip(&before).zip(versions) {

@@ -313,7 +313,7 @@ impl DbInner {
                     entries: entries(written.files.iter().map(|file| &**file)),
                     bytes: written.files.iter().map(|file| file.size).sum(),
                 });
-                applied.inspect_err(|error| self.discard_unrecorded(error, outputs.iter().copied(), blobs))
+                applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied(), blobs))
             })
         };
         // Before anybody takes the job for ended.

@@ -102,7 +102,7 @@ impl DbInner {
                     own.stats.flushed_blobs(blob_bytes);
                 }
             })
-            .inspect_err(|error| self.discard_unrecorded(error, written, blobs))?;
+            .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
             Ok(tables)
         });
         self.release(state, id, &placed);
@@ -192,15 +192,15 @@ impl DbInner {
         }
     }
 
-    /// Deletes the files a job wrote that the MANIFEST cannot name: their family was dropped before they could be installed, or the
-    /// database had failed by then. After other failures the MANIFEST may name them.
-    pub(crate) fn discard_unrecorded(
+    /// Deletes the files a job wrote for a family that was dropped before they could be installed. After other failures
+    /// the MANIFEST may name them.
+    pub(crate) fn discard_of_dropped(
         &self,
         error: &Error,
         tables: impl IntoIterator<Item = u64>,
         blobs: impl IntoIterator<Item = u64>,
     ) {
-        if matches!(error.kind(), ErrorKind::ColumnFamilyDropped | ErrorKind::ReadOnly) {
+        if error.kind() == ErrorKind::ColumnFamilyDropped {
             tables
                 .into_iter()
                 .for_each(|number| self.obsolete.add_table(number));
