@@ -317,8 +317,7 @@ impl DbInner {
         state.manifest_busy = false;
         if let Err(error) = &result {
             state.manifest_in_doubt = true;
-            state.latch(action, error);
-            self.attention.store(true, Ordering::Relaxed);
+            self.latch_in(state, action, error);
         }
         self.changed.notify_all();
         if let Err(error) = &result {

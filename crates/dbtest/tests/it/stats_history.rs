@@ -7,20 +7,27 @@ use std::time::{Duration, Instant};
 
 use base::statistics::{Statistics, Ticker};
 use dbtest::by_hand::flush;
-use esker::{Db, ErrorKind, Options, StatsHistoryEntry, WriteBatch};
+use esker::{Db, ErrorKind, ManualClock, Options, StatsHistoryEntry, WriteBatch};
 use vfs::{FileSystem, MemFs};
 
 const FAMILY: &str = "___rocksdb_stats_history___";
 
-fn options(fs: Arc<dyn FileSystem>, to_disk: bool) -> Options {
+fn options(fs: Arc<dyn FileSystem>, clock: &Arc<ManualClock>, to_disk: bool) -> Options {
     Options {
         create_if_missing: true,
         fs,
+        clock: clock.clone(),
         statistics: Some(Statistics::new()),
         stats_persist_period_sec: 1,
         persist_stats_to_disk: to_disk,
         ..Options::default()
     }
+}
+
+fn started() -> Arc<ManualClock> {
+    let clock = Arc::new(ManualClock::default());
+    clock.advance(Duration::from_secs(1_000_000));
+    clock
 }
 
 fn history(db: &Db) -> Vec<StatsHistoryEntry> {
@@ -29,17 +36,29 @@ fn history(db: &Db) -> Vec<StatsHistoryEntry> {
         .unwrap()
 }
 
-/// Writes until at least `looks` were taken.
-fn write_until(db: &Db, looks: usize) -> u64 {
-    let begun = Instant::now();
-    let mut written = 0;
-    while history(db).len() < looks {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", history(db));
-        db.put(b"key", b"value").unwrap();
-        written += 1;
-        std::thread::sleep(Duration::from_millis(20));
+/// Writes rows, and lets a period pass, so often. Gives how many rows that were.
+fn look(db: &Db, clock: &ManualClock, times: u64) -> u64 {
+    const ROWS: u64 = 30;
+    for _ in 0..times {
+        for _ in 0..ROWS {
+            db.put(b"key", b"value").unwrap();
+        }
+        let before = history(db).len();
+        pass(db, clock, || history(db).len() > before);
     }
-    written
+    ROWS * times
+}
+
+/// Lets a period pass, and waits for what comes of it.
+fn pass(db: &Db, clock: &ManualClock, done: impl Fn() -> bool) {
+    clock.advance(Duration::from_secs(1));
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", history(db));
+        // Whoever looks is woken by a change of the period.
+        db.set_db_options(&[("stats_persist_period_sec", "1")]).unwrap();
+        std::thread::yield_now();
+    }
 }
 
 fn total(entries: &[StatsHistoryEntry], name: &str) -> u64 {
@@ -48,19 +67,17 @@ fn total(entries: &[StatsHistoryEntry], name: &str) -> u64 {
 
 #[test]
 fn differences_are_kept_in_memory_as_far_as_there_is_room() {
-    let options = options(Arc::new(MemFs::new()), false);
+    let clock = started();
+    let options = options(Arc::new(MemFs::new()), &clock, false);
     let db = Db::open(&options, "/db").unwrap();
-    let written = write_until(&db, 3);
+    let written = look(&db, &clock, 3);
     let entries = history(&db);
     assert!(
         entries.windows(2).all(|pair| pair[0].time < pair[1].time),
         "{entries:?}"
     );
     let counted = total(&entries, "rocksdb.number.keys.written");
-    assert!(
-        (written - 60..=written).contains(&counted),
-        "{counted} of {written}"
-    );
+    assert_eq!(counted, written);
     assert!(counted > 60, "a rise of each period, not of the last alone");
     let (first, last) = (entries[0].time, entries[entries.len() - 1].time);
     let part: Vec<_> = db.get_stats_history(first, last).map(Result::unwrap).collect();
@@ -69,17 +86,13 @@ fn differences_are_kept_in_memory_as_far_as_there_is_room() {
 
     db.set_db_options(&[("stats_history_buffer_size", "2000")])
         .unwrap();
-    let begun = Instant::now();
-    while history(&db).len() > 2 {
-        assert!(begun.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    pass(&db, &clock, || history(&db).len() <= 2);
     assert!(db.column_family(FAMILY).is_none());
 }
 
 #[test]
 fn without_statistics_there_is_no_history() {
-    let mut options = options(Arc::new(MemFs::new()), true);
+    let mut options = options(Arc::new(MemFs::new()), &started(), true);
     options.statistics = None;
     let db = Db::open(&options, "/db").unwrap();
     assert_eq!(history(&db).len(), 0);
@@ -88,10 +101,11 @@ fn without_statistics_there_is_no_history() {
 #[test]
 fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
     let dir = tempfile::tempdir().unwrap();
-    let mut options = options(Options::default().fs, true);
+    let clock = started();
+    let mut options = options(Options::default().fs, &clock, true);
     let path = dir.path().join("db");
     let db = Db::open(&options, &path).unwrap();
-    write_until(&db, 2);
+    look(&db, &clock, 2);
     let names: Vec<_> = db
         .column_families()
         .iter()
@@ -111,7 +125,7 @@ fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
     options.column_family.num_levels = 3;
     let db = Db::open(&options, &path).unwrap();
     assert_eq!(history(&db)[..before.len()], before, "of the life before");
-    write_until(&db, before.len() + 1);
+    look(&db, &clock, 1);
     let entries = history(&db);
     let family = db.column_family(FAMILY).unwrap();
     db.flush_cf(&esker::FlushOptions::default(), &[family]).unwrap();
@@ -155,7 +169,7 @@ fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
 #[test]
 fn a_family_in_another_form_begins_anew() {
     let mem = MemFs::new();
-    let options = options(Arc::new(mem), true);
+    let options = options(Arc::new(mem), &started(), true);
     for (changes, kept) in [
         (&[("__persistent_stats_format_version__", "2")][..], true),
         (
@@ -187,7 +201,7 @@ fn a_family_in_another_form_begins_anew() {
 
 #[test]
 fn rows_that_are_no_statistics_are_damage() {
-    let options = options(Arc::new(MemFs::new()), true);
+    let options = options(Arc::new(MemFs::new()), &started(), true);
     let db = Db::open(&options, Path::new("/db")).unwrap();
     let family = db.column_family(FAMILY).unwrap();
     for (key, value) in [("00what", "1"), ("0000000007#name", "x"), ("0x#name", "1")] {
