@@ -12,18 +12,17 @@
 //!
 //! A reader learns whether a collection may be done page by page, and whether statistics can stay on.
 
+mod database;
+
 use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::OnceLock;
 
 use divan::Bencher;
-use esker::{Cache, CacheOptions, ColumnFamily, Db, FlushOptions, Options, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, FlushOptions, WriteBatch, WriteOptions};
 use esker_mvcc::{
     BatchOptions, GcKey, MvccBatch, MvccReadOptions, Reader, Span, Timestamp, Value, encode_key,
 };
 use testkit::bench::size;
-use vfs::MemFs;
 
 fn main() {
     divan::main();
@@ -73,23 +72,8 @@ struct Loaded {
 
 impl Loaded {
     fn new(keys: usize, versions: usize, in_files: bool) -> Loaded {
-        let mut options = Options {
-            create_if_missing: true,
-            fs: Arc::new(MemFs::new()),
-            ..Options::default()
-        };
-        esker_mvcc::configure(&mut options.column_family);
-        options.column_family.write_buffer_size = 8 << 30;
-        options.column_family.table.block_cache = Some(Cache::lru(CacheOptions {
-            capacity: 1 << 30,
-            ..CacheOptions::default()
-        }));
-        let db = Db::open(&options, Path::new("/db")).expect("a database");
-        let family = db.default_column_family();
-        let unlogged = WriteOptions {
-            disable_wal: true,
-            ..WriteOptions::default()
-        };
+        let (db, family) = database::open(|family| family.write_buffer_size = 8 << 30);
+        let unlogged = database::unlogged();
         let mut rng = fastrand::Rng::with_seed(51462);
         let mut bytes = || (0..LEN).map(|_| rng.u8(..)).collect::<Vec<u8>>();
         let user_keys: Vec<Vec<u8>> = (0..keys).map(|_| bytes()).collect();

@@ -8,16 +8,12 @@
 //!
 //! Keys and versions lie in files that were compacted, all in the block cache. A reader learns what history costs those who look at the present.
 
-use std::path::Path;
-use std::sync::Arc;
+mod database;
 
 use divan::{Bencher, black_box};
-use esker::{
-    Cache, CacheOptions, ColumnFamily, Db, FilterPolicy, FlushOptions, Options, WriteBatch, WriteOptions,
-};
+use esker::{ColumnFamily, Db, FilterPolicy, FlushOptions, WriteBatch};
 use esker_mvcc::{BatchOptions, MvccBatch, MvccReadOptions, Reader, Span, Timestamp, Value, encode_key};
 use testkit::bench::size;
-use vfs::MemFs;
 
 fn main() {
     divan::main();
@@ -43,23 +39,8 @@ fn time(version: usize) -> Timestamp {
 impl Loaded {
     fn new(keys: usize, versions: usize, value_len: usize, deleted: bool) -> Loaded {
         let keys = size(keys, 4);
-        let mut options = Options {
-            create_if_missing: true,
-            fs: Arc::new(MemFs::new()),
-            ..Options::default()
-        };
-        esker_mvcc::configure(&mut options.column_family);
-        options.column_family.table.filter_policy = FilterPolicy::Bloom(10.0);
-        options.column_family.table.block_cache = Some(Cache::lru(CacheOptions {
-            capacity: 1 << 30,
-            ..CacheOptions::default()
-        }));
-        let db = Db::open(&options, Path::new("/db")).expect("a database");
-        let family = db.default_column_family();
-        let unlogged = WriteOptions {
-            disable_wal: true,
-            ..WriteOptions::default()
-        };
+        let (db, family) = database::open(|family| family.table.filter_policy = FilterPolicy::Bloom(10.0));
+        let unlogged = database::unlogged();
         let value = vec![7; value_len];
         for key in 0..keys {
             let mut batch = WriteBatch::new();
