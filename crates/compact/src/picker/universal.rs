@@ -164,10 +164,12 @@ impl Picker<'_> {
         }
         let mut plan = None;
         if self.runs.len() >= self.trigger() {
+            let least = (self.options.min_merge_width as usize).max(2);
             plan = self
                 .reduce_size_amplification()
-                .or_else(|| self.reduce_sorted_runs(Some(self.options.size_ratio), usize::MAX))
-                .or_else(|| self.reduce_to_limit());
+                .or_else(|| self.reduce_sorted_runs(Some(self.options.size_ratio), usize::MAX, least))
+                .or_else(|| self.reduce_to(self.limit(), least))
+                .or_else(|| self.reduce_to(self.undelayed_runs(), 2));
         }
         plan.or_else(|| self.pick_marked())
     }
@@ -254,16 +256,28 @@ impl Picker<'_> {
         (left_out, left)
     }
 
-    /// Where there are more runs than there may be: as many newer ones as are too many.
-    fn reduce_to_limit(&self) -> Option<Plan> {
-        let limit = match self.options.max_read_amp {
+    /// Sorted runs there may be.
+    fn limit(&self) -> usize {
+        match self.options.max_read_amp {
             0 if self.options.stop_style == CompactionStopStyle::TotalSize => self.expected_runs(),
             limit @ 1.. => limit as usize,
             _ => self.trigger(),
-        };
+        }
+    }
+
+    /// Sorted runs beside which no write is delayed or stopped: what writes wait for comes, whatever else is asked for.
+    /// RocksDB has no such rule, and its writes may wait for ever.
+    fn undelayed_runs(&self) -> usize {
+        let options = self.context.options;
+        let slowdown = options.level0_slowdown_writes_trigger.unwrap_or(usize::MAX);
+        slowdown.min(options.level0_stop_writes_trigger).saturating_sub(1)
+    }
+
+    /// Where there are more runs than `limit`: as many newer ones as are too many, but not fewer than `least`.
+    fn reduce_to(&self, limit: usize, least: usize) -> Option<Plan> {
         let idle = self.runs.iter().filter(|run| !run.busy).count();
         let too_many = idle.checked_sub(limit).filter(|&more| more > 0)?;
-        self.reduce_sorted_runs(None, too_many + 1)
+        self.reduce_sorted_runs(None, too_many + 1, least)
     }
 
     /// As many runs as there are if each is as large as it may be without a compaction by size, from memtables on.
@@ -279,10 +293,10 @@ impl Picker<'_> {
         runs
     }
 
-    /// The first stretch of idle runs, from the newest, of which each is small enough beside those before it.
-    fn reduce_sorted_runs(&self, ratio: Ratio, max_runs: usize) -> Option<Plan> {
+    /// The first stretch of `least` idle runs or more, from the newest, of which each is small enough beside those before
+    /// it.
+    fn reduce_sorted_runs(&self, ratio: Ratio, max_runs: usize, least: usize) -> Option<Plan> {
         let most = (self.options.max_merge_width as usize).min(max_runs);
-        let least = (self.options.min_merge_width as usize).max(2);
         let mut start = 0;
         while start < self.runs.len() {
             if self.runs[start].busy {

@@ -185,6 +185,9 @@ fn set_options(state: &mut State, case: &mut TestCase) -> String {
     if let Some(stop) = case.try_take_arg("level0-stop").unwrap() {
         options.level0_stop_writes_trigger = stop;
     }
+    if let Some(slowdown) = case.try_take_arg("level0-slowdown").unwrap() {
+        options.level0_slowdown_writes_trigger = Some(slowdown);
+    }
     if let Some(bytes_of) = case.try_take_arg::<String>("write-buffer-size").unwrap() {
         options.write_buffer_size = bytes(&bytes_of);
     }

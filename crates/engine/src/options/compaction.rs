@@ -180,7 +180,11 @@ impl ColumnFamilyOptions {
     /// What pickers need to know. The numbers of L0 files that compact, slow and stop are put in that order, as RocksDB
     /// does: a stop that comes before the compaction it waits for would last for ever.
     pub(crate) fn leveled(&self) -> LeveledOptions {
-        let compacts_at = self.level0_file_num_compaction_trigger;
+        // One run is what universal compaction leaves.
+        let compacts_at = match self.compaction_style {
+            CompactionStyle::Universal => self.level0_file_num_compaction_trigger.max(2),
+            _ => self.level0_file_num_compaction_trigger,
+        };
         let slows_at = match self.level0_slowdown_writes_trigger {
             never @ ..0 => never,
             trigger => trigger.max(compacts_at),
