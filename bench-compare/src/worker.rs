@@ -220,7 +220,7 @@ pub fn work(task: &Task) -> Result<(), String> {
 }
 
 fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
-    let db = E::open(dir, &task.common.settings());
+    let settings = task.common.settings();
     let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
     let pace = Pace {
         seed: task.seed,
@@ -229,7 +229,14 @@ fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
         writes_per_second: task.common.writes_per_second,
         slow_down: task.slow_down,
     };
-    let done = workload::run(&db, task.benchmark, &data, &pace);
+    let (done, write_amplification) = match task.benchmark {
+        Workload::Recovery(mib) => (workload::recover::<E>(dir, &settings, &data, mib, &pace), None),
+        benchmark => {
+            let db = E::open(dir, &settings);
+            let done = workload::run(&db, benchmark, &data, &pace);
+            (done, db.write_amplification())
+        }
+    };
     let operations = done.operations.max(1) as f64;
     let put = (done.written * data.entry_size()) as f64;
     Sample {
@@ -240,7 +247,7 @@ fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
         // 0 of 0 is NaN, which is meant. A file system in memory accounts for no writes.
         storage_amplification: done.cost.written as f64 / put,
         write_amplification: if done.written > 0 {
-            db.write_amplification().unwrap_or(f64::NAN)
+            write_amplification.unwrap_or(f64::NAN)
         } else {
             f64::NAN
         },

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hint::black_box;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use paired::Cost;
 
 use crate::burden::Burden;
 use crate::data::{Data, KEY_SIZE, key, missing_key, stream_key};
-use crate::engine::{Engine, Scan};
+use crate::engine::{Engine, Scan, Settings};
 
 /// A workload by its name. A number behind a name is one the workload wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,12 @@ pub enum Workload {
     /// Streams written one after the other.
     FillStreamsInTurn(u64),
     FillRandom,
+    /// Every key once, in random order, until nothing is left to compact.
+    FillUniqueRandomAndWait,
     Overwrite,
     OverwriteAndWait,
+    /// A database is opened whose WAL holds so many MiB of rows; an operation is a row.
+    Recovery(u64),
     ReadRandom,
     /// Keys between those that are there.
     ReadMissing,
@@ -47,9 +52,10 @@ pub enum Workload {
 }
 
 use Workload::{
-    FillRandom, FillSeq, FillSeqDesc, FillStreams, FillStreamsInTurn, FwdRangeWhileWriting, Load,
-    MultiReadRandom, Overwrite, OverwriteAndWait, ReadMissing, ReadRandom, ReadReverse, ReadSeq,
-    ReadWhileDeleting, ReadWhileWriting, RevRangeWhileWriting, SeekRandom, SeekReverse,
+    FillRandom, FillSeq, FillSeqDesc, FillStreams, FillStreamsInTurn, FillUniqueRandomAndWait,
+    FwdRangeWhileWriting, Load, MultiReadRandom, Overwrite, OverwriteAndWait, ReadMissing, ReadRandom,
+    ReadReverse, ReadSeq, ReadWhileDeleting, ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom,
+    SeekReverse,
 };
 
 const PLAIN: &[(&str, Workload)] = &[
@@ -57,6 +63,7 @@ const PLAIN: &[(&str, Workload)] = &[
     ("fillseq", FillSeq),
     ("fillseqdesc", FillSeqDesc),
     ("fillrandom", FillRandom),
+    ("filluniquerandomandwait", FillUniqueRandomAndWait),
     ("overwrite", Overwrite),
     ("overwriteandwait", OverwriteAndWait),
     ("readrandom", ReadRandom),
@@ -73,6 +80,7 @@ type Numbered = fn(u64) -> Workload;
 const NUMBERED: &[(&str, u64, Numbered)] = &[
     ("fillstreamsinturn", 1, FillStreamsInTurn),
     ("fillstreams", 1, FillStreams),
+    ("recovery", 1, Recovery),
     ("multireadrandom", 1, MultiReadRandom),
     ("seekrandom", 0, SeekRandom),
     ("seekreverse", 0, SeekReverse),
@@ -122,6 +130,7 @@ impl Workload {
         match self {
             FillStreams(number)
             | FillStreamsInTurn(number)
+            | Recovery(number)
             | MultiReadRandom(number)
             | SeekRandom(number)
             | SeekReverse(number)
@@ -153,8 +162,10 @@ impl Workload {
                 | FillStreams(_)
                 | FillStreamsInTurn(_)
                 | FillRandom
+                | FillUniqueRandomAndWait
                 | Overwrite
                 | OverwriteAndWait
+                | Recovery(_)
         )
     }
 }
@@ -270,10 +281,14 @@ fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done
             put_all(db, data, burden, |at| stream_key(at / each, at % each));
         }
         FillSeqDesc => put_all(db, data, burden, |at| key(num - 1 - at)),
+        FillUniqueRandomAndWait => {
+            let numbers = shuffled(num, pace.seed);
+            put_all(db, data, burden, |at| key(numbers[at as usize]));
+        }
         FillRandom | Overwrite | OverwriteAndWait => put_all(db, data, burden, |_| key(rng.u64(..num))),
         _ => put_all(db, data, burden, key),
     }
-    if workload == OverwriteAndWait {
+    if matches!(workload, FillUniqueRandomAndWait | OverwriteAndWait) {
         db.settle();
     }
     Done {
@@ -292,10 +307,43 @@ fn put_all<E: Engine>(db: &E, data: &Data, burden: &mut Burden, mut key: impl Fn
 
 /// Every key once, in random order.
 fn fill_unique_random<E: Engine>(db: &E, data: &Data) {
-    let mut numbers: Vec<u64> = (0..data.num).collect();
-    fastrand::Rng::with_seed(7).shuffle(&mut numbers);
-    for (at, number) in numbers.into_iter().enumerate() {
+    for (at, number) in shuffled(data.num, 7).into_iter().enumerate() {
         db.put(&key(number), data.value(at as u64));
+    }
+}
+
+/// The numbers below `num` in random order.
+fn shuffled(num: u64, seed: u64) -> Vec<u64> {
+    let mut numbers: Vec<u64> = (0..num).collect();
+    fastrand::Rng::with_seed(seed).shuffle(&mut numbers);
+    numbers
+}
+
+/// Opens a database in `dir` whose WAL holds `mib` MiB of rows in random order, as a process leaves it that dies before its
+/// first flush: what is timed is the opening alone.
+pub fn recover<E: Engine>(dir: &Path, settings: &Settings, data: &Data, mib: u64, pace: &Pace) -> Done {
+    let rows = (mib << 20) / data.entry_size();
+    let unflushed = Settings {
+        write_buffer_size: 16 << 30,
+        ..settings.clone()
+    };
+    let db = E::open(dir, &unflushed);
+    for (at, number) in shuffled(rows, pace.seed).into_iter().enumerate() {
+        db.put(&key(number), data.value(at as u64));
+    }
+    drop(db);
+    let (before, start) = (Cost::of_self(), Instant::now());
+    let db = E::open(dir, settings);
+    let time = start.elapsed();
+    let cost = Cost::of_self().since(&before);
+    let found = db.scan(Scan::Forward, u64::MAX);
+    assert_eq!(found, rows, "rows after the recovery");
+    Done {
+        operations: rows,
+        found,
+        written: 0,
+        time,
+        cost,
     }
 }
 
@@ -446,6 +494,8 @@ mod tests {
             "seekreverse0",
             "readmissing",
             "readwhiledeleting3000",
+            "recovery500",
+            "filluniquerandomandwait",
         ] {
             assert_eq!(name.parse::<Workload>().unwrap().to_string(), name);
         }

@@ -37,6 +37,8 @@ struct Queue {
     held_since: Duration,
     /// The thread is at work on files it took off the queue.
     deleting: bool,
+    /// It is to call `idle` again.
+    woken: bool,
     closed: bool,
 }
 
@@ -67,6 +69,7 @@ impl ObsoleteFiles {
 
     /// Has the thread that deletes look again at what else it does.
     pub fn wake(&self) {
+        self.queue.lock().woken = true;
         self.changed.notify_all();
     }
 
@@ -137,11 +140,15 @@ impl ObsoleteFiles {
             if nothing_to_do && !called {
                 // Something may be queued meanwhile, so it is looked at again before anybody waits.
                 called = true;
+                queue.woken = false;
                 wait = MutexGuard::unlocked(&mut queue, &mut *idle);
                 continue;
             }
             if nothing_to_do {
                 called = false;
+                if queue.woken {
+                    continue;
+                }
                 match wait {
                     Some(time) => drop(self.changed.wait_for(&mut queue, time)),
                     None => self.changed.wait(&mut queue),

@@ -93,6 +93,8 @@ impl DbInner {
             return None;
         }
         let now = self.options.clock.now();
+        // A shorter period set meanwhile counts from now on.
+        *due = (*due).min(now + period);
         if now >= *due {
             self.dump_stats();
             *due = now + period;
