@@ -62,6 +62,11 @@ pub trait FileFacts {
         false
     }
 
+    /// True if somebody wants `file` rewritten in the level where it lies, when nothing is more urgent.
+    fn is_to_be_rewritten(&self, _file: &FileMetadata) -> bool {
+        false
+    }
+
     /// False if rewriting `file` at the bottom would not change it, though its sequence numbers say otherwise: its merge
     /// operands cannot be combined. Else it would be picked again and again.
     fn worth_rewriting(&self, _file: &FileMetadata) -> bool {

@@ -124,6 +124,12 @@ impl Worker<'_> {
         if self.rng.bool() {
             return Ok(self.open.db.suggest_compact_range(&handle, Some(&key), None)?);
         }
+        if self.rng.bool() {
+            let mut files = self.open.db.live_files();
+            files.retain(|file| file.column_family == handle.name() && self.rng.bool());
+            let numbers: Vec<u64> = files.iter().map(|file| file.number).collect();
+            return Ok(self.open.db.suggest_compact_files(&handle, &numbers)?);
+        }
         let level = self.rng.usize(..=handle.options().num_levels as usize);
         match self.open.db.promote_l0(&handle, level) {
             Err(error) if !is_refused(&error) && !is_called_off(&error) => Err(error.into()),

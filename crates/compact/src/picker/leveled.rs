@@ -34,7 +34,7 @@ pub fn pick_leveled(context: &PickContext<'_>) -> Option<Plan> {
 }
 
 /// What the files marked for one reason or another would be compacted for, if no level is too large.
-fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 5] {
+fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 6] {
     let dynamic = context.options.level_compaction_dynamic_level_bytes;
     [
         (CompactionReason::FilesMarkedForCompaction, MarkedBy::Collector),
@@ -45,6 +45,7 @@ fn age_reasons(context: &PickContext<'_>) -> [(CompactionReason, MarkedBy); 5] {
             MarkedBy::Age { down: dynamic },
         ),
         (CompactionReason::ForcedBlobGC, MarkedBy::BlobGarbage),
+        (CompactionReason::FilesMarkedForCompaction, MarkedBy::Rewrite),
     ]
 }
 
@@ -55,6 +56,7 @@ enum MarkedBy {
     Ttl,
     Age { down: bool },
     BlobGarbage,
+    Rewrite,
 }
 
 struct Picker<'a> {
@@ -324,7 +326,7 @@ impl<'a> Picker<'a> {
             let at_bottom = level == last_non_empty;
             let (eligible, down) = match marked {
                 MarkedBy::Collector => (!at_bottom || level == 0, true),
-                MarkedBy::Snapshot => (true, false),
+                MarkedBy::Snapshot | MarkedBy::Rewrite => (true, false),
                 MarkedBy::Ttl => (!at_bottom, true),
                 MarkedBy::Age { down } => (true, down && !at_bottom),
                 MarkedBy::BlobGarbage => (blob_file.is_some(), false),
@@ -370,6 +372,7 @@ impl<'a> Picker<'a> {
         let older_than = |time: u64, seconds: u64| is_past(context.now, time, seconds);
         match marked {
             MarkedBy::Collector => file.marked_for_compaction || context.facts.is_suggested(file),
+            MarkedBy::Rewrite => context.facts.is_to_be_rewritten(file),
             MarkedBy::Snapshot => {
                 let delay = options.bottommost_file_compaction_delay;
                 let created = file.file_creation_time;

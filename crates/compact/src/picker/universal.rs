@@ -172,6 +172,7 @@ impl Picker<'_> {
                 .or_else(|| self.reduce_to(self.undelayed_runs(), 2));
         }
         plan.or_else(|| self.pick_marked())
+            .or_else(|| self.pick_rewrite())
     }
 
     /// Everything from the oldest run up to the first busy one, if some file is older than it may be.
@@ -412,6 +413,36 @@ impl Picker<'_> {
         (end - newest > 1)
             .then(|| self.merge(newest..end, true, CompactionReason::FilesMarkedForCompaction))
             .flatten()
+    }
+
+    /// A file that is to be rewritten where it lies: of L0 alone, of another level with what shares a key with it.
+    fn pick_rewrite(&self) -> Option<Plan> {
+        let context = self.context;
+        let files = Files::of(context.version);
+        let reason = CompactionReason::FilesMarkedForCompaction;
+        (0..context.version.num_levels()).find_map(|level| {
+            let own = context.version.files(level);
+            (0..own.len()).find_map(|at| {
+                if !context.facts.is_to_be_rewritten(&own[at]) {
+                    return None;
+                }
+                let range = match level {
+                    0 => at..at + 1,
+                    _ => files.clean_cut(level, at..at + 1),
+                };
+                if any_busy(&own[range.clone()]) {
+                    return None;
+                }
+                let inputs = vec![LevelFiles {
+                    level,
+                    files: own[range].to_vec(),
+                }];
+                if level > 0 && conflicts(context, &inputs, level) {
+                    return None;
+                }
+                Some(plan_of(context, inputs, level, Vec::new(), reason, self.score()))
+            })
+        })
     }
 
     fn is_marked(&self, file: &FileMetadata) -> bool {

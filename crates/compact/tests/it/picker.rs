@@ -31,6 +31,7 @@ struct State {
 struct Facts {
     immovable: Vec<u64>,
     hopeless: Vec<u64>,
+    to_rewrite: Vec<u64>,
     tombstones: HashMap<u64, Arc<FragmentedTombstones>>,
     visible: SeqNo,
 }
@@ -44,6 +45,9 @@ impl FileFacts for Facts {
     }
     fn visible_to_all(&self) -> SeqNo {
         self.visible
+    }
+    fn is_to_be_rewritten(&self, file: &FileMetadata) -> bool {
+        self.to_rewrite.contains(&file.number)
     }
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
         !self.hopeless.contains(&file.number)
@@ -247,7 +251,7 @@ fn fifo(case: &mut TestCase) -> CompactionOptionsFifo {
 /// ```text
 /// L1
 ///   12 a..c 64M
-///   13 c@max#rangedel..f 64M marked seqno=3-9 ancestor=100 created=200 deletes=50/60 rangedel=10M busy fixed hopeless
+///   13 c@max#rangedel..f 64M marked seqno=3-9 ancestor=100 created=200 deletes=50/60 rangedel=10M busy fixed hopeless rewrite
 /// ```
 fn define(state: &mut State, case: &mut TestCase) -> String {
     state.running = Running::new();
@@ -333,6 +337,7 @@ fn add(state: &mut State, case: &mut TestCase) -> String {
                 ("rangedel", size) => file.compensated_range_deletion_size = bytes(size),
                 ("busy", _) => busy.push(number),
                 ("fixed", _) => state.facts.immovable.push(number),
+                ("rewrite", _) => state.facts.to_rewrite.push(number),
                 ("hopeless", _) => state.facts.hopeless.push(number),
                 _ => panic!("unknown word {word}"),
             }
@@ -454,7 +459,9 @@ fn pick(state: &mut State, case: &mut TestCase) -> String {
             out.push_str("none\n");
             break;
         };
+        // Who wants a file rewritten looks for it.
         let due = Scores::new(&state.version, &state.options).needs_compaction()
+            || !state.facts.to_rewrite.is_empty()
             || due::is_due(&state.version, &state.options, state.now, state.oldest_snapshot);
         assert!(due, "{plan} is picked, but would not be looked for");
         if dry {

@@ -464,6 +464,77 @@ fn what_is_suggested_is_compacted_when_nothing_else_is() {
     }
 }
 
+/// Removes what begins with the byte.
+struct RemovesFrom(Arc<std::sync::atomic::AtomicU8>);
+
+impl CompactionFilterFactory for RemovesFrom {
+    fn name(&self) -> &str {
+        "removes-from"
+    }
+
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(RemovesFrom(self.0.clone())))
+    }
+}
+
+impl CompactionFilter for RemovesFrom {
+    fn filter(&mut self, _level: usize, key: &[u8], _value_type: ValueType, _value: &[u8]) -> Decision {
+        match key[0] == self.0.load(Ordering::Relaxed) {
+            true => Decision::Remove,
+            false => Decision::Keep,
+        }
+    }
+}
+
+#[test]
+fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
+    for style in [CompactionStyle::Level, CompactionStyle::Universal] {
+        let removed = Arc::new(std::sync::atomic::AtomicU8::new(0));
+        let mut options = options();
+        options.column_family.compaction_style = style;
+        options.column_family.compaction_filter_factory = Some(Arc::new(RemovesFrom(removed.clone())));
+        let db = Db::open(&options, "/db").unwrap();
+        let family = db.default_column_family();
+        put_and_flush(&db, &["a", "m"]);
+        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+            .unwrap();
+        put_and_flush(&db, &["b", "m"]);
+        let numbers = |level: usize| {
+            let files = db.live_files();
+            let of_level = files.iter().filter(|file| file.level == level);
+            of_level.map(|file| file.number).collect::<Vec<u64>>()
+        };
+        let (top, bottom) = (numbers(0), numbers(6));
+        // Nobody asks: nothing goes.
+        removed.store(b'm', Ordering::Relaxed);
+        db.wait_for_compact().unwrap();
+        assert_eq!((numbers(0), numbers(6)), (top.clone(), bottom.clone()));
+        db.suggest_compact_files(&family, &[bottom[0], 1_000_000])
+            .unwrap();
+        db.wait_for_compact().unwrap();
+        assert_eq!(levels(&db), [0, 6], "{style:?}");
+        assert_eq!(numbers(0), top);
+        assert_ne!(numbers(6), bottom);
+        assert_eq!(
+            db.get(b"m").unwrap().as_deref(),
+            Some(&b"value"[..]),
+            "that above"
+        );
+        // Once for each time that it is suggested.
+        let bottom = numbers(6);
+        db.suggest_compact_files(&family, &top).unwrap();
+        db.wait_for_compact().unwrap();
+        assert_eq!((levels(&db), numbers(6)), (vec![0, 6], bottom), "{style:?}");
+        assert_eq!(db.get(b"m").unwrap(), None);
+        removed.store(b'a', Ordering::Relaxed);
+        db.suggest_compact_files(&family, &numbers(6)).unwrap();
+        db.wait_for_compact().unwrap();
+        assert_eq!(levels(&db), [0], "of the file nothing is left");
+        files::check(&db).unwrap();
+        db.close().unwrap();
+    }
+}
+
 #[test]
 fn level_0_is_promoted() {
     let mut options = options();

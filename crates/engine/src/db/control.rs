@@ -180,6 +180,28 @@ impl Db {
         Ok(())
     }
 
+    /// Has the files of `family` with these [numbers](super::property::LiveFile::number) rewritten, each in the level where it lies, when nothing more
+    /// urgent is due: for those of which a compaction filter, or the release of a snapshot, will leave less. Numbers of files that are gone say
+    /// nothing. With FIFO compaction, and with automatic compactions off, nothing is rewritten. It is forgotten when the database is closed. Beyond
+    /// RocksDB.
+    ///
+    /// # Errors
+    /// As [`suggest_compact_range`](Self::suggest_compact_range).
+    pub fn suggest_compact_files(&self, family: &ColumnFamily, numbers: &[u64]) -> Result<()> {
+        let inner = self.inner();
+        inner.check_manual_possible(family)?;
+        let mut state = inner.state.lock();
+        state.check_writable()?;
+        let own = state.family_mut(family.id())?;
+        let there = numbers
+            .iter()
+            .filter(|&&number| own.version.level_of(number).is_some());
+        own.to_rewrite.extend(there);
+        own.note_age();
+        inner.work.notify_all();
+        Ok(())
+    }
+
     /// Moves all files of L0 of `family` to `target_level` as they are.
     ///
     /// # Errors

@@ -266,6 +266,7 @@ pub(crate) fn fresh_state(
         released_snapshot: 0,
         manual_waits: 0,
         suggested: Default::default(),
+        to_rewrite: Default::default(),
         flushing: false,
         stream_borders: Default::default(),
         stats: Default::default(),

@@ -128,6 +128,8 @@ pub(crate) struct FamilyState {
     pub manual_waits: usize,
     /// Numbers of files that users want compacted when nothing is more urgent.
     pub suggested: BTreeSet<u64>,
+    /// The same, of files that are to be rewritten where they lie.
+    pub to_rewrite: BTreeSet<u64>,
     /// A flush of this family is at work.
     pub flushing: bool,
     /// Where the streams will go on that its last flush found; compactions end their files there.
@@ -310,6 +312,7 @@ impl FamilyState {
     fn is_due_otherwise(&self, options: &LeveledOptions) -> bool {
         let now = self.family.clock.unix_seconds();
         !self.suggested.is_empty()
+            || !self.to_rewrite.is_empty()
             || compact::due::is_due(&self.version, options, now, self.released_snapshot)
     }
 
@@ -323,8 +326,9 @@ impl FamilyState {
     /// Looks at files and memtables again and says whether writes may go on.
     pub fn update_stall(&mut self) {
         let version = &self.version;
-        self.suggested
-            .retain(|&number| version.level_of(number).is_some());
+        for numbers in [&mut self.suggested, &mut self.to_rewrite] {
+            numbers.retain(|&number| version.level_of(number).is_some());
+        }
         let options = self.family.current().leveled();
         let scores = Scores::new(&self.version, &options);
         self.pending_compaction_bytes = scores.pending_compaction_bytes;

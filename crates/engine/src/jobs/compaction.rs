@@ -45,6 +45,7 @@ struct Facts<'a> {
     /// Rows from here on keep their sequence numbers; a compaction may know it of fewer.
     preserved_from: SeqNo,
     suggested: &'a BTreeSet<u64>,
+    to_rewrite: &'a BTreeSet<u64>,
 }
 
 impl FileFacts for Facts<'_> {
@@ -58,6 +59,10 @@ impl FileFacts for Facts<'_> {
 
     fn is_suggested(&self, file: &FileMetadata) -> bool {
         self.suggested.contains(&file.number)
+    }
+
+    fn is_to_be_rewritten(&self, file: &FileMetadata) -> bool {
+        self.to_rewrite.contains(&file.number)
     }
 
     /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
@@ -142,6 +147,7 @@ impl DbInner {
                 preserved_from: self.preserved_as_far_as_known(&own.family),
                 family: &own.family,
                 suggested: &own.suggested,
+                to_rewrite: &own.to_rewrite,
                 base_level,
                 last_level: own.version.num_non_empty_levels().saturating_sub(1),
                 visible_to_all: self
