@@ -9,6 +9,7 @@
 //! hides; whatever cuts the collection off, what is read above T is right.
 
 pub(crate) mod compactions;
+mod hidden;
 mod plan;
 
 use std::time::Duration;

@@ -22,6 +22,7 @@ use esker::{
     ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType,
 };
 
+use super::hidden::HiddenVersions;
 use super::threshold_of;
 use crate::error::{Error, Result};
 use crate::key::{MvccKey, next_user_key};
@@ -35,13 +36,28 @@ use crate::timestamp::Timestamp;
 #[derive(Clone, Default)]
 pub struct CompactionGc(Arc<Mutex<Limits>>);
 
+/// Part of a table that must be garbage for it to be rewritten, unless somebody says otherwise.
+const MIN_GARBAGE: f64 = 0.25;
+
 /// What compactions must know.
-#[derive(Default)]
 struct Limits {
+    /// Of [`set_min_garbage`](CompactionGc::set_min_garbage).
+    min_garbage: f64,
     collected: Timestamp,
     distrusted: Timestamp,
     /// Times of open readers, and how many have each.
     readers: BTreeMap<Timestamp, usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            min_garbage: MIN_GARBAGE,
+            collected: Timestamp::ZERO,
+            distrusted: Timestamp::ZERO,
+            readers: BTreeMap::new(),
+        }
+    }
 }
 
 impl CompactionGc {
@@ -50,9 +66,22 @@ impl CompactionGc {
         CompactionGc::default()
     }
 
-    /// Makes itself the compaction filter of `options`.
+    /// Makes itself the compaction filter of `options`, and has tables tell how much of them is garbage at what time.
     pub fn configure(&self, options: &mut ColumnFamilyOptions) {
         options.compaction_filter_factory = Some(Arc::new(self.clone()));
+        options
+            .table_properties_collector_factories
+            .push(Arc::new(HiddenVersions));
+    }
+
+    /// Part of a table's bytes, before compression, that must be garbage for a table under which nothing lies to be rewritten for that alone:
+    /// 0 for any garbage at all, above 1 for never. At a part p it costs 1/p - 1 bytes written for each that is freed. Default: 0.25.
+    pub fn set_min_garbage(&self, part: f64) {
+        self.0.lock().min_garbage = part;
+    }
+
+    pub(super) fn min_garbage(&self) -> f64 {
+        self.0.lock().min_garbage
     }
 
     pub(crate) fn set(&self, collected: Timestamp, distrusted: Timestamp) {
@@ -70,7 +99,7 @@ impl CompactionGc {
     }
 
     /// The times of hiders: above the first, and at or below the second.
-    fn hiders(&self) -> (Timestamp, Timestamp) {
+    pub(super) fn hiders(&self) -> (Timestamp, Timestamp) {
         let limits = self.0.lock();
         let below_readers = limits
             .readers
@@ -101,7 +130,8 @@ impl Drop for Held {
 
 impl MvccStore {
     /// Collects what has been garbage for longer than `ttl` at `now` nanoseconds by letting compactions leave it out: nothing is deleted, the
-    /// garbage counts no more from now on, and it goes as its files are compacted. Of a deleted key the deletion stays, until
+    /// garbage counts no more from now on, and it goes as its files are compacted; those at the bottom that hold much of it are rewritten for
+    /// that ([`suggest_compactions`](Self::suggest_compactions)). Of a deleted key the deletion stays, until
     /// [`collect_garbage`](Self::collect_garbage) removes it. Reads all there is, twice; others read and write meanwhile. Returns what it collected, as
     /// statistics.
     ///
@@ -120,7 +150,7 @@ impl MvccStore {
         let reader = Reader::new(self.db(), self.family());
         let then = reader.clone().at(snapshot);
         let walked = weigh_garbage(&then, Span::ALL, from, until, now);
-        self.end_watch(|writing, touched| {
+        let garbage = self.end_watch(|writing, touched| {
             let mut garbage = walked?;
             if touched.all {
                 garbage = weigh_garbage(&reader, Span::ALL, from, until, now)?;
@@ -135,7 +165,9 @@ impl MvccStore {
             self.write_collected(writing, until, total)?;
             gc.set(writing.collected, writing.distrusted);
             Ok(garbage)
-        })
+        })?;
+        self.suggest_compactions()?;
+        Ok(garbage)
     }
 }
 

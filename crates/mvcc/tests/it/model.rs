@@ -135,7 +135,7 @@ pub fn open_at(fs: Arc<dyn FileSystem>, path: &str) -> Db {
     open_with(fs, path, |_| ())
 }
 
-fn open_with(fs: Arc<dyn FileSystem>, path: &str, change: impl FnOnce(&mut Options)) -> Db {
+pub fn open_with(fs: Arc<dyn FileSystem>, path: &str, change: impl FnOnce(&mut Options)) -> Db {
     let mut options = Options {
         create_if_missing: true,
         fs,

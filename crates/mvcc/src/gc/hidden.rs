@@ -1,0 +1,331 @@
+//! Tables that hold much garbage at the bottom, where nothing else would have them compacted.
+//!
+//! Each table tells, as it is written, how many bytes of it will be left out once compactions may leave out what a version of a given time
+//! hides ([`HiddenVersions`]). It counts a version only if what hides it lies right before it in the same table: only that is sure to go when
+//! the table is rewritten by itself, and is gone from it then. So no table is rewritten twice for the same garbage, whatever lies in
+//! others and whoever holds back what may go. Of a key whose versions lie in two tables one version is not counted, and may stay.
+//!
+//! ```text
+//! property: up to 32 groups of versions by the time of what hides them, in order of it
+//! group:    first wall u64 | first logical u32 | last wall u64 | last logical u32 | bytes u64     little-endian
+//! ```
+//!
+//! A group counts when all of it goes: too little is told rather than too much.
+
+use base::coding::{self, Reader as Bytes};
+use esker::{
+    CollectorContext, EntryType, LiveFile, SeqNo, TableProperties, TablePropertiesCollector,
+    TablePropertiesCollectorFactory,
+};
+
+use crate::comparator::compare;
+use crate::error::Result;
+use crate::key::{decode_suffix, split};
+use crate::store::MvccStore;
+use crate::timestamp::Timestamp;
+
+/// The name of what tables say.
+const NAME: &str = "esker.mvcc.hidden";
+/// Groups that a table has at most.
+const MAX_GROUPS: usize = 32;
+/// What the engine keeps with each key.
+const TRAILER: u64 = 8;
+
+/// Versions of a table by the time of what hides them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Group {
+    first: Timestamp,
+    last: Timestamp,
+    bytes: u64,
+}
+
+/// Groups in order of their times, none overlapping another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Groups(Vec<Group>);
+
+impl Groups {
+    /// A version of so many bytes, which one of `time` hides. Where there are too many groups, the two neighbours become one that have
+    /// the least together.
+    fn add(&mut self, time: Timestamp, bytes: u64) {
+        let groups = &mut self.0;
+        let at = groups.partition_point(|group| group.last < time);
+        if let Some(group) = groups.get_mut(at)
+            && group.first <= time
+        {
+            group.bytes += bytes;
+            return;
+        }
+        groups.insert(
+            at,
+            Group {
+                first: time,
+                last: time,
+                bytes,
+            },
+        );
+        if groups.len() > MAX_GROUPS {
+            let together = |at: usize| groups[at].bytes + groups[at + 1].bytes;
+            let least = (0..MAX_GROUPS).min_by_key(|&at| together(at)).unwrap_or(0);
+            let next = groups.remove(least + 1);
+            groups[least].last = next.last;
+            groups[least].bytes += next.bytes;
+        }
+    }
+
+    /// Bytes that versions above `after` and at or below `until` hide, at least.
+    fn between(&self, after: Timestamp, until: Timestamp) -> u64 {
+        let meant = self
+            .0
+            .iter()
+            .filter(|group| group.first > after && group.last <= until);
+        meant.fold(0, |sum: u64, group| sum.saturating_add(group.bytes))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut property = Vec::new();
+        for group in &self.0 {
+            for time in [group.first, group.last] {
+                coding::put_u64(&mut property, time.wall as u64);
+                coding::put_u32(&mut property, time.logical as u32);
+            }
+            coding::put_u64(&mut property, group.bytes);
+        }
+        property
+    }
+
+    /// Anything else than was written is taken for nothing hidden.
+    fn decode(property: &[u8]) -> Groups {
+        let mut bytes = Bytes::new(property);
+        let time = |bytes: &mut Bytes<'_>| -> base::Result<Timestamp> {
+            Ok(Timestamp {
+                wall: bytes.u64("time")? as i64,
+                logical: bytes.u32("time")? as i32,
+            })
+        };
+        let mut groups = Vec::new();
+        while !bytes.is_empty() && groups.len() < MAX_GROUPS {
+            let (Ok(first), Ok(last), Ok(size)) = (time(&mut bytes), time(&mut bytes), bytes.u64("bytes"))
+            else {
+                return Groups::default();
+            };
+            groups.push(Group {
+                first,
+                last,
+                bytes: size,
+            });
+        }
+        Groups(groups)
+    }
+}
+
+/// Has tables tell how much of them is hidden, by the time of what hides it. [`CompactionGc::configure`](crate::CompactionGc::configure) adds it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HiddenVersions;
+
+impl TablePropertiesCollectorFactory for HiddenVersions {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn create(&self, _context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
+        Some(Box::<Collector>::default())
+    }
+}
+
+/// Counts what the compaction filter would remove if every time were one of a hider.
+#[derive(Default)]
+struct Collector {
+    groups: Groups,
+    /// The last entry's.
+    key: Vec<u8>,
+    /// The time of the last version of its user key that the filter would be shown.
+    hider: Option<Timestamp>,
+}
+
+impl TablePropertiesCollector for Collector {
+    fn add_user_key(&mut self, key: &[u8], value: &[u8], entry: EntryType, _seqno: SeqNo, _file_size: u64) {
+        // Of one key that snapshots hold several entries of, the filter is shown the first.
+        if key == self.key {
+            return;
+        }
+        let (prefix, suffix) = split(key);
+        if prefix != split(&self.key).0 {
+            self.hider = None;
+        }
+        // Damage is told by whoever reads.
+        if let Some(time) = decode_suffix(suffix)
+            && entry == EntryType::Put
+            && !time.is_zero()
+        {
+            if let Some(hider) = self.hider {
+                let bytes = key.len() as u64 + TRAILER + value.len() as u64;
+                self.groups.add(hider, bytes);
+            }
+            self.hider = Some(time);
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+    }
+
+    fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        vec![(NAME.into(), self.groups.encode())]
+    }
+}
+
+/// True if at least the part `fraction` of a table's bytes would be left out if it were rewritten now, and anything at all.
+fn is_worth_it(properties: &TableProperties, after: Timestamp, until: Timestamp, fraction: f64) -> bool {
+    let Some(property) = properties.user_collected.get(NAME.as_bytes()) else {
+        return false;
+    };
+    let hidden = Groups::decode(property).between(after, until);
+    let all = properties.raw_key_size.saturating_add(properties.raw_value_size);
+    hidden > 0 && hidden as f64 >= fraction * all as f64
+}
+
+/// True if no key of `file` lies in an older table than it. `files` are those of its family.
+fn is_bottommost(files: &[LiveFile], file: &LiveFile) -> bool {
+    !files.iter().any(|other| {
+        let is_older = other.level > file.level
+            || other.level == 0 && file.level == 0 && other.largest_seqno < file.largest_seqno;
+        is_older
+            && compare(&other.smallest_key, &file.largest_key).is_le()
+            && compare(&file.smallest_key, &other.largest_key).is_le()
+    })
+}
+
+impl MvccStore {
+    /// Has the engine rewrite, in the background and when nothing more urgent is due, tables under which nothing lies and of which compactions
+    /// would leave out enough ([`set_min_garbage`](crate::CompactionGc::set_min_garbage)) of what has been collected. Returns how
+    /// many. [`collect_in_compactions`](Self::collect_in_compactions) ends with it; by itself it is worth calling when readers are gone that
+    /// were open then, since what they see stays. Reads the properties of all tables. Of a store that was not [opened
+    /// so](Self::open_with_compactions) it does nothing.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn suggest_compactions(&self) -> Result<usize> {
+        let Some(gc) = self.compaction_gc() else {
+            return Ok(0);
+        };
+        let (after, until) = gc.hiders();
+        if after >= until {
+            return Ok(0);
+        }
+        let fraction = gc.min_garbage();
+        let properties = self.db().properties_of_all_tables(self.family())?;
+        let mut files = self.db().live_files();
+        files.retain(|file| file.column_family == self.family().name());
+        let worth = files.iter().filter(|file| {
+            properties
+                .get(&file.path)
+                .is_some_and(|properties| is_worth_it(properties, after, until, fraction))
+        });
+        let numbers: Vec<u64> = worth
+            .filter(|file| is_bottommost(&files, file))
+            .map(|file| file.number)
+            .collect();
+        self.db().suggest_compact_files(self.family(), &numbers)?;
+        Ok(numbers.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::MvccKey;
+
+    fn at(wall: i64) -> Timestamp {
+        Timestamp::from_nanos(wall)
+    }
+
+    #[test]
+    fn groups_tell_too_little_and_not_much_too_little() {
+        let mut rng = testkit::rng();
+        for _ in 0..50 {
+            let (mut groups, mut exact) = (Groups::default(), Vec::new());
+            let (most, count) = (*rng.pick(&[3, 1000, 1 << 40]), rng.usize(1..2000));
+            for _ in 0..count {
+                let (time, bytes) = (at(rng.i64(1..most)), rng.u64(1..100));
+                groups.add(time, bytes);
+                exact.push((time, bytes));
+            }
+            let all: u64 = exact.iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(groups.between(Timestamp::ZERO, Timestamp::MAX), all);
+            assert_eq!(Groups::decode(&groups.encode()), groups);
+            for _ in 0..20 {
+                let (a, b) = (at(rng.i64(0..most)), at(rng.i64(0..most)));
+                let (after, until) = (a.min(b), a.max(b));
+                let within = exact.iter().filter(|(time, _)| *time > after && *time <= until);
+                let hidden: u64 = within.map(|(_, bytes)| bytes).sum();
+                let told = groups.between(after, until);
+                assert!(
+                    told <= hidden && hidden - told <= all / 2 + 200,
+                    "{told} of {hidden} of {all}"
+                );
+                if most == 3 {
+                    assert_eq!(told, hidden, "few times are told exactly");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_properties_tell_of_nothing() {
+        let mut groups = Groups::default();
+        (1..100).for_each(|wall| groups.add(at(wall), 10));
+        let property = groups.encode();
+        assert_eq!(property.len(), MAX_GROUPS * 32);
+        for len in 1..property.len() {
+            let whole = Groups::decode(&property[..len]);
+            assert!(whole == Groups::default() || len % 32 == 0, "{len}");
+        }
+        let mut full = [0xff; 32 * 40];
+        full[..24].fill(0);
+        assert!(Groups::decode(&full).0.len() <= MAX_GROUPS);
+        assert_eq!(Groups::decode(&[0xff; 64]).between(at(0), at(9)), 0);
+    }
+
+    #[test]
+    fn what_is_counted_is_what_the_filter_removes() {
+        let mut collector = Collector::default();
+        let mut add = |user_key: &str, wall: i64, entry| {
+            let key = MvccKey {
+                user_key: user_key.as_bytes(),
+                timestamp: at(wall),
+            };
+            collector.add_user_key(&key.encode(), b"val", entry, 0, 0);
+        };
+        add("a", 9, EntryType::Put);
+        // An older entry of the same key, and one that the engine has deleted.
+        add("a", 9, EntryType::Put);
+        add("a", 7, EntryType::Delete);
+        add("a", 5, EntryType::Put);
+        add("a", 4, EntryType::Put);
+        add("b", 3, EntryType::Put);
+        add("c", 0, EntryType::Put);
+        add("c", 2, EntryType::Put);
+        add("d", 8, EntryType::Delete);
+        add("d", 8, EntryType::Put);
+        add("d", 1, EntryType::Put);
+        let each = 1 + 1 + 9 + 8 + 3;
+        assert_eq!(
+            collector.groups.0,
+            [(5, each), (9, each)].map(|(wall, bytes)| Group {
+                first: at(wall),
+                last: at(wall),
+                bytes
+            })
+        );
+        collector.add_user_key(b"damaged", b"", EntryType::Put, 0, 0);
+        let properties = collector.finish();
+        assert_eq!(properties[0].0, NAME.as_bytes());
+        let table = TableProperties {
+            raw_key_size: 4 * each - 12,
+            raw_value_size: 12,
+            user_collected: properties.into_iter().collect(),
+            ..TableProperties::default()
+        };
+        assert!(is_worth_it(&table, at(0), at(9), 0.5) && !is_worth_it(&table, at(0), at(9), 0.6));
+        assert!(is_worth_it(&table, at(0), at(8), 0.25) && !is_worth_it(&table, at(5), at(8), 0.0));
+        assert!(!is_worth_it(&TableProperties::default(), at(0), at(9), 0.0));
+    }
+}
