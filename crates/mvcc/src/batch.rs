@@ -5,11 +5,13 @@
 //! and the one written make ([`KeyStats`]).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use esker::{ColumnFamily, Db, WriteBatchWithIndex};
 
 use crate::error::{Error, Result};
 use crate::key::encode_key;
+use crate::ranges::{Ranges, Stack, hidden_since};
 use crate::reader::{ReadCounters, Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
 use crate::stats::{KeyStats, MvccStats};
@@ -29,6 +31,9 @@ pub struct BatchOptions {
     pub min_range_entries: usize,
     /// Steps tried before a seek, see [`Reader::with_max_steps`]. Default: 10.
     pub max_steps: u32,
+    /// Range tombstones may be written, see [`MvccBatch::delete_range_using_tombstone`]. Without it that is refused; those that are there are
+    /// heeded all the same. Default: false.
+    pub range_tombstones: bool,
 }
 
 impl Default for BatchOptions {
@@ -38,6 +43,7 @@ impl Default for BatchOptions {
             checksums: true,
             min_range_entries: 64,
             max_steps: MAX_STEPS_BEFORE_SEEK,
+            range_tombstones: false,
         }
     }
 }
@@ -62,6 +68,12 @@ pub struct MvccBatch<'a> {
     pub(crate) removed_until: Timestamp,
     /// Keys written, where somebody asks for them.
     pub(crate) touched: Option<Touched>,
+    /// Range tombstones as they will be; `None` if there are none.
+    pub(crate) ranges: Option<Arc<Ranges>>,
+    /// Times whose range tombstones it changes.
+    pub(crate) changed_times: BTreeSet<Timestamp>,
+    /// It is a store's, who knows the range tombstones there are.
+    pub(crate) knows_ranges: bool,
     /// Scratch: key and value that are written.
     key: Vec<u8>,
     stored: Vec<u8>,
@@ -86,6 +98,15 @@ impl Touched {
 pub(crate) struct Newest {
     pub timestamp: Timestamp,
     pub stored: Vec<u8>,
+    /// By a range tombstone.
+    is_hidden: bool,
+}
+
+impl Newest {
+    /// It is a value that a reader of now sees.
+    fn is_live(&self) -> bool {
+        !self.is_hidden && !is_tombstone(&self.stored)
+    }
 }
 
 /// What a deletion of a span did.
@@ -100,7 +121,8 @@ pub struct DeleteRangeResult {
 }
 
 impl<'a> MvccBatch<'a> {
-    /// An empty batch for `family` of `db`. Ages in its statistics are as of `now`, nanoseconds.
+    /// An empty batch for `family` of `db`. Ages in its statistics are as of `now`, nanoseconds. Unlike [those of stores](crate::MvccStore::begin)
+    /// it knows of no range tombstones, and is for families that have none.
     pub fn new(db: &'a Db, family: &'a ColumnFamily, options: BatchOptions, now: i64) -> MvccBatch<'a> {
         MvccBatch {
             db,
@@ -113,6 +135,9 @@ impl<'a> MvccBatch<'a> {
             collected: Timestamp::ZERO,
             removed_until: Timestamp::ZERO,
             touched: None,
+            ranges: None,
+            changed_times: BTreeSet::new(),
+            knows_ranges: false,
             key: Vec::new(),
             stored: Vec::new(),
         }
@@ -130,17 +155,27 @@ impl<'a> MvccBatch<'a> {
 
     /// True if nothing was written.
     pub fn is_empty(&self) -> bool {
-        self.batch.is_empty()
+        self.batch.is_empty() && self.changed_times.is_empty()
     }
 
     /// Operations of the engine in it.
     pub fn count(&self) -> u32 {
-        self.batch.count()
+        self.batch.count() + self.changed_times.len() as u32
     }
 
-    /// The operations of the engine, to be written by other means than [`MvccStore`](crate::MvccStore)'s.
+    /// The operations of the engine, to be written by other means than [`MvccStore`](crate::MvccStore)'s. A store that is open meanwhile learns
+    /// nothing of them.
     pub fn into_write_batch(self) -> esker::WriteBatch {
-        self.batch.into_write_batch()
+        let mut batch = self.batch.into_write_batch();
+        if !self.changed_times.is_empty() {
+            for row in self.ranges.unwrap_or_default().rows(&self.changed_times) {
+                match row.value {
+                    Some(value) => batch.put_cf(self.family, &row.key, &value),
+                    None => batch.delete_cf(self.family, &row.key),
+                }
+            }
+        }
+        batch
     }
 
     /// Reads what will be there once it is written.
@@ -149,6 +184,7 @@ impl<'a> MvccBatch<'a> {
             .over(&self.batch)
             .with_max_steps(self.options.max_steps)
             .of_store(self.collected, None)
+            .with_ranges(self.ranges.clone())
     }
 
     /// [`Reader::get`] through the batch.
@@ -177,9 +213,10 @@ impl<'a> MvccBatch<'a> {
     }
 
     /// As [`put`](Self::put), of a key that has no version, as the caller knows: nothing is read. If it has one, statistics are wrong from then
-    /// on, and if that is at or above `timestamp`, so is the history.
+    /// on, and if that is at or above `timestamp`, so is the history. Range tombstones are looked at.
     pub fn put_blind(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
         self.check_write(key, timestamp)?;
+        self.check_deletions(key, timestamp, Timestamp::ZERO)?;
         self.write(key, timestamp, Some(value), None);
         Ok(())
     }
@@ -191,7 +228,7 @@ impl<'a> MvccBatch<'a> {
     pub fn delete(&mut self, key: &[u8], timestamp: Timestamp) -> Result<bool> {
         let newest = self.writable(key, timestamp)?;
         self.write(key, timestamp, None, newest.as_ref());
-        Ok(newest.is_some_and(|newest| !is_tombstone(&newest.stored)))
+        Ok(newest.is_some_and(|newest| newest.is_live()))
     }
 
     /// As [`put`](Self::put), if the newest value is `expected`: `None` for no value, whether never written or deleted. With
@@ -208,10 +245,8 @@ impl<'a> MvccBatch<'a> {
         allow_if_not_exists: bool,
     ) -> Result<()> {
         let newest = self.writable(key, timestamp)?;
-        let stored = newest
-            .as_ref()
-            .map(|newest| &newest.stored)
-            .filter(|stored| !is_tombstone(stored));
+        let live = newest.as_ref().filter(|newest| newest.is_live());
+        let stored = live.map(|newest| &newest.stored);
         let actual = stored
             .map(|stored| Value::decode_checked(stored, key))
             .transpose()?;
@@ -231,17 +266,15 @@ impl<'a> MvccBatch<'a> {
     pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
         let newest = self.writable(key, timestamp)?;
         let current = match &newest {
-            Some(newest) if !is_tombstone(&newest.stored) => {
-                match Value::decode_checked(&newest.stored, key)? {
-                    Value::Int(current) => current,
-                    Value::Bytes(_) => {
-                        return Err(Error::invalid_argument(format!(
-                            "{} is not a number",
-                            crate::error::Shown(key)
-                        )));
-                    }
+            Some(newest) if newest.is_live() => match Value::decode_checked(&newest.stored, key)? {
+                Value::Int(current) => current,
+                Value::Bytes(_) => {
+                    return Err(Error::invalid_argument(format!(
+                        "{} is not a number",
+                        crate::error::Shown(key)
+                    )));
                 }
-            }
+            },
             _ => 0,
         };
         let sum = current.checked_add(by).ok_or(Error::Overflow { current })?;
@@ -252,13 +285,19 @@ impl<'a> MvccBatch<'a> {
     /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns whether there was one.
     ///
     /// # Errors
-    /// `InvalidArgument` for the empty key and a key with versions.
+    /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted.
     pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
         check_key(key)?;
         let newest = self.newest(key)?;
         if newest.as_ref().is_some_and(|newest| !newest.timestamp.is_zero()) {
             return Err(Error::invalid_argument(format!(
                 "{} has versions, and takes no inline value",
+                crate::error::Shown(key)
+            )));
+        }
+        if value.is_some() && self.deletions(key).is_some() {
+            return Err(Error::invalid_argument(format!(
+                "{} is deleted by a range tombstone, and takes no inline value",
                 crate::error::Shown(key)
             )));
         }
@@ -291,7 +330,8 @@ impl<'a> MvccBatch<'a> {
     /// if `return_keys`.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`] naming the first key with a version at or above `timestamp`, deleted or not: then nothing is written.
+    /// [`Error::WriteTooOld`] naming the first key with a version at or above `timestamp`, deleted or not, or where a range tombstone of such
+    /// a time begins: then nothing is written.
     pub fn delete_range(
         &mut self,
         span: Span<'_>,
@@ -342,15 +382,37 @@ impl<'a> MvccBatch<'a> {
             .map(|version| Newest {
                 timestamp: version.timestamp,
                 stored: version.stored.to_vec(),
+                is_hidden: self
+                    .deletions(key)
+                    .is_some_and(|stack| hidden_since(stack, version.timestamp).is_some()),
             });
         self.counters += iter.counters;
         Ok(newest)
+    }
+
+    /// When range tombstones deleted `key`.
+    pub(crate) fn deletions(&self, key: &[u8]) -> Option<&Stack> {
+        self.ranges.as_ref()?.stack(key)
+    }
+
+    /// [`Error::WriteTooOld`] if a range tombstone at or above `timestamp` deletes `key`, whose newest version is `newest`.
+    fn check_deletions(&self, key: &[u8], timestamp: Timestamp, newest: Timestamp) -> Result<()> {
+        match self.deletions(key) {
+            Some(stack) if stack[0] >= timestamp => Err(Error::WriteTooOld {
+                key: key.to_vec(),
+                timestamp,
+                actual: stack[0].max(newest).next(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The newest version of `key`, if `timestamp` may be written over it.
     fn writable(&mut self, key: &[u8], timestamp: Timestamp) -> Result<Option<Newest>> {
         self.check_write(key, timestamp)?;
         let newest = self.newest(key)?;
+        let newest_time = newest.as_ref().map_or(Timestamp::ZERO, |newest| newest.timestamp);
+        self.check_deletions(key, timestamp, newest_time)?;
         match &newest {
             Some(newest) if newest.timestamp.is_zero() => Err(inline_in_the_way(key)),
             Some(newest) if newest.timestamp >= timestamp => Err(Error::WriteTooOld {
@@ -367,7 +429,7 @@ impl<'a> MvccBatch<'a> {
         self.check_time(timestamp)
     }
 
-    fn check_time(&self, timestamp: Timestamp) -> Result<()> {
+    pub(crate) fn check_time(&self, timestamp: Timestamp) -> Result<()> {
         timestamp.check()?;
         if timestamp <= self.threshold {
             return Err(Error::BelowThreshold {
@@ -418,7 +480,7 @@ impl<'a> MvccBatch<'a> {
 
     /// Weighs versions of `key`, from the newest down.
     pub(crate) fn weigh(&self, key: &[u8]) -> KeyStats {
-        KeyStats::new(key, self.stats.last_update_nanos, self.collected)
+        KeyStats::new(key, self.stats.last_update_nanos, self.collected).deleted_at(self.deletions(key))
     }
 
     /// Something of `key` changes.
@@ -453,6 +515,7 @@ impl<'a> MvccBatch<'a> {
     /// Takes back what `write` has written if it fails.
     pub(crate) fn all_or_nothing<T>(&mut self, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let stats = self.stats;
+        let ranges = (self.ranges.clone(), self.changed_times.clone());
         self.batch.set_save_point();
         let written = write(self);
         match written {
@@ -460,6 +523,7 @@ impl<'a> MvccBatch<'a> {
             Err(_) => {
                 self.batch.rollback_to_save_point()?;
                 self.stats = stats;
+                (self.ranges, self.changed_times) = ranges;
             }
         }
         written

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::key::{MvccKey, next_user_key};
 use crate::reader::Span;
 use crate::scan::{Resume, ResumeReason};
-use crate::stats::count_span;
+use crate::stats::count_versions;
 use crate::timestamp::Timestamp;
 
 /// What a return to an earlier time has done.
@@ -18,8 +18,9 @@ pub struct RevertResult {
 }
 
 impl MvccBatch<'_> {
-    /// Removes every version and every inline value in `span`, as if it had never been: nothing of it can be read at any time
-    /// afterwards. A few are deleted one by one, more by one range deletion. With statistics it reads the span; without, a few entries.
+    /// Removes every version and every inline value in `span`, and what range tombstones have in it, as if it had never been: nothing of it
+    /// can be read at any time afterwards. A few are deleted one by one, more by one range deletion. With statistics it reads the span; without, a
+    /// few entries.
     pub fn clear_range(&mut self, span: Span<'_>) -> Result<()> {
         if span.is_empty() {
             return Ok(());
@@ -36,12 +37,13 @@ impl MvccBatch<'_> {
         self.counters += iter.counters;
         drop(iter);
         if is_empty {
+            self.clear_ranges(span);
             return Ok(());
         }
         self.touch_all();
         if self.options().statistics {
             let now = self.stats().last_update_nanos;
-            let (before, latest) = count_span(&self.reader(), span, now)?;
+            let (before, latest) = count_versions(&self.reader(), span, now)?;
             self.note_removed(latest);
             self.account(before, crate::MvccStats::at(now));
         }
@@ -50,17 +52,23 @@ impl MvccBatch<'_> {
             self.note_removed(Timestamp::MAX);
         }
         let family = self.family();
-        if few.len() < min {
-            few.iter().for_each(|key| self.batch.delete_cf(family, key));
-            return Ok(());
-        }
         let (start, end) = span.bounds();
         let end = match end {
             Some(end) => end,
             None => self.end_of_all()?,
         };
-        self.batch.delete_range_cf(family, &start, &end);
+        match few.len() < min {
+            true => few.iter().for_each(|key| self.batch.delete_cf(family, key)),
+            false => self.batch.delete_range_cf(family, &start, &end),
+        }
+        self.clear_ranges(span);
         Ok(())
+    }
+
+    fn clear_ranges(&mut self, span: Span<'_>) {
+        if self.remove_ranges(span, |_| true) > 0 {
+            self.touch_all();
+        }
     }
 
     /// An engine's key behind all there are.
@@ -71,8 +79,8 @@ impl MvccBatch<'_> {
         Ok(bare(&last.unwrap_or_default()))
     }
 
-    /// Takes `span` back to what it was at `timestamp`: removes every version above it, as if it had never been written. Stops behind the key
-    /// with which it has removed `max_versions`.
+    /// Takes `span` back to what it was at `timestamp`: removes every version above it, and what range tombstones above it have in the span, as if
+    /// they had never been written. Stops behind the key with which it has removed `max_versions`, range tombstones not counted.
     ///
     /// # Errors
     /// `InvalidArgument` if there is an inline value, which has no history; [`Error::BelowThreshold`] if what was then may be gone. Nothing is
@@ -99,6 +107,7 @@ impl MvccBatch<'_> {
         let mut runs = Runs::new(self.options().min_range_entries);
         let mut latest = Timestamp::ZERO;
         let mut user_key = Vec::new();
+        let mut cover = self.reader().cover();
         iter.seek_to_first();
         while let Some(version) = iter.current()? {
             if version.timestamp.is_zero() {
@@ -117,8 +126,11 @@ impl MvccBatch<'_> {
             }
             // From the newest down to the first that stays, which becomes the newest.
             let mut removed = self.weigh(&user_key);
-            let mut left = self.weigh(&user_key);
-            let mut any = false;
+            // What range tombstones hid may be seen again.
+            let deleted = cover.as_mut().and_then(|cover| cover.stack(&user_key));
+            let kept = deleted.map(|stack| stack[stack.partition_point(|time| *time > timestamp)..].into());
+            let mut any = deleted.is_some();
+            let mut left = self.weigh(&user_key).deleted_at(kept.as_ref());
             while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
                 removed.version(version.timestamp, version.stored.len());
                 if version.timestamp <= timestamp {
@@ -140,6 +152,10 @@ impl MvccBatch<'_> {
                 iter.next_key(&user_key)?;
             }
         }
+        let done = Span {
+            end: result.resume.as_ref().map_or(span.end, |left| Some(&left.start)),
+            ..span
+        };
         let end = match iter.current()? {
             Some(_) => iter.engine_key().to_vec(),
             None => bare(&next_user_key(&user_key)),
@@ -157,6 +173,9 @@ impl MvccBatch<'_> {
             }
         }
         self.account(before, after);
+        if !done.is_empty() {
+            self.remove_ranges(done, |time| time > timestamp);
+        }
         Ok(result)
     }
 }

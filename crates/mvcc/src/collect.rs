@@ -6,6 +6,7 @@
 use crate::batch::{MvccBatch, inline_in_the_way};
 use crate::error::{Error, Result, Shown};
 use crate::key::MvccKey;
+use crate::ranges::hidden_since;
 use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
@@ -42,7 +43,8 @@ impl MvccBatch<'_> {
     /// The versions above the time cost a few steps or a seek, however many they are; those removed a step each, and a deletion.
     ///
     /// # Errors
-    /// `InvalidArgument` if the newest version of a key is to go though it is no deletion: that is no garbage. Nothing is removed then.
+    /// `InvalidArgument` if the newest version of a key is to go though it is neither a deletion nor hidden by a range tombstone: that is no
+    /// garbage. Nothing is removed then.
     pub fn garbage_collect(&mut self, keys: &mut [GcKey]) -> Result<GcResult> {
         self.all_or_nothing(|batch| batch.collect_keys(keys))
     }
@@ -89,7 +91,9 @@ impl MvccBatch<'_> {
             if !self.pass_kept(iter, key, &mut above)? {
                 return Ok(GcResult::default());
             }
-        } else if !is_tombstone(newest.stored) {
+        } else if !is_tombstone(newest.stored)
+            && !self.is_deleted_since(user_key, newest.timestamp, Timestamp::MAX)
+        {
             return Err(Error::invalid_argument(format!(
                 "{} at {} is no garbage: it is the newest version, and no deletion",
                 Shown(user_key),
@@ -166,6 +170,14 @@ impl MvccBatch<'_> {
         Ok(result)
     }
 
+    /// A range tombstone at or below `until` hides the version of `user_key` at `time`.
+    fn is_deleted_since(&self, user_key: &[u8], time: Timestamp, until: Timestamp) -> bool {
+        let since = self
+            .deletions(user_key)
+            .and_then(|stack| hidden_since(stack, time));
+        since.is_some_and(|since| since <= until)
+    }
+
     fn collect_inline(&mut self, iter: &mut VersionIter, key: &GcKey, bytes: usize) -> GcResult {
         self.touch(&key.user_key);
         let family = self.family();
@@ -206,6 +218,7 @@ impl MvccBatch<'_> {
                 false => None,
             };
             let hidden = above.is_some_and(|above| above <= threshold);
+            let hidden = hidden || self.is_deleted_since(&user_key, first.timestamp, threshold);
             if first.timestamp > threshold || !hidden && !is_tombstone(first.stored) {
                 return Err(Error::invalid_argument(format!(
                     "{} at {} is no garbage at the threshold {threshold}",

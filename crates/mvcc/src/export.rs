@@ -5,6 +5,7 @@ use std::path::Path;
 use esker::{ExternalSstFileInfo, SstFileWriter};
 
 use crate::error::{Error, Result};
+use crate::ranges::{RangeTombstone, hides};
 use crate::reader::{Reader, Span};
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
@@ -42,6 +43,9 @@ pub struct ExportResult {
     pub versions: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
+    /// Range tombstones over what was exported, which the file does not hold: who takes the file up is to
+    /// [import](crate::MvccBatch::import_range_tombstones) them as well. Times in the window; only the newest, unless all revisions are exported.
+    pub range_tombstones: Vec<RangeTombstone>,
     /// What is left.
     pub resume: Option<ExportResume>,
 }
@@ -50,7 +54,8 @@ impl Reader<'_> {
     /// Writes the versions in `span` above `after` and at or below `until` to a table file at `path`, which
     /// [`Db::ingest_external_file`](esker::Db::ingest_external_file) takes up; a store is to
     /// [count anew](crate::MvccStore::repair_stats) then. Deletions are left out where nothing can be below them: of each key's
-    /// newest versions from the beginning of time. Inline values are left out. `from` goes on where another export stopped.
+    /// newest versions from the beginning of time. Of a key that a range tombstone in the window deletes, the newest version is left out.
+    /// Inline values are left out. `from` goes on where another export stopped.
     ///
     /// # Errors
     /// `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is no file then.
@@ -73,6 +78,7 @@ impl Reader<'_> {
         }
         let keeps_tombstones = options.all_revisions || !after.is_zero();
         let mut iter = self.incremental(span, after, until)?;
+        let mut cover = self.cover().filter(|_| !options.all_revisions);
         let mut writer = SstFileWriter::for_column_family(self.db().options(), self.family());
         let mut key = Vec::new();
         let mut last: Vec<u8> = Vec::new();
@@ -82,7 +88,9 @@ impl Reader<'_> {
             let is_left = resumes
                 .and_then(|from| from.timestamp)
                 .is_none_or(|left| version.timestamp <= left);
-            if is_left && (keeps_tombstones || !is_tombstone(version.stored)) {
+            let stack = cover.as_mut().and_then(|cover| cover.stack(version.user_key));
+            let is_hidden = stack.is_some_and(|stack| hides(stack, version.timestamp, until).is_some());
+            if is_left && !is_hidden && (keeps_tombstones || !is_tombstone(version.stored)) {
                 let is_new_key = last != version.user_key;
                 let size = Rows::bytes_of(&version);
                 let reached = options.target_bytes.is_some_and(|target| result.bytes >= target);
@@ -122,6 +130,20 @@ impl Reader<'_> {
         }
         if result.versions > 0 {
             result.file = Some(writer.finish()?);
+        }
+        if let Some(ranges) = self.ranges().filter(|_| keeps_tombstones) {
+            let done = Span {
+                end: result
+                    .resume
+                    .as_ref()
+                    .map_or(span.end, |left| Some(&left.user_key)),
+                ..span
+            };
+            let mut ranges = ranges.window(done, after, until);
+            if !options.all_revisions {
+                ranges = ranges.newest();
+            }
+            result.range_tombstones = ranges.tombstones();
         }
         Ok(result)
     }

@@ -1,7 +1,7 @@
 //! What is garbage, when to collect it, and doing so in pages that nobody waits for long.
 //!
-//! A version is garbage at a threshold T if it is at or below T and either a deletion or hidden by a newer version at or below T. The
-//! newest version at or below T stays, if it is no deletion: it is what a read right above T sees.
+//! A version is garbage at a threshold T if it is at or below T and either a deletion or hidden by a newer version or a range tombstone at or
+//! below T. What a read right above T sees stays. Range tombstones at or below T go once all that they hide has.
 //!
 //! First T is made known, durably: nothing at or below it is read or written any more ([`MvccStore::advance_threshold`]). Then garbage is
 //! looked for on a snapshot, each key from its oldest version up ([`plan`]), and removed page by page, each a batch of its own that
@@ -18,7 +18,7 @@ use esker::WriteOptions;
 
 use crate::collect::GcResult;
 use crate::error::Result;
-use crate::reader::ReadCounters;
+use crate::reader::{ReadCounters, Span};
 use crate::stats::MvccStats;
 use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
@@ -55,6 +55,8 @@ pub struct GcReport {
     pub threshold: Timestamp,
     /// What it removed.
     pub removed: GcResult,
+    /// Range tombstones among what it removed: times of fragments.
+    pub range_tombstones: u64,
     /// Batches written.
     pub pages: u64,
     /// Range deletions among them.
@@ -148,6 +150,11 @@ impl MvccStore {
             batch.commit(&options.write)?;
         }
         report.counters = planner.counters();
+        // All that is hidden by what is at or below the threshold was seen by the planner, and nothing can have been written there since.
+        let mut batch = self.begin(now);
+        batch.touch_all();
+        report.range_tombstones = batch.remove_ranges(Span::ALL, |time| time <= threshold);
+        batch.commit(&options.write)?;
         Ok(report)
     }
 }

@@ -74,12 +74,17 @@ pub fn encode_key(out: &mut Vec<u8>, user_key: &[u8], timestamp: Timestamp) {
 /// Bytes of the engine's key for `user_key` at `timestamp`.
 #[inline]
 pub(crate) fn encoded_len(user_key: &[u8], timestamp: Timestamp) -> usize {
-    let suffix = match timestamp {
+    user_key.len() + 1 + encoded_suffix_len(timestamp)
+}
+
+/// Bytes of the suffix of `timestamp`.
+#[inline]
+pub(crate) fn encoded_suffix_len(timestamp: Timestamp) -> usize {
+    match timestamp {
         Timestamp::ZERO => 0,
         Timestamp { logical: 0, .. } => WALL_SUFFIX,
         _ => FULL_SUFFIX,
-    };
-    user_key.len() + 1 + suffix
+    }
 }
 
 /// Appends the suffix of `timestamp`: nothing for [`Timestamp::ZERO`].

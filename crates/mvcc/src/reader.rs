@@ -7,6 +7,7 @@ use esker::{BlockPropertyFilter, ColumnFamily, Db, DbIterator, ReadOptions, Snap
 use crate::error::{Error, Result};
 use crate::gc::compactions::Held;
 use crate::key::{MvccKey, encode_key};
+use crate::ranges::{Cover, Ranges};
 use crate::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 use crate::timestamp::Timestamp;
 
@@ -83,10 +84,13 @@ pub struct Reader<'a> {
     pub(crate) threshold: Timestamp,
     /// Has compactions keep what is read.
     held: Option<Arc<Held>>,
+    /// Of the moment that is read; `None` if there are none.
+    ranges: Option<Arc<Ranges>>,
 }
 
 impl<'a> Reader<'a> {
-    /// Of `family` as it is at each operation. It must have been set up by [`configure`](crate::configure).
+    /// Of `family` as it is at each operation. It must have been set up by [`configure`](crate::configure). It knows of no range tombstones,
+    /// unlike those of stores and their batches; see [`with_range_tombstones`](Self::with_range_tombstones).
     pub fn new(db: &'a Db, family: &'a ColumnFamily) -> Reader<'a> {
         Reader {
             db,
@@ -97,6 +101,7 @@ impl<'a> Reader<'a> {
             collected: Timestamp::ZERO,
             threshold: Timestamp::ZERO,
             held: None,
+            ranges: None,
         }
     }
 
@@ -112,6 +117,15 @@ impl<'a> Reader<'a> {
         self
     }
 
+    /// With the range tombstones that lie there now, or at its snapshot, which is to be given first. One seek where there are none.
+    ///
+    /// # Errors
+    /// `Corruption` if one is damaged, what the engine says.
+    pub fn with_range_tombstones(mut self) -> Result<Reader<'a>> {
+        self.ranges = Ranges::load(&self)?;
+        Ok(self)
+    }
+
     /// Tries at most so many steps before it seeks; 0 always seeks. Default: 10. Tests set it low, to go both ways.
     pub fn with_max_steps(mut self, max_steps: u32) -> Reader<'a> {
         self.max_steps = max_steps;
@@ -123,6 +137,25 @@ impl<'a> Reader<'a> {
         self.collected = collected;
         self.held = held;
         self
+    }
+
+    /// Of a moment that has these range tombstones.
+    pub(crate) fn with_ranges(mut self, ranges: Option<Arc<Ranges>>) -> Reader<'a> {
+        self.ranges = ranges;
+        self
+    }
+
+    pub(crate) fn into_ranges(self) -> Option<Arc<Ranges>> {
+        self.ranges
+    }
+
+    pub(crate) fn ranges(&self) -> Option<&Ranges> {
+        self.ranges.as_deref()
+    }
+
+    /// For keys in order.
+    pub(crate) fn cover(&self) -> Option<Cover> {
+        self.ranges.as_ref().map(Cover::new)
     }
 
     pub(crate) fn collected(&self) -> Timestamp {

@@ -1,10 +1,12 @@
 //! Reads as of a time: of one key, or of a span in either direction.
 //!
 //! Of each key the newest version at or below the time is what a reader sees. To it, and from it to the next key, it is a few steps
-//! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](crate::steps::StepsBeforeSeek)).
+//! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](crate::steps::StepsBeforeSeek)). Range tombstones are asked then
+//! whether they hide it.
 
 use crate::error::{Error, Result};
 use crate::key::next_user_key;
+use crate::ranges::{Cover, Ranges, newest_until};
 use crate::reader::{ReadCounters, Reader, Span, Version, VersionIter, mixed};
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
@@ -20,10 +22,11 @@ pub struct MvccReadOptions {
     pub target_bytes: Option<u64>,
     /// Also the first row is left out if it exceeds `target_bytes`. Default: false.
     pub allow_empty: bool,
-    /// Returns deletions, too. Default: false.
+    /// Returns deletions, too: of a key whose version a range tombstone hides, the deletion at the newest such time; a get also of a key without
+    /// versions. Default: false.
     pub tombstones: bool,
-    /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time: what a read before a write at that time
-    /// must know. Default: false.
+    /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time, or there is a range tombstone of such a time
+    /// over any of what is read: what a read before a write at that time must know. Default: false.
     pub fail_on_more_recent: bool,
     /// From the last key to the first. Default: false.
     pub reverse: bool,
@@ -144,11 +147,24 @@ impl Reader<'_> {
         let mut iter = self.versions_of_one()?;
         let mut too_recent = None;
         iter.seek(user_key, Timestamp::ZERO);
+        let mut version = None;
         if iter.time_of(user_key)?.is_some()
             && settle(&mut iter, user_key, timestamp, options, &mut too_recent)?
-            && let Some(version) = iter.current()?
-            && (options.tombstones || !is_tombstone(version.stored))
         {
+            version = iter.current()?;
+        }
+        if let Some(stack) = self.ranges().and_then(|ranges| ranges.stack(user_key)) {
+            if options.fail_on_more_recent && stack[0] >= timestamp {
+                note(&mut too_recent, user_key, stack[0]);
+            }
+            let hides = |at: Timestamp| {
+                version.is_none_or(|hidden| !hidden.timestamp.is_zero() && hidden.timestamp <= at)
+            };
+            if let Some(at) = newest_until(stack, timestamp).filter(|at| hides(*at)) {
+                version = Some(deletion(user_key, at));
+            }
+        }
+        if let Some(version) = version.filter(|version| options.tombstones || !is_tombstone(version.stored)) {
             let size = Rows::size_of(&version);
             if options.allow_empty && options.target_bytes.is_some_and(|target| size > target) {
                 result.resume = Some(Resume {
@@ -187,15 +203,21 @@ impl Reader<'_> {
         }
         let mut scan = Scan {
             iter: self.versions(span)?,
+            cover: self.cover(),
             span,
             timestamp,
             options,
             result,
             too_recent: None,
         };
-        match options.reverse {
-            false => scan.forwards()?,
-            true => scan.backwards()?,
+        match (options.reverse, scan.cover.is_some()) {
+            (false, false) => scan.forwards::<false>()?,
+            (false, true) => scan.forwards::<true>()?,
+            (true, false) => scan.backwards::<false>()?,
+            (true, true) => scan.backwards::<true>()?,
+        }
+        if let Some(ranges) = self.ranges().filter(|_| options.fail_on_more_recent) {
+            note_ranges(&mut scan, ranges);
         }
         refuse(scan.too_recent, timestamp)?;
         scan.result.counters = scan.iter.counters;
@@ -253,8 +275,47 @@ fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) 
     found.timestamp = found.timestamp.max(newest);
 }
 
+/// The same of range tombstones over what a scan has read.
+fn note_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
+    let mut read = scan.span;
+    match &scan.result.resume {
+        Some(left) if scan.options.reverse => read.start = left.end.as_deref().unwrap_or_default(),
+        Some(left) => read.end = Some(&left.start),
+        None => {}
+    }
+    for fragment in ranges.overlapping(read) {
+        let newest = fragment.stack[0];
+        if newest >= scan.timestamp {
+            let key = read.start.max(&fragment.start);
+            let found = scan.too_recent.get_or_insert_with(|| TooRecent {
+                key: key.to_vec(),
+                timestamp: newest,
+            });
+            found.timestamp = found.timestamp.max(newest);
+            let is_earlier = match scan.options.reverse {
+                false => key < &found.key[..],
+                true => key > &found.key[..],
+            };
+            if is_earlier {
+                found.key = key.to_vec();
+            }
+        }
+    }
+}
+
+/// What a range tombstone makes of a key.
+fn deletion(user_key: &[u8], timestamp: Timestamp) -> Version<'_> {
+    Version {
+        user_key,
+        timestamp,
+        stored: &[],
+    }
+}
+
 struct Scan<'a> {
     iter: VersionIter,
+    /// Range tombstones, if there are any.
+    cover: Option<Cover>,
     span: Span<'a>,
     timestamp: Timestamp,
     options: &'a MvccReadOptions,
@@ -272,8 +333,9 @@ enum Taken {
     TooLarge(u64),
 }
 
+// Each way there are two: where there are no range tombstones nothing of them is in the loop.
 impl Scan<'_> {
-    fn forwards(&mut self) -> Result<()> {
+    fn forwards<const COVERED: bool>(&mut self) -> Result<()> {
         let mut user_key = Vec::new();
         self.iter.seek_to_first();
         while let Some(version) = self.iter.current()? {
@@ -293,9 +355,15 @@ impl Scan<'_> {
                 }
                 continue;
             }
-            let Some(version) = self.iter.current()? else {
+            let Some(mut version) = self.iter.current()? else {
                 break;
             };
+            if COVERED
+                && let Some(cover) = &mut self.cover
+                && let Some(at) = cover.hides(version.user_key, version.timestamp, timestamp)
+            {
+                version = deletion(version.user_key, at);
+            }
             match take(&mut self.result.rows, self.options, version) {
                 Taken::GoOn => self.iter.next_key(&user_key)?,
                 Taken::Full(reason) => {
@@ -320,7 +388,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn backwards(&mut self) -> Result<()> {
+    fn backwards<const COVERED: bool>(&mut self) -> Result<()> {
         let mut user_key = Vec::new();
         let mut found = (Timestamp::ZERO, Vec::new());
         self.iter.seek_to_last();
@@ -351,11 +419,17 @@ impl Scan<'_> {
             } else {
                 before = self.iter.climb(&user_key, self.timestamp, &mut found)?;
             }
-            let version = Version {
+            let mut version = Version {
                 user_key: &user_key,
                 timestamp: found.0,
                 stored: &found.1,
             };
+            if COVERED
+                && let Some(cover) = &mut self.cover
+                && let Some(at) = cover.hides(&user_key, version.timestamp, self.timestamp)
+            {
+                version = deletion(&user_key, at);
+            }
             match take(&mut self.result.rows, self.options, version) {
                 Taken::GoOn => {
                     if !before {

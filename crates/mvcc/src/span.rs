@@ -5,10 +5,17 @@ use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
 
 impl Reader<'_> {
-    /// True if `span` has neither a version above `after` and at or below `until`, nor an inline value. Deletions are versions.
+    /// True if `span` has neither a version nor a range tombstone above `after` and at or below `until`, nor an inline value. Deletions are
+    /// versions.
     pub fn is_span_empty(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<bool> {
         if span.is_empty() {
             return Ok(true);
+        }
+        if self
+            .ranges()
+            .is_some_and(|ranges| !ranges.window(span, after, until).is_empty())
+        {
+            return Ok(false);
         }
         let mut iter = self.versions(span)?;
         let mut user_key = Vec::new();

@@ -7,6 +7,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use crate::error::Result;
 use crate::key::VERSION_SIZE;
+use crate::ranges::{Stack, hidden_since};
 use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
 
@@ -32,8 +33,15 @@ pub struct MvccStats {
     pub val_bytes: i64,
     /// Versions, and inline values.
     pub val_count: i64,
-    /// Garbage bytes times the seconds each of them has been garbage: a value since a newer version was written, a deletion since it was
-    /// written, the key itself as long as its newest version is a deletion.
+    /// Fragments of range tombstones: spans all of which was deleted at the same times, as long as can be.
+    pub range_key_count: i64,
+    /// Bytes of their bounds, each its length and one, and of their times, as many as a key with that time has behind the user key and the 0x00.
+    pub range_key_bytes: i64,
+    /// Times of fragments. Range tombstones have no values, and so no bytes of them.
+    pub range_val_count: i64,
+    /// Garbage bytes times the seconds each of them has been garbage: a value since a newer version or a range tombstone over it was written, a
+    /// deletion since it was written, the key itself since its newest version is a deletion or is deleted by a range tombstone; the bounds of a
+    /// fragment since the newest of its times, these each since then.
     pub gc_bytes_age: i64,
 }
 
@@ -51,9 +59,9 @@ impl MvccStats {
         self.total_bytes() - self.live_bytes
     }
 
-    /// Bytes of keys and values.
+    /// Bytes of keys, values and range tombstones.
     pub fn total_bytes(&self) -> i64 {
-        self.key_bytes + self.val_bytes
+        self.key_bytes + self.val_bytes + self.range_key_bytes
     }
 
     /// Makes the ages those at `now` nanoseconds, which may also be earlier.
@@ -78,6 +86,9 @@ impl MvccStats {
         self.key_count += sign * other.key_count;
         self.val_bytes += sign * other.val_bytes;
         self.val_count += sign * other.val_count;
+        self.range_key_count += sign * other.range_key_count;
+        self.range_key_bytes += sign * other.range_key_bytes;
+        self.range_val_count += sign * other.range_val_count;
         self.gc_bytes_age += sign * other.gc_bytes_age;
     }
 }
@@ -97,7 +108,7 @@ impl SubAssign for MvccStats {
 }
 
 /// Seconds from one time to another as ages count them: between the whole seconds.
-fn whole_seconds(from: i64, to: i64) -> i64 {
+pub(crate) fn whole_seconds(from: i64, to: i64) -> i64 {
     to.div_euclid(NANOS) - from.div_euclid(NANOS)
 }
 
@@ -111,6 +122,8 @@ pub(crate) struct KeyStats {
     key_bytes: i64,
     /// Garbage at this time weighs nothing.
     collected: Timestamp,
+    /// When range tombstones have deleted it.
+    deleted: Option<Stack>,
 }
 
 impl KeyStats {
@@ -121,7 +134,14 @@ impl KeyStats {
             above: None,
             key_bytes: user_key.len() as i64 + 1,
             collected,
+            deleted: None,
         }
+    }
+
+    /// Range tombstones have deleted the key at these times.
+    pub fn deleted_at(mut self, deleted: Option<&Stack>) -> KeyStats {
+        self.deleted = deleted.cloned();
+        self
     }
 
     /// The first version to come stands below one of that time, which is not to be weighed.
@@ -136,21 +156,27 @@ impl KeyStats {
         let stats = &mut self.stats;
         let age = |since: Timestamp| whole_seconds(since.wall, stats.last_update_nanos);
         let is_tombstone = value_bytes == 0;
-        let is_hidden = self.above.is_some_and(|above| above <= self.collected);
+        let since = match &self.deleted {
+            None => self.above,
+            Some(stack) => first_of(self.above, hidden_since(stack, timestamp)),
+        };
+        let is_hidden = since.is_some_and(|since| since <= self.collected);
         if timestamp <= self.collected && (is_tombstone || is_hidden) {
             self.above = Some(timestamp);
             return;
         }
-        match self.above {
-            None if is_tombstone => stats.gc_bytes_age += (bytes + self.key_bytes) * age(timestamp),
+        let is_newest = self.above.is_none();
+        // The key itself goes with its newest version.
+        let weight = if is_newest { bytes + self.key_bytes } else { bytes };
+        match since {
+            _ if is_tombstone => stats.gc_bytes_age += weight * age(timestamp),
+            Some(since) => stats.gc_bytes_age += weight * age(since),
             None => {
                 stats.live_count += 1;
-                stats.live_bytes += bytes + self.key_bytes;
+                stats.live_bytes += weight;
             }
-            Some(_) if is_tombstone => stats.gc_bytes_age += bytes * age(timestamp),
-            Some(above) => stats.gc_bytes_age += bytes * age(above),
         }
-        if self.above.is_none() {
+        if is_newest {
             stats.key_count += 1;
             stats.key_bytes += self.key_bytes;
         }
@@ -177,18 +203,34 @@ impl KeyStats {
     }
 }
 
-/// Counts what lies in `span`, as of `now` nanoseconds, but for what a store has collected already. Reads all of it.
-pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<MvccStats> {
-    Ok(count_span(reader, span, now)?.0)
+fn first_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }
 
-/// The same, and the latest time of a version.
-pub(crate) fn count_span(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<(MvccStats, Timestamp)> {
+/// Counts what lies in `span`, as of `now` nanoseconds, but for what a store has collected already. Reads all of it.
+pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<MvccStats> {
+    let mut total = count_versions(reader, span, now)?.0;
+    if let Some(ranges) = reader.ranges() {
+        total += ranges.window(span, Timestamp::ZERO, Timestamp::MAX).weigh(now);
+    }
+    Ok(total)
+}
+
+/// The same without the range tombstones themselves, and the latest time of a version.
+pub(crate) fn count_versions(
+    reader: &Reader<'_>,
+    span: Span<'_>,
+    now: i64,
+) -> Result<(MvccStats, Timestamp)> {
     let mut latest = Timestamp::ZERO;
     let mut iter = reader.versions(span)?;
     iter.seek_to_first();
     let mut total = MvccStats::at(now);
     let mut key: Option<(Vec<u8>, KeyStats)> = None;
+    let mut cover = reader.cover();
     while let Some(version) = iter.current()? {
         let stats = match &mut key {
             Some((user_key, stats)) if *user_key == version.user_key => stats,
@@ -196,7 +238,8 @@ pub(crate) fn count_span(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Resul
                 if let Some((_, stats)) = key.take() {
                     total += stats.finish();
                 }
-                let stats = KeyStats::new(version.user_key, now, reader.collected());
+                let deleted = cover.as_mut().and_then(|cover| cover.stack(version.user_key));
+                let stats = KeyStats::new(version.user_key, now, reader.collected()).deleted_at(deleted);
                 &mut key.insert((version.user_key.to_vec(), stats)).1
             }
         };

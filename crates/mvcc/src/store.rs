@@ -3,18 +3,22 @@
 //! ```text
 //! key 00 (the empty user key, which is nobody's) ->
 //!   u8 1 | threshold: i64, i32 | collected: i64, i32 | distrusted: i64, i32 | u8 statistics follow | 8 x i64, little-endian
+//!   u8 2 | the same, with 11 x i64
 //! ```
+//!
+//! The second form is written while there are range tombstones, which are the [versions of the same key](crate::ranges).
 //!
 //! Every batch writes the record with itself, so the statistics are those of what was written, after a crash, too. The threshold is on the disk
 //! before anything is deleted for its sake; so a collection that was cut off has taken nothing that could still be read.
 
 use base::coding::{self, Reader as Bytes};
 use base::sync::{Mutex, MutexGuard};
-use esker::{ColumnFamily, Db, Snapshot, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, WriteBatch, WriteOptions};
 
 use crate::batch::{BatchOptions, MvccBatch, Touched};
 use crate::error::{Error, Result};
 use crate::gc::compactions::CompactionGc;
+use crate::ranges::index::RangeIndex;
 use crate::reader::{Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, ScanResult};
 use crate::stats::{MvccStats, compute_stats};
@@ -22,7 +26,13 @@ use crate::timestamp::Timestamp;
 
 /// The engine's key of the record.
 const RECORD_KEY: &[u8] = &[0];
-const RECORD_VERSION: u8 = 1;
+const RECORD_VERSION: u8 = 2;
+/// Of a record without range tombstones.
+const PLAIN_VERSION: u8 = 1;
+/// Fields of statistics.
+const FIELDS: usize = 11;
+/// Those in a plain record.
+const PLAIN_FIELDS: usize = 8;
 
 /// A family of versioned keys.
 ///
@@ -35,6 +45,7 @@ pub struct MvccStore {
     /// Held by the batch that is being written.
     writing: Mutex<Writing>,
     threshold: Mutex<Timestamp>,
+    ranges: RangeIndex,
     /// Held by the collection that is at work, before `writing`.
     pub(crate) collecting: Mutex<()>,
     /// Where compactions leave garbage out.
@@ -103,15 +114,15 @@ impl MvccStore {
         if let Some(gc) = &gc {
             gc.set(record.collected, record.distrusted);
         }
+        let reader = Reader::new(db, family)
+            .of_store(record.collected, None)
+            .with_range_tombstones()?;
         let total = match record.stats {
             Some(stats) if options.statistics => stats,
-            _ if options.statistics => compute_stats(
-                &Reader::new(db, family).of_store(record.collected, None),
-                Span::ALL,
-                now,
-            )?,
+            _ if options.statistics => compute_stats(&reader, Span::ALL, now)?,
             _ => MvccStats::at(now),
         };
+        let ranges = RangeIndex::new(reader.into_ranges());
         Ok(MvccStore {
             db: db.clone(),
             family: family.clone(),
@@ -123,6 +134,7 @@ impl MvccStore {
                 touched: None,
             }),
             threshold: Mutex::new(record.threshold),
+            ranges,
             collecting: Mutex::new(()),
             gc,
         })
@@ -158,8 +170,14 @@ impl MvccStore {
     }
 
     fn count(&self, writing: &Writing, now: i64) -> Result<MvccStats> {
-        let reader = Reader::new(&self.db, &self.family).of_store(writing.collected, None);
-        compute_stats(&reader, Span::ALL, now)
+        compute_stats(&self.written(writing.collected), Span::ALL, now)
+    }
+
+    /// Reads what is written, for whoever keeps others from writing. Garbage at `collected` weighs nothing.
+    pub(crate) fn written(&self, collected: Timestamp) -> Reader<'_> {
+        Reader::new(&self.db, &self.family)
+            .of_store(collected, None)
+            .with_ranges(self.ranges.current())
     }
 
     /// Counts as [`recount`](Self::recount) does, and goes on from there: after a file of versions was ingested, or where what was told
@@ -168,7 +186,7 @@ impl MvccStore {
         let mut writing = self.writing.lock();
         let counted = self.count(&writing, now)?;
         let mut batch = WriteBatch::new();
-        self.put_record(&mut batch, self.threshold(), &writing, &counted);
+        self.update_record(&mut batch, self.threshold(), &writing, &counted);
         self.db.write(&WriteOptions::default(), batch)?;
         writing.total = counted;
         Ok(counted)
@@ -202,11 +220,12 @@ impl MvccStore {
     pub fn reader(&self, timestamp: Timestamp) -> Result<Reader<'_>> {
         // These first: what is collected for a threshold set after the look at it is still there, and is not left out.
         let held = self.gc.as_ref().map(|gc| gc.hold(timestamp));
-        let snapshot = self.db.snapshot();
+        let (snapshot, ranges) = self.ranges.snapshot(&self.db, &self.family)?;
         let threshold = self.check(timestamp)?;
         let mut reader = Reader::new(&self.db, &self.family)
             .at(snapshot)
             .with_max_steps(self.options.max_steps)
+            .with_ranges(ranges)
             .of_store(Timestamp::ZERO, held);
         reader.threshold = threshold;
         Ok(reader)
@@ -226,6 +245,8 @@ impl MvccStore {
         let mut batch = MvccBatch::new(&self.db, &self.family, self.options, now);
         batch.threshold = self.threshold();
         batch.collected = writing.collected;
+        batch.ranges = self.ranges.current();
+        batch.knows_ranges = true;
         batch.touched = writing.touched.as_ref().map(|_| Touched::default());
         StoreBatch {
             batch,
@@ -243,7 +264,7 @@ impl MvccStore {
         }
         threshold.check()?;
         let mut batch = WriteBatch::new();
-        self.put_record(&mut batch, threshold, &writing, &writing.total);
+        self.update_record(&mut batch, threshold, &writing, &writing.total);
         self.db.write(&durable(), batch)?;
         *self.threshold.lock() = threshold;
         Ok(())
@@ -254,11 +275,12 @@ impl MvccStore {
         self.gc.as_ref().filter(|_| self.options.statistics)
     }
 
-    /// From now on it is remembered what is written. What there is now, and the time at which garbage has been collected.
-    pub(crate) fn begin_watch(&self) -> (Snapshot, Timestamp) {
+    /// From now on it is remembered what is written. Reads what there is now; and the time at which garbage has been collected.
+    pub(crate) fn begin_watch(&self) -> (Reader<'_>, Timestamp) {
         let mut writing = self.writing.lock();
         writing.touched = Some(Touched::default());
-        (self.db.snapshot(), writing.collected)
+        let now = self.written(writing.collected).at(self.db.snapshot());
+        (now, writing.collected)
     }
 
     /// Tells what was written since [`begin_watch`](Self::begin_watch), while nobody writes.
@@ -277,7 +299,7 @@ impl MvccStore {
     ) -> Result<()> {
         let before = std::mem::replace(&mut writing.collected, collected);
         let mut batch = WriteBatch::new();
-        self.put_record(&mut batch, self.threshold(), writing, &total);
+        self.update_record(&mut batch, self.threshold(), writing, &total);
         if let Err(error) = self.db.write(&durable(), batch) {
             writing.collected = before;
             return Err(error.into());
@@ -286,16 +308,40 @@ impl MvccStore {
         Ok(())
     }
 
-    fn put_record(&self, batch: &mut WriteBatch, threshold: Timestamp, writing: &Writing, stats: &MvccStats) {
-        let mut record = vec![RECORD_VERSION];
+    /// As [`put_record`](Self::put_record) where range tombstones stay as they are.
+    fn update_record(
+        &self,
+        batch: &mut WriteBatch,
+        threshold: Timestamp,
+        writing: &Writing,
+        stats: &MvccStats,
+    ) {
+        let has_ranges = self.ranges.current().is_some();
+        self.put_record(batch, threshold, writing, stats, has_ranges);
+    }
+
+    fn put_record(
+        &self,
+        batch: &mut WriteBatch,
+        threshold: Timestamp,
+        writing: &Writing,
+        stats: &MvccStats,
+        has_ranges: bool,
+    ) {
+        // Without range tombstones it is what those read who know of none.
+        let (version, len) = match has_ranges {
+            true => (RECORD_VERSION, FIELDS),
+            false => (PLAIN_VERSION, PLAIN_FIELDS),
+        };
+        let mut record = vec![version];
         for time in [threshold, writing.collected, writing.distrusted] {
             coding::put_u64(&mut record, time.wall as u64);
             coding::put_u32(&mut record, time.logical as u32);
         }
         record.push(u8::from(self.options.statistics));
         if self.options.statistics {
-            for field in fields(stats) {
-                coding::put_u64(&mut record, field as u64);
+            for field in &fields(stats)[..len] {
+                coding::put_u64(&mut record, *field as u64);
             }
         }
         batch.put_cf(&self.family, RECORD_KEY, &record);
@@ -331,11 +377,17 @@ impl StoreBatch<'_> {
             }
         }
         let touched = self.batch.touched.take();
+        let changes_ranges = !self.batch.changed_times.is_empty();
+        let ranges = self.batch.ranges.clone();
         let mut batch = self.batch.into_write_batch();
-        let threshold = self.store.threshold();
-        self.store
-            .put_record(&mut batch, threshold, &self.writing, &total);
-        self.store.db.write(options, batch)?;
+        let store = self.store;
+        let threshold = store.threshold();
+        store.put_record(&mut batch, threshold, &self.writing, &total, ranges.is_some());
+        let write = || Ok(store.db.write(options, batch)?);
+        match changes_ranges {
+            true => store.ranges.change(ranges, write)?,
+            false => write()?,
+        }
         self.writing.total = total;
         if let (Some(all), Some(touched)) = (&mut self.writing.touched, touched) {
             all.add(touched);
@@ -352,7 +404,7 @@ fn durable() -> WriteOptions {
     }
 }
 
-fn fields(stats: &MvccStats) -> [i64; 8] {
+fn fields(stats: &MvccStats) -> [i64; FIELDS] {
     [
         stats.last_update_nanos,
         stats.live_bytes,
@@ -362,13 +414,16 @@ fn fields(stats: &MvccStats) -> [i64; 8] {
         stats.val_bytes,
         stats.val_count,
         stats.gc_bytes_age,
+        stats.range_key_count,
+        stats.range_key_bytes,
+        stats.range_val_count,
     ]
 }
 
 fn decode_record(record: &[u8]) -> Result<Record> {
     let mut bytes = Bytes::new(record);
     let version = bytes.u8("version of a store's record")?;
-    if version != RECORD_VERSION {
+    if version != RECORD_VERSION && version != PLAIN_VERSION {
         return Err(Error::corruption(format!(
             "a store's record of version {version}"
         )));
@@ -389,7 +444,7 @@ fn decode_record(record: &[u8]) -> Result<Record> {
         0 => None,
         1 => {
             let mut next = || bytes.u64("statistics").map(|field| field as i64);
-            Some(MvccStats {
+            let mut stats = MvccStats {
                 last_update_nanos: next()?,
                 live_bytes: next()?,
                 live_count: next()?,
@@ -398,7 +453,14 @@ fn decode_record(record: &[u8]) -> Result<Record> {
                 val_bytes: next()?,
                 val_count: next()?,
                 gc_bytes_age: next()?,
-            })
+                ..MvccStats::default()
+            };
+            if version == RECORD_VERSION {
+                stats.range_key_count = next()?;
+                stats.range_key_bytes = next()?;
+                stats.range_val_count = next()?;
+            }
+            Some(stats)
         }
         other => {
             return Err(Error::corruption(format!(
@@ -429,7 +491,7 @@ mod tests {
             coding::put_u32(&mut record, 3);
         }
         record.push(1);
-        for field in 1..=8u64 {
+        for field in 1..=11u64 {
             coding::put_u64(&mut record, field);
         }
         let read = decode_record(&record).unwrap();
@@ -438,7 +500,7 @@ mod tests {
             times.map(|time| (time.wall, time.logical)),
             [(7, 3), (8, 3), (9, 3)]
         );
-        assert_eq!(fields(&read.stats.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(fields(&read.stats.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
         for len in 0..record.len() {
             assert!(decode_record(&record[..len]).is_err(), "cut at {len}");
         }
@@ -447,6 +509,12 @@ mod tests {
             damaged[at] = byte;
             assert!(decode_record(&damaged).is_err(), "byte {at}");
         }
+        let mut plain = record.clone();
+        plain[0] = PLAIN_VERSION;
+        assert!(decode_record(&plain).is_err());
+        plain.truncate(record.len() - 24);
+        let read = decode_record(&plain).unwrap();
+        assert_eq!(fields(&read.stats.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
         record.push(0);
         assert!(decode_record(&record).is_err());
     }

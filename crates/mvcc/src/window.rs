@@ -138,7 +138,8 @@ impl BlockPropertyFilter for Meets {
     }
 }
 
-/// The versions of a span in a window of time: keys in order, of each the newest first. Inline values have no time, and are passed over.
+/// The versions of a span in a window of time: keys in order, of each the newest first, also those that range tombstones hide. Inline values
+/// have no time, and are passed over.
 pub struct Incremental {
     /// Tells which keys may have something in the window; `None` if all may.
     candidates: Option<VersionIter>,
@@ -163,10 +164,20 @@ impl Reader<'_> {
                 threshold: self.threshold,
             });
         }
-        let meets = Meets { after, until };
-        let candidates = match after.is_zero() {
-            true => None,
-            false => Some(self.filtered(Arc::new(meets)).versions(span)?),
+        self.window(span, after, until, !after.is_zero())
+    }
+
+    /// The same; `passes_over` what tables tell to lie outside, or reads all of the span.
+    pub(crate) fn window(
+        &self,
+        span: Span<'_>,
+        after: Timestamp,
+        until: Timestamp,
+        passes_over: bool,
+    ) -> Result<Incremental> {
+        let candidates = match passes_over {
+            true => Some(self.filtered(Arc::new(Meets { after, until })).versions(span)?),
+            false => None,
         };
         Ok(Incremental {
             candidates,

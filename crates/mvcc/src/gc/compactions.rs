@@ -146,12 +146,11 @@ impl MvccStore {
         let _alone = self.collecting.lock();
         self.advance_threshold(threshold_of(ttl, now))?;
         let until = self.threshold();
-        let (snapshot, from) = self.begin_watch();
-        let reader = Reader::new(self.db(), self.family());
-        let then = reader.clone().at(snapshot);
+        let (then, from) = self.begin_watch();
         let walked = weigh_garbage(&then, Span::ALL, from, until, now);
         let garbage = self.end_watch(|writing, touched| {
             let mut garbage = walked?;
+            let reader = self.written(writing.collected);
             if touched.all {
                 garbage = weigh_garbage(&reader, Span::ALL, from, until, now)?;
             }
@@ -224,7 +223,8 @@ impl Filter {
             self.user_key.extend_from_slice(user_key);
             self.hidden = false;
         }
-        if time.is_zero() {
+        // Range tombstones lie with the empty user key, and none hides another.
+        if time.is_zero() || user_key.is_empty() {
             return Decision::Keep;
         }
         if self.hidden {

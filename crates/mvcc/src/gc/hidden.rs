@@ -20,7 +20,7 @@ use esker::{
 
 use crate::comparator::compare;
 use crate::error::Result;
-use crate::key::{decode_suffix, split};
+use crate::key::{SENTINEL, decode_suffix, split};
 use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
 
@@ -153,9 +153,11 @@ impl TablePropertiesCollector for Collector {
             self.hider = None;
         }
         // Damage is told by whoever reads.
+        // Range tombstones, versions of the empty user key, stay.
         if let Some(time) = decode_suffix(suffix)
             && entry == EntryType::Put
             && !time.is_zero()
+            && prefix != [SENTINEL]
         {
             if let Some(hider) = self.hider {
                 let bytes = key.len() as u64 + TRAILER + value.len() as u64;
@@ -294,6 +296,8 @@ mod tests {
             };
             collector.add_user_key(&key.encode(), b"val", entry, 0, 0);
         };
+        add("", 9, EntryType::Put);
+        add("", 8, EntryType::Put);
         add("a", 9, EntryType::Put);
         // An older entry of the same key, and one that the engine has deleted.
         add("a", 9, EntryType::Put);

@@ -5,6 +5,7 @@ use crate::collect::GcKey;
 use crate::error::Result;
 use crate::gc::GcOptions;
 use crate::key::{MvccKey, next_user_key};
+use crate::ranges::{Cover, hidden_since};
 use crate::reader::{ReadCounters, Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
@@ -32,6 +33,7 @@ struct Run {
 
 pub(super) struct Planner<'a> {
     iter: VersionIter,
+    cover: Option<Cover>,
     threshold: Timestamp,
     options: &'a GcOptions,
     run: Run,
@@ -45,6 +47,7 @@ impl<'a> Planner<'a> {
         iter.seek_to_last();
         Ok(Planner {
             iter,
+            cover: reader.cover(),
             threshold,
             options,
             run: Run::default(),
@@ -90,7 +93,9 @@ impl<'a> Planner<'a> {
         self.iter.prev();
         let above = self.iter.time_of(&self.user_key)?;
         let is_hidden = above.is_some_and(|above| above <= self.threshold);
-        if is_hidden || deletes {
+        let stack = self.cover.as_mut().and_then(|cover| cover.stack(&self.user_key));
+        let deleted = stack.and_then(|stack| hidden_since(stack, time));
+        if is_hidden || deletes || deleted.is_some_and(|deleted| deleted <= self.threshold) {
             self.add(time);
         } else {
             self.end_run();

@@ -12,7 +12,9 @@ use mvcc::{
 use testkit::rng::{self, TestRng};
 use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
 
-use super::model::{Found, Model, NOW, dump, open_at, open_collecting, operate, plain, time};
+use super::model::{
+    Found, Model, NOW, dump, open_at, open_collecting, operate, plain, range_tombstones, time,
+};
 
 fn open(fs: Arc<dyn FileSystem>, options: BatchOptions) -> (Db, MvccStore) {
     let gc = CompactionGc::new();
@@ -44,6 +46,11 @@ fn logical(db: &Db, collected: Timestamp) -> Model {
             false => drop(model.versions.entry(key).or_default().insert(at, value)),
         }
     }
+    for fragment in range_tombstones(db) {
+        for &time in &fragment.timestamps {
+            model.delete_span(Span::new(&fragment.start, &fragment.end), time);
+        }
+    }
     model.collect(collected);
     model
 }
@@ -55,17 +62,19 @@ fn weigh(db: &Db, model: &Model, name: &str) -> MvccStats {
     let copy = open_at(db.options().fs.clone(), name);
     let mut batch = WriteBatch::new();
     let mut iter = db.iter(&Default::default());
-    iter.seek(&[0, 0]);
+    iter.seek(&[0]);
     while iter.valid() {
         let key = MvccKey::decode(iter.key()).unwrap();
-        if kept.contains(&(key.user_key.to_vec(), key.timestamp)) {
+        let is_range_tombstone = key.user_key.is_empty() && !key.timestamp.is_zero();
+        if is_range_tombstone || kept.contains(&(key.user_key.to_vec(), key.timestamp)) {
             batch.put(iter.key(), iter.value());
         }
         iter.next();
     }
     copy.write(&WriteOptions::default(), batch).unwrap();
     let family = copy.default_column_family();
-    mvcc::compute_stats(&Reader::new(&copy, &family), Span::ALL, NOW).unwrap()
+    let reader = Reader::new(&copy, &family).with_range_tombstones().unwrap();
+    mvcc::compute_stats(&reader, Span::ALL, NOW).unwrap()
 }
 
 fn scan(reader: &Reader<'_>, at: Timestamp, reverse: bool) -> Found {
@@ -97,6 +106,7 @@ fn nobody_can_tell_whether_it_is_gone() {
         let options = BatchOptions {
             max_steps: rng.u32(..4),
             min_range_entries: rng.usize(..5),
+            range_tombstones: round % 4 < 2,
             ..BatchOptions::default()
         };
         let (mut db, mut store) = open(fs.clone(), options);
@@ -138,6 +148,7 @@ fn nobody_can_tell_whether_it_is_gone() {
                         .collect_garbage(ttl(until), NOW, &Default::default())
                         .unwrap();
                     model.collect(store.threshold());
+                    model.collect_range_tombstones(store.threshold());
                 }
                 _ => {}
             }

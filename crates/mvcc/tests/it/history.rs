@@ -11,9 +11,9 @@
 //! data: "a"/1.000000000,0 -> "abc"
 //! ```
 //!
-//! Commands: put put_blind put_inline cput increment del del_range clear_range revert get scan gc collect_garbage is_span_empty split_key
-//! flush compact. Arguments: k end ts (seconds) v int by cond ttl max target; flags stand alone. `+foo` as a key is the one after
-//! foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
+//! Commands: put put_blind put_inline cput increment del del_range del_range_ts import_range clear_range revert get scan gc gc_ranges
+//! collect_garbage is_span_empty split_key ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
+//! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
 
 use std::collections::BTreeMap;
@@ -23,12 +23,12 @@ use std::time::Duration;
 
 use esker::{Db, FlushOptions, WriteOptions};
 use mvcc::{
-    BatchOptions, Error, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore, Result, Resume,
-    Span, Timestamp, Value,
+    BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore,
+    RangeTombstone, RangeTombstoneOptions, Result, Resume, Span, Timestamp, Value,
 };
 use vfs::MemFs;
 
-use super::model::{NOW, open};
+use super::model::{NOW, open, range_tombstones};
 
 struct State {
     db: Db,
@@ -39,6 +39,7 @@ fn store(db: &Db, max_steps: u32) -> MvccStore {
     let options = BatchOptions {
         checksums: false,
         max_steps,
+        range_tombstones: true,
         ..BatchOptions::default()
     };
     MvccStore::open(db, &db.default_column_family(), options, NOW).unwrap()
@@ -143,6 +144,9 @@ fn text_of(delta: &MvccStats) -> String {
         ("val_bytes", delta.val_bytes),
         ("live_count", delta.live_count),
         ("live_bytes", delta.live_bytes),
+        ("range_key_count", delta.range_key_count),
+        ("range_key_bytes", delta.range_key_bytes),
+        ("range_val_count", delta.range_val_count),
         ("gc_bytes_age", delta.gc_bytes_age),
     ];
     let changed: Vec<String> = fields
@@ -166,7 +170,16 @@ fn show(stored: &[u8], key: &[u8]) -> String {
     }
 }
 
+fn show_ranges(what: &str, tombstones: &[RangeTombstone], out: &mut String) {
+    for tombstone in tombstones {
+        let times: Vec<String> = tombstone.timestamps.iter().map(Timestamp::to_string).collect();
+        let (start, end) = (quoted(&tombstone.start), quoted(&tombstone.end));
+        writeln!(out, "{what}: [{start}, {end}) {}", times.join(" ")).unwrap();
+    }
+}
+
 fn dump(db: &Db, out: &mut String) {
+    show_ranges("range", &range_tombstones(db), out);
     let mut iter = db.iter(&Default::default());
     iter.seek(&[0, 0]);
     if !iter.valid() {
@@ -235,7 +248,11 @@ impl Line {
         }
     }
 
-    fn execute(&mut self, state: &State, command: &str, out: &mut String) -> Result<()> {
+    fn execute(&mut self, state: &mut State, command: &str, out: &mut String) -> Result<()> {
+        if command == "reopen" {
+            state.store = store(&state.db, 10);
+            return Ok(());
+        }
         let store = &state.store;
         let durable = WriteOptions::default();
         match command {
@@ -293,6 +310,71 @@ impl Line {
                 }
                 resume("del_range", &result.resume, out);
                 batch.commit(&durable)
+            }
+            "del_range_ts" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let whole = span(&start, &end);
+                let mut batch = store.begin(NOW);
+                let known = self.flag("known");
+                let options = RangeTombstoneOptions {
+                    idempotent: self.flag("idempotent"),
+                    known: known.then(|| mvcc::compute_stats(&batch.reader(), whole, NOW).unwrap()),
+                };
+                let written = batch.delete_range_using_tombstone(whole, at, &options)?;
+                writeln!(out, "del_range_ts: written {written}").unwrap();
+                batch.commit(&durable)
+            }
+            "import_range" => {
+                let tombstone = RangeTombstone {
+                    start: self.key(),
+                    end: self.key_or_none("end").unwrap(),
+                    timestamps: vec![self.time("ts")],
+                };
+                let mut batch = store.begin(NOW);
+                batch.import_range_tombstones(&[tombstone])?;
+                batch.commit(&durable)
+            }
+            "gc_ranges" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let mut batch = store.begin(NOW);
+                let removed = batch.garbage_collect_range_tombstones(span(&start, &end), at)?;
+                writeln!(out, "gc_ranges: {removed} times").unwrap();
+                batch.commit(&durable)
+            }
+            "ranges" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let (after, until) = (self.time("after"), self.time("until"));
+                let reader = store.reader(Timestamp::MAX)?;
+                let found = reader.range_tombstones(span(&start, &end), after, until);
+                show_ranges("ranges", &found, out);
+                Ok(())
+            }
+            "export" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let (after, until) = (self.time("after"), self.time("until"));
+                let options = ExportOptions {
+                    all_revisions: self.flag("all"),
+                    target_bytes: self.number("target"),
+                    ..ExportOptions::default()
+                };
+                let (mut from, path) = (None, std::path::Path::new("/export"));
+                loop {
+                    let result = store.reader(Timestamp::MAX)?.export_to_sst(
+                        span(&start, &end),
+                        after,
+                        until,
+                        from.as_ref(),
+                        path,
+                        &options,
+                    )?;
+                    writeln!(out, "export: {} versions", result.versions).unwrap();
+                    show_ranges("export", &result.range_tombstones, out);
+                    from = result.resume;
+                    match &from {
+                        Some(left) => writeln!(out, "export: left from {}", quoted(&left.user_key)).unwrap(),
+                        None => return Ok(()),
+                    }
+                }
             }
             "clear_range" => {
                 let (start, end) = (self.key(), self.key_or_none("end"));
@@ -389,6 +471,14 @@ impl Line {
                     report.removed.versions, report.removed.keys, report.pages, report.runs, report.threshold
                 )
                 .unwrap();
+                if report.range_tombstones > 0 {
+                    writeln!(
+                        out,
+                        "collect_garbage: {} range tombstones",
+                        report.range_tombstones
+                    )
+                    .unwrap();
+                }
                 Ok(())
             }
             "flush" => Ok(state.db.flush(&FlushOptions::default())?),

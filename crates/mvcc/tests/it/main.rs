@@ -8,5 +8,6 @@ mod crash;
 mod files;
 mod history;
 mod model;
+mod range_tombstones;
 mod window;
 mod ycsb;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker::{Db, FilterPolicy, FlushOptions, Options, WriteOptions};
+use esker::{Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
-    BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStore,
-    Reader, Resume, Span, StoreBatch, Timestamp, Value,
+    BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats,
+    MvccStore, RangeTombstone, RangeTombstoneOptions, Reader, Resume, Span, StoreBatch, Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs};
@@ -20,6 +20,8 @@ pub type Versions = BTreeMap<Timestamp, Option<Vec<u8>>>;
 pub struct Model {
     pub versions: BTreeMap<Vec<u8>, Versions>,
     pub inline: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// When everything from a key of [`KEYS`], or the first there is, to before the next was deleted.
+    pub deleted: BTreeMap<&'static [u8], BTreeSet<Timestamp>>,
 }
 
 pub type Found = Vec<(Vec<u8>, Timestamp, Option<Vec<u8>>)>;
@@ -30,8 +32,129 @@ impl Model {
         if let Some(value) = self.inline.get(key) {
             return Some((Timestamp::ZERO, Some(value.clone())));
         }
+        let version = self.version(key, at);
+        let deleted = self
+            .deletions(key)
+            .range(..=at)
+            .next_back()
+            .map(|time| (*time, None));
+        match (version, deleted) {
+            (Some(version), Some(deleted)) => Some(if version.0 > deleted.0 { version } else { deleted }),
+            (version, deleted) => version.or(deleted),
+        }
+    }
+
+    /// The newest version at or below a time.
+    fn version(&self, key: &[u8], at: Timestamp) -> Option<(Timestamp, Option<Vec<u8>>)> {
         let (time, value) = self.versions.get(key)?.range(..=at).next_back()?;
         Some((*time, value.clone()))
+    }
+
+    /// The times of range tombstones over a key.
+    fn deletions(&self, key: &[u8]) -> &BTreeSet<Timestamp> {
+        static NONE: BTreeSet<Timestamp> = BTreeSet::new();
+        self.deleted.get(stretch(key).0).unwrap_or(&NONE)
+    }
+
+    pub fn delete_span(&mut self, span: Span<'_>, at: Timestamp) {
+        for (start, _) in stretches(span) {
+            self.deleted.entry(start).or_default().insert(at);
+        }
+    }
+
+    /// Removes range tombstones; returns how many times of fragments.
+    fn undelete(&mut self, span: Span<'_>, goes: impl Fn(Timestamp) -> bool) -> u64 {
+        let fragments = self.fragments(span, Timestamp::ZERO, Timestamp::MAX);
+        let times = fragments.iter().flat_map(|fragment| &fragment.timestamps);
+        let removed = times.filter(|time| goes(**time)).count() as u64;
+        for (start, _) in stretches(span) {
+            if let Some(times) = self.deleted.get_mut(start) {
+                times.retain(|time| !goes(*time));
+            }
+        }
+        self.tidy();
+        removed
+    }
+
+    /// Range tombstones in a window.
+    pub fn fragments(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Vec<RangeTombstone> {
+        let mut fragments: Vec<RangeTombstone> = Vec::new();
+        for (start, end) in stretches(span) {
+            let times = self.deleted.get(start).into_iter().flatten().rev();
+            let times: Vec<_> = times
+                .filter(|time| **time > after && **time <= until)
+                .copied()
+                .collect();
+            match fragments.last_mut() {
+                Some(last) if last.end == start && last.timestamps == times => last.end = end.to_vec(),
+                _ if times.is_empty() => {}
+                _ => fragments.push(RangeTombstone {
+                    start: start.to_vec(),
+                    end: end.to_vec(),
+                    timestamps: times,
+                }),
+            }
+        }
+        fragments
+    }
+
+    /// What there is, weighed from scratch.
+    fn weigh(&self) -> MvccStats {
+        let mut stats = MvccStats::at(NOW);
+        let age = |since: Timestamp| NOW / 1_000_000_000 - since.wall / 1_000_000_000;
+        let len = |value: &[u8]| match value.strip_prefix(b"int ") {
+            Some(number) => {
+                let number: i64 = std::str::from_utf8(number).unwrap().parse().unwrap();
+                let zigzag = ((number << 1) ^ (number >> 63)) as u64;
+                5 + (64 - (zigzag | 1).leading_zeros() as i64 + 6) / 7
+            }
+            None => 5 + value.len() as i64,
+        };
+        for (key, value) in &self.inline {
+            let key_len = key.len() as i64 + 1;
+            stats.key_count += 1;
+            stats.key_bytes += key_len;
+            stats.val_count += 1;
+            stats.val_bytes += len(value);
+            stats.live_count += 1;
+            stats.live_bytes += key_len + len(value);
+        }
+        for (key, versions) in &self.versions {
+            let key_len = key.len() as i64 + 1;
+            stats.key_count += 1;
+            stats.key_bytes += key_len;
+            for (time, value) in versions {
+                let value_len = value.as_deref().map_or(0, len);
+                let above = versions.range(time.next()..).next().map(|(above, _)| *above);
+                let deleted = self.deletions(key).range(time..).next().copied();
+                let hidden = above.into_iter().chain(deleted).min();
+                let garbage_since = if value.is_none() { Some(*time) } else { hidden };
+                let bytes = 12 + value_len + if above.is_none() { key_len } else { 0 };
+                stats.key_bytes += 12;
+                stats.val_count += 1;
+                stats.val_bytes += value_len;
+                match garbage_since {
+                    Some(since) => stats.gc_bytes_age += bytes * age(since),
+                    None => {
+                        stats.live_count += 1;
+                        stats.live_bytes += bytes;
+                    }
+                }
+            }
+        }
+        for fragment in self.fragments(Span::ALL, Timestamp::ZERO, Timestamp::MAX) {
+            let bounds = (fragment.start.len() + fragment.end.len() + 2) as i64;
+            stats.range_key_count += 1;
+            stats.range_key_bytes += bounds;
+            stats.gc_bytes_age += bounds * age(fragment.timestamps[0]);
+            for time in fragment.timestamps {
+                let bytes = if time.logical == 0 { 9 } else { 13 };
+                stats.range_val_count += 1;
+                stats.range_key_bytes += bytes;
+                stats.gc_bytes_age += bytes * age(time);
+            }
+        }
+        stats
     }
 
     pub fn newest(&self, key: &[u8]) -> Option<(Timestamp, Option<Vec<u8>>)> {
@@ -45,6 +168,9 @@ impl Model {
 
     pub fn scan(&self, span: Span<'_>, at: Timestamp, tombstones: bool) -> Found {
         let seen = self.keys(span).into_iter().filter_map(|key| {
+            if !self.inline.contains_key(&key) {
+                self.version(&key, at)?;
+            }
             let (time, value) = self.get(&key, at)?;
             (tombstones || value.is_some()).then_some((key, time, value))
         });
@@ -57,6 +183,7 @@ impl Model {
 
     fn tidy(&mut self) {
         self.versions.retain(|_, versions| !versions.is_empty());
+        self.deleted.retain(|_, times| !times.is_empty());
     }
 
     /// Removes the versions of a key at or below a time.
@@ -67,14 +194,21 @@ impl Model {
         self.tidy();
     }
 
-    /// Removes what is garbage at a threshold.
+    /// Removes what is garbage at a threshold, but for range tombstones.
     pub fn collect(&mut self, threshold: Timestamp) {
-        for versions in self.versions.values_mut() {
-            let newest = versions.range(..=threshold).next_back();
-            let kept = newest.and_then(|(time, value)| value.is_some().then_some(*time));
+        let keys: Vec<_> = self.versions.keys().cloned().collect();
+        for key in keys {
+            let seen = self.get(&key, threshold);
+            let kept = seen.and_then(|(time, value)| value.is_some().then_some(time));
+            let versions = self.versions.get_mut(&key).unwrap();
             versions.retain(|time, _| *time > threshold || Some(*time) == kept);
         }
         self.tidy();
+    }
+
+    /// Removes the range tombstones at or below a threshold.
+    pub fn collect_range_tombstones(&mut self, threshold: Timestamp) -> u64 {
+        self.undelete(Span::ALL, |time| time <= threshold)
     }
 
     /// Every version in the order of the engine's keys.
@@ -94,6 +228,13 @@ impl Model {
 
 fn within(span: Span<'_>, key: &[u8]) -> bool {
     key >= span.start && span.end.is_none_or(|end| key < end)
+}
+
+/// Every range tombstone that is stored.
+pub fn range_tombstones(db: &Db) -> Vec<RangeTombstone> {
+    let family = db.default_column_family();
+    let reader = Reader::new(db, &family).with_range_tombstones().unwrap();
+    reader.range_tombstones(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
 }
 
 /// Every version that is stored.
@@ -152,19 +293,33 @@ pub fn open_with(fs: Arc<dyn FileSystem>, path: &str, change: impl FnOnce(&mut O
 
 pub const NOW: i64 = 100_000_000_000;
 
+/// Keys that are prefixes of others, and bytes that look like sentinels and lengths.
+const KEYS: [&[u8]; 8] = [
+    b"a",
+    b"a\0",
+    b"a\0\0\0\0\0\0\0\0\x05\x09",
+    b"ab",
+    b"b",
+    b"b\x09",
+    b"c",
+    b"d",
+];
+
+/// From each of the keys, and the first there is, to before the next: those in a span.
+fn stretches(span: Span<'_>) -> impl Iterator<Item = (&'static [u8], &'static [u8])> {
+    let starts = std::iter::once(&b""[..]).chain(KEYS);
+    let all = starts.zip(KEYS.into_iter().chain([&b"e"[..]]));
+    all.filter(move |(start, end)| *start >= span.start && span.end.is_none_or(|behind| *end <= behind))
+}
+
+fn stretch(key: &[u8]) -> (&'static [u8], &'static [u8]) {
+    stretches(Span::ALL)
+        .find(|(_, end)| key < *end)
+        .expect("no other keys are used")
+}
+
 fn key(rng: &mut TestRng) -> Vec<u8> {
-    // Keys that are prefixes of others, and bytes that look like sentinels and lengths.
-    rng.pick(&[
-        &b"a"[..],
-        b"a\0",
-        b"a\0\0\0\0\0\0\0\0\x05\x09",
-        b"ab",
-        b"b",
-        b"b\x09",
-        b"c",
-        b"d",
-    ])
-    .to_vec()
+    rng.pick(&KEYS).to_vec()
 }
 
 pub fn time(rng: &mut TestRng) -> Timestamp {
@@ -243,17 +398,22 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         reverse: options.reverse,
         ..MvccReadOptions::default()
     };
-    let newer = model
+    let newest = |key: Vec<u8>| {
+        let newest = *model.versions.get(&key)?.keys().next_back()?;
+        Some((key, newest))
+    };
+    let fragments = model.fragments(whole, Timestamp::ZERO, Timestamp::MAX);
+    let deleted = fragments
+        .into_iter()
+        .map(|fragment| (fragment.start, fragment.timestamps[0]));
+    let mut newer: Vec<_> = model
         .keys(whole)
         .into_iter()
-        .filter_map(|key| {
-            Some((
-                key.clone(),
-                model.versions.get(&key)?.keys().next_back().copied()?,
-            ))
-        })
-        .filter(|(_, newest)| *newest >= at)
-        .collect::<Vec<_>>();
+        .filter_map(newest)
+        .chain(deleted)
+        .collect();
+    newer.retain(|(_, newest)| *newest >= at);
+    newer.sort();
     match reader.scan(whole, at, &locking) {
         Ok(_) => assert!(newer.is_empty()),
         Err(Error::WriteTooOld { key, actual, .. }) => {
@@ -273,7 +433,12 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         let in_window = |versions: &Versions| versions.keys().any(|time| *time > after && *time <= until);
         !model.inline.contains_key(key) && !model.versions.get(key).is_some_and(in_window)
     });
-    assert_eq!(reader.is_span_empty(whole, after, until).unwrap(), empty);
+    let deleted = model.fragments(whole, after, until);
+    assert_eq!(
+        reader.is_span_empty(whole, after, until).unwrap(),
+        empty && deleted.is_empty()
+    );
+    assert_eq!(reader.range_tombstones(whole, after, until), deleted);
 }
 
 /// What was written in a window, walked, and exported into another database piece by piece.
@@ -317,6 +482,11 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
     };
     let name = format!("/copy{}", rng.u64(..));
     let copy = open_at(db.options().fs.clone(), &name);
+    let taking = BatchOptions {
+        range_tombstones: true,
+        ..BatchOptions::default()
+    };
+    let store = MvccStore::open(&copy, &copy.default_column_family(), taking, NOW).unwrap();
     let mut from = None;
     for piece in 0.. {
         let path = PathBuf::from(format!("{name}.{piece}"));
@@ -327,17 +497,36 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
         assert!(options.max_bytes.is_none_or(|most| result.bytes <= most));
         if result.file.is_some() {
             copy.ingest_external_file(&[path], &Default::default()).unwrap();
+            store.repair_stats(NOW).unwrap();
         }
+        let mut batch = store.begin(NOW);
+        batch.import_range_tombstones(&result.range_tombstones).unwrap();
+        batch.commit(&WriteOptions::default()).unwrap();
+        assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
         from = result.resume;
         if from.is_none() {
             break;
         }
     }
     let mut expected = if options.all_revisions { all } else { newest };
+    let mut deleted = model.clone();
+    deleted.undelete(Span::ALL, |time| time <= after || time > until);
+    if !options.all_revisions {
+        expected.retain(|(key, time, _)| deleted.deletions(key).range(time..).next().is_none());
+        deleted.deleted.values_mut().for_each(|times| {
+            let newest = times.last().copied();
+            times.retain(|time| Some(*time) == newest && !after.is_zero());
+        });
+    }
     if !options.all_revisions && after.is_zero() {
         expected.retain(|(_, _, value)| value.is_some());
     }
     assert_eq!(dump(&copy), expected, "{options:?}");
+    assert_eq!(
+        range_tombstones(&copy),
+        deleted.fragments(span, Timestamp::ZERO, Timestamp::MAX),
+        "{options:?}"
+    );
 }
 
 fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
@@ -400,9 +589,11 @@ pub fn operate(
             }
         }
         7 => {
-            if newest.is_none() && at > threshold {
-                batch.put_blind(&key, at, value).unwrap();
-                model.put(&key, at, Some(text));
+            if !has_inline && !model.versions.contains_key(&key) {
+                check(batch.put_blind(&key, at, value).map(|()| true), batch);
+                if allowed {
+                    model.put(&key, at, Some(text));
+                }
             }
         }
         8..11 => {
@@ -453,8 +644,8 @@ pub fn operate(
             }
         }
         13 if with_inline => {
-            let has_versions = model.versions.contains_key(&key);
             let set = rng.bool();
+            let has_versions = model.versions.contains_key(&key) || set && !model.deletions(&key).is_empty();
             match batch.put_inline(&key, set.then_some(value)) {
                 Ok(found) => {
                     assert!(!has_versions);
@@ -492,6 +683,7 @@ pub fn operate(
                 batch.clear_range(span).unwrap();
                 model.versions.retain(|key, _| !within(span, key));
                 model.inline.retain(|key, _| !within(span, key));
+                model.undelete(span, |_| true);
             }
         }
         16 => {
@@ -515,13 +707,33 @@ pub fn operate(
                         removed += (len - versions.len()) as u64;
                     }
                     assert_eq!(result.versions, removed);
-                    model.tidy();
+                    model.undelete(done, |time| time > at);
                 }
                 Err(_) => {
                     assert_eq!((batch.stats(), batch.count()), (before, count));
                     assert!(
                         at < threshold || model.keys(whole).iter().any(|key| model.inline.contains_key(key))
                     );
+                }
+            }
+        }
+        17 => delete_using_tombstone(rng, batch, model, at, threshold),
+        18 => {
+            let (mut start, mut end) = Default::default();
+            let span = span(rng, &mut start, &mut end);
+            let refused = model.versions.iter().any(|(key, versions)| {
+                let newest = model.deletions(key).range(..=at).next_back();
+                within(span, key) && newest.is_some_and(|newest| versions.range(..=newest).next().is_some())
+            });
+            match batch.garbage_collect_range_tombstones(span, at) {
+                Ok(removed) => {
+                    assert!(!refused);
+                    assert_eq!(removed, model.undelete(span, |time| time <= at));
+                }
+                Err(_) => {
+                    // What compactions are to leave out may still be there.
+                    assert!(refused || !with_inline);
+                    assert_eq!((batch.stats(), batch.count()), (before, count));
                 }
             }
         }
@@ -541,7 +753,10 @@ pub fn operate(
                     .versions
                     .get(&key.user_key)
                     .and_then(|versions| versions.iter().next_back());
-                newest.is_some_and(|(time, value)| *time <= latest(&keys, key) && value.is_some())
+                newest.is_some_and(|(time, value)| {
+                    let deleted = model.deletions(&key.user_key).range(time..).next().is_some();
+                    *time <= latest(&keys, key) && value.is_some() && !deleted
+                })
             });
             let result = batch.garbage_collect(&mut keys);
             assert_eq!(result.is_err(), refused);
@@ -552,6 +767,67 @@ pub fn operate(
             for key in &keys {
                 model.cut(&key.user_key, key.timestamp);
                 model.inline.remove(&key.user_key);
+            }
+        }
+    }
+}
+
+fn delete_using_tombstone(
+    rng: &mut TestRng,
+    batch: &mut StoreBatch<'_>,
+    model: &mut Model,
+    at: Timestamp,
+    threshold: Timestamp,
+) {
+    let (mut start, mut end) = Default::default();
+    let span = span(rng, &mut start, &mut end);
+    let live = model.scan(span, Timestamp::MAX, false);
+    let options = RangeTombstoneOptions {
+        idempotent: rng.bool(),
+        known: rng
+            .one_in(4)
+            .then(|| mvcc::compute_stats(&batch.reader(), span, NOW).unwrap()),
+    };
+    let (before, count) = (batch.stats(), batch.count());
+    let newest = |key: &Vec<u8>| {
+        model
+            .versions
+            .get(key)
+            .and_then(|versions| versions.keys().next_back())
+    };
+    let fragments = model.fragments(span, Timestamp::ZERO, Timestamp::MAX);
+    let mut newer: Vec<_> = fragments
+        .iter()
+        .map(|fragment| (&fragment.start, fragment.timestamps[0]))
+        .collect();
+    let keys = model.keys(span);
+    newer.extend(keys.iter().filter_map(|key| Some((key, *newest(key)?))));
+    newer.retain(|(_, newest)| *newest >= at);
+    let has_inline = keys.iter().any(|key| model.inline.contains_key(key));
+    if has_inline && options.known.is_some() {
+        // What is promised must be so.
+        return;
+    }
+    match batch.delete_range_using_tombstone(span, at, &options) {
+        Ok(written) => {
+            assert!(newer.is_empty() && !has_inline && at > threshold);
+            assert_eq!(written, !options.idempotent || !live.is_empty());
+            if written {
+                model.delete_span(span, at);
+            } else {
+                assert_eq!((batch.stats(), batch.count()), (before, count));
+            }
+        }
+        Err(error) => {
+            assert_eq!((batch.stats(), batch.count()), (before, count));
+            let refused = matches!(&error, Error::Engine(error) if error.kind() == ErrorKind::NotSupported);
+            if refused {
+                assert!(fragments.is_empty());
+            } else if let Error::WriteTooOld { key, actual, .. } = error {
+                assert_eq!(Some(&key), newer.iter().map(|(key, _)| *key).min());
+                assert_eq!(Some(actual), newer.iter().map(|(_, newest)| newest.next()).max());
+            } else {
+                assert!(at <= threshold || span.end.is_none() || span.is_empty() || has_inline);
             }
         }
     }
@@ -568,6 +844,7 @@ fn the_store_is_the_model() {
             max_steps: rng.u32(..4),
             checksums: rng.bool(),
             min_range_entries: rng.usize(..5),
+            range_tombstones: round % 4 > 0,
             ..BatchOptions::default()
         };
         let mut store = MvccStore::open(&db, &db.default_column_family(), options, NOW).unwrap();
@@ -583,6 +860,7 @@ fn the_store_is_the_model() {
                 let mut told = start;
                 told += batch.stats();
                 assert_eq!(told, counted);
+                assert_eq!(counted, changed.weigh());
             }
             compare(&mut rng, &db, &batch.reader(), &changed);
             if rng.one_in(4) {
@@ -592,6 +870,8 @@ fn the_store_is_the_model() {
                 model = changed;
             }
             assert_eq!(dump(&db), model.dump());
+            let deleted = model.fragments(Span::ALL, Timestamp::ZERO, Timestamp::MAX);
+            assert_eq!(range_tombstones(&db), deleted);
             match rng.u32(..10) {
                 0 => db.flush(&FlushOptions::default()).unwrap(),
                 1 => {
@@ -612,6 +892,8 @@ fn the_store_is_the_model() {
                     model.collect(store.threshold());
                     assert_eq!(dump(&db), model.dump());
                     assert_eq!(report.removed.versions as usize, before - model.dump().len());
+                    let threshold = store.threshold();
+                    assert_eq!(report.range_tombstones, model.collect_range_tombstones(threshold));
                     let refused = store.get(b"a", store.threshold(), &MvccReadOptions::default());
                     assert!(
                         store.threshold().is_zero() || matches!(refused, Err(Error::BelowThreshold { .. }))

@@ -1,0 +1,528 @@
+//! Deletions of whole spans at a time, which take no more room than their bounds do: range tombstones.
+//!
+//! All there are lie in memory as *fragments*: spans that do not overlap, each with the times at which it was deleted. What fragments there are
+//! follows from what is deleted when, and not from the order of writes: where the times change, one fragment ends and the next begins.
+//!
+//! ```text
+//! [a, m) deleted at 3, [f, z) at 5:   [a, f) 3 | [f, m) 5 3 | [m, z) 5
+//! ```
+//!
+//! A range tombstone hides the versions in its span that are not above it. It has no say over inline values, which have no time. Whoever
+//! reads has the fragments of its own moment ([`RangeIndex`]), or `None` where there are none: then it pays for a look at that.
+
+pub(crate) mod index;
+mod rows;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::key::encoded_suffix_len;
+use crate::reader::{Reader, Span};
+use crate::stats::{MvccStats, whole_seconds};
+use crate::timestamp::Timestamp;
+use rows::Deleted;
+
+pub use write::RangeTombstoneOptions;
+
+/// A span, and the times at which all of it was deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeTombstone {
+    /// The first user key.
+    pub start: Vec<u8>,
+    /// The first user key no longer in it.
+    pub end: Vec<u8>,
+    /// When it was deleted, from the newest to the oldest. Never empty.
+    pub timestamps: Vec<Timestamp>,
+}
+
+/// Times of deletions, from the newest to the oldest.
+pub(crate) type Stack = Arc<[Timestamp]>;
+
+/// The newest time at or below `at`.
+pub(crate) fn newest_until(stack: &[Timestamp], at: Timestamp) -> Option<Timestamp> {
+    stack.get(stack.partition_point(|time| *time > at)).copied()
+}
+
+/// The time since which a version written at `at` is hidden: the lowest at or above it.
+pub(crate) fn hidden_since(stack: &[Timestamp], at: Timestamp) -> Option<Timestamp> {
+    stack[..stack.partition_point(|time| *time >= at)].last().copied()
+}
+
+/// What a reader at `read` finds where a version written at `at` is hidden from it: the newest deletion.
+pub(crate) fn hides(stack: &[Timestamp], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
+    newest_until(stack, read).filter(|deleted| *deleted >= at && !at.is_zero())
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    pub start: Arc<[u8]>,
+    pub end: Arc<[u8]>,
+    /// Never empty.
+    pub stack: Stack,
+}
+
+/// All range tombstones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    /// In order; those that abut differ in their times.
+    fragments: Vec<Fragment>,
+}
+
+impl Ranges {
+    /// Of spans with a time each, in any order. Those of one time must not overlap.
+    fn of_spans(spans: Vec<Deleted>) -> Ranges {
+        let mut bounds: BTreeMap<Arc<[u8]>, Vec<(bool, Timestamp)>> = BTreeMap::new();
+        for Deleted { start, end, time } in spans {
+            bounds.entry(start).or_default().push((true, time));
+            bounds.entry(end).or_default().push((false, time));
+        }
+        let mut ranges = Ranges::default();
+        let mut open: BTreeSet<Timestamp> = BTreeSet::new();
+        let mut since: Option<Arc<[u8]>> = None;
+        for (bound, mut changes) in bounds {
+            if let Some(start) = since.take() {
+                ranges.append(start, bound.clone(), open.iter().rev().copied().collect());
+            }
+            changes.sort_unstable();
+            for (begins, time) in changes {
+                match begins {
+                    true => open.insert(time),
+                    false => open.remove(&time),
+                };
+            }
+            since = (!open.is_empty()).then_some(bound);
+        }
+        ranges
+    }
+
+    /// Adds what stands behind all there is.
+    fn append(&mut self, start: Arc<[u8]>, end: Arc<[u8]>, stack: Stack) {
+        push(&mut self.fragments, Fragment { start, end, stack });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.fragments.is_empty()
+    }
+
+    /// The times at which `user_key` was deleted.
+    pub fn stack(&self, user_key: &[u8]) -> Option<&Stack> {
+        let fragment = self.fragments.get(self.first_ending_behind(user_key))?;
+        (*fragment.start <= *user_key).then_some(&fragment.stack)
+    }
+
+    fn first_ending_behind(&self, user_key: &[u8]) -> usize {
+        self.fragments
+            .partition_point(|fragment| *fragment.end <= *user_key)
+    }
+
+    /// Those that overlap `span`.
+    pub fn overlapping(&self, span: Span<'_>) -> &[Fragment] {
+        if span.is_empty() {
+            return &[];
+        }
+        let from = self.first_ending_behind(span.start);
+        let rest = &self.fragments[from..];
+        let len = match span.end {
+            Some(end) => rest.partition_point(|fragment| *fragment.start < *end),
+            None => rest.len(),
+        };
+        &rest[..len]
+    }
+
+    /// What there is in `span` of times above `after` and at or below `until`.
+    pub fn window(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Ranges {
+        let mut window = Ranges::default();
+        for fragment in self.overlapping(span) {
+            let stack = &fragment.stack;
+            let newest = stack.partition_point(|time| *time > until);
+            let oldest = stack.partition_point(|time| *time > after);
+            let times = stack.get(newest..oldest).unwrap_or_default();
+            if !times.is_empty() {
+                let (start, end) = clip(fragment, span);
+                window.append(start, end, times.into());
+            }
+        }
+        window
+    }
+
+    /// Of each fragment the newest time alone.
+    pub fn newest(&self) -> Ranges {
+        let mut newest = Ranges::default();
+        for Fragment { start, end, stack } in &self.fragments {
+            newest.append(start.clone(), end.clone(), stack[..1].into());
+        }
+        newest
+    }
+
+    /// As whoever uses the crate sees them.
+    pub fn tombstones(&self) -> Vec<RangeTombstone> {
+        let fragments = self.fragments.iter();
+        fragments
+            .map(|fragment| RangeTombstone {
+                start: fragment.start.to_vec(),
+                end: fragment.end.to_vec(),
+                timestamps: fragment.stack.to_vec(),
+            })
+            .collect()
+    }
+
+    /// What they weigh, as of `now` nanoseconds.
+    pub fn weigh(&self, now: i64) -> MvccStats {
+        weigh(&self.fragments, now)
+    }
+
+    /// Makes the times in `span` what `change` says they become, and adds to `changed` those that came or went. Returns by how much
+    /// that changes what they weigh, as of `now` nanoseconds. Without an end what is deleted nowhere must stay so.
+    fn edit(
+        &mut self,
+        span: Span<'_>,
+        now: i64,
+        changed: &mut BTreeSet<Timestamp>,
+        change: impl Fn(&[Timestamp]) -> Vec<Timestamp>,
+    ) -> MvccStats {
+        // What abuts the span may become one with what is in it.
+        let from = self
+            .fragments
+            .partition_point(|fragment| *fragment.end < *span.start);
+        let until = match span.end {
+            Some(end) => self.fragments.partition_point(|fragment| *fragment.start <= *end),
+            None => self.fragments.len(),
+        };
+        let old = &self.fragments[from..until];
+        let mut new = Vec::new();
+        let mut become_changed = |start: Arc<[u8]>, end: Arc<[u8]>, stack: &[Timestamp]| {
+            let times = change(stack);
+            changed.extend(times.iter().filter(|time| !stack.contains(time)));
+            changed.extend(stack.iter().filter(|time| !times.contains(time)));
+            if !times.is_empty() {
+                let stack = times.into();
+                push(&mut new, Fragment { start, end, stack });
+            }
+        };
+        let mut left = None;
+        let mut right = None;
+        // Up to here the span is done.
+        let mut done: Arc<[u8]> = span.start.into();
+        for fragment in old {
+            let (start, end) = clip(fragment, span);
+            if *fragment.start < *span.start {
+                left = Some(Fragment {
+                    end: std::cmp::min(&*fragment.end, span.start).into(),
+                    ..fragment.clone()
+                });
+            }
+            if let Some(behind) = span.end.filter(|behind| **behind < *fragment.end) {
+                right = Some(Fragment {
+                    start: std::cmp::max(&*fragment.start, behind).into(),
+                    ..fragment.clone()
+                });
+            }
+            if start < end {
+                if done < start {
+                    become_changed(done, start.clone(), &[]);
+                }
+                become_changed(start, end.clone(), &fragment.stack);
+                done = end;
+            }
+        }
+        if let Some(end) = span.end.filter(|end| *done < **end) {
+            become_changed(done, end.into(), &[]);
+        }
+        let mut all = Vec::with_capacity(new.len() + 2);
+        for fragment in left.into_iter().chain(new).chain(right) {
+            push(&mut all, fragment);
+        }
+        let mut delta = weigh(&all, now);
+        delta -= weigh(old, now);
+        self.fragments.splice(from..until, all);
+        delta
+    }
+}
+
+/// Adds what stands behind all of `fragments`, to the last of them if it abuts and has the same times.
+fn push(fragments: &mut Vec<Fragment>, fragment: Fragment) {
+    match fragments.last_mut() {
+        Some(last) if last.end == fragment.start && last.stack == fragment.stack => last.end = fragment.end,
+        _ => fragments.push(fragment),
+    }
+}
+
+/// The bounds of what `fragment` has in `span`.
+fn clip(fragment: &Fragment, span: Span<'_>) -> (Arc<[u8]>, Arc<[u8]>) {
+    let start = match *fragment.start < *span.start {
+        true => span.start.into(),
+        false => fragment.start.clone(),
+    };
+    let end = match span.end.filter(|end| **end < *fragment.end) {
+        Some(end) => end.into(),
+        None => fragment.end.clone(),
+    };
+    (start, end)
+}
+
+/// The bounds of a fragment count once, each with one byte more than its length, and are as old as its newest time; each time counts what
+/// it takes in a key.
+fn weigh(fragments: &[Fragment], now: i64) -> MvccStats {
+    let mut stats = MvccStats::at(now);
+    for Fragment { start, end, stack } in fragments {
+        let age = |since: Timestamp| whole_seconds(since.wall, now);
+        let bounds = (start.len() + end.len() + 2) as i64;
+        stats.range_key_count += 1;
+        stats.range_key_bytes += bounds;
+        stats.gc_bytes_age += bounds * age(stack[0]);
+        for &time in stack.iter() {
+            let bytes = encoded_suffix_len(time) as i64;
+            stats.range_val_count += 1;
+            stats.range_key_bytes += bytes;
+            stats.gc_bytes_age += bytes * age(time);
+        }
+    }
+    stats
+}
+
+/// Tells of keys that come in order, either way, when they were deleted: a comparison or two where the key before had the same answer.
+pub(crate) struct Cover {
+    ranges: Arc<Ranges>,
+    /// The first fragment that ends behind the last key asked for.
+    at: usize,
+}
+
+impl Cover {
+    pub fn new(ranges: &Arc<Ranges>) -> Cover {
+        Cover {
+            ranges: ranges.clone(),
+            at: 0,
+        }
+    }
+
+    /// As [`hides`], of a version of `user_key`.
+    pub fn hides(&mut self, user_key: &[u8], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
+        self.stack(user_key).and_then(|stack| hides(stack, at, read))
+    }
+
+    /// The times at which `user_key` was deleted.
+    pub fn stack(&mut self, user_key: &[u8]) -> Option<&Stack> {
+        let fragments = &self.ranges.fragments;
+        let ends_behind = |at: usize| fragments.get(at).is_none_or(|fragment| *fragment.end > *user_key);
+        if !ends_behind(self.at) || self.at > 0 && ends_behind(self.at - 1) {
+            self.at = self.ranges.first_ending_behind(user_key);
+        }
+        let fragment = self.ranges.fragments.get(self.at)?;
+        (*fragment.start <= *user_key).then_some(&fragment.stack)
+    }
+}
+
+impl Reader<'_> {
+    /// The range tombstones of times above `after` and at or below `until`, as far as they lie in `span`: in order, without overlaps, and those that
+    /// abut with different times. None of a reader that knows of none, see [`with_range_tombstones`](Self::with_range_tombstones).
+    pub fn range_tombstones(
+        &self,
+        span: Span<'_>,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> Vec<RangeTombstone> {
+        match self.ranges() {
+            Some(ranges) => ranges.window(span, after, until).tombstones(),
+            None => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times of every key of one byte.
+    type Cells = Vec<BTreeSet<Timestamp>>;
+
+    const KEYS: u8 = 12;
+
+    fn at(wall: i64) -> Timestamp {
+        Timestamp::from_nanos(wall * 1_500_000_000)
+    }
+
+    fn times(cells: &Cells, key: u8) -> Vec<Timestamp> {
+        cells[usize::from(key)].iter().rev().copied().collect()
+    }
+
+    /// What follows from the cells.
+    fn canonical(cells: &Cells) -> Vec<Fragment> {
+        let mut fragments = Vec::new();
+        for key in 0..KEYS {
+            let stack: Stack = times(cells, key).into();
+            if !stack.is_empty() {
+                let (start, end) = ([key][..].into(), [key + 1][..].into());
+                push(&mut fragments, Fragment { start, end, stack });
+            }
+        }
+        fragments
+    }
+
+    fn decoded(rows: Vec<rows::Row>) -> Ranges {
+        let mut spans = Vec::new();
+        for row in rows {
+            let key = crate::MvccKey::decode(&row.key).unwrap();
+            if let Some(value) = row.value {
+                rows::decode(key.timestamp, &value, &mut spans).unwrap();
+            }
+        }
+        Ranges::of_spans(spans)
+    }
+
+    #[test]
+    fn fragments_follow_from_what_is_deleted_when() {
+        const NOW: i64 = 100_000_000_000;
+        let mut rng = testkit::rng();
+        for _ in 0..300 {
+            let mut ranges = Ranges::default();
+            let mut cells: Cells = vec![BTreeSet::new(); usize::from(KEYS)];
+            for _ in 0..30 {
+                let (a, b) = (rng.u8(..KEYS), rng.u8(..KEYS));
+                let (start, end) = (a.min(b), a.max(b) + 1);
+                let time = at(rng.i64(1..6));
+                let before = ranges.clone();
+                let mut changed = BTreeSet::new();
+                let open_ended = rng.one_in(4);
+                let adds = rng.u8(..3) > 0 && !open_ended;
+                let (first, last) = ([start], [end]);
+                let span = Span {
+                    start: if start == 0 { b"" } else { &first },
+                    end: (!open_ended).then_some(&last[..]),
+                };
+                // Not before the first key: it would be another fragment.
+                let span = if adds {
+                    Span {
+                        start: &first,
+                        ..span
+                    }
+                } else {
+                    span
+                };
+                let delta = ranges.edit(span, NOW, &mut changed, |stack| {
+                    let mut times: BTreeSet<Timestamp> = stack.iter().copied().collect();
+                    match adds {
+                        true => times.insert(time),
+                        false => times.remove(&time),
+                    };
+                    times.into_iter().rev().collect()
+                });
+                for key in start..if open_ended { KEYS } else { end } {
+                    match adds {
+                        true => cells[usize::from(key)].insert(time),
+                        false => cells[usize::from(key)].remove(&time),
+                    };
+                }
+                assert_eq!(ranges.fragments, canonical(&cells));
+                let mut counted = ranges.weigh(NOW);
+                counted -= before.weigh(NOW);
+                assert_eq!(delta, counted);
+                let all: BTreeSet<Timestamp> = (1..6).map(at).collect();
+                assert_eq!(decoded(ranges.rows(&all)), ranges);
+                // What is not said to have changed has the same row.
+                for (row, old) in ranges.rows(&all).into_iter().zip(before.rows(&all)) {
+                    let time = crate::MvccKey::decode(&row.key).unwrap().timestamp;
+                    assert_eq!(row != old, changed.contains(&time));
+                }
+            }
+            let shared = Arc::new(ranges);
+            let mut cover = Cover::new(&shared);
+            for _ in 0..50 {
+                let key = rng.u8(..KEYS + 1);
+                let expected = if key < KEYS {
+                    times(&cells, key)
+                } else {
+                    Vec::new()
+                };
+                let found = cover.stack(&[key]).map(|stack| stack.to_vec());
+                assert_eq!(found.unwrap_or_default(), expected);
+                assert_eq!(shared.stack(&[key]), cover.stack(&[key]));
+                let (after, until) = (at(rng.i64(0..6)), at(rng.i64(0..7)));
+                let (a, b) = (rng.u8(..KEYS), rng.u8(..KEYS));
+                let mut within = cells.clone();
+                for (key, times) in within.iter_mut().enumerate() {
+                    let inside = (usize::from(a.min(b))..usize::from(a.max(b))).contains(&key);
+                    times.retain(|time| inside && *time > after && *time <= until);
+                }
+                let window = shared.window(Span::new(&[a.min(b)], &[a.max(b)]), after, until);
+                assert_eq!(window.fragments, canonical(&within));
+            }
+        }
+    }
+
+    #[test]
+    fn what_hides_and_since_when() {
+        let stack = [at(7), at(5), at(2)];
+        assert_eq!(hidden_since(&stack, at(1)), Some(at(2)));
+        assert_eq!(hidden_since(&stack, at(5)), Some(at(5)));
+        assert_eq!(hidden_since(&stack, at(6)), Some(at(7)));
+        assert_eq!(hidden_since(&stack, at(8)), None);
+        assert_eq!(hides(&stack, at(1), at(6)), Some(at(5)));
+        assert_eq!(hides(&stack, at(5), at(5)), Some(at(5)));
+        assert_eq!(hides(&stack, at(3), at(4)), None);
+        assert_eq!(hides(&stack, Timestamp::ZERO, at(9)), None, "an inline value");
+    }
+
+    #[test]
+    fn worked_numbers() {
+        let mut ranges = Ranges::default();
+        let seconds = Timestamp::from_secs;
+        let now = 100_000_000_000;
+        let mut write = |start: &[u8], end: &[u8], time| {
+            let span = Span::new(start, end);
+            ranges.edit(span, now, &mut BTreeSet::new(), |stack| [&[time], stack].concat())
+        };
+        let delta = write(b"d", b"j", seconds(3));
+        let expected = MvccStats {
+            range_key_count: 1,
+            range_key_bytes: 13,
+            range_val_count: 1,
+            gc_bytes_age: 13 * 97,
+            ..MvccStats::at(now)
+        };
+        assert_eq!(delta, expected);
+        // One on top takes the bounds, which are that much younger.
+        let delta = write(
+            b"d",
+            b"j",
+            Timestamp {
+                logical: 1,
+                ..seconds(10)
+            },
+        );
+        let expected = MvccStats {
+            range_key_bytes: 13,
+            range_val_count: 1,
+            gc_bytes_age: 13 * 90 - 4 * 7,
+            ..MvccStats::at(now)
+        };
+        assert_eq!(delta, expected);
+    }
+
+    #[test]
+    fn damaged_rows_are_told() {
+        let mut ranges = Ranges::default();
+        let times = BTreeSet::from([at(1)]);
+        for (start, end) in [("a", "c"), ("e", "h")] {
+            let span = Span::new(start.as_bytes(), end.as_bytes());
+            ranges.edit(span, 0, &mut BTreeSet::new(), |_| vec![at(1)]);
+        }
+        let row = ranges.rows(&times).remove(0).value.unwrap();
+        assert_eq!(row, b"\x01\x01a\x01c\x01e\x01h");
+        for len in 0..row.len() {
+            let is_whole = len == 5;
+            assert_eq!(
+                rows::decode(at(1), &row[..len], &mut Vec::new()).is_ok(),
+                is_whole
+            );
+        }
+        for (at_byte, byte) in [(0, 2), (1, 0xff), (2, b'd'), (4, b'f'), (6, b'c'), (8, b'e')] {
+            let mut damaged = row.clone();
+            damaged[at_byte] = byte;
+            assert!(
+                rows::decode(at(1), &damaged, &mut Vec::new()).is_err(),
+                "byte {at_byte}"
+            );
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What of a store's range tombstones a reader sees that begins now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::sync::Mutex;
+use esker::{ColumnFamily, Db, Snapshot};
+
+use super::Ranges;
+use crate::error::Result;
+use crate::reader::Reader;
+
+/// The range tombstones that are written. While there have never been any, which is one load to see, nothing else is looked at.
+pub(crate) struct RangeIndex {
+    /// There are some, or have been since the store was opened. Set before the first are written: a snapshot taken before that was seen has
+    /// none of them.
+    any: AtomicBool,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    ranges: Option<Arc<Ranges>>,
+    /// Others are being written: snapshots taken now may have these or those.
+    is_changing: bool,
+}
+
+impl RangeIndex {
+    pub fn new(ranges: Option<Arc<Ranges>>) -> RangeIndex {
+        RangeIndex {
+            any: AtomicBool::new(ranges.is_some()),
+            current: Mutex::new(Current {
+                ranges,
+                is_changing: false,
+            }),
+        }
+    }
+
+    /// What is written, for whoever keeps others from writing.
+    pub fn current(&self) -> Option<Arc<Ranges>> {
+        // Relaxed: it was set by whoever held the lock of writers before.
+        match self.any.load(Ordering::Relaxed) {
+            true => self.current.lock().ranges.clone(),
+            false => None,
+        }
+    }
+
+    /// A snapshot, and the range tombstones it has.
+    pub fn snapshot(&self, db: &Db, family: &ColumnFamily) -> Result<(Snapshot, Option<Arc<Ranges>>)> {
+        let snapshot = db.snapshot();
+        // Relaxed: a snapshot that has any was taken after `any` was set, and what publishes the one publishes the other.
+        if !self.any.load(Ordering::Relaxed) {
+            return Ok((snapshot, None));
+        }
+        let current = self.current.lock();
+        let snapshot = db.snapshot();
+        if !current.is_changing {
+            return Ok((snapshot, current.ranges.clone()));
+        }
+        drop(current);
+        let ranges = Ranges::load(&Reader::new(db, family).at(snapshot.clone()))?;
+        Ok((snapshot, ranges))
+    }
+
+    /// Writes what makes them `ranges`.
+    pub fn change<T>(&self, ranges: Option<Arc<Ranges>>, write: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.any.store(true, Ordering::Relaxed);
+        self.current.lock().is_changing = true;
+        let written = write();
+        let mut current = self.current.lock();
+        if written.is_ok() {
+            current.ranges = ranges;
+        }
+        current.is_changing = false;
+        written
+    }
+}

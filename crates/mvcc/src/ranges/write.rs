@@ -1,0 +1,250 @@
+//! Writing range tombstones, and removing them.
+
+use std::sync::Arc;
+
+use super::{RangeTombstone, hidden_since};
+use crate::batch::{MvccBatch, inline_in_the_way};
+use crate::error::{Error, Result, Shown};
+use crate::reader::Span;
+use crate::stats::{MvccStats, count_versions, whole_seconds};
+use crate::timestamp::Timestamp;
+use crate::value::is_tombstone;
+
+/// How a range tombstone is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RangeTombstoneOptions {
+    /// Writes nothing where there is no value to delete. Default: false.
+    pub idempotent: bool,
+    /// The statistics of the span, if the caller knows them: its keys are not read then, but where tables tell of times at or above that of the
+    /// range tombstone. They must be exact, and the span without inline values. Default: none.
+    pub known: Option<MvccStats>,
+}
+
+impl MvccBatch<'_> {
+    /// Deletes every key of `span`, which needs an end, at `timestamp`, also such as do not exist: by one row, however many they are. Versions in
+    /// it stay, and are read as of earlier times, until garbage is collected. With statistics it reads the newest version of each
+    /// key, without them and with [`known`](RangeTombstoneOptions::known) ones only what may be too recent. Returns whether it was written.
+    ///
+    /// In memory it costs its bounds and a time for each fragment it overlaps, and a change a copy of the list of fragments. The row has all
+    /// spans deleted at that time: who deletes many does so in one batch, or at times of their own.
+    ///
+    /// # Errors
+    /// `NotSupported` without [`BatchOptions::range_tombstones`](crate::BatchOptions::range_tombstones), and for a batch that is not a store's;
+    /// [`Error::WriteTooOld`] naming the first key with a version, or where a range tombstone begins, at or above `timestamp`;
+    /// [`Error::BelowThreshold`]; `InvalidArgument` for a span that is empty or has no end, and if there is an inline value. Nothing is written then.
+    pub fn delete_range_using_tombstone(
+        &mut self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &RangeTombstoneOptions,
+    ) -> Result<bool> {
+        self.check_range(span)?;
+        self.check_time(timestamp)?;
+        let now = self.stats().last_update_nanos;
+        let mut live = MvccStats::at(now);
+        match options.known {
+            None if self.options().statistics || options.idempotent => {
+                self.check_not_newer(span, timestamp, Some(&mut live))?;
+            }
+            known => {
+                self.check_not_newer(span, timestamp, None)?;
+                live = known.unwrap_or(live);
+            }
+        }
+        if options.idempotent && live.live_count == 0 {
+            return Ok(false);
+        }
+        self.account(
+            MvccStats::at(now),
+            MvccStats {
+                live_count: -live.live_count,
+                live_bytes: -live.live_bytes,
+                gc_bytes_age: live.live_bytes * whole_seconds(timestamp.wall, now),
+                ..MvccStats::at(now)
+            },
+        );
+        self.edit_ranges(span, |stack| [&[timestamp], stack].concat());
+        Ok(true)
+    }
+
+    /// Adds range tombstones that another store had, as [`export_to_sst`](crate::Reader::export_to_sst) tells them: history, which may lie
+    /// below versions that are there. With statistics it reads their spans twice.
+    ///
+    /// # Errors
+    /// Those of [`delete_range_using_tombstone`](Self::delete_range_using_tombstone) but `WriteTooOld` and inline values, which are not deleted.
+    pub fn import_range_tombstones(&mut self, tombstones: &[RangeTombstone]) -> Result<()> {
+        for tombstone in tombstones {
+            self.check_range(Span::new(&tombstone.start, &tombstone.end))?;
+            tombstone
+                .timestamps
+                .iter()
+                .try_for_each(|time| self.check_time(*time))?;
+        }
+        self.all_or_nothing(|batch| {
+            batch.touch_all();
+            for tombstone in tombstones {
+                let span = Span::new(&tombstone.start, &tombstone.end);
+                let before = batch.count_versions(span)?;
+                batch.edit_ranges(span, |stack| {
+                    let mut times = [&tombstone.timestamps, stack].concat();
+                    times.sort_unstable_by(|a, b| b.cmp(a));
+                    times.dedup();
+                    times
+                });
+                let after = batch.count_versions(span)?;
+                batch.account(before, after);
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes the range tombstones in `span` at or below `timestamp`, once what they hide has been collected. Returns how many times of
+    /// fragments.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming a version that one of them hides. Nothing is removed then.
+    pub fn garbage_collect_range_tombstones(&mut self, span: Span<'_>, timestamp: Timestamp) -> Result<u64> {
+        let Some(ranges) = &self.ranges else {
+            return Ok(0);
+        };
+        let garbage = ranges.window(span, Timestamp::ZERO, timestamp);
+        for fragment in garbage.fragments.iter() {
+            let span = Span::new(&fragment.start, &fragment.end);
+            let mut left = self
+                .reader()
+                .window(span, Timestamp::ZERO, fragment.stack[0], true)?;
+            if let Some(left) = left.next()? {
+                return Err(Error::invalid_argument(format!(
+                    "the range tombstone at {} hides {} at {}",
+                    fragment.stack[0],
+                    Shown(left.user_key),
+                    left.timestamp
+                )));
+            }
+        }
+        self.touch_all();
+        Ok(self.remove_ranges(span, |time| time <= timestamp))
+    }
+
+    /// Removes the range tombstones in `span` of such times. Returns how many times of fragments.
+    pub(crate) fn remove_ranges(&mut self, span: Span<'_>, goes: impl Fn(Timestamp) -> bool) -> u64 {
+        let Some(ranges) = &self.ranges else {
+            return 0;
+        };
+        let times = ranges
+            .overlapping(span)
+            .iter()
+            .flat_map(|fragment| fragment.stack.iter());
+        let removed = times.filter(|time| goes(**time)).count() as u64;
+        if removed > 0 {
+            self.edit_ranges(span, |stack| {
+                stack.iter().copied().filter(|time| !goes(*time)).collect()
+            });
+        }
+        removed
+    }
+
+    fn edit_ranges(&mut self, span: Span<'_>, change: impl Fn(&[Timestamp]) -> Vec<Timestamp>) {
+        let now = self.stats().last_update_nanos;
+        let mut ranges = self.ranges.take().unwrap_or_default();
+        let delta = Arc::make_mut(&mut ranges).edit(span, now, &mut self.changed_times, change);
+        self.ranges = (!ranges.is_empty()).then_some(ranges);
+        self.account(MvccStats::at(now), delta);
+    }
+
+    fn check_range(&self, span: Span<'_>) -> Result<()> {
+        if !self.options().range_tombstones {
+            return Err(base::Error::not_supported(
+                "range tombstones without BatchOptions::range_tombstones",
+            )
+            .into());
+        }
+        if !self.knows_ranges {
+            return Err(
+                base::Error::not_supported("range tombstones in a batch that is not a store's").into(),
+            );
+        }
+        if span.is_empty() || span.end.is_none() {
+            return Err(Error::invalid_argument(
+                "a range tombstone needs an end, behind its start",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the versions in `span` weigh, if somebody wants to know.
+    fn count_versions(&self, span: Span<'_>) -> Result<MvccStats> {
+        let now = self.stats().last_update_nanos;
+        match self.options().statistics {
+            true => Ok(count_versions(&self.reader(), span, now)?.0),
+            false => Ok(MvccStats::at(now)),
+        }
+    }
+
+    /// Fails if `span` has something at or above `timestamp`. With `live` it looks at every key, and adds up what is live.
+    fn check_not_newer(
+        &mut self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        mut live: Option<&mut MvccStats>,
+    ) -> Result<()> {
+        // The first such key, and the newest such time.
+        let mut newer: Option<(Vec<u8>, Timestamp)> = None;
+        let mut note = |key: &[u8], time: Timestamp| {
+            let (first, newest) = newer.get_or_insert_with(|| (key.to_vec(), time));
+            *newest = time.max(*newest);
+            if key < &first[..] {
+                *first = key.to_vec();
+            }
+        };
+        if let Some(ranges) = &self.ranges {
+            for fragment in ranges.overlapping(span) {
+                if fragment.stack[0] >= timestamp {
+                    note(span.start.max(&fragment.start), fragment.stack[0]);
+                }
+            }
+        }
+        let reader = self.reader();
+        let counters;
+        if let Some(live) = &mut live {
+            let mut iter = reader.versions(span)?;
+            let mut user_key = Vec::new();
+            iter.seek_to_first();
+            while let Some(version) = iter.current()? {
+                user_key.clear();
+                user_key.extend_from_slice(version.user_key);
+                if version.timestamp.is_zero() {
+                    return Err(inline_in_the_way(&user_key));
+                }
+                if version.timestamp >= timestamp {
+                    note(&user_key, version.timestamp);
+                }
+                let stack = self.deletions(&user_key);
+                let is_hidden = stack.is_some_and(|stack| hidden_since(stack, version.timestamp).is_some());
+                if !is_hidden && !is_tombstone(version.stored) {
+                    let mut weight = self.weigh(&user_key);
+                    weight.version(version.timestamp, version.stored.len());
+                    **live += weight.finish();
+                }
+                iter.next_key(&user_key)?;
+            }
+            counters = iter.counters;
+        } else {
+            let mut iter = reader.window(span, timestamp.prev(), Timestamp::MAX, true)?;
+            while let Some(version) = iter.next_key()? {
+                note(version.user_key, version.timestamp);
+            }
+            counters = iter.counters();
+        }
+        drop(reader);
+        self.counters += counters;
+        match newer {
+            Some((key, newest)) => Err(Error::WriteTooOld {
+                key,
+                timestamp,
+                actual: newest.next(),
+            }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Range tombstones beyond what scripts and the model ask: who may write them, crashes, and readers at the very moment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use esker::{ErrorKind, FlushOptions, WriteOptions};
+use mvcc::{
+    BatchOptions, Error, GcOptions, MvccBatch, MvccReadOptions, MvccStore, RangeTombstone, Reader, Span,
+    Timestamp, Value,
+};
+use testkit::rng;
+use vfs::{FaultFs, MemFs, UnsyncedPolicy};
+
+use super::model::{Found, NOW, dump, open, plain, range_tombstones};
+
+fn time(seconds: i64) -> Timestamp {
+    Timestamp::from_secs(seconds)
+}
+
+fn options() -> BatchOptions {
+    BatchOptions {
+        range_tombstones: true,
+        ..BatchOptions::default()
+    }
+}
+
+fn store(db: &esker::Db, options: BatchOptions) -> MvccStore {
+    MvccStore::open(db, &db.default_column_family(), options, NOW).unwrap()
+}
+
+fn delete(batch: &mut MvccBatch<'_>, start: &[u8], end: &[u8], at: Timestamp) -> mvcc::Result<bool> {
+    batch.delete_range_using_tombstone(Span::new(start, end), at, &Default::default())
+}
+
+fn is_not_supported(result: mvcc::Result<bool>) -> bool {
+    matches!(result, Err(Error::Engine(error)) if error.kind() == ErrorKind::NotSupported)
+}
+
+#[test]
+fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
+    let db = open(Arc::new(MemFs::new()));
+    let family = db.default_column_family();
+    let plain = store(&db, BatchOptions::default());
+    let mut batch = plain.begin(NOW);
+    batch.put(b"b", time(1), Value::Bytes(b"value")).unwrap();
+    assert!(is_not_supported(delete(&mut batch, b"a", b"c", time(2))));
+    batch.commit(&WriteOptions::default()).unwrap();
+    assert!(is_not_supported(delete(
+        &mut MvccBatch::new(&db, &family, options(), NOW),
+        b"a",
+        b"c",
+        time(2)
+    )));
+    // The record is what those read who know of none.
+    assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 1);
+    drop(plain);
+    let writer = store(&db, options());
+    let mut batch = writer.begin(NOW);
+    assert!(delete(&mut batch, b"a", b"c", time(2)).unwrap());
+    batch.commit(&WriteOptions::default()).unwrap();
+    assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 2);
+    drop(writer);
+    for statistics in [true, false] {
+        let options = BatchOptions {
+            statistics,
+            ..BatchOptions::default()
+        };
+        let plain = store(&db, options);
+        let reading = MvccReadOptions::default();
+        assert!(plain.get(b"b", time(2), &reading).unwrap().found.is_none());
+        assert!(plain.get(b"b", time(1), &reading).unwrap().found.is_some());
+        let mut batch = plain.begin(NOW);
+        assert!(batch.put(b"b", time(2), Value::Bytes(b"value")).is_err());
+        assert!(is_not_supported(delete(&mut batch, b"a", b"c", time(3))));
+    }
+    // Whoever reads past the store is told only if he asks.
+    let raw = Reader::new(&db, &family);
+    let get = |reader: &Reader<'_>| {
+        reader
+            .get(b"b", time(2), &MvccReadOptions::default())
+            .unwrap()
+            .found
+    };
+    assert!(get(&raw).is_some());
+    assert!(get(&raw.with_range_tombstones().unwrap()).is_none());
+    // The last one gone, the record is as it was.
+    let writer = store(&db, options());
+    writer
+        .collect_garbage_at(time(2), NOW, &GcOptions::default())
+        .unwrap();
+    assert_eq!(range_tombstones(&db), []);
+    assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 1);
+}
+
+/// A snapshot of the engine has the range tombstones of its moment.
+#[test]
+fn snapshots_and_readers_keep_theirs() {
+    let db = open(Arc::new(MemFs::new()));
+    let store = store(&db, options());
+    let before = db.snapshot();
+    let reader_before = store.reader(time(9)).unwrap();
+    let mut batch = store.begin(NOW);
+    batch.put(b"b", time(1), Value::Bytes(b"value")).unwrap();
+    delete(&mut batch, b"a", b"c", time(2)).unwrap();
+    batch.commit(&WriteOptions::default()).unwrap();
+    let during = db.snapshot();
+    let reader_during = store.reader(time(9)).unwrap();
+    store
+        .collect_garbage_at(time(5), NOW, &GcOptions::default())
+        .unwrap();
+    let reader_after = store.reader(time(9)).unwrap();
+    let ranges = |reader: &Reader<'_>| {
+        reader
+            .range_tombstones(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
+            .len()
+    };
+    let family = db.default_column_family();
+    let at = |snapshot| {
+        Reader::new(&db, &family)
+            .at(snapshot)
+            .with_range_tombstones()
+            .unwrap()
+    };
+    assert_eq!([before, during].map(|snapshot| ranges(&at(snapshot))), [0, 1]);
+    assert_eq!(
+        [reader_before, reader_during, reader_after].map(|reader| ranges(&reader)),
+        [0, 1, 0]
+    );
+}
+
+/// All that is stored.
+type State = (Found, Vec<RangeTombstone>);
+
+/// Writes a batch, and adds what will be there then. `durable` becomes the number of batches that must survive.
+fn write_step(
+    db: &esker::Db,
+    store: &MvccStore,
+    step: i64,
+    states: &mut Vec<State>,
+    durable: &mut usize,
+) -> mvcc::Result<()> {
+    let mut batch = store.begin(NOW);
+    for key in [b"b", b"d", b"f"] {
+        batch.put(key, time(10 * step), Value::Bytes(b"value"))?;
+    }
+    match step % 4 {
+        1 => drop(delete(&mut batch, b"a", b"e", time(10 * step + 1))?),
+        2 => drop(delete(&mut batch, b"c", b"g", time(10 * step + 1))?),
+        3 => batch.clear_range(Span::new(b"d", b"e"))?,
+        _ => drop(batch.revert_to(Span::ALL, time(10 * step - 15), None)?),
+    }
+    let (reader, until) = (batch.reader(), Timestamp::MAX);
+    let mut found = Vec::new();
+    let mut rows = reader.incremental(Span::ALL, Timestamp::ZERO, until)?;
+    while let Some(row) = rows.next()? {
+        found.push((
+            row.user_key.to_vec(),
+            row.timestamp,
+            plain(row.stored, row.user_key),
+        ));
+    }
+    states.push((found, reader.range_tombstones(Span::ALL, Timestamp::ZERO, until)));
+    drop((rows, reader));
+    let write = WriteOptions {
+        sync: step % 2 == 0,
+        ..WriteOptions::default()
+    };
+    batch.commit(&write)?;
+    if step % 5 == 0 {
+        db.flush(&FlushOptions::default())?;
+    }
+    if write.sync || step % 5 == 0 {
+        *durable = states.len() - 1;
+    }
+    Ok(())
+}
+
+/// Whatever a crash leaves, it is what some number of whole batches have written.
+#[test]
+fn they_are_written_with_their_batch_or_not_at_all() {
+    let mut rng = rng::rng();
+    let mut cut = 1;
+    let mut cut_off = 0;
+    loop {
+        let disk = MemFs::new();
+        let fs = FaultFs::new(Arc::new(disk.clone()));
+        let db = open(Arc::new(fs.clone()));
+        let versions = store(&db, options());
+        let mut states: Vec<State> = vec![(dump(&db), range_tombstones(&db))];
+        fs.crash_at(fs.changes() + cut);
+        let mut durable = 0;
+        let finished =
+            (1..12).all(|step| write_step(&db, &versions, step, &mut states, &mut durable).is_ok());
+        let seed = fastrand::Rng::with_seed(rng.u64(..));
+        let left = disk.crash_clone(&mut { seed }, UnsyncedPolicy::Random);
+        drop((versions, db));
+        let db = open(Arc::new(left));
+        let versions = store(&db, options());
+        let state = (dump(&db), range_tombstones(&db));
+        assert!(states[durable..].contains(&state), "cut {cut}: {state:?}");
+        assert_eq!(versions.stats(NOW).unwrap(), versions.recount(NOW).unwrap());
+        if finished {
+            break;
+        }
+        cut_off += 1;
+        cut += 1;
+    }
+    assert!(cut_off > 10, "some were cut off");
+}
+
+/// Whoever begins to read at the moment of a write sees all of it or nothing.
+#[test]
+fn readers_see_whole_batches() {
+    const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
+    let db = open(Arc::new(MemFs::new()));
+    let store = store(&db, options());
+    let done = AtomicBool::new(false);
+    let mut round = 0;
+    let mut put = |flag: bool| {
+        round += 1;
+        let mut batch = store.begin(NOW);
+        let (at, value) = (Timestamp::from_nanos(10 * round), Value::Bytes(b"value"));
+        match flag {
+            true => {
+                delete(&mut batch, b"a", b"e", at).unwrap();
+                batch.put(b"z", at, value).unwrap();
+            }
+            false => {
+                KEYS.iter().for_each(|key| batch.put(key, at, value).unwrap());
+                batch.delete(b"z", at).unwrap();
+            }
+        }
+        batch.commit(&WriteOptions::default()).unwrap();
+        if round % 64 == 0 {
+            let until = Timestamp::from_nanos(10 * (round - 8));
+            store
+                .collect_garbage_at(until, NOW, &GcOptions::default())
+                .unwrap();
+        }
+    };
+    put(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut seen = [0; 2];
+                    while !done.load(Ordering::Relaxed) || seen.contains(&0) {
+                        let reader = store.reader(Timestamp::MAX).unwrap();
+                        let found = reader
+                            .scan(Span::ALL, Timestamp::MAX, &Default::default())
+                            .unwrap();
+                        let rows = found.rows.len() as usize;
+                        let deleted = found.rows.iter().any(|row| row.user_key == b"z");
+                        assert_eq!(rows, if deleted { 1 } else { KEYS.len() });
+                        seen[usize::from(deleted)] += 1;
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..2000 {
+            put(true);
+            put(false);
+        }
+        // Until each has seen both.
+        done.store(true, Ordering::Relaxed);
+        while readers.iter().any(|reader| !reader.is_finished()) {
+            put(true);
+            put(false);
+        }
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
