@@ -188,9 +188,17 @@ fn nobody_can_tell_whether_it_is_gone() {
     assert!(left_out > 0, "compactions have left something out");
 }
 
-/// A version, or a deletion, if it does not come too late.
+/// A version, a deletion, or a range tombstone, if it does not come too late.
 fn write(rng: &mut TestRng, batch: &mut MvccBatch<'_>, model: &mut Model) {
     let (key, at) = ([rng.u8(b'a'..b'e')], time(rng));
+    if rng.one_in(4) {
+        let end = [key[0] + 1];
+        let span = Span::new(&key, &end);
+        if let Ok(true) = batch.delete_range_using_tombstone(span, at, &Default::default()) {
+            model.delete_span(span, at);
+        }
+        return;
+    }
     let value = rng.u8(..4) > 0;
     let written = match value {
         true => batch.put(&key, at, Value::Bytes(b"value")),
@@ -235,6 +243,48 @@ fn what_was_reverted_hides_nothing() {
     let reader = store.reader(at(11)).unwrap();
     assert_eq!(scan(&reader, at(11), false).len(), 2);
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
+
+/// Rows of range tombstones are versions of one key, and still none hides another. What they hide is left out but for its newest version.
+#[test]
+fn range_tombstones_stay() {
+    let options = BatchOptions {
+        range_tombstones: true,
+        ..BatchOptions::default()
+    };
+    let (db, store) = open(Arc::new(MemFs::new()), options);
+    let at = Timestamp::from_secs;
+    for key in [&b"a"[..], b"m"] {
+        put(&store, key, 1, b"value");
+        put(&store, key, 2, b"value");
+    }
+    for (start, end, seconds) in [(b"a", b"c", 3), (b"b", b"n", 4), (b"x", b"z", 5)] {
+        let mut batch = store.begin(NOW);
+        let span = Span::new(start, end);
+        let written = batch.delete_range_using_tombstone(span, at(seconds), &Default::default());
+        assert!(written.unwrap());
+        batch.commit(&WriteOptions::default()).unwrap();
+    }
+    let before = range_tombstones(&db);
+    let garbage = store.collect_in_compactions(ttl(at(9)), NOW).unwrap();
+    assert_eq!((garbage.key_count, garbage.val_count), (2, 4));
+    compact(&db, None, None);
+    assert_eq!(range_tombstones(&db), before);
+    let left: Vec<_> = dump(&db).into_iter().map(|(key, time, _)| (key, time)).collect();
+    assert_eq!(left, [(b"a".to_vec(), at(2)), (b"m".to_vec(), at(2))]);
+    let reader = store.reader(at(10)).unwrap();
+    assert_eq!(scan(&reader, at(10), false), []);
+    let stats = store.stats(NOW).unwrap();
+    assert_eq!(stats, store.recount(NOW).unwrap());
+    assert_eq!(
+        (stats.key_count, stats.val_count, stats.range_key_count),
+        (0, 0, 4)
+    );
+    store
+        .collect_garbage(ttl(at(9)), NOW, &Default::default())
+        .unwrap();
+    assert_eq!(store.stats(NOW).unwrap(), MvccStats::at(NOW));
+    assert_eq!((dump(&db), range_tombstones(&db)), (vec![], vec![]));
 }
 
 #[test]

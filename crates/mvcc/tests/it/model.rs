@@ -562,7 +562,12 @@ pub fn operate(
     threshold: Timestamp,
     with_inline: bool,
 ) {
-    let (key, at) = (key(rng), time(rng));
+    let key = key(rng);
+    // Times that are there already are what could be mistaken.
+    let newest = model
+        .newest(&key)
+        .filter(|(time, _)| !time.is_zero() && rng.one_in(6));
+    let at = newest.map_or_else(|| time(rng), |(time, _)| time);
     let has_inline = model.inline.contains_key(&key);
     let newest = model.newest(&key);
     let too_old = newest.as_ref().is_some_and(|(time, _)| *time >= at);
@@ -581,7 +586,7 @@ pub fn operate(
         assert_eq!(result.is_ok(), allowed);
         result.unwrap_or(false)
     };
-    match rng.u32(..20) {
+    match rng.u32(..22) {
         0..7 => {
             check(batch.put(&key, at, value).map(|()| true), batch);
             if allowed {
@@ -717,8 +722,8 @@ pub fn operate(
                 }
             }
         }
-        17 => delete_using_tombstone(rng, batch, model, at, threshold),
-        18 => {
+        17..20 => delete_using_tombstone(rng, batch, model, at, threshold),
+        20 => {
             let (mut start, mut end) = Default::default();
             let span = span(rng, &mut start, &mut end);
             let refused = model.versions.iter().any(|(key, versions)| {
