@@ -41,6 +41,9 @@ impl WalTail {
     }
 }
 
+/// What a failed sync is called.
+const SYNC: &str = "sync the WAL";
+
 /// What syncs share.
 #[derive(Default)]
 pub(crate) struct SyncGroup {
@@ -124,6 +127,10 @@ impl DbInner {
         // Read first: whatever was appended by then is in one of the WALs listed.
         let upto = self.wal_tail.records.load(Ordering::Acquire);
         let synced = self.sync_wals_listed(directory);
+        // Before anybody is told of the failure: who is told takes it that the database has stopped for it.
+        if let Err(error) = &synced {
+            self.latch_in(&mut self.state.lock(), SYNC, error);
+        }
         let mut group = self.sync_group.lock();
         match &synced {
             Ok(newest) => {
@@ -131,7 +138,7 @@ impl DbInner {
                 group.directory = *newest;
             }
             Err(error) => {
-                let latched = error.clone().context("sync the WAL");
+                let latched = error.clone().context(SYNC);
                 group.failed = Some(latched.with_kind(ErrorKind::ReadOnly));
             }
         }
@@ -157,7 +164,7 @@ impl DbInner {
                 Ok(())
             }
             Err(error) => {
-                self.latch("sync the WAL", error.clone());
+                self.tell_failure(SYNC, error.clone());
                 Err(error)
             }
         }
