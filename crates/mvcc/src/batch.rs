@@ -71,7 +71,7 @@ pub struct MvccBatch<'a> {
     /// Range tombstones as they will be; `None` if there are none.
     pub(crate) ranges: Option<Arc<Ranges>>,
     /// Times whose range tombstones it changes.
-    pub(crate) changed_times: BTreeSet<Timestamp>,
+    pub(crate) changed_times: Option<BTreeSet<Timestamp>>,
     /// It is a store's, who knows the range tombstones there are.
     pub(crate) knows_ranges: bool,
     /// Scratch: key and value that are written.
@@ -136,7 +136,7 @@ impl<'a> MvccBatch<'a> {
             removed_until: Timestamp::ZERO,
             touched: None,
             ranges: None,
-            changed_times: BTreeSet::new(),
+            changed_times: None,
             knows_ranges: false,
             key: Vec::new(),
             stored: Vec::new(),
@@ -155,20 +155,25 @@ impl<'a> MvccBatch<'a> {
 
     /// True if nothing was written.
     pub fn is_empty(&self) -> bool {
-        self.batch.is_empty() && self.changed_times.is_empty()
+        self.batch.is_empty() && self.changed_rows() == 0
     }
 
     /// Operations of the engine in it.
     pub fn count(&self) -> u32 {
-        self.batch.count() + self.changed_times.len() as u32
+        self.batch.count() + self.changed_rows() as u32
+    }
+
+    /// Rows of range tombstones that it writes.
+    pub(crate) fn changed_rows(&self) -> usize {
+        self.changed_times.as_ref().map_or(0, BTreeSet::len)
     }
 
     /// The operations of the engine, to be written by other means than [`MvccStore`](crate::MvccStore)'s. A store that is open meanwhile learns
     /// nothing of them.
     pub fn into_write_batch(self) -> esker::WriteBatch {
         let mut batch = self.batch.into_write_batch();
-        if !self.changed_times.is_empty() {
-            for row in self.ranges.unwrap_or_default().rows(&self.changed_times) {
+        if let Some(times) = &self.changed_times {
+            for row in self.ranges.unwrap_or_default().rows(times) {
                 match row.value {
                     Some(value) => batch.put_cf(self.family, &row.key, &value),
                     None => batch.delete_cf(self.family, &row.key),
@@ -480,7 +485,12 @@ impl<'a> MvccBatch<'a> {
 
     /// Weighs versions of `key`, from the newest down.
     pub(crate) fn weigh(&self, key: &[u8]) -> KeyStats {
-        KeyStats::new(key, self.stats.last_update_nanos, self.collected).deleted_at(self.deletions(key))
+        self.weigh_deleted(key, self.deletions(key))
+    }
+
+    /// The same, as if range tombstones had deleted it at these times.
+    pub(crate) fn weigh_deleted(&self, key: &[u8], deleted: Option<&Stack>) -> KeyStats {
+        KeyStats::new(key, self.stats.last_update_nanos, self.collected, deleted)
     }
 
     /// Something of `key` changes.

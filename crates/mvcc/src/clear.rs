@@ -3,6 +3,7 @@
 use crate::batch::{MvccBatch, inline_in_the_way};
 use crate::error::{Error, Result};
 use crate::key::{MvccKey, next_user_key};
+use crate::ranges::Order;
 use crate::reader::Span;
 use crate::scan::{Resume, ResumeReason};
 use crate::stats::count_versions;
@@ -107,7 +108,7 @@ impl MvccBatch<'_> {
         let mut runs = Runs::new(self.options().min_range_entries);
         let mut latest = Timestamp::ZERO;
         let mut user_key = Vec::new();
-        let mut cover = self.reader().cover();
+        let mut cover = self.reader().cover(Order::Forwards);
         iter.seek_to_first();
         while let Some(version) = iter.current()? {
             if version.timestamp.is_zero() {
@@ -130,7 +131,7 @@ impl MvccBatch<'_> {
             let deleted = cover.as_mut().and_then(|cover| cover.stack(&user_key));
             let kept = deleted.map(|stack| stack[stack.partition_point(|time| *time > timestamp)..].into());
             let mut any = deleted.is_some();
-            let mut left = self.weigh(&user_key).deleted_at(kept.as_ref());
+            let mut left = self.weigh_deleted(&user_key, kept.as_ref());
             while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
                 removed.version(version.timestamp, version.stored.len());
                 if version.timestamp <= timestamp {

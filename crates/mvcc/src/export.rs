@@ -5,7 +5,7 @@ use std::path::Path;
 use esker::{ExternalSstFileInfo, SstFileWriter};
 
 use crate::error::{Error, Result};
-use crate::ranges::{RangeTombstone, hides};
+use crate::ranges::{Order, RangeTombstone, hides};
 use crate::reader::{Reader, Span};
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
         let keeps_tombstones = options.all_revisions || !after.is_zero();
         let mut iter = self.incremental(span, after, until)?;
-        let mut cover = self.cover().filter(|_| !options.all_revisions);
+        let mut cover = self.cover(Order::Forwards).filter(|_| !options.all_revisions);
         let mut writer = SstFileWriter::for_column_family(self.db().options(), self.family());
         let mut key = Vec::new();
         let mut last: Vec<u8> = Vec::new();

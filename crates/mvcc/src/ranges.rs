@@ -281,18 +281,44 @@ fn weigh(fragments: &[Fragment], now: i64) -> MvccStats {
     stats
 }
 
-/// Tells of keys that come in order, either way, when they were deleted: a comparison or two where the key before had the same answer.
+/// The order in which keys come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Forwards,
+    Backwards,
+}
+
+/// Tells of keys that come in order when they were deleted: one comparison where the key before has the same answer.
 pub(crate) struct Cover {
     ranges: Arc<Ranges>,
-    /// The first fragment that ends behind the last key asked for.
-    at: usize,
+    order: Order,
+    /// The first fragment that ends behind the last key asked for; `None` before any was.
+    at: Option<usize>,
+    /// That key lies in it, and not before it.
+    is_inside: bool,
 }
 
 impl Cover {
-    pub fn new(ranges: &Arc<Ranges>) -> Cover {
+    pub fn new(ranges: &Arc<Ranges>, order: Order) -> Cover {
         Cover {
             ranges: ranges.clone(),
-            at: 0,
+            order,
+            at: None,
+            is_inside: false,
+        }
+    }
+
+    /// `user_key` lies in the same fragment as the key before, or between the same two.
+    fn has_same_answer(&self, user_key: &[u8]) -> bool {
+        let fragments = &self.ranges.fragments;
+        let Some(at) = self.at else {
+            return false;
+        };
+        match (self.order, self.is_inside) {
+            (Order::Forwards, true) => *user_key < *fragments[at].end,
+            (Order::Forwards, false) => fragments.get(at).is_none_or(|next| *user_key < *next.start),
+            (Order::Backwards, true) => *user_key >= *fragments[at].start,
+            (Order::Backwards, false) => at == 0 || *user_key >= *fragments[at - 1].end,
         }
     }
 
@@ -303,13 +329,14 @@ impl Cover {
 
     /// The times at which `user_key` was deleted.
     pub fn stack(&mut self, user_key: &[u8]) -> Option<&Stack> {
-        let fragments = &self.ranges.fragments;
-        let ends_behind = |at: usize| fragments.get(at).is_none_or(|fragment| *fragment.end > *user_key);
-        if !ends_behind(self.at) || self.at > 0 && ends_behind(self.at - 1) {
-            self.at = self.ranges.first_ending_behind(user_key);
+        if !self.has_same_answer(user_key) {
+            let at = self.ranges.first_ending_behind(user_key);
+            let fragment = self.ranges.fragments.get(at);
+            self.at = Some(at);
+            self.is_inside = fragment.is_some_and(|fragment| *fragment.start <= *user_key);
         }
-        let fragment = self.ranges.fragments.get(self.at)?;
-        (*fragment.start <= *user_key).then_some(&fragment.stack)
+        let fragment = self.ranges.fragments.get(self.at.filter(|_| self.is_inside)?)?;
+        Some(&fragment.stack)
     }
 }
 
@@ -426,9 +453,18 @@ mod tests {
                 }
             }
             let shared = Arc::new(ranges);
-            let mut cover = Cover::new(&shared);
-            for _ in 0..50 {
-                let key = rng.u8(..KEYS + 1);
+            let order = if rng.bool() {
+                Order::Forwards
+            } else {
+                Order::Backwards
+            };
+            let mut cover = Cover::new(&shared, order);
+            let mut asked: Vec<u8> = (0..20).map(|_| rng.u8(..KEYS + 1)).collect();
+            asked.sort_unstable();
+            if order == Order::Backwards {
+                asked.reverse();
+            }
+            for key in asked {
                 let expected = if key < KEYS {
                     times(&cells, key)
                 } else {

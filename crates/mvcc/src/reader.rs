@@ -7,7 +7,7 @@ use esker::{BlockPropertyFilter, ColumnFamily, Db, DbIterator, ReadOptions, Snap
 use crate::error::{Error, Result};
 use crate::gc::compactions::Held;
 use crate::key::{MvccKey, encode_key};
-use crate::ranges::{Cover, Ranges};
+use crate::ranges::{Cover, Order, Ranges};
 use crate::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 use crate::timestamp::Timestamp;
 
@@ -153,9 +153,9 @@ impl<'a> Reader<'a> {
         self.ranges.as_deref()
     }
 
-    /// For keys in order.
-    pub(crate) fn cover(&self) -> Option<Cover> {
-        self.ranges.as_ref().map(Cover::new)
+    /// For keys that come in `order`.
+    pub(crate) fn cover(&self, order: Order) -> Option<Cover> {
+        self.ranges.as_ref().map(|ranges| Cover::new(ranges, order))
     }
 
     pub(crate) fn collected(&self) -> Timestamp {

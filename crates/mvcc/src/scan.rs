@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::next_user_key;
-use crate::ranges::{Cover, Ranges, newest_until};
+use crate::ranges::{Cover, Order, Ranges, newest_until};
 use crate::reader::{ReadCounters, Reader, Span, Version, VersionIter, mixed};
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
@@ -203,7 +203,10 @@ impl Reader<'_> {
         }
         let mut scan = Scan {
             iter: self.versions(span)?,
-            cover: self.cover(),
+            cover: self.cover(match options.reverse {
+                false => Order::Forwards,
+                true => Order::Backwards,
+            }),
             span,
             timestamp,
             options,

@@ -7,7 +7,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use crate::error::Result;
 use crate::key::VERSION_SIZE;
-use crate::ranges::{Stack, hidden_since};
+use crate::ranges::{Order, Stack, hidden_since};
 use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
 
@@ -127,21 +127,17 @@ pub(crate) struct KeyStats {
 }
 
 impl KeyStats {
-    /// Of the key `user_key`, as of `now` nanoseconds. What is garbage at `collected` counts as if it were not there, which it may not be.
-    pub fn new(user_key: &[u8], now: i64, collected: Timestamp) -> KeyStats {
+    /// Of the key `user_key`, which range tombstones have deleted at the times `deleted`, as of `now` nanoseconds. What is garbage at `collected`
+    /// counts as if it were not there, which it may not be.
+    #[inline]
+    pub fn new(user_key: &[u8], now: i64, collected: Timestamp, deleted: Option<&Stack>) -> KeyStats {
         KeyStats {
             stats: MvccStats::at(now),
             above: None,
             key_bytes: user_key.len() as i64 + 1,
             collected,
-            deleted: None,
+            deleted: deleted.cloned(),
         }
-    }
-
-    /// Range tombstones have deleted the key at these times.
-    pub fn deleted_at(mut self, deleted: Option<&Stack>) -> KeyStats {
-        self.deleted = deleted.cloned();
-        self
     }
 
     /// The first version to come stands below one of that time, which is not to be weighed.
@@ -230,7 +226,7 @@ pub(crate) fn count_versions(
     iter.seek_to_first();
     let mut total = MvccStats::at(now);
     let mut key: Option<(Vec<u8>, KeyStats)> = None;
-    let mut cover = reader.cover();
+    let mut cover = reader.cover(Order::Forwards);
     while let Some(version) = iter.current()? {
         let stats = match &mut key {
             Some((user_key, stats)) if *user_key == version.user_key => stats,
@@ -239,7 +235,7 @@ pub(crate) fn count_versions(
                     total += stats.finish();
                 }
                 let deleted = cover.as_mut().and_then(|cover| cover.stack(version.user_key));
-                let stats = KeyStats::new(version.user_key, now, reader.collected()).deleted_at(deleted);
+                let stats = KeyStats::new(version.user_key, now, reader.collected(), deleted);
                 &mut key.insert((version.user_key.to_vec(), stats)).1
             }
         };
@@ -262,7 +258,7 @@ mod tests {
 
     /// The versions of key "b", newest first: seconds, and bytes of the value.
     fn key(versions: &[(i64, usize)]) -> MvccStats {
-        let mut stats = KeyStats::new(b"b", 100 * NANOS, Timestamp::ZERO);
+        let mut stats = KeyStats::new(b"b", 100 * NANOS, Timestamp::ZERO, None);
         for &(seconds, bytes) in versions {
             stats.version(Timestamp::from_secs(seconds), bytes);
         }
@@ -327,7 +323,7 @@ mod tests {
     #[test]
     fn what_is_collected_weighs_nothing() {
         let weigh = |versions: &[(i64, usize)], collected| {
-            let mut stats = KeyStats::new(b"b", 100 * NANOS, Timestamp::from_secs(collected));
+            let mut stats = KeyStats::new(b"b", 100 * NANOS, Timestamp::from_secs(collected), None);
             for &(seconds, bytes) in versions {
                 stats.version(Timestamp::from_secs(seconds), bytes);
             }

@@ -377,7 +377,7 @@ impl StoreBatch<'_> {
             }
         }
         let touched = self.batch.touched.take();
-        let changes_ranges = !self.batch.changed_times.is_empty();
+        let changes_ranges = self.batch.changed_rows() > 0;
         let ranges = self.batch.ranges.clone();
         let mut batch = self.batch.into_write_batch();
         let store = self.store;

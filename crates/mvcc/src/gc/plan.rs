@@ -5,7 +5,7 @@ use crate::collect::GcKey;
 use crate::error::Result;
 use crate::gc::GcOptions;
 use crate::key::{MvccKey, next_user_key};
-use crate::ranges::{Cover, hidden_since};
+use crate::ranges::{Cover, Order, hidden_since};
 use crate::reader::{ReadCounters, Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
@@ -47,7 +47,7 @@ impl<'a> Planner<'a> {
         iter.seek_to_last();
         Ok(Planner {
             iter,
-            cover: reader.cover(),
+            cover: reader.cover(Order::Backwards),
             threshold,
             options,
             run: Run::default(),

@@ -147,7 +147,8 @@ impl MvccBatch<'_> {
     fn edit_ranges(&mut self, span: Span<'_>, change: impl Fn(&[Timestamp]) -> Vec<Timestamp>) {
         let now = self.stats().last_update_nanos;
         let mut ranges = self.ranges.take().unwrap_or_default();
-        let delta = Arc::make_mut(&mut ranges).edit(span, now, &mut self.changed_times, change);
+        let changed = self.changed_times.get_or_insert_default();
+        let delta = Arc::make_mut(&mut ranges).edit(span, now, changed, change);
         self.ranges = (!ranges.is_empty()).then_some(ranges);
         self.account(MvccStats::at(now), delta);
     }
