@@ -1,4 +1,5 @@
-//! Half reads, half updates, as in YCSB-A, of keys some of which are in much demand, while what is older than a short lifetime is collected: reads as
+//! Half reads, half updates, as in YCSB-A, of keys some of which are in much demand, and now and then a range tombstone over
+//! some, while what is older than a short lifetime is collected: reads as
 //! of any time above the threshold are right, space stays bounded, and in the end the statistics are those of what is there.
 //!
 //! `ESKER_SECONDS=600 cargo test --release -p esker-mvcc --test it ycsb -- --nocapture` goes on for ten minutes with a lifetime of a second.
@@ -10,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use esker::{Db, Options, WriteOptions};
-use mvcc::{BatchOptions, CompactionGc, Error, GcOptions, MvccReadOptions, MvccStore, Timestamp, Value};
+use mvcc::{
+    BatchOptions, CompactionGc, Error, GcOptions, MvccReadOptions, MvccStore, Span, Timestamp, Value,
+};
 use testkit::TestRng;
 
 const KEYS: usize = 10_000;
@@ -75,10 +78,41 @@ impl Run {
         };
         batch.commit(&WriteOptions::default()).unwrap();
         history.push((time, id));
-        // Above the threshold there is what the newest version at or below it was.
+        self.forget(&mut history);
+        self.updates.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Above the threshold there is what the newest version at or below it was.
+    fn forget(&self, history: &mut History) {
         let threshold = self.store.threshold().wall;
         let seen = history.partition_point(|(time, _)| *time <= threshold);
         history.drain(..seen.saturating_sub(1));
+    }
+
+    /// Deletes some keys that follow each other by a range tombstone.
+    fn delete_some(&self, rng: &mut TestRng) {
+        let first = skewed(rng);
+        let behind = (first + rng.usize(1..20)).min(KEYS);
+        // In their order, so that two who do so do not wait for each other.
+        let mut histories: Vec<_> = (first..behind).map(|at| self.history(at)).collect();
+        let last = histories
+            .iter()
+            .filter_map(|history| history.last())
+            .map(|(time, _)| *time)
+            .max();
+        let time = now().max(last.unwrap_or(0) + 1);
+        let (start, end) = (key_of(first), key_of(behind));
+        let (span, timestamp) = (Span::new(&start, &end), Timestamp::from_nanos(time));
+        let mut batch = self.store.begin(time);
+        match batch.delete_range_using_tombstone(span, timestamp, &Default::default()) {
+            Err(Error::BelowThreshold { .. }) => return,
+            written => assert!(written.unwrap()),
+        }
+        batch.commit(&WriteOptions::default()).unwrap();
+        for history in &mut histories {
+            history.push((time, None));
+            self.forget(history);
+        }
         self.updates.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -114,9 +148,10 @@ impl Run {
     fn work(&self, seed: u64) {
         let mut rng = TestRng::with_seed(seed);
         while !self.done.load(Ordering::Relaxed) {
-            match rng.bool() {
-                true => self.update(&mut rng),
-                false => self.read(&mut rng),
+            match rng.u32(..1000) {
+                0 => self.delete_some(&mut rng),
+                1..500 => self.update(&mut rng),
+                _ => self.read(&mut rng),
             }
         }
     }
@@ -145,8 +180,11 @@ fn garbage_is_collected_while_all_goes_on() {
     options.column_family.write_buffer_size = 4 << 20;
     let db = Db::open(&options, dir.path()).unwrap();
     let family = db.default_column_family();
-    let store =
-        MvccStore::open_with_compactions(&db, &family, BatchOptions::default(), now(), Some(gc)).unwrap();
+    let batches = BatchOptions {
+        range_tombstones: true,
+        ..BatchOptions::default()
+    };
+    let store = MvccStore::open_with_compactions(&db, &family, batches, now(), Some(gc)).unwrap();
     let run = Run {
         store,
         model: (0..KEYS).map(|_| Mutex::default()).collect(),
