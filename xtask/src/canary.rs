@@ -845,6 +845,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
+        name: "inline values under a range tombstone are passed over with what it hides",
+        file: "crates/mvcc/src/window.rs",
+        right: "times.has_inline || times.last > self.0",
+        wrong: "times.last > self.0",
+        caught_by: Tests(&["-p", "esker-mvcc"]),
+    },
+    Canary {
         name: "a walk backwards does not look for what is not written yet above what is hidden",
         file: "crates/engine/src/read/db_iterator/backwards.rs",
         right: "if entry.seqno < self.unwritten_limit {",

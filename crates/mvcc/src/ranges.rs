@@ -11,6 +11,7 @@
 //! reads has the fragments of its own moment ([`RangeIndex`]), or `None` where there are none: then it pays for a look at that.
 
 pub(crate) mod index;
+pub(crate) mod mask;
 mod rows;
 mod write;
 
@@ -327,6 +328,11 @@ impl Cover {
         self.stack(user_key).and_then(|stack| hides(stack, at, read))
     }
 
+    /// The fragment that the last key asked for lies in.
+    pub fn fragment(&self) -> Option<&Fragment> {
+        self.ranges.fragments.get(self.at.filter(|_| self.is_inside)?)
+    }
+
     /// The times at which `user_key` was deleted.
     pub fn stack(&mut self, user_key: &[u8]) -> Option<&Stack> {
         if !self.has_same_answer(user_key) {
@@ -335,8 +341,7 @@ impl Cover {
             self.at = Some(at);
             self.is_inside = fragment.is_some_and(|fragment| *fragment.start <= *user_key);
         }
-        let fragment = self.ranges.fragments.get(self.at.filter(|_| self.is_inside)?)?;
-        Some(&fragment.stack)
+        self.fragment().map(|fragment| &fragment.stack)
     }
 }
 

@@ -132,6 +132,10 @@ impl<'a> Reader<'a> {
         self
     }
 
+    pub(crate) fn max_steps(&self) -> u32 {
+        self.max_steps
+    }
+
     /// Of a store that has collected garbage up to a time, and perhaps keeps what is read.
     pub(crate) fn of_store(mut self, collected: Timestamp, held: Option<Arc<Held>>) -> Reader<'a> {
         self.collected = collected;

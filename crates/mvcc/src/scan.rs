@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::next_user_key;
+use crate::ranges::mask::Mask;
 use crate::ranges::{Cover, Order, Ranges, newest_until};
 use crate::reader::{ReadCounters, Reader, Span, Version, VersionIter, mixed};
 use crate::rows::Rows;
@@ -203,17 +204,14 @@ impl Reader<'_> {
         }
         let mut scan = Scan {
             iter: self.versions(span)?,
-            cover: self.cover(match options.reverse {
-                false => Order::Forwards,
-                true => Order::Backwards,
-            }),
+            covered: self.covered(span, options.reverse),
             span,
             timestamp,
             options,
             result,
             too_recent: None,
         };
-        match (options.reverse, scan.cover.is_some()) {
+        match (options.reverse, scan.covered.is_some()) {
             (false, false) => scan.forwards::<false>()?,
             (false, true) => scan.forwards::<true>()?,
             (true, false) => scan.backwards::<false>()?,
@@ -224,7 +222,22 @@ impl Reader<'_> {
         }
         refuse(scan.too_recent, timestamp)?;
         scan.result.counters = scan.iter.counters;
+        if let Some(covered) = &scan.covered {
+            scan.result.counters += covered.mask.counters();
+        }
         Ok(scan.result)
+    }
+
+    fn covered<'a>(&'a self, span: Span<'a>, reverse: bool) -> Option<Covered<'a>> {
+        let order = if reverse {
+            Order::Backwards
+        } else {
+            Order::Forwards
+        };
+        self.cover(order).map(|cover| Covered {
+            cover,
+            mask: Mask::new(self, span),
+        })
     }
 }
 
@@ -315,10 +328,16 @@ fn deletion(user_key: &[u8], timestamp: Timestamp) -> Version<'_> {
     }
 }
 
+/// What a scan needs where there are range tombstones.
+struct Covered<'a> {
+    cover: Cover,
+    mask: Mask<'a>,
+}
+
 struct Scan<'a> {
     iter: VersionIter,
-    /// Range tombstones, if there are any.
-    cover: Option<Cover>,
+    /// `None` without range tombstones.
+    covered: Option<Covered<'a>>,
     span: Span<'a>,
     timestamp: Timestamp,
     options: &'a MvccReadOptions,
@@ -361,11 +380,16 @@ impl Scan<'_> {
             let Some(mut version) = self.iter.current()? else {
                 break;
             };
-            if COVERED
-                && let Some(cover) = &mut self.cover
-                && let Some(at) = cover.hides(version.user_key, version.timestamp, timestamp)
-            {
-                version = deletion(version.user_key, at);
+            if COVERED && let Some(Covered { cover, mask }) = &mut self.covered {
+                let deleted = cover.hides(version.user_key, version.timestamp, timestamp);
+                let skips = mask.note(deleted.is_some()) && !options.tombstones;
+                if let Some(at) = deleted {
+                    version = deletion(version.user_key, at);
+                    if let Some(fragment) = cover.fragment().filter(|_| skips) {
+                        mask.skip_forwards(&mut self.iter, fragment, at, &user_key)?;
+                        continue;
+                    }
+                }
             }
             match take(&mut self.result.rows, self.options, version) {
                 Taken::GoOn => self.iter.next_key(&user_key)?,
@@ -427,11 +451,16 @@ impl Scan<'_> {
                 timestamp: found.0,
                 stored: &found.1,
             };
-            if COVERED
-                && let Some(cover) = &mut self.cover
-                && let Some(at) = cover.hides(&user_key, version.timestamp, self.timestamp)
-            {
-                version = deletion(&user_key, at);
+            if COVERED && let Some(Covered { cover, mask }) = &mut self.covered {
+                let deleted = cover.hides(&user_key, version.timestamp, self.timestamp);
+                let skips = mask.note(deleted.is_some()) && !self.options.tombstones;
+                if let Some(at) = deleted {
+                    version = deletion(&user_key, at);
+                    if let Some(fragment) = cover.fragment().filter(|_| skips) {
+                        mask.skip_backwards(&mut self.iter, fragment, at, &user_key)?;
+                        continue;
+                    }
+                }
             }
             match take(&mut self.result.rows, self.options, version) {
                 Taken::GoOn => {

@@ -10,16 +10,18 @@ use std::sync::Arc;
 use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, EntryType, SeqNo};
 
 use crate::error::{Error, Result};
-use crate::key::{decode_suffix, split};
+use crate::key::{SENTINEL, decode_suffix, split};
 use crate::reader::{ReadCounters, Reader, Span, VersionIter};
 use crate::rows::Row;
 use crate::timestamp::Timestamp;
 
 /// The name of what tables say.
 const NAME: &str = "esker.mvcc.time";
+/// Ends a property where there are inline values.
+const INLINE: u8 = 1;
 
 /// Makes tables and runs of their blocks tell between which times their versions lie, both ends included: two times of an i64 and an i32,
-/// big-endian, or nothing where there are no versions. [`configure`](crate::configure) adds it.
+/// big-endian, or nothing where there are no versions; and a byte 1 where there are inline values. [`configure`](crate::configure) adds it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimeInterval;
 
@@ -41,21 +43,30 @@ impl BlockPropertyCollectorFactory for TimeInterval {
 struct Times {
     first: Timestamp,
     last: Timestamp,
+    /// There are inline values, too, which have no time.
+    has_inline: bool,
 }
 
 impl Times {
     const NONE: Times = Times {
         first: Timestamp::MAX,
         last: Timestamp::ZERO,
+        has_inline: false,
+    };
+    const INLINE: Times = Times {
+        has_inline: true,
+        ..Times::NONE
     };
     const ALL: Times = Times {
         first: Timestamp::ZERO,
         last: Timestamp::MAX,
+        has_inline: true,
     };
 
     fn add(&mut self, other: Times) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
+        self.has_inline |= other.has_inline;
     }
 
     fn encode(self, property: &mut Vec<u8>) {
@@ -65,12 +76,19 @@ impl Times {
                 property.extend_from_slice(&time.logical.to_be_bytes());
             }
         }
+        if self.has_inline {
+            property.push(INLINE);
+        }
     }
 
     /// Anything else than was written is taken for all times.
     fn decode(property: &[u8]) -> Times {
+        let (property, has_inline) = match property.split_last() {
+            Some((&INLINE, times)) if times.len() % 2 == 0 => (times, true),
+            _ => (property, false),
+        };
         if property.is_empty() {
-            return Times::NONE;
+            return if has_inline { Times::INLINE } else { Times::NONE };
         }
         let time = |bytes: &[u8]| {
             let (wall, rest) = bytes.split_first_chunk()?;
@@ -86,6 +104,7 @@ impl Times {
             Some(Times {
                 first: time(first)?,
                 last: time(last)?,
+                has_inline,
             })
         })
         .unwrap_or(Times::ALL)
@@ -100,10 +119,13 @@ struct Collector {
 impl BlockPropertyCollector for Collector {
     fn add(&mut self, key: &[u8], _value: &[u8], _entry: EntryType, _seqno: SeqNo) {
         match decode_suffix(split(key).1) {
-            Some(Timestamp::ZERO) => {}
+            // A store's record is nobody's.
+            Some(Timestamp::ZERO) if key == [SENTINEL] => {}
+            Some(Timestamp::ZERO) => self.blocks.add(Times::INLINE),
             Some(time) => self.blocks.add(Times {
                 first: time,
                 last: time,
+                has_inline: false,
             }),
             // Whoever reads it is told; it must not be passed over.
             None => self.blocks.add(Times::ALL),
@@ -135,6 +157,24 @@ impl BlockPropertyFilter for Meets {
     fn may_match(&self, property: &[u8]) -> bool {
         let times = Times::decode(property);
         times.first <= self.until && times.last > self.after
+    }
+}
+
+/// Passes over what has neither an inline value nor a version above `time`.
+pub(crate) fn above(time: Timestamp) -> Arc<dyn BlockPropertyFilter> {
+    Arc::new(Above(time))
+}
+
+struct Above(Timestamp);
+
+impl BlockPropertyFilter for Above {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn may_match(&self, property: &[u8]) -> bool {
+        let times = Times::decode(property);
+        times.has_inline || times.last > self.0
     }
 }
 
@@ -345,8 +385,11 @@ mod tests {
             collector.add(&key.encode(), b"", EntryType::Put, 0);
         };
         let (mut none, mut some, mut table) = (Vec::new(), Vec::new(), Vec::new());
-        add(&mut collector, Timestamp::ZERO);
+        let mut inline = Vec::new();
+        collector.add(b"\0", b"", EntryType::Put, 0);
         collector.finish_blocks(&mut none);
+        add(&mut collector, Timestamp::ZERO);
+        collector.finish_blocks(&mut inline);
         add(&mut collector, at(7, 3));
         add(&mut collector, at(5, 0));
         collector.finish_blocks(&mut some);
@@ -354,6 +397,11 @@ mod tests {
         collector.finish_table(&mut table);
         let meets = |after, until, property: &[u8]| Meets { after, until }.may_match(property);
         assert!(!meets(Timestamp::ZERO, Timestamp::MAX, &none));
+        assert!(!meets(Timestamp::ZERO, Timestamp::MAX, &inline));
+        let is_above = |time, property: &[u8]| above(time).may_match(property);
+        assert!(!is_above(at(1, 0), &none) && is_above(at(1, 0), &inline) && is_above(at(9, 9), &table));
+        assert!(is_above(at(7, 2), &some) && !is_above(at(7, 3), &some));
+        assert!(is_above(at(7, 3), b"damaged"));
         assert!(meets(at(7, 2), at(9, 0), &some) && !meets(at(7, 3), at(9, 0), &some));
         assert!(meets(at(1, 0), at(5, 0), &some) && !meets(at(1, 0), at(4, i32::MAX), &some));
         assert!(meets(at(8, 0), at(9, 0), &table) && meets(at(5, 9), at(6, 0), &table));

@@ -31,7 +31,8 @@ impl MvccBatch<'_> {
     /// # Errors
     /// `NotSupported` without [`BatchOptions::range_tombstones`](crate::BatchOptions::range_tombstones), and for a batch that is not a store's;
     /// [`Error::WriteTooOld`] naming the first key with a version, or where a range tombstone begins, at or above `timestamp`;
-    /// [`Error::BelowThreshold`]; `InvalidArgument` for a span that is empty or has no end, and if there is an inline value. Nothing is written then.
+    /// [`Error::BelowThreshold`]; `InvalidArgument` for a span that is empty or has no end, and for an inline value among the keys that are
+    /// read. Nothing is written then.
     pub fn delete_range_using_tombstone(
         &mut self,
         span: Span<'_>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use esker::{ErrorKind, FlushOptions, WriteOptions};
+use esker::{ErrorKind, FlushOptions, PerfLevel, WriteOptions, perf};
 use mvcc::{
     BatchOptions, Error, GcOptions, MvccBatch, MvccReadOptions, MvccStore, RangeTombstone, Reader, Span,
     Timestamp, Value,
@@ -270,4 +270,184 @@ fn readers_see_whole_batches() {
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
+
+/// Tables that tell of nothing above a range tombstone are not read for what it hides, but inline values and what is newer are found.
+#[test]
+fn what_is_hidden_is_not_read() {
+    let db = open(Arc::new(MemFs::new()));
+    let options = BatchOptions {
+        statistics: false,
+        ..options()
+    };
+    let store = store(&db, options);
+    let key = |at: usize| format!("key{at:05}").into_bytes();
+    let write = |keys: &[usize], seconds| {
+        let mut batch = store.begin(NOW);
+        for &at in keys {
+            batch
+                .put(&key(at), time(seconds), Value::Bytes(&[7; 100]))
+                .unwrap();
+        }
+        batch.commit(&WriteOptions::default()).unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+    };
+    let all: Vec<usize> = (0..5000).collect();
+    write(&all, 1);
+    let mut batch = store.begin(NOW);
+    batch
+        .put_inline(b"key02000x", Some(Value::Bytes(b"inline")))
+        .unwrap();
+    // Without statistics nobody looks whether there is one.
+    assert!(delete(&mut batch, b"key00100", b"key04900", time(2)).unwrap());
+    batch.commit(&WriteOptions::default()).unwrap();
+    write(&[500, 3000, 3001], 3);
+    let family = db.default_column_family();
+    db.compact_range(&family, &Default::default(), None, None)
+        .unwrap();
+    let scan = |span, at, reverse| {
+        let options = MvccReadOptions {
+            reverse,
+            ..MvccReadOptions::default()
+        };
+        perf::set_level(PerfLevel::EnableCount);
+        perf::reset();
+        let found = store.scan(span, at, &options).unwrap();
+        let seen = perf::context();
+        perf::set_level(PerfLevel::Disable);
+        let mut keys: Vec<Vec<u8>> = found.rows.iter().map(|row| row.user_key.to_vec()).collect();
+        if reverse {
+            keys.reverse();
+        }
+        (
+            keys,
+            found.counters,
+            seen.block_cache_hit_count + seen.block_read_count,
+        )
+    };
+    let hidden = Span::new(b"key00200", b"key04800");
+    // The first reads several blocks at once, from the disk.
+    scan(Span::ALL, time(1), false);
+    let (_, _, before) = scan(hidden, time(1), false);
+    for reverse in [false, true] {
+        let (keys, counters, blocks) = scan(hidden, time(9), reverse);
+        assert_eq!(keys, [key(500), b"key02000x".to_vec(), key(3000), key(3001)]);
+        assert!(counters.steps + 20 * counters.seeks < 2000, "{counters:?}");
+        assert!(blocks < before / 4, "{blocks} blocks, {before} of all");
+        let (keys, _, blocks) = scan(hidden, time(2), reverse);
+        assert_eq!(keys, [b"key02000x"]);
+        assert!(blocks < before / 4, "{blocks} blocks, {before} of all");
+        // On both sides there is what was not deleted.
+        let (keys, _, blocks) = scan(Span::ALL, time(9), reverse);
+        assert_eq!(keys.len(), 204);
+        assert!(blocks < before / 4, "{blocks} blocks, {before} of all");
+    }
+}
+
+/// What a reader must see, from all that is stored.
+fn visible(db: &esker::Db, span: Span<'_>, at: Timestamp) -> Found {
+    let deleted = range_tombstones(db);
+    let is_hidden = |key: &[u8], time: Timestamp| {
+        let over = deleted
+            .iter()
+            .filter(|range| *range.start <= *key && *key < *range.end);
+        let mut times = over.flat_map(|range| &range.timestamps);
+        !time.is_zero() && times.any(|deleted| *deleted >= time && *deleted <= at)
+    };
+    let mut found = dump(db);
+    found.retain(|(key, time, _)| {
+        *time <= at && **key >= *span.start && span.end.is_none_or(|end| **key < *end)
+    });
+    // Of each key the newest comes first.
+    found.dedup_by(|later, first| later.0 == first.0);
+    found.retain(|(key, time, value)| value.is_some() && !is_hidden(key, *time));
+    found
+}
+
+/// Scans find what is not hidden, wherever it lies among what is passed over.
+#[test]
+fn nothing_visible_is_passed_over() {
+    let mut rng = rng::rng();
+    for _ in 0..20 {
+        let db = open(Arc::new(MemFs::new()));
+        let options = BatchOptions {
+            // Otherwise nobody may delete where there are inline values.
+            statistics: false,
+            max_steps: rng.u32(..3),
+            ..options()
+        };
+        let store = store(&db, options);
+        let key = |at: usize| format!("key{at:03}").into_bytes();
+        for second in 1..80 {
+            let mut batch = store.begin(NOW);
+            match rng.u32(..10) {
+                0 => {
+                    let at = rng.usize(..200);
+                    let inline = [key(at), b"x".to_vec()].concat();
+                    batch
+                        .put_inline(&inline, rng.bool().then_some(Value::Bytes(b"inline")))
+                        .ok();
+                }
+                1 | 2 => {
+                    let (a, b) = (rng.usize(..200), rng.usize(..200));
+                    delete(&mut batch, &key(a.min(b)), &key(a.max(b) + 1), time(second)).unwrap();
+                }
+                3 => drop(batch.delete(&key(rng.usize(..200)), time(second)).unwrap()),
+                _ => {
+                    let (first, step) = (rng.usize(..200), rng.usize(1..50));
+                    for at in (first..200).step_by(step) {
+                        batch.put(&key(at), time(second), Value::Bytes(&[7; 40])).unwrap();
+                    }
+                }
+            }
+            batch.commit(&WriteOptions::default()).unwrap();
+            let family = db.default_column_family();
+            match rng.u32(..12) {
+                0 | 1 => db.flush(&FlushOptions::default()).unwrap(),
+                2 => db
+                    .compact_range(&family, &Default::default(), None, None)
+                    .unwrap(),
+                3 => drop(
+                    store
+                        .collect_garbage_at(time(rng.i64(1..=second)), NOW, &Default::default())
+                        .unwrap(),
+                ),
+                _ => {}
+            }
+            for _ in 0..2 {
+                let at = time(rng.i64(0..82)).max(store.threshold().next());
+                let (a, b) = (key(rng.usize(..200)), key(rng.usize(..200)));
+                let span = if rng.one_in(3) {
+                    Span::ALL
+                } else {
+                    Span::new(&a, &b)
+                };
+                let mut expected = visible(&db, span, at);
+                let reading = MvccReadOptions {
+                    reverse: rng.bool(),
+                    max_keys: rng.bool().then(|| rng.u64(1..20)),
+                    ..MvccReadOptions::default()
+                };
+                if reading.reverse {
+                    expected.reverse();
+                }
+                let most = reading.max_keys.map_or(usize::MAX, |most| most as usize);
+                let is_all = expected.len() < most;
+                expected.truncate(most);
+                let found = store.scan(span, at, &reading).unwrap();
+                let rows = found.rows.iter();
+                let rows: Found = rows
+                    .map(|row| {
+                        (
+                            row.user_key.to_vec(),
+                            row.timestamp,
+                            plain(row.stored, row.user_key),
+                        )
+                    })
+                    .collect();
+                assert_eq!(rows, expected, "{reading:?} at {at}");
+                assert!(!is_all || found.resume.is_none());
+            }
+        }
+    }
 }
