@@ -50,6 +50,11 @@ pub(crate) fn hidden_since(stack: &[Timestamp], at: Timestamp) -> Option<Timesta
     stack[..stack.partition_point(|time| *time >= at)].last().copied()
 }
 
+/// True if `at` is none of the times.
+fn lacks(stack: &[Timestamp], at: Timestamp) -> bool {
+    stack.binary_search_by(|time| at.cmp(time)).is_err()
+}
+
 /// What a reader at `read` finds where a version written at `at` is hidden from it: the newest deletion.
 pub(crate) fn hides(stack: &[Timestamp], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
     newest_until(stack, read).filter(|deleted| *deleted >= at && !at.is_zero())
@@ -194,8 +199,8 @@ impl Ranges {
         let mut new = Vec::new();
         let mut become_changed = |start: Arc<[u8]>, end: Arc<[u8]>, stack: &[Timestamp]| {
             let times = change(stack);
-            changed.extend(times.iter().filter(|time| !stack.contains(time)));
-            changed.extend(stack.iter().filter(|time| !times.contains(time)));
+            changed.extend(times.iter().filter(|time| lacks(stack, **time)));
+            changed.extend(stack.iter().filter(|time| lacks(&times, **time)));
             if !times.is_empty() {
                 let stack = times.into();
                 push(&mut new, Fragment { start, end, stack });

@@ -12,6 +12,10 @@
 //!   are only ever removed together with all below them. Others are: by [`revert_to`](crate::MvccBatch::revert_to) and its like. So the
 //!   latest version ever removed above the threshold is remembered, and no version up to it is a hider (`distrusted`).
 //! * A reader that began before C rose reads at a time below C: no version at or above the time of a reader is a hider.
+//!
+//! Range tombstones are no hiders, and stay: the newest version that one hides is kept, so that a read that asks for deletions finds the
+//! same key whether a compaction came by or not. It goes, and the range tombstone after it, by
+//! [`collect_garbage`](MvccStore::collect_garbage).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
