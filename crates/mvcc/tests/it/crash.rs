@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use esker::WriteOptions;
-use mvcc::{BatchOptions, GcOptions, MvccReadOptions, MvccStore, Timestamp, Value};
+use esker::{Db, WriteOptions};
+use mvcc::{BatchOptions, GcOptions, MvccReadOptions, MvccStore, Span, Timestamp, Value};
 use testkit::rng;
 use vfs::{FaultFs, MemFs, UnsyncedPolicy};
 
-use super::model::{NOW, dump, open};
+use super::model::{NOW, dump, open, range_tombstones};
 
 fn time(seconds: i64) -> Timestamp {
     Timestamp::from_secs(seconds)
@@ -25,11 +25,34 @@ fn fill(store: &MvccStore, keys: u32, versions: i64) {
             }
         }
     }
+    // Keys that range tombstones delete, one that can go with what it hides and one that cannot yet.
+    for name in [b"key7", b"key8"] {
+        for version in 1..=5 {
+            batch.put(name, time(version), Value::Bytes(b"value")).unwrap();
+        }
+    }
+    let mut delete = |end, at| {
+        let span = Span::new(b"key7", end);
+        batch
+            .delete_range_using_tombstone(span, time(at), &Default::default())
+            .unwrap();
+    };
+    delete(b"key9", 6);
+    delete(b"key8", 10);
+    batch.put(b"key8", time(11), Value::Bytes(b"value")).unwrap();
     let durable = WriteOptions {
         sync: true,
         ..WriteOptions::default()
     };
     batch.commit(&durable).unwrap();
+}
+
+fn open_store(db: &Db) -> MvccStore {
+    let options = BatchOptions {
+        range_tombstones: true,
+        ..BatchOptions::default()
+    };
+    MvccStore::open(db, &db.default_column_family(), options, NOW).unwrap()
 }
 
 type Seen = Vec<Vec<(Vec<u8>, Timestamp)>>;
@@ -38,7 +61,7 @@ type Seen = Vec<Vec<(Vec<u8>, Timestamp)>>;
 fn seen(store: &MvccStore, from: i64, until: i64) -> Seen {
     let at = |seconds| {
         let found = store
-            .scan(mvcc::Span::ALL, time(seconds), &MvccReadOptions::default())
+            .scan(Span::ALL, time(seconds), &MvccReadOptions::default())
             .unwrap();
         let rows = found
             .rows
@@ -67,8 +90,7 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
             let disk = MemFs::new();
             let fs = FaultFs::new(Arc::new(disk.clone()));
             let db = open(Arc::new(fs.clone()));
-            let store =
-                MvccStore::open(&db, &db.default_column_family(), BatchOptions::default(), NOW).unwrap();
+            let store = open_store(&db);
             fill(&store, 6, 12);
             let before = seen(&store, 9, 12);
             let versions = dump(&db).len();
@@ -80,8 +102,7 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
             drop(store);
             drop(db);
             let db = open(Arc::new(left));
-            let store =
-                MvccStore::open(&db, &db.default_column_family(), BatchOptions::default(), NOW).unwrap();
+            let store = open_store(&db);
             let left = dump(&db).len();
             assert_eq!(seen(&store, 9, 12), before, "cut {cut}");
             assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
@@ -94,7 +115,14 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
             assert_eq!(seen(&store, 9, 12), before);
             assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
             let again = store.collect_garbage_at(time(8), NOW, &options).unwrap();
-            assert_eq!(again.removed.versions, 0);
+            assert_eq!((again.removed.versions, again.range_tombstones), (0, 0));
+            let [last] = &range_tombstones(&db)[..] else {
+                panic!("one is above the threshold");
+            };
+            assert_eq!(
+                (&last.start[..], &last.timestamps[..]),
+                (&b"key7"[..], &[time(10)][..])
+            );
             if finished {
                 break;
             }
