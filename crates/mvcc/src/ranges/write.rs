@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{RangeTombstone, hidden_since};
+use super::mask::Mask;
+use super::{Cover, Order, RangeTombstone};
 use crate::batch::{MvccBatch, inline_in_the_way};
 use crate::error::{Error, Result, Shown};
 use crate::reader::Span;
@@ -23,7 +24,7 @@ pub struct RangeTombstoneOptions {
 impl MvccBatch<'_> {
     /// Deletes every key of `span`, which needs an end, at `timestamp`, also such as do not exist: by one row, however many they are. Versions in
     /// it stay, and are read as of earlier times, until garbage is collected. With statistics it reads the newest version of each
-    /// key, without them and with [`known`](RangeTombstoneOptions::known) ones only what may be too recent. Returns whether it was written.
+    /// key that is not deleted by another one already, without them and with [`known`](RangeTombstoneOptions::known) ones only what may be too recent. Returns whether it was written.
     ///
     /// In memory it costs its bounds and a time for each fragment it overlaps, and a change a copy of the list of fragments. The row has all
     /// spans deleted at that time: who deletes many does so in one batch, or at times of their own.
@@ -207,9 +208,11 @@ impl MvccBatch<'_> {
             }
         }
         let reader = self.reader();
-        let counters;
+        let mut counters;
         if let Some(live) = &mut live {
             let mut iter = reader.versions(span)?;
+            let mut cover = reader.cover(Order::Forwards);
+            let mut mask = Mask::new(&reader, span);
             let mut user_key = Vec::new();
             iter.seek_to_first();
             while let Some(version) = iter.current()? {
@@ -221,16 +224,26 @@ impl MvccBatch<'_> {
                 if version.timestamp >= timestamp {
                     note(&user_key, version.timestamp);
                 }
-                let stack = self.deletions(&user_key);
-                let is_hidden = stack.is_some_and(|stack| hidden_since(stack, version.timestamp).is_some());
-                if !is_hidden && !is_tombstone(version.stored) {
+                let stack = cover.as_mut().and_then(|cover| cover.stack(&user_key));
+                let newest = stack
+                    .map(|stack| stack[0])
+                    .filter(|newest| *newest >= version.timestamp);
+                if newest.is_none() && !is_tombstone(version.stored) {
                     let mut weight = self.weigh(&user_key);
                     weight.version(version.timestamp, version.stored.len());
                     **live += weight.finish();
                 }
-                iter.next_key(&user_key)?;
+                let skips = mask.note(newest.is_some());
+                let fragment = cover.as_ref().and_then(Cover::fragment).filter(|_| skips);
+                match (newest, fragment) {
+                    (Some(newest), Some(fragment)) => {
+                        mask.skip_forwards(&mut iter, fragment, newest, &user_key)?;
+                    }
+                    _ => iter.next_key(&user_key)?,
+                }
             }
             counters = iter.counters;
+            counters += mask.counters();
         } else {
             let mut iter = reader.window(span, timestamp.prev(), Timestamp::MAX, true)?;
             while let Some(version) = iter.next_key()? {

@@ -344,6 +344,33 @@ fn what_is_hidden_is_not_read() {
     }
 }
 
+/// Whoever deletes a span again and again does not read each time what is deleted already.
+#[test]
+fn what_is_deleted_is_not_counted_again() {
+    let db = open(Arc::new(MemFs::new()));
+    let store = store(&db, options());
+    let mut batch = store.begin(NOW);
+    for at in 0..5000 {
+        let key = format!("key{at:05}").into_bytes();
+        batch.put(&key, time(1), Value::Bytes(&[7; 100])).unwrap();
+    }
+    batch.commit(&WriteOptions::default()).unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    for (second, most) in [(2, u64::MAX), (4, 1000), (6, 1000)] {
+        let mut batch = store.begin(NOW);
+        assert!(delete(&mut batch, b"key", b"kez", time(second)).unwrap());
+        let counters = batch.counters();
+        assert!(counters.steps + 20 * counters.seeks < most, "{counters:?}");
+        batch
+            .put(b"key02500", time(second + 1), Value::Bytes(b"new"))
+            .unwrap();
+        batch.commit(&WriteOptions::default()).unwrap();
+        db.flush(&FlushOptions::default()).unwrap();
+        let stats = store.stats(NOW).unwrap();
+        assert_eq!((stats, stats.live_count), (store.recount(NOW).unwrap(), 1));
+    }
+}
+
 /// What a reader must see, from all that is stored.
 fn visible(db: &esker::Db, span: Span<'_>, at: Timestamp) -> Found {
     let deleted = range_tombstones(db);
