@@ -101,7 +101,7 @@ fn later(rng: &mut TestRng, than: Timestamp) -> Timestamp {
 fn nobody_can_tell_whether_it_is_gone() {
     let mut rng = rng::rng();
     let mut left_out = 0;
-    for round in 0..20 {
+    for round in 0..32 {
         let fs = Arc::new(MemFs::new());
         let options = BatchOptions {
             max_steps: rng.u32(..4),
@@ -191,7 +191,7 @@ fn nobody_can_tell_whether_it_is_gone() {
 /// A version, a deletion, or a range tombstone, if it does not come too late.
 fn write(rng: &mut TestRng, batch: &mut MvccBatch<'_>, model: &mut Model) {
     let (key, at) = ([rng.u8(b'a'..b'e')], time(rng));
-    if rng.one_in(4) {
+    if rng.one_in(12) {
         let end = [key[0] + 1];
         let span = Span::new(&key, &end);
         if let Ok(true) = batch.delete_range_using_tombstone(span, at, &Default::default()) {
