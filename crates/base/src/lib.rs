@@ -35,6 +35,7 @@ pub mod prefix;
 pub mod progress;
 pub mod protection;
 pub mod statistics;
+pub mod steps;
 pub mod sync;
 mod temperature;
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::UserComparator;
+
 /// Cuts a prefix off user keys. The name lies in SSTs: a filter of prefixes is asked only under the same name.
 pub trait PrefixExtractor: Send + Sync + 'static {
     /// Name as RocksDB writes it, e.g. `rocksdb.FixedPrefix.3`.
@@ -9,6 +11,42 @@ pub trait PrefixExtractor: Send + Sync + 'static {
 
     /// The prefix of `key` (without timestamp), or `None` where the key is outside the extractor's domain.
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]>;
+
+    /// Appends to `out` a key that sorts behind every key with `key`'s prefix, and not behind any other key that comes after them, in the
+    /// order of `comparator`. False where there is none or none is known: whoever looks for the next prefix then walks there. Asked of
+    /// keys that have a prefix. Default: false.
+    fn successor(&self, _key: &[u8], _comparator: &UserComparator, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// In the order of bytes, the first key behind all that begin with `prefix`. False if there is none, or the order is another.
+fn behind_prefix(prefix: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+    let Some(last) = prefix.iter().rposition(|&byte| byte != 0xff) else {
+        return false;
+    };
+    let is_bytewise = matches!(
+        comparator,
+        UserComparator::Bytewise | UserComparator::BytewiseU64Ts
+    );
+    if is_bytewise {
+        out.extend_from_slice(&prefix[..last]);
+        out.push(prefix[last] + 1);
+    }
+    is_bytewise
+}
+
+/// In the order of bytes, the first key behind `key`. False if the order is another.
+fn behind_key(key: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+    let is_bytewise = matches!(
+        comparator,
+        UserComparator::Bytewise | UserComparator::BytewiseU64Ts
+    );
+    if is_bytewise {
+        out.extend_from_slice(key);
+        out.push(0);
+    }
+    is_bytewise
 }
 
 /// The built-in extractor of a name as it stands in OPTIONS files and SST properties:
@@ -54,6 +92,10 @@ impl PrefixExtractor for Fixed {
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         key.get(..self.len)
     }
+    fn successor(&self, key: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+        let prefix = key.get(..self.len);
+        prefix.is_some_and(|prefix| behind_prefix(prefix, comparator, out))
+    }
 }
 
 /// The first `cap` bytes, or the whole key if it is shorter.
@@ -80,6 +122,13 @@ impl PrefixExtractor for Capped {
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         Some(&key[..key.len().min(self.cap)])
     }
+    fn successor(&self, key: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+        match key.get(..self.cap) {
+            Some(prefix) => behind_prefix(prefix, comparator, out),
+            // No other key has that prefix.
+            None => behind_key(key, comparator, out),
+        }
+    }
 }
 
 /// The whole key.
@@ -92,6 +141,9 @@ impl PrefixExtractor for Noop {
     }
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         Some(key)
+    }
+    fn successor(&self, key: &[u8], comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+        behind_key(key, comparator, out)
     }
 }
 
@@ -108,5 +160,39 @@ mod tests {
         assert_eq!(builtin("fixed:3").unwrap().prefix(b"ab"), None);
         assert_eq!(builtin("capped:3").unwrap().prefix(b"ab"), Some(&b"ab"[..]));
         assert_eq!(builtin("fixed:3").unwrap().prefix(b"abcd"), Some(&b"abc"[..]));
+    }
+
+    #[test]
+    fn successors_stand_behind_their_prefix_and_before_all_else() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut keys: Vec<Vec<u8>> = (0..300)
+            .map(|_| {
+                (0..rng.usize(..5))
+                    .map(|_| *rng.choice(&[0, b'a', 0xff]).unwrap())
+                    .collect()
+            })
+            .collect();
+        keys.sort();
+        keys.dedup();
+        for name in ["fixed:2", "capped:2", "capped:0", "noop"] {
+            let extractor = builtin(name).unwrap();
+            for key in &keys {
+                let Some(prefix) = extractor.prefix(key) else {
+                    continue;
+                };
+                let mut out = Vec::new();
+                assert!(
+                    !extractor.successor(key, &UserComparator::ReverseBytewise, &mut out) && out.is_empty()
+                );
+                let known = extractor.successor(key, &UserComparator::Bytewise, &mut out);
+                for other in &keys {
+                    if extractor.prefix(other) == Some(prefix) {
+                        assert!(!known || *other < out, "{name} {key:?} {other:?}");
+                    } else if other > key {
+                        assert!(known && *other >= out, "{name} {key:?} {other:?}");
+                    }
+                }
+            }
+        }
     }
 }

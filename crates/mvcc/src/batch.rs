@@ -15,9 +15,9 @@ use crate::ranges::{Ranges, Stack, hidden_since};
 use crate::reader::{ReadCounters, Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
 use crate::stats::{KeyStats, MvccStats};
-use crate::steps::MAX_STEPS_BEFORE_SEEK;
 use crate::timestamp::Timestamp;
 use crate::value::{Value, is_tombstone};
+use base::steps::MAX_STEPS_BEFORE_SEEK;
 
 /// How a batch writes.
 #[derive(Clone, Copy, Debug)]

@@ -150,7 +150,7 @@ impl MvccBatch<'_> {
                 after += left.finish();
             }
             if iter.time_of(&user_key)?.is_some() {
-                iter.next_key(&user_key)?;
+                iter.next_key();
             }
         }
         let done = Span {

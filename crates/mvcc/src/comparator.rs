@@ -105,6 +105,13 @@ impl PrefixExtractor for MvccPrefix {
         let (prefix, _) = split(key);
         (prefix.last() == Some(&SENTINEL)).then_some(prefix)
     }
+
+    /// The next user key, without a version.
+    fn successor(&self, key: &[u8], _comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(split(key).0);
+        out.push(SENTINEL);
+        true
+    }
 }
 
 /// Makes `options` those of a family of versioned keys: their order, filters over prefixes instead of whole keys, which nobody

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::gc::compactions::Held;
 use crate::key::{MvccKey, encode_key};
 use crate::ranges::{Cover, Order, Ranges};
-use crate::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 use crate::timestamp::Timestamp;
+use base::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 
 /// User keys from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,10 +211,11 @@ impl<'a> Reader<'a> {
     }
 
     fn iterator(&self, options: &ReadOptions) -> Result<VersionIter> {
-        let iter = match self.batch {
+        let mut iter = match self.batch {
             Some(batch) => batch.iter_with_base(self.db, options, self.family)?,
             None => self.db.iter_cf(options, self.family),
         };
+        iter.set_max_prefix_steps(self.max_steps);
         Ok(VersionIter {
             iter,
             counters: ReadCounters::default(),
@@ -339,24 +340,11 @@ impl VersionIter {
         Ok(self.time_of(user_key)?.is_some())
     }
 
-    /// From a version of `user_key` to what comes behind all of them.
-    pub fn next_key(&mut self, user_key: &[u8]) -> Result<()> {
-        for _ in 0..self.steps.get() {
-            self.next();
-            if self.time_of(user_key)?.is_none() {
-                self.steps.found();
-                return Ok(());
-            }
-        }
-        self.steps.missed();
-        self.counters.seeks += 1;
-        self.target.clear();
-        self.target.extend_from_slice(user_key);
-        // The next user key is one byte longer.
-        self.target.push(0);
-        encode_key(&mut self.target, &[], Timestamp::ZERO);
-        self.iter.seek(&self.target);
-        Ok(())
+    /// From a version to what comes behind all of its key.
+    pub fn next_key(&mut self) {
+        let moved = self.iter.next_prefix();
+        self.counters.steps += u64::from(moved.steps);
+        self.counters.seeks += u64::from(moved.sought);
     }
 
     /// From a version of `user_key` to what comes before all of them.

@@ -1,7 +1,7 @@
 //! Reads as of a time: of one key, or of a span in either direction.
 //!
 //! Of each key the newest version at or below the time is what a reader sees. To it, and from it to the next key, it is a few steps
-//! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](crate::steps::StepsBeforeSeek)). Range tombstones are asked then
+//! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](base::steps::StepsBeforeSeek)). Range tombstones are asked then
 //! whether they hide it.
 
 use crate::error::{Error, Result};
@@ -149,8 +149,8 @@ impl Reader<'_> {
         let mut too_recent = None;
         iter.seek(user_key, Timestamp::ZERO);
         let mut version = None;
-        if iter.time_of(user_key)?.is_some()
-            && settle(&mut iter, user_key, timestamp, options, &mut too_recent)?
+        if let Some(newest) = iter.time_of(user_key)?
+            && settle(&mut iter, user_key, newest, timestamp, options, &mut too_recent)?
         {
             version = iter.current()?;
         }
@@ -260,18 +260,16 @@ fn nothing_wanted(span: Span<'_>, options: &MvccReadOptions) -> Option<Resume> {
     }
 }
 
-/// The iterator stands on the first version of `user_key`: moves it to the one that a reader at `timestamp` sees. False if there is none, or
+/// The iterator stands on the first version of `user_key`, at `newest`: moves it to the one that a reader at `timestamp` sees. False if there is none, or
 /// if what was found must not be there.
 fn settle(
     iter: &mut VersionIter,
     user_key: &[u8],
+    newest: Timestamp,
     timestamp: Timestamp,
     options: &MvccReadOptions,
     too_recent: &mut Option<TooRecent>,
 ) -> Result<bool> {
-    let Some(newest) = iter.time_of(user_key)? else {
-        return Ok(false);
-    };
     if newest.is_zero() || newest < timestamp || newest == timestamp && !options.fail_on_more_recent {
         return Ok(true);
     }
@@ -363,17 +361,18 @@ impl Scan<'_> {
         while let Some(version) = self.iter.current()? {
             user_key.clear();
             user_key.extend_from_slice(version.user_key);
-            let (options, timestamp) = (self.options, self.timestamp);
+            let (newest, options, timestamp) = (version.timestamp, self.options, self.timestamp);
             if !settle(
                 &mut self.iter,
                 &user_key,
+                newest,
                 timestamp,
                 options,
                 &mut self.too_recent,
             )? {
                 // Either behind the key already, or at its newest version.
                 if self.iter.time_of(&user_key)?.is_some() {
-                    self.iter.next_key(&user_key)?;
+                    self.iter.next_key();
                 }
                 continue;
             }
@@ -392,9 +391,9 @@ impl Scan<'_> {
                 }
             }
             match take(&mut self.result.rows, self.options, version) {
-                Taken::GoOn => self.iter.next_key(&user_key)?,
+                Taken::GoOn => self.iter.next_key(),
                 Taken::Full(reason) => {
-                    self.iter.next_key(&user_key)?;
+                    self.iter.next_key();
                     let next = self.iter.current()?.map(|version| version.user_key.to_vec());
                     self.result.resume = next.map(|start| Resume {
                         start,

@@ -30,7 +30,7 @@ impl Reader<'_> {
             }
             match time {
                 Some(time) if time.is_zero() || time > after => return Ok(false),
-                Some(_) => iter.next_key(&user_key)?,
+                Some(_) => iter.next_key(),
                 None => {}
             }
         }

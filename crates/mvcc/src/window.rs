@@ -312,10 +312,10 @@ impl Incremental {
                     candidates.seek(&self.user_key, Timestamp::ZERO);
                 }
                 if candidates.time_of(&self.user_key)?.is_some() {
-                    candidates.next_key(&self.user_key)?;
+                    candidates.next_key();
                 }
             }
-            None => self.iter.next_key(&self.user_key)?,
+            None => self.iter.next_key(),
         }
         self.follow()
     }
@@ -351,7 +351,7 @@ impl Incremental {
                 self.user_key.extend_from_slice(version.user_key);
                 match time > self.until {
                     true => drop(candidates.descend(&self.user_key, self.until)?),
-                    false => candidates.next_key(&self.user_key)?,
+                    false => candidates.next_key(),
                 }
                 continue;
             }

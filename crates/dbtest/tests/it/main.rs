@@ -42,6 +42,7 @@ mod metamorphic;
 mod model;
 mod multi_get;
 mod multi_scan;
+mod next_prefix;
 mod protection;
 mod read_filters;
 mod read_flips;

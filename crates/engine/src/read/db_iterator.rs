@@ -9,12 +9,14 @@
 mod backwards;
 mod counted;
 mod moves;
+mod next_prefix;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::{self, ParsedInternalKey, TRAILER_LEN};
 use base::statistics::Ticker;
+use base::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
 use sst::ScanBounds;
 
@@ -29,6 +31,8 @@ use crate::db::column_family::Family;
 use crate::db::snapshot::Snapshot;
 use crate::options::{ReadOptions, ReadTier};
 use crate::write::batch_index::{BatchView, UNWRITTEN};
+
+pub use next_prefix::PrefixMove;
 
 pub(crate) const TAILING_WITH_SNAPSHOT: &str =
     "a tailing iterator reads what is newest, and takes no snapshot";
@@ -107,6 +111,10 @@ pub struct DbIterator {
     /// Why it can never be valid, wherever it reads.
     refused: Option<Error>,
     target: Vec<u8>,
+    /// Scratch: a key behind those of a prefix.
+    successor: Vec<u8>,
+    /// Steps to the next prefix.
+    prefix_steps: StepsBeforeSeek,
     /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
     max_skip: u64,
     /// How far down it reads, and how.
@@ -184,6 +192,8 @@ impl DbIterator {
             broken,
             refused,
             target: TARGET.try_with(Spare::take).unwrap_or_default(),
+            successor: Vec::new(),
+            prefix_steps: StepsBeforeSeek::new(MAX_STEPS_BEFORE_SEEK),
             sources,
             tailing: options.tailing,
             max_skippable: match options.max_skippable_internal_keys {
@@ -494,13 +504,18 @@ impl DbIterator {
             self.cursor
                 .seek_within_prefix(&self.target, extractor, side_by_side);
         } else {
-            match self.sources.read.async_io {
-                true => self.cursor.start_seek(&self.target, SeekKind::Seek),
-                false => self.cursor.hint_seek(&self.target, false),
-            }
-            self.cursor.seek(&self.target);
+            self.seek_cursor();
         }
         self.find_next(false);
+    }
+
+    /// The cursor, to `target`.
+    fn seek_cursor(&mut self) {
+        match self.sources.read.async_io {
+            true => self.cursor.start_seek(&self.target, SeekKind::Seek),
+            false => self.cursor.hint_seek(&self.target, false),
+        }
+        self.cursor.seek(&self.target);
     }
 
     /// True if all keys from `key` to the upper bound have `key`'s prefix.

@@ -69,15 +69,12 @@ impl<'a> Mask<'a> {
         let candidates = self.candidates(fragment, mask)?;
         let before = candidates.counters.steps;
         candidates.seek(&next_user_key(user_key), Timestamp::ZERO);
-        let mut hidden = Vec::new();
         while let Some(version) = candidates.current()? {
             if version.timestamp.is_zero() || version.timestamp > mask {
                 iter.seek(version.user_key, Timestamp::ZERO);
                 break;
             }
-            hidden.clear();
-            hidden.extend_from_slice(version.user_key);
-            candidates.next_key(&hidden)?;
+            candidates.next_key();
         }
         if candidates.current()?.is_none() {
             iter.seek(&fragment.end, Timestamp::ZERO);

@@ -239,7 +239,7 @@ impl MvccBatch<'_> {
                     (Some(newest), Some(fragment)) => {
                         mask.skip_forwards(&mut iter, fragment, newest, &user_key)?;
                     }
-                    _ => iter.next_key(&user_key)?,
+                    _ => iter.next_key(),
                 }
             }
             counters = iter.counters;

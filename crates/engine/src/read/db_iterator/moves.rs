@@ -67,7 +67,7 @@ impl DbIterator {
     }
 
     #[cold]
-    fn observe_step(&mut self, step: fn(&mut DbIterator), forward: bool) {
+    pub(super) fn observe_step(&mut self, step: impl FnOnce(&mut DbIterator), forward: bool) {
         let _charged = self.charge.clone().map(ChargedReads::begin);
         let timer = perf::time(|cells| &cells.find_next_user_entry_time);
         step(self);

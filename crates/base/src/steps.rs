@@ -9,7 +9,7 @@ const FIRST: u32 = 5;
 /// tries one more each time that steps led there, and one less each time they did not. Down to 1 and not to 0: without a step
 /// it could not learn that steps are enough again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StepsBeforeSeek {
+pub struct StepsBeforeSeek {
     now: u32,
     most: u32,
 }

@@ -1,0 +1,356 @@
+//! Steps from a key to the next prefix, against a model: whatever lies between, however many steps it tries, wherever it came from.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use base::merge::StringAppend;
+use dbtest::by_hand::flush;
+use esker::{
+    CompactRangeOptions, Db, DbIterator, Options, PrefixExtractor, ReadOptions, Snapshot, UserComparator,
+    WriteBatch, WriteBatchWithIndex, WriteOptions,
+};
+use testkit::model::{Model, Op, Row};
+use testkit::rng::{self, TestRng};
+use vfs::MemFs;
+
+/// What stands before the last `/`, that included.
+struct Directory {
+    knows_successor: bool,
+}
+
+impl PrefixExtractor for Directory {
+    fn name(&self) -> &str {
+        "test.Directory"
+    }
+
+    fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        let end = key.iter().position(|&byte| byte == b'/')?;
+        Some(&key[..=end])
+    }
+
+    fn successor(&self, key: &[u8], _comparator: &UserComparator, out: &mut Vec<u8>) -> bool {
+        if let Some(prefix) = self.prefix(key).filter(|_| self.knows_successor) {
+            out.extend_from_slice(&prefix[..prefix.len() - 1]);
+            out.push(b'/' + 1);
+        }
+        self.knows_successor
+    }
+}
+
+fn extractor(rng: &mut TestRng, comparator: &UserComparator) -> Arc<dyn PrefixExtractor> {
+    let knows_successor = rng.bool() && matches!(comparator, UserComparator::Bytewise);
+    match rng.u32(..6) {
+        0 => base::prefix::builtin("fixed:1").unwrap(),
+        1 => base::prefix::builtin("fixed:2").unwrap(),
+        2 => base::prefix::builtin("capped:2").unwrap(),
+        3 => base::prefix::builtin("noop").unwrap(),
+        _ => Arc::new(Directory { knows_successor }),
+    }
+}
+
+fn key(rng: &mut TestRng) -> Vec<u8> {
+    let len = rng.usize(1..6);
+    (0..len).map(|_| *rng.pick(&[b'a', b'b', b'/', 0xff])).collect()
+}
+
+fn operation(rng: &mut TestRng, cmp: &UserComparator) -> Op {
+    let (mut key, mut other) = (key(rng), key(rng));
+    if cmp.compare(&key, &other).is_gt() {
+        std::mem::swap(&mut key, &mut other);
+    }
+    match rng.u32(..20) {
+        0..11 => Op::Put(key, rng.u32(..).to_string().into_bytes()),
+        11..16 => Op::Delete(key),
+        16..18 => Op::Merge(key, b"more".to_vec()),
+        _ => Op::DeleteRange(key, other),
+    }
+}
+
+fn add(batch: &mut WriteBatch, op: &Op) {
+    match op {
+        Op::Put(key, value) => batch.put(key, value),
+        Op::Delete(key) | Op::SingleDelete(key) => batch.delete(key),
+        Op::Merge(key, value) => batch.merge(key, value),
+        Op::DeleteRange(begin, end) => batch.delete_range(begin, end),
+    }
+}
+
+/// Where an iterator of `rows` must stand: a place in them, if anywhere.
+fn stands(iter: &DbIterator, rows: &[Row], at: Option<usize>, what: &str) {
+    iter.status().unwrap();
+    assert_eq!(iter.valid(), at.is_some(), "{what}");
+    if let Some(at) = at {
+        assert_eq!(
+            (iter.key(), iter.value()),
+            (&rows[at].0[..], &rows[at].1[..]),
+            "{what}"
+        );
+    }
+}
+
+/// The first row behind `at` that has another prefix, or any if that has none.
+fn next_prefix(rows: &[Row], at: usize, extractor: &dyn PrefixExtractor) -> Option<usize> {
+    let prefix = extractor.prefix(&rows[at].0);
+    let other = |row: &Row| prefix.is_none() || extractor.prefix(&row.0) != prefix;
+    (at + 1..rows.len()).find(|&next| other(&rows[next]))
+}
+
+/// Wanders about, and steps to the next prefix from wherever it comes.
+fn wander(
+    rng: &mut TestRng,
+    iter: &mut DbIterator,
+    rows: &[Row],
+    cmp: &UserComparator,
+    own: &dyn PrefixExtractor,
+) {
+    let mut at: Option<usize> = None;
+    for _ in 0..30 {
+        let (what, to) = match (rng.u32(..8), at) {
+            (0, _) => {
+                iter.seek_to_first();
+                ("first", (!rows.is_empty()).then_some(0))
+            }
+            (1, _) => {
+                iter.seek_to_last();
+                ("last", rows.len().checked_sub(1))
+            }
+            (2, _) | (_, None) => {
+                let key = key(rng);
+                let behind = rows.partition_point(|row| cmp.compare(&row.0, &key).is_lt());
+                match rng.bool() {
+                    true => {
+                        iter.seek(&key);
+                        ("seek", (behind < rows.len()).then_some(behind))
+                    }
+                    false => {
+                        iter.seek_for_prev(&key);
+                        let there = rows.get(behind).is_some_and(|row| row.0 == key);
+                        ("seek_for_prev", (behind + usize::from(there)).checked_sub(1))
+                    }
+                }
+            }
+            (3, Some(from)) => {
+                iter.next();
+                ("next", (from + 1 < rows.len()).then_some(from + 1))
+            }
+            (4, Some(from)) => {
+                iter.prev();
+                ("prev", from.checked_sub(1))
+            }
+            (_, Some(from)) => {
+                iter.next_prefix();
+                ("next_prefix", next_prefix(rows, from, own))
+            }
+        };
+        stands(iter, rows, to, what);
+        at = to;
+    }
+}
+
+#[test]
+fn random_walks_find_the_next_prefix() {
+    let mut rng = rng::rng();
+    for _ in 0..200 {
+        let reverse = rng.one_in(4);
+        let cmp = match reverse {
+            true => UserComparator::ReverseBytewise,
+            false => UserComparator::Bytewise,
+        };
+        let own = extractor(&mut rng, &cmp);
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            ..Options::default()
+        };
+        let family = &mut options.column_family;
+        family.comparator = cmp.clone();
+        family.prefix_extractor = Some(own.clone());
+        family.merge_operator = Some(Arc::new(StringAppend::new(",")));
+        family.table.block_size = 100;
+        family.target_file_size_base = 500;
+        let db = Db::open(&options, "/db").unwrap();
+        let mut model = Model::new();
+        model.create_family(1, cmp.clone(), Some(Arc::new(StringAppend::new(","))));
+        let mut snapshots: Vec<(Snapshot, u64)> = Vec::new();
+        for _ in 0..rng.u32(1..12) {
+            for _ in 0..rng.u32(..30) {
+                let op = operation(&mut rng, &cmp);
+                let mut batch = WriteBatch::new();
+                add(&mut batch, &op);
+                db.write(&WriteOptions::default(), batch).unwrap();
+                model.apply(1, &op);
+            }
+            match rng.u32(..6) {
+                0 | 1 => flush(&db),
+                2 => db
+                    .compact_range(
+                        &db.default_column_family(),
+                        &CompactRangeOptions::default(),
+                        None,
+                        None,
+                    )
+                    .unwrap(),
+                3 => snapshots.push((db.snapshot(), model.last_seqno())),
+                _ => {}
+            }
+        }
+        snapshots.push((db.snapshot(), model.last_seqno()));
+        for _ in 0..12 {
+            let (snapshot, seqno) = rng.pick(&snapshots).clone();
+            let bound = |rng: &mut TestRng| rng.one_in(3).then(|| key(rng));
+            let (lower, upper) = (bound(&mut rng), bound(&mut rng));
+            let read = ReadOptions {
+                snapshot: Some(snapshot),
+                iterate_lower_bound: lower.clone(),
+                iterate_upper_bound: upper.clone(),
+                ..ReadOptions::default()
+            };
+            // Rows that are not written yet come on top of what is newest.
+            let over_batch = seqno == model.last_seqno() && rng.one_in(3);
+            let mut batch = WriteBatchWithIndex::new();
+            let mut written = Vec::new();
+            if over_batch {
+                for _ in 0..rng.u32(1..8) {
+                    let op = operation(&mut rng, &cmp);
+                    let mut one = WriteBatch::new();
+                    add(&mut one, &op);
+                    batch.append(&one);
+                    written.push((1, op));
+                }
+            }
+            let family = db.default_column_family();
+            let mut iter = batch.iter_with_base(&db, &read, &family).unwrap();
+            iter.set_max_prefix_steps(rng.u32(..5));
+            let as_if = model.write(&written);
+            let low = lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
+            let high = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let at = if over_batch { as_if } else { seqno };
+            let rows = model.scan(1, at, low, high).unwrap();
+            wander(&mut rng, &mut iter, &rows, &cmp, &*own);
+            drop(iter);
+            if !written.is_empty() {
+                // The model goes on with them: so does the database.
+                let batch = batch.into_write_batch();
+                db.write(&WriteOptions::default(), batch).unwrap();
+                snapshots.push((db.snapshot(), model.last_seqno()));
+            }
+        }
+    }
+}
+
+#[test]
+fn it_steps_a_little_and_seeks_far() {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.prefix_extractor = base::prefix::builtin("fixed:1");
+    let db = Db::open(&options, "/db").unwrap();
+    for prefix in b'a'..=b'z' {
+        for number in 0..if prefix < b'p' { 1000 } else { 1 } {
+            let key = format!("{}{number:04}", char::from(prefix));
+            db.put(key.as_bytes(), b"value").unwrap();
+        }
+    }
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    let mut moves = Vec::new();
+    while iter.valid() {
+        moves.push(iter.next_prefix());
+    }
+    iter.status().unwrap();
+    let steps: Vec<u32> = moves.iter().map(|moved| moved.steps).collect();
+    let sought: Vec<bool> = moves.iter().map(|moved| moved.sought).collect();
+    let long = usize::from(b'p' - b'a');
+    assert_eq!((steps[..5].to_vec(), steps[long - 1]), (vec![5, 4, 3, 2, 1], 1));
+    // It learns again that steps are enough.
+    assert!(steps[long..].iter().all(|&steps| steps <= 1));
+    assert!(sought[..long].iter().all(|sought| *sought));
+    assert!(!sought[long + 1..].iter().any(|sought| *sought), "{moves:?}");
+    assert_eq!(moves.len(), 26);
+    // Within one prefix there is no other.
+    let read = ReadOptions {
+        prefix_same_as_start: true,
+        ..ReadOptions::default()
+    };
+    let mut iter = db.iter(&read);
+    iter.seek(b"c");
+    iter.next_prefix();
+    assert!(!iter.valid());
+    iter.status().unwrap();
+    // Nor behind a bound.
+    iter = db.iter(&ReadOptions {
+        iterate_upper_bound: Some(b"d".to_vec()),
+        ..ReadOptions::default()
+    });
+    iter.seek(b"c0990");
+    iter.next_prefix();
+    assert!(!iter.valid());
+    iter.status().unwrap();
+}
+
+#[test]
+fn without_an_extractor_it_is_next() {
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    for key in ["aa", "ab", "b"] {
+        db.put(key.as_bytes(), b"").unwrap();
+    }
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    let mut keys = Vec::new();
+    while iter.valid() {
+        keys.push(iter.key().to_vec());
+        let moved = iter.next_prefix();
+        assert_eq!((moved.steps, moved.sought), (1, false));
+    }
+    assert_eq!(keys, [&b"aa"[..], b"ab", b"b"]);
+}
+
+#[test]
+fn timestamps_are_no_part_of_a_prefix() {
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.comparator = UserComparator::BytewiseU64Ts;
+    options.column_family.prefix_extractor = base::prefix::builtin("fixed:1");
+    let db = Db::open(&options, "/db").unwrap();
+    let family = db.default_column_family();
+    for key in ["a1", "a2", "b1", "b2", "c"] {
+        for timestamp in 1..4u64 {
+            let mut batch = WriteBatch::new();
+            batch.put_at(
+                &family,
+                key.as_bytes(),
+                &timestamp.to_le_bytes(),
+                &[timestamp as u8],
+            );
+            db.write(&WriteOptions::default(), batch).unwrap();
+        }
+    }
+    for most in 0..10 {
+        let mut iter = db.iter(&ReadOptions {
+            timestamp: Some(2u64.to_le_bytes().to_vec()),
+            ..ReadOptions::default()
+        });
+        iter.set_max_prefix_steps(most);
+        iter.seek_to_first();
+        let mut rows = Vec::new();
+        while iter.valid() {
+            rows.push((iter.key().to_vec(), iter.value().to_vec()));
+            iter.next_prefix();
+        }
+        iter.status().unwrap();
+        assert_eq!(
+            rows,
+            ["a1", "b1", "c"].map(|key| (key.as_bytes().to_vec(), vec![2]))
+        );
+    }
+}

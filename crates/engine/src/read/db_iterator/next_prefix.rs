@@ -1,0 +1,135 @@
+//! From a key to the first one with another prefix: over the entries between by steps, or past them by a seek.
+
+use base::Cursor;
+use base::internal_key::{self, TRAILER_LEN};
+use base::steps::StepsBeforeSeek;
+
+use super::{DbIterator, Direction, Place};
+use crate::read::merging_cursor::before_key;
+
+/// What a move to the [next prefix](DbIterator::next_prefix) took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrefixMove {
+    /// Steps, over entries of the prefix and to the first of another.
+    pub steps: u32,
+    /// True if the rest was passed over by a seek.
+    pub sought: bool,
+}
+
+impl DbIterator {
+    /// To the first key behind the current one that has another prefix, in the eyes of the family's
+    /// [`prefix_extractor`](crate::ColumnFamilyOptions::prefix_extractor); a key that has none is passed by itself, and without an
+    /// extractor it is [`next`](Self::next). Keys with the same prefix must follow each other in the family's order.
+    ///
+    /// It costs less than to step from key to key: entries of the prefix are passed over without a look at what they are. After
+    /// some of them it seeks, if the extractor knows a [`successor`](crate::PrefixExtractor::successor): one more next time if
+    /// steps were enough, one less if not, between 1 and [10](Self::set_max_prefix_steps). With
+    /// [`prefix_same_as_start`](crate::ReadOptions::prefix_same_as_start) it ends the iteration. Not one of RocksDB's.
+    #[inline]
+    pub fn next_prefix(&mut self) -> PrefixMove {
+        let mut moved = PrefixMove::default();
+        match self.observed {
+            false => moved = self.forward_prefix(),
+            true => self.observe_step(|iter| moved = iter.forward_prefix(), true),
+        }
+        moved
+    }
+
+    /// Has [`next_prefix`](Self::next_prefix) try at most so many steps before it seeks, and begin to learn anew; 0: it always seeks.
+    pub fn set_max_prefix_steps(&mut self, most: u32) {
+        self.prefix_steps = StepsBeforeSeek::new(most);
+    }
+
+    #[inline]
+    fn forward_prefix(&mut self) -> PrefixMove {
+        let moved = self.step_over_prefix();
+        if self.outdated() {
+            self.read_on_in_newest();
+        }
+        moved
+    }
+
+    fn step_over_prefix(&mut self) -> PrefixMove {
+        self.skipped = 0;
+        let mut moved = PrefixMove::default();
+        let user = self.family.cmp.user();
+        match self.place {
+            Place::Cursor => {
+                self.saved_key.clear();
+                self.saved_key
+                    .extend_from_slice(internal_key::user_key(self.cursor.key()));
+            }
+            Place::Saved => {}
+            Place::Nowhere => panic!("the iterator is not valid"),
+        }
+        let key = user.strip_timestamp(&self.saved_key);
+        let extractor = self.family.prefix_extractor.as_deref();
+        let Some((extractor, prefix)) = extractor.and_then(|own| Some((own, own.prefix(key)?))) else {
+            self.step_forward();
+            moved.steps = 1;
+            return moved;
+        };
+        if self.prefix.is_some() {
+            self.place = Place::Nowhere;
+            return moved;
+        }
+        let behind_key = user.timestamp_size() + TRAILER_LEN;
+        let backwards = self.direction == Direction::Backward;
+        self.direction = Direction::Forward;
+        // Where the cursor stands before the key, perhaps far before it, and not among what is passed over.
+        let mut at_entry = self.place == Place::Saved && !backwards;
+        let mut limit = match backwards {
+            true => 0,
+            false => self.prefix_steps.get(),
+        };
+        loop {
+            if at_entry {
+                if !self.cursor.valid() {
+                    break;
+                }
+                // What is no key at all is told below.
+                let entry = self.cursor.key();
+                let end = entry.len().saturating_sub(behind_key);
+                if extractor.prefix(&entry[..end]) != Some(prefix) {
+                    break;
+                }
+            }
+            if moved.steps >= limit {
+                self.successor.clear();
+                if extractor.successor(key, user, &mut self.successor) {
+                    moved.sought = true;
+                    break;
+                }
+                limit = u32::MAX;
+                if backwards {
+                    before_key(&mut self.target, user, key);
+                    self.cursor.seek(&self.target);
+                    at_entry = true;
+                    continue;
+                }
+            }
+            self.cursor.next();
+            moved.steps = moved.steps.saturating_add(1);
+            at_entry = true;
+        }
+        match moved.sought {
+            false => self.prefix_steps.found(),
+            true if backwards => {}
+            true => self.prefix_steps.missed(),
+        }
+        if moved.sought {
+            let ends = self.upper.as_ref().is_some_and(|upper| {
+                let next = user.stamped(&self.successor);
+                user.compare_without_timestamp(&next, upper).is_ge()
+            });
+            if ends {
+                self.place = Place::Nowhere;
+                return moved;
+            }
+            before_key(&mut self.target, user, &self.successor);
+            self.seek_cursor();
+        }
+        self.find_next(false);
+        moved
+    }
+}
