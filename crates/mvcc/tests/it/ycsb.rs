@@ -1,10 +1,10 @@
-//! Half reads, half updates, as in YCSB-A, of keys some of which are in much demand, and now and then a range tombstone over
-//! some, while what is older than a short lifetime is collected: reads as
-//! of any time above the threshold are right, space stays bounded, and in the end the statistics are those of what is there.
+//! The workloads of YCSB, from A to F, over keys some of which are in much demand, with a range tombstone over some now and then where there are
+//! updates, while what is older than a short lifetime is collected: reads as of any time above the threshold are right, space stays bounded, and in the end the statistics are those of what is there.
 //!
-//! `ESKER_SECONDS=600 cargo test --release -p esker-mvcc --test it ycsb -- --nocapture` goes on for ten minutes with a lifetime of a second.
+//! `ESKER_SECONDS=600 cargo test --release -p esker-mvcc --test it ycsb::workload_a -- --nocapture` goes on for ten minutes with a lifetime of a
+//! second.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, MutexGuard, mpsc};
 use std::thread;
@@ -13,22 +13,43 @@ use std::time::{Duration, Instant, SystemTime};
 use esker::{Db, Options, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Error, GcOptions, MvccReadOptions, MvccStore, Span, Timestamp, Value,
+    Versioned,
 };
 use testkit::TestRng;
 
 const KEYS: usize = 10_000;
 const VALUE: usize = 100;
+/// Keys there is room for: where they are all taken, who would insert one updates one.
+const MOST_KEYS: usize = 1_000_000;
+/// Keys that a scan looks at, at most.
+const SCAN: usize = 100;
+
+/// Of a hundred operations; what is left are reads.
+#[derive(Clone, Copy, Default)]
+struct Workload {
+    name: &'static str,
+    updates: u32,
+    inserts: u32,
+    scans: u32,
+    /// A value is read and written again with a change.
+    read_modify_writes: u32,
+    /// What was inserted last is in much demand.
+    latest: bool,
+}
 
 /// What a key was, oldest first: when it changed, and what its value begins with, `None` of a deletion.
 type History = Vec<(i64, Option<u64>)>;
 
 struct Run {
+    workload: Workload,
     store: MvccStore,
     model: Vec<Mutex<History>>,
+    /// Keys that were inserted, or soon will have been.
+    keys: AtomicUsize,
     done: AtomicBool,
     reads: AtomicU64,
     refused: AtomicU64,
-    updates: AtomicU64,
+    writes: AtomicU64,
     lifetime: Duration,
 }
 
@@ -41,9 +62,18 @@ fn key_of(at: usize) -> Vec<u8> {
     format!("user{at:08}").into_bytes()
 }
 
-/// Few keys are asked for often.
-fn skewed(rng: &mut TestRng) -> usize {
-    ((KEYS as f64) * rng.f64().powi(4)) as usize
+/// What a version's value begins with.
+fn id_of(version: &Versioned, key: &[u8]) -> Option<u64> {
+    let Some(Value::Bytes(bytes)) = version.value(key).unwrap() else {
+        return None;
+    };
+    Some(u64::from_le_bytes(bytes[..8].try_into().unwrap()))
+}
+
+/// What a reader at `time` must see.
+fn as_of(history: &History, time: i64) -> Option<u64> {
+    let before = history.partition_point(|(changed, _)| *changed <= time);
+    before.checked_sub(1).and_then(|last| history[last].1)
 }
 
 impl Run {
@@ -51,35 +81,74 @@ impl Run {
         self.model[at].lock().unwrap()
     }
 
+    /// Few keys are asked for often.
+    fn skewed(&self, rng: &mut TestRng) -> usize {
+        let keys = self.keys.load(Ordering::Relaxed).min(MOST_KEYS);
+        let at = ((keys as f64) * rng.f64().powi(4)) as usize;
+        if self.workload.latest { keys - 1 - at } else { at }
+    }
+
+    /// A time that reads may ask for, some of them too late.
+    fn some_time(&self, rng: &mut TestRng) -> i64 {
+        let lifetime = self.lifetime.as_nanos() as i64;
+        now() - rng.i64(0..lifetime + lifetime / 4)
+    }
+
     fn update(&self, rng: &mut TestRng) {
-        let at = skewed(rng);
+        let at = self.skewed(rng);
+        let deletes = rng.one_in(20);
+        self.write(at, &mut self.history(at), (!deletes).then(|| rng.u64(..)));
+    }
+
+    fn insert(&self, rng: &mut TestRng) {
+        let at = self.keys.fetch_add(1, Ordering::Relaxed);
+        if at >= MOST_KEYS {
+            return self.update(rng);
+        }
+        self.write(at, &mut self.history(at), Some(rng.u64(..)));
+    }
+
+    fn read_modify_write(&self, rng: &mut TestRng) {
+        let at = self.skewed(rng);
         let key = key_of(at);
-        // Whoever holds a key's history writes the key: so times rise.
         let mut history = self.history(at);
+        let time = now().max(history.last().map_or(0, |(time, _)| *time));
+        let found = self
+            .store
+            .get(&key, Timestamp::from_nanos(time), &MvccReadOptions::default());
+        let found = match found {
+            Err(Error::BelowThreshold { .. }) => return,
+            found => found.unwrap(),
+        };
+        let id = found.found.and_then(|version| id_of(&version, &key));
+        assert_eq!(id, as_of(&history, time), "{} at {time}", key.escape_ascii());
+        self.write(at, &mut history, Some(id.unwrap_or(0).wrapping_add(1)));
+    }
+
+    /// Whoever holds a key's history writes the key: so times rise.
+    fn write(&self, at: usize, history: &mut History, id: Option<u64>) {
+        let key = key_of(at);
         let last = history.last().map_or(0, |(time, _)| *time);
-        let (time, deletes) = (now().max(last + 1), rng.one_in(20));
+        let time = now().max(last + 1);
         let timestamp = Timestamp::from_nanos(time);
         let mut batch = self.store.begin(time);
-        let written = match deletes {
-            true => batch.delete(&key, timestamp).map(|_| None),
-            false => {
-                let id = rng.u64(..);
+        let written = match id {
+            None => batch.delete(&key, timestamp).map(drop),
+            Some(id) => {
                 let mut value = id.to_le_bytes().to_vec();
                 value.resize(VALUE, b'.');
-                batch
-                    .put(&key, timestamp, Value::Bytes(&value))
-                    .map(|()| Some(id))
+                batch.put(&key, timestamp, Value::Bytes(&value))
             }
         };
-        let id = match written {
+        match written {
             // It was kept waiting for a whole lifetime.
             Err(Error::BelowThreshold { .. }) => return,
             written => written.unwrap(),
-        };
+        }
         batch.commit(&WriteOptions::default()).unwrap();
         history.push((time, id));
-        self.forget(&mut history);
-        self.updates.fetch_add(1, Ordering::Relaxed);
+        self.forget(history);
+        self.writes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Above the threshold there is what the newest version at or below it was.
@@ -91,8 +160,8 @@ impl Run {
 
     /// Deletes some keys that follow each other by a range tombstone.
     fn delete_some(&self, rng: &mut TestRng) {
-        let first = skewed(rng);
-        let behind = (first + rng.usize(1..20)).min(KEYS);
+        let first = self.skewed(rng);
+        let behind = (first + rng.usize(1..20)).min(MOST_KEYS);
         // In their order, so that two who do so do not wait for each other.
         let mut histories: Vec<_> = (first..behind).map(|at| self.history(at)).collect();
         let last = histories
@@ -113,45 +182,94 @@ impl Run {
             history.push((time, None));
             self.forget(history);
         }
-        self.updates.fetch_add(1, Ordering::Relaxed);
+        self.writes.fetch_add(1, Ordering::Relaxed);
     }
 
     fn read(&self, rng: &mut TestRng) {
-        let at = skewed(rng);
+        let at = self.skewed(rng);
         let key = key_of(at);
         let history = self.history(at);
-        let lifetime = self.lifetime.as_nanos() as i64;
-        let time = now() - rng.i64(0..lifetime + lifetime / 4);
+        let time = self.some_time(rng);
         let found = self
             .store
             .get(&key, Timestamp::from_nanos(time), &MvccReadOptions::default());
         let found = match found {
-            Err(Error::BelowThreshold { threshold, .. }) => {
-                assert!(time <= threshold.wall);
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
+            Err(Error::BelowThreshold { threshold, .. }) => return self.refuse(time, threshold),
             found => found.unwrap(),
         };
-        let id = found.found.and_then(|version| {
-            let Some(Value::Bytes(bytes)) = version.value(&key).unwrap() else {
-                return None;
-            };
-            Some(u64::from_le_bytes(bytes[..8].try_into().unwrap()))
-        });
-        let before = history.partition_point(|(changed, _)| *changed <= time);
-        let expected = before.checked_sub(1).and_then(|last| history[last].1);
-        assert_eq!(id, expected, "{} at {time}", key.escape_ascii());
+        let id = found.found.and_then(|version| id_of(&version, &key));
+        assert_eq!(id, as_of(&history, time), "{} at {time}", key.escape_ascii());
         self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn scan(&self, rng: &mut TestRng) {
+        let from = self.skewed(rng);
+        let until = (from + rng.usize(1..=SCAN)).min(MOST_KEYS);
+        let histories: Vec<MutexGuard<'_, History>> = (from..until).map(|at| self.history(at)).collect();
+        let time = self.some_time(rng);
+        let (start, end) = (key_of(from), key_of(until));
+        let found = self.store.scan(
+            Span::new(&start, &end),
+            Timestamp::from_nanos(time),
+            &MvccReadOptions::default(),
+        );
+        let found = match found {
+            Err(Error::BelowThreshold { threshold, .. }) => return self.refuse(time, threshold),
+            found => found.unwrap(),
+        };
+        let mut rows = found.rows.iter();
+        for (at, history) in (from..until).zip(&histories) {
+            let Some(expected) = as_of(history, time) else {
+                continue;
+            };
+            let key = key_of(at);
+            let row = rows.next().expect("a row");
+            assert_eq!(row.user_key, key, "at {time}");
+            let version = Versioned {
+                timestamp: row.timestamp,
+                stored: row.stored.to_vec(),
+            };
+            assert_eq!(
+                id_of(&version, &key),
+                Some(expected),
+                "{} at {time}",
+                key.escape_ascii()
+            );
+        }
+        assert!(rows.next().is_none());
+        self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn refuse(&self, time: i64, threshold: Timestamp) {
+        assert!(time <= threshold.wall);
+        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     fn work(&self, seed: u64) {
         let mut rng = TestRng::with_seed(seed);
+        let workload = self.workload;
+        let shares = [
+            workload.updates,
+            workload.inserts,
+            workload.scans,
+            workload.read_modify_writes,
+        ];
         while !self.done.load(Ordering::Relaxed) {
-            match rng.u32(..1000) {
-                0 => self.delete_some(&mut rng),
-                1..500 => self.update(&mut rng),
-                _ => self.read(&mut rng),
+            let mut drawn = rng.u32(..100);
+            let share = shares.iter().position(|&share| match drawn.checked_sub(share) {
+                Some(rest) => {
+                    drawn = rest;
+                    false
+                }
+                None => true,
+            });
+            match share {
+                Some(0) if rng.one_in(500) => self.delete_some(&mut rng),
+                Some(0) => self.update(&mut rng),
+                Some(1) => self.insert(&mut rng),
+                Some(2) => self.scan(&mut rng),
+                Some(_) => self.read_modify_write(&mut rng),
+                None => self.read(&mut rng),
             }
         }
     }
@@ -164,10 +282,9 @@ impl Run {
     }
 }
 
-#[test]
-fn garbage_is_collected_while_all_goes_on() {
+fn run(workload: Workload) {
     let long = std::env::var("ESKER_SECONDS").ok();
-    let seconds: u64 = long.as_ref().map_or(3, |seconds| seconds.parse().unwrap());
+    let seconds: u64 = long.as_ref().map_or(2, |seconds| seconds.parse().unwrap());
     let lifetime = Duration::from_millis(if long.is_some() { 1000 } else { 150 });
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options {
@@ -186,17 +303,25 @@ fn garbage_is_collected_while_all_goes_on() {
     };
     let store = MvccStore::open_with_compactions(&db, &family, batches, now(), Some(gc)).unwrap();
     let run = Run {
+        workload,
         store,
-        model: (0..KEYS).map(|_| Mutex::default()).collect(),
+        model: (0..MOST_KEYS).map(|_| Mutex::default()).collect(),
+        keys: AtomicUsize::new(KEYS),
         done: AtomicBool::new(false),
         reads: AtomicU64::new(0),
         refused: AtomicU64::new(0),
-        updates: AtomicU64::new(0),
+        writes: AtomicU64::new(0),
         lifetime,
     };
+    // Twice, so that there is garbage also where nothing is written later.
+    for id in [1, 2] {
+        (0..KEYS).for_each(|at| run.write(at, &mut run.history(at), Some(id)));
+    }
+    let loaded = run.writes.swap(0, Ordering::Relaxed);
+    assert_eq!(loaded, 2 * KEYS as u64);
     let seed = testkit::rng().seed();
     let start = Instant::now();
-    let mut spaces = Vec::new();
+    let (mut spaces, mut collected, mut left_out) = (Vec::new(), 0, 0);
     thread::scope(|scope| {
         // Nothing is ever sent: who fails lets go of his end.
         let (alive, workers) = mpsc::channel::<()>();
@@ -208,42 +333,118 @@ fn garbage_is_collected_while_all_goes_on() {
             });
         }
         drop(alive);
-        let (mut collected, mut round) = (0, 0u64);
+        let mut round = 0u64;
         while start.elapsed() < Duration::from_secs(seconds)
             && workers.recv_timeout(lifetime / 2) == Err(RecvTimeoutError::Timeout)
         {
             round += 1;
             // One leaves nothing for the other, whichever comes first.
             if round.is_multiple_of(8) {
-                run.store.collect_in_compactions(lifetime, now()).unwrap();
+                let garbage = run.store.collect_in_compactions(lifetime, now()).unwrap();
+                left_out += garbage.val_count;
             } else {
                 let report = run.store.collect_garbage(lifetime, now(), &GcOptions::default());
                 collected += report.unwrap().removed.versions;
             }
             spaces.push(run.space());
             if long.is_some() && round.is_multiple_of(60) {
-                let (updates, space) = (run.updates.load(Ordering::Relaxed), run.space());
+                let (writes, space) = (run.writes.load(Ordering::Relaxed), run.space());
                 println!(
-                    "{:4} s: {updates} updates, {collected} versions removed, {space} bytes",
+                    "{:4} s: {writes} writes, {collected} versions removed, {space} bytes",
                     start.elapsed().as_secs()
                 );
             }
         }
         run.done.store(true, Ordering::Relaxed);
-        assert!(collected > 0);
     });
+    let took = start.elapsed().as_secs_f64();
     let at = now();
     assert_eq!(run.store.stats(at).unwrap(), run.store.recount(at).unwrap());
-    let (reads, updates) = (run.reads.into_inner(), run.updates.into_inner());
-    assert!(reads > 100 && updates > 100, "{reads} reads, {updates} updates");
+    let all = run
+        .store
+        .scan(Span::ALL, Timestamp::from_nanos(at), &MvccReadOptions::default());
+    let there = run.model.iter().filter(|history| {
+        let history = history.lock().unwrap();
+        history.last().is_some_and(|(_, id)| id.is_some())
+    });
+    assert_eq!(all.unwrap().rows.len(), there.count() as u64);
+    assert!(collected + left_out as u64 > 0);
+    let (reads, writes) = (run.reads.into_inner(), run.writes.into_inner());
+    let writes_wanted = workload.updates + workload.inserts + workload.read_modify_writes;
+    assert!(
+        reads > 20 && (writes > 20 || writes_wanted == 0),
+        "{reads} reads, {writes} writes"
+    );
     if long.is_some() {
         // The first minute fills memtables and levels.
         let (early, late) = spaces.split_at(spaces.len() / 2);
         let (early, late) = (early.iter().max().unwrap(), late.iter().max().unwrap());
         println!(
-            "{reads} reads, {} refused, {updates} updates, at most {early} bytes in the first half and {late} in the second",
-            run.refused.into_inner()
+            "{}: {:.0} operations a second ({reads} reads, {} refused, {writes} writes), {collected} versions removed and {left_out} left to \
+             compactions, at most {early} bytes in the first half and {late} in the second",
+            workload.name,
+            (reads + writes) as f64 / took,
+            run.refused.into_inner(),
         );
-        assert!(*late <= early + early / 4, "{late} bytes, {early} before");
+        let fills = seconds < 120 || workload.inserts > 0;
+        assert!(
+            fills || *late <= early + early / 4,
+            "{late} bytes, {early} before"
+        );
     }
+}
+
+#[test]
+fn workload_a_updates_as_much_as_it_reads() {
+    run(Workload {
+        name: "A",
+        updates: 50,
+        ..Workload::default()
+    });
+}
+
+#[test]
+fn workload_b_mostly_reads() {
+    run(Workload {
+        name: "B",
+        updates: 5,
+        ..Workload::default()
+    });
+}
+
+#[test]
+fn workload_c_only_reads() {
+    run(Workload {
+        name: "C",
+        ..Workload::default()
+    });
+}
+
+#[test]
+fn workload_d_reads_what_was_inserted_last() {
+    run(Workload {
+        name: "D",
+        inserts: 5,
+        latest: true,
+        ..Workload::default()
+    });
+}
+
+#[test]
+fn workload_e_scans_and_inserts() {
+    run(Workload {
+        name: "E",
+        inserts: 5,
+        scans: 95,
+        ..Workload::default()
+    });
+}
+
+#[test]
+fn workload_f_writes_what_it_has_read() {
+    run(Workload {
+        name: "F",
+        read_modify_writes: 50,
+        ..Workload::default()
+    });
 }
