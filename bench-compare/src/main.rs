@@ -20,6 +20,7 @@ mod compare;
 mod data;
 mod engine;
 mod published;
+mod versions;
 mod worker;
 mod workload;
 

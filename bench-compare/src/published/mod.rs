@@ -14,6 +14,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::collect;
+use crate::versions;
 use crate::workload::Workload;
 
 /// How the tables are run.
@@ -99,7 +100,7 @@ pub enum Metric {
     CpuMicrosPerOp,
     /// Mean time of a flush or compaction job into the level.
     SecondsPerJob(u8),
-    /// Time of a garbage collection.
+    /// Time of an operation on versions of keys, or of their collection.
     MicrosPerCall,
 }
 
@@ -128,6 +129,8 @@ pub enum Run {
     },
     /// A garbage collection of versions over Esker's MVCC layer and RocksDB.
     Collect(collect::Case),
+    /// An operation on versions of keys over Esker's MVCC layer and RocksDB's user-defined timestamps.
+    Versions(versions::Case),
 }
 
 /// A database that several rows read; each program makes its own.

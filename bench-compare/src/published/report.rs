@@ -264,7 +264,7 @@ mod tests {
                         assert!(flags.contains(workload), "{workload} in {flags}");
                     }
                     Run::Collect(case) => assert!(case.delete < case.versions),
-                    Run::Engines { .. } => {}
+                    Run::Engines { .. } | Run::Versions(_) => {}
                 }
             }
         }

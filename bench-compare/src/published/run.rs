@@ -10,6 +10,7 @@ use paired::{Comparison, Finished, Line, MARGIN, median};
 use super::{Better, Metric, Row, Run, Setup};
 use crate::collect;
 use crate::compare::{Arena, entrants};
+use crate::versions;
 use crate::worker::Common;
 use crate::workload::Workload;
 
@@ -86,6 +87,10 @@ impl Runner {
                 Err(message) => [Err(message.clone()), Err(message)],
             },
             Run::Collect(case) => match collect::measure(*case, self.rounds, &self.dir.join("collect")) {
+                Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
+                Err(message) => [Err(message.clone()), Err(message)],
+            },
+            Run::Versions(case) => match versions::measure(*case, self.rounds, &self.dir.join("versions")) {
                 Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
                 Err(message) => [Err(message.clone()), Err(message)],
             },

@@ -5,6 +5,7 @@
 
 use super::{Better, Metric, Row, Run, Setup, Sizes, Table};
 use crate::collect::Case;
+use crate::versions::{self, Operation};
 use crate::workload::Workload;
 
 /// Published figures and cells without one.
@@ -25,6 +26,7 @@ pub fn all(sizes: &Sizes) -> Vec<Table> {
         streams(sizes),
         mixgraph(sizes),
         collection(),
+        versions(),
     ]
 }
 
@@ -619,6 +621,32 @@ impl Metric {
         }
     }
 }
+fn versions() -> Table {
+    let operations = [
+        (Operation::Get, "get", &[1, 10, 100][..]),
+        (Operation::Scan, "scan of 100 keys", &[1, 10, 100]),
+        (Operation::Put, "put, if none is later", &[1, 10, 100]),
+        (Operation::PutBlind, "put", &[1, 10, 100]),
+        (Operation::Collect, "all but the newest go", &[10, 100]),
+    ];
+    let rows = operations.into_iter().flat_map(|(operation, label, versions)| {
+        versions.iter().map(move |&versions| Row {
+            label: format!("{label}, {versions} versions a key"),
+            published: "-".to_owned(),
+            metric: Metric::MicrosPerCall,
+            run: Run::Versions(versions::Case { operation, versions }),
+        })
+    });
+    Table {
+        source: "S4",
+        title: "Versions of keys, beside RocksDB's user-defined timestamps",
+        note: "Not in the document. Microseconds of an operation over 100,000 versions in memory, compacted into one level; of a collection those of all \
+               of it, by compactions on both sides (`full_history_ts_low`), with exact statistics on ours. RocksDB has no put that looks for later \
+               versions: its rows of both are the same.",
+        rows: rows.collect(),
+    }
+}
+
 fn collection() -> Table {
     // Versions, those that go, and the document's times after its change, of Pebble: for one key, and for 1024.
     const PUBLISHED: [(usize, usize, [&str; 2]); 7] = [
