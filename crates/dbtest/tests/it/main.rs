@@ -44,6 +44,7 @@ mod multi_get;
 mod multi_scan;
 mod next_prefix;
 mod protection;
+mod range_delete_sizes;
 mod read_filters;
 mod read_flips;
 mod recycled_wals;

@@ -226,7 +226,7 @@ impl Db {
         let version = family.0.super_version.load().version.clone();
         ranges
             .iter()
-            .map(|(begin, end)| approximate_size(&family.0, &version, begin, end))
+            .map(|(begin, end)| approximate_size(&family.0, &version, 0, begin, end))
             .collect()
     }
 
@@ -355,7 +355,15 @@ fn sstables(version: &Version) -> String {
     out
 }
 
-fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]) -> Result<u64> {
+/// Bytes of the tables from `first_level` down that hold user keys from `begin` to before `end`, as far as their indexes tell. Opens tables that
+/// are not open.
+pub(crate) fn approximate_size(
+    family: &Family,
+    version: &Version,
+    first_level: usize,
+    begin: &[u8],
+    end: &[u8],
+) -> Result<u64> {
     let user = family.cmp.user();
     let (first, behind) = (user.stamped(begin), user.stamped(end));
     if user.compare_without_timestamp(&first, &behind).is_ge() {
@@ -369,7 +377,7 @@ fn approximate_size(family: &Family, version: &Version, begin: &[u8], end: &[u8]
     };
     let (from, to) = (target(begin), target(end));
     let mut total = 0;
-    for level in 0..version.num_levels() {
+    for level in first_level..version.num_levels() {
         for file in version.overlapping(level, Some(&first), Some(&behind)) {
             let inside = family.cmp.compare(&file.smallest, &from).is_ge()
                 && family.cmp.compare(&file.largest, &to).is_lt();

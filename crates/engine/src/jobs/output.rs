@@ -22,6 +22,7 @@ use vfs::CreateOptions;
 
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::db::property::approximate_size;
 use crate::events::Event;
 use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::file_checksum::FileSum;
@@ -80,6 +81,29 @@ struct OpenTable {
     check: OutputCheck,
     oldest_blob: Option<u64>,
     collectors: Vec<Box<dyn TablePropertiesCollector>>,
+    covered: Covered,
+}
+
+/// What the range tombstones of a table delete in the levels below it.
+#[derive(Default)]
+struct Covered {
+    /// The last one's, without those that begin at the same key.
+    start: Vec<u8>,
+    tombstones: u64,
+    /// Bytes under the first [`MAX_ESTIMATES`].
+    bytes: u64,
+}
+
+/// Tombstones of a table whose bytes are estimated; they stand for the rest.
+const MAX_ESTIMATES: u64 = 1000;
+
+impl Covered {
+    /// Of all tombstones.
+    fn estimate(&self) -> u64 {
+        let estimated = u128::from(self.tombstones.clamp(1, MAX_ESTIMATES));
+        let all = u128::from(self.bytes) * u128::from(self.tombstones) / estimated;
+        u64::try_from(all).unwrap_or(u64::MAX)
+    }
 }
 
 impl OpenTable {
@@ -293,6 +317,7 @@ impl OutputSink for TableOutputs<'_> {
             check: OutputCheck::new(self.options.paranoid_file_checks),
             oldest_blob: None,
             collectors,
+            covered: Covered::default(),
         });
         Ok(())
     }
@@ -317,6 +342,7 @@ impl OutputSink for TableOutputs<'_> {
     }
 
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        self.weigh(tombstone);
         let open = self.current()?;
         open.check.add_range_tombstone(tombstone);
         open.writer
@@ -360,6 +386,7 @@ impl OutputSink for TableOutputs<'_> {
             oldest_ancestor_time: properties.creation_time,
             file_creation_time: self.age_kept().unwrap_or(properties.file_creation_time),
             temperature: open.temperature,
+            compensated_range_deletion_size: open.covered.estimate(),
             file_checksum: open.sum.checksum(),
             unique_id: properties.unique_id(),
             ..FileMetadata::default()
@@ -380,6 +407,33 @@ impl OutputSink for TableOutputs<'_> {
 }
 
 impl TableOutputs<'_> {
+    /// Counts what a range tombstone deletes below: pickers take it for bytes of the file, so that it is compacted the sooner the more it
+    /// frees. Of those that begin at one key, which are cut to the same end, the first counts.
+    fn weigh(&mut self, tombstone: &RangeTombstone) {
+        let Some(open) = self.open.as_mut().filter(|_| !self.destination.bottommost) else {
+            return;
+        };
+        let covered = &mut open.covered;
+        if covered.tombstones > 0 && covered.start == tombstone.start {
+            return;
+        }
+        covered.tombstones += 1;
+        covered.start.clear();
+        covered.start.extend_from_slice(&tombstone.start);
+        if covered.tombstones <= MAX_ESTIMATES {
+            let below = self.destination.level.map_or(0, |level| level + 1);
+            let version = self.family.super_version.load().version.clone();
+            let user = self.family.cmp.user();
+            let (start, end) = (
+                user.strip_timestamp(&tombstone.start),
+                user.strip_timestamp(&tombstone.end),
+            );
+            // It is an estimate: a table that cannot be opened is told of when it is read.
+            let bytes = approximate_size(self.family, &version, below, start, end).unwrap_or(0);
+            covered.bytes = covered.bytes.saturating_add(bytes);
+        }
+    }
+
     /// Puts blocks of a table that was just written into the block cache, as the options say.
     fn prepopulate(&self, table: &Arc<Table>) -> Result<()> {
         let option = self.options.table.prepopulate_block_cache;
