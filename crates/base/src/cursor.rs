@@ -1,5 +1,7 @@
 //! The contract of everything that walks sorted entries: blocks, tables, levels, memtables, merges.
 
+use std::ops::ControlFlow;
+
 use crate::error::Result;
 
 /// Walks entries sorted by internal key, forwards and backwards.
@@ -41,6 +43,34 @@ pub trait Cursor {
 
     /// The error that made it invalid, if one did.
     fn status(&self) -> Result<()>;
+}
+
+/// A cursor over entries that may lie in blocks, which can be taken whole: what compactions read.
+///
+/// A merge of several sources may say where it stands on the first entry of a block of one of them, so that a block between whose
+/// entries nothing comes from elsewhere can be written as it is. A cursor that knows of no blocks needs none of the methods.
+pub trait BlockwiseCursor: Cursor {
+    /// True on the first entry of a block of one source, though not on all of them. Cheap: it is asked at every entry.
+    #[inline]
+    fn at_block_start(&self) -> bool {
+        false
+    }
+
+    /// Where no other source has anything before the end of the block it stands at the beginning of, nor another version of its last
+    /// key: a user key at or behind all of the block, and before all that comes from other sources.
+    fn lone_block_bound(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Shows `visit` the internal key and the value of each entry of the block it stands at the beginning of, until it breaks off,
+    /// and stands there again. False if it broke off, or something was wrong.
+    fn walk_block(&mut self, visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> bool {
+        let _ = visit;
+        false
+    }
+
+    /// To the first entry behind the block it stands in.
+    fn leave_block(&mut self) {}
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {

@@ -40,7 +40,7 @@ pub mod sync;
 mod temperature;
 
 pub use comparator::{Comparator, UserComparator};
-pub use cursor::Cursor;
+pub use cursor::{BlockwiseCursor, Cursor};
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
 pub use key_prefixes::{KeyPrefixes, KeyRank};

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{Cursor, Kind, Result, UserComparator};
+use base::{BlockwiseCursor, Cursor, Kind, Result, UserComparator};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use esker_compact::{
@@ -40,6 +40,8 @@ fn main() {
 fn keys() -> usize {
     size(1_000_000, 10_000)
 }
+
+impl BlockwiseCursor for Flat<'_> {}
 
 impl Cursor for Flat<'_> {
     #[inline]
@@ -211,7 +213,7 @@ struct Sink {
     size: u64,
 }
 
-impl OutputSink for Sink {
+impl<C> OutputSink<C> for Sink {
     fn open(&mut self) -> Result<()> {
         self.size = 0;
         Ok(())

@@ -22,6 +22,7 @@ mod merge;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod whole_block;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ use crate::filter::{BlobHook, CompactionFilter};
 use crate::order;
 use crate::stripes::Stripes;
 use crate::tombstones::CompactionTombstones;
+
+pub(crate) use whole_block::BlockRun;
 
 /// What a compaction, or a flush, has to respect.
 pub struct CompactionRules {
@@ -219,6 +222,8 @@ pub struct CompactionCursor<C> {
     starts: Arc<FragmentedTombstones>,
     next_start: usize,
     operands: merge::Operands,
+    /// Memory for the last key of a block.
+    block_key: Vec<u8>,
     stats: CompactionStats,
 }
 
@@ -295,6 +300,7 @@ impl<C: Cursor> CompactionCursor<C> {
             starts,
             next_start: 0,
             operands: merge::Operands::default(),
+            block_key: Vec::new(),
             stats: CompactionStats::default(),
             cmp: rules.comparator,
         }

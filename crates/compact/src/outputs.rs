@@ -1,12 +1,13 @@
 //! From the surviving entries to output files: points as they come, and each file's share of the range tombstones.
 
 use std::cmp::Ordering;
+use std::marker::PhantomData;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{Cursor, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
+use base::{BlockwiseCursor, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
 use rangedel::RangeTombstone;
 
-use crate::cursor::CompactionCursor;
+use crate::cursor::{BlockRun, CompactionCursor};
 use crate::order;
 use crate::partitioner::SstPartitioner;
 use crate::split::OutputSplitter;
@@ -47,6 +48,19 @@ impl FileBounds {
         self.largest.extend_from_slice(key);
         self.num_entries += 1;
         self.add_seqno(internal_key::seqno(key));
+    }
+
+    /// Extends to point entries, from the internal key `first` to `last`, which must come in order.
+    fn add_run(&mut self, first: &[u8], last: &[u8], run: &BlockRun) {
+        if self.num_entries == 0 {
+            self.smallest.extend_from_slice(first);
+            (self.smallest_seqno, self.largest_seqno) = (run.smallest_seqno, run.largest_seqno);
+        }
+        self.largest.clear();
+        self.largest.extend_from_slice(last);
+        self.num_entries += run.entries;
+        self.smallest_seqno = self.smallest_seqno.min(run.smallest_seqno);
+        self.largest_seqno = self.largest_seqno.max(run.largest_seqno);
     }
 
     /// Extends to a range tombstone, in any order, once all points are in.
@@ -91,13 +105,25 @@ impl FileBounds {
     }
 }
 
-/// Where the output of a compaction or flush goes: one file after the other.
-pub trait OutputSink {
+/// Where the output of a compaction or flush goes: one file after the other. `C` is what is read.
+pub trait OutputSink<C> {
     /// Begins a file.
     fn open(&mut self) -> Result<()>;
 
     /// Adds an entry to the open file. Entries come in the order of internal keys.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// True if the block that `input` stands at the beginning of may be added to the open file as it is stored.
+    fn can_copy_block(&mut self, input: &C) -> bool {
+        let _ = input;
+        false
+    }
+
+    /// Adds all entries of that block, and leaves `input` where it is. False, and nothing added, if that is not possible after all.
+    fn copy_block(&mut self, input: &mut C) -> Result<bool> {
+        let _ = input;
+        Ok(false)
+    }
 
     /// Adds a range tombstone to the open file. They come after its entries, by start, newest first.
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()>;
@@ -123,14 +149,19 @@ pub struct OutputRange<'a> {
 /// Writes what `cursor` shows to `sink`, cut by `splitter`, each file with its share of the range tombstones.
 ///
 /// No file is opened that would be empty. On an error a file may be left open, for its owner to abandon.
-pub fn write_outputs<C: Cursor>(
+///
+/// Blocks that nothing touches are copied where `sink` can: see [`BlockwiseCursor`].
+pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
     cursor: &mut CompactionCursor<C>,
     range: OutputRange<'_>,
     mut splitter: OutputSplitter,
-    sink: &mut impl OutputSink,
+    sink: &mut S,
 ) -> Result<()> {
     let mut partitions = splitter.partitioner.take().map(Partitions::new);
+    // A partitioner is asked of each key.
+    let copies = cursor.may_keep_blocks() && partitions.is_none();
     let mut files = Files {
+        _input: PhantomData,
         cmp: InternalComparator::new(cursor.comparator().clone()),
         sink,
         bounds: FileBounds::default(),
@@ -157,6 +188,9 @@ pub fn write_outputs<C: Cursor>(
         if !cursor.is_tombstone_start() {
             if !files.is_open {
                 files.open()?;
+            }
+            if copies && cursor.at_block_start() && files.copy_block(cursor, &splitter)? {
+                continue;
             }
             files.sink.add(cursor.key(), cursor.value())?;
             files.bounds.add_point(cursor.key());
@@ -193,7 +227,8 @@ impl Partitions {
     }
 }
 
-struct Files<'a, S> {
+struct Files<'a, C, S> {
+    _input: PhantomData<C>,
     cmp: InternalComparator,
     sink: &'a mut S,
     bounds: FileBounds,
@@ -202,16 +237,35 @@ struct Files<'a, S> {
     is_open: bool,
 }
 
-impl<S: OutputSink> Files<'_, S> {
+impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
     fn open(&mut self) -> Result<()> {
         self.sink.open()?;
         self.is_open = true;
         Ok(())
     }
 
+    /// Adds the block that `cursor` stands at the beginning of as it is stored, if nothing touches it, and moves behind it. False, and
+    /// nothing done, if its entries are to be added one by one.
+    #[inline(never)]
+    fn copy_block(&mut self, cursor: &mut CompactionCursor<C>, splitter: &OutputSplitter) -> Result<bool> {
+        let uncut = |bound| splitter.is_uncut_up_to(bound);
+        if !cursor.lone_block_bound().is_some_and(uncut) || !self.sink.can_copy_block(cursor.input_mut()) {
+            return Ok(false);
+        }
+        let Some(run) = cursor.surviving_block() else {
+            return Ok(false);
+        };
+        if !self.sink.copy_block(cursor.input_mut())? {
+            return Ok(false);
+        }
+        self.bounds.add_run(cursor.key(), cursor.last_of_block(), &run);
+        cursor.leave_block(&run);
+        Ok(true)
+    }
+
     /// Ends the current file before the user key `upper`: writes the tombstones up to there and leaves the rest to the
     /// next file. Files share no user key.
-    fn close<C: Cursor>(
+    fn close(
         &mut self,
         cursor: &mut CompactionCursor<C>,
         beyond: &mut crate::BeyondOutput,

@@ -124,6 +124,21 @@ impl OutputSplitter {
         stop
     }
 
+    /// True if no key up to the user key `bound`, from the one on that was shown last, can end a file for where it lies.
+    pub fn is_uncut_up_to(&self, bound: &[u8]) -> bool {
+        if self.limits.output_level == 0 {
+            return true;
+        }
+        let before = |user_key: &[u8]| self.cmp.compare_without_timestamp(bound, user_key) == Ordering::Less;
+        let border = self.limits.borders.get(self.next_border);
+        let grandparent = self.limits.grandparents.get(self.at);
+        let boundary = grandparent.map(|file| match self.in_gap {
+            true => file.smallest_user_key(),
+            false => file.largest_user_key(),
+        });
+        border.is_none_or(|border| before(&border.key)) && boundary.is_none_or(before)
+    }
+
     /// Takes note of `key`. True if the keys shown before it lay before some border, and it lies behind.
     fn passes_border(&mut self, key: &[u8]) -> bool {
         let cmp = &self.cmp;

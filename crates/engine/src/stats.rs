@@ -158,7 +158,8 @@ impl Stats {
     /// what [`Options::statistics`](crate::Options::statistics) has, 0 without.
     ///
     /// Always counted are `BytesWritten`, `WriteDone`, `WalBytes`, `WalSynced`, `StallMicros`, `FlushWriteBytes`, `CompactReadBytes`,
-    /// `CompactWriteBytes`, `TrivialMoves`, `TrivialMoveBytes`, `BgErrorCount` and those of secondary caches.
+    /// `CompactWriteBytes`, `TrivialMoves`, `TrivialMoveBytes`, `CompactionBlocksCopied`, `CompactionBytesCopied`, `BgErrorCount` and those of
+    /// secondary caches.
     pub fn get(&self, ticker: Ticker) -> u64 {
         match ticker {
             Ticker::SecondaryCacheHits | Ticker::CompressedSecondaryCacheHits => self.secondary.hits(),
@@ -261,6 +262,8 @@ fn is_always_counted(ticker: Ticker) -> bool {
             | Ticker::CompactWriteBytes
             | Ticker::TrivialMoves
             | Ticker::TrivialMoveBytes
+            | Ticker::CompactionBlocksCopied
+            | Ticker::CompactionBytesCopied
             | Ticker::BgErrorCount
     )
 }

@@ -1,5 +1,7 @@
 //! A cursor over a whole table: its data blocks one after the other.
 
+mod whole_block;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -133,10 +135,18 @@ impl TableCursor {
     /// To the entry after. Requires [`valid`](TableCursor::valid).
     #[inline]
     pub fn next(&mut self) {
+        self.step();
+    }
+
+    /// As [`next`](TableCursor::next). True if that was the end of a block.
+    #[inline]
+    pub fn step(&mut self) -> bool {
         self.block.next();
-        if !self.block.valid() {
+        let ended = !self.block.valid();
+        if ended {
             self.next_block();
         }
+        ended
     }
 
     /// To the entry before. Requires [`valid`](TableCursor::valid).

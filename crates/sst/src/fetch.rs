@@ -53,6 +53,19 @@ impl Span {
     }
 }
 
+/// A block as it stands in its file.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredBlock<'a> {
+    /// Compressed, if it is.
+    pub contents: &'a [u8],
+    /// The compression, `None`'s where it is stored as it is.
+    pub type_byte: u8,
+    /// How its checksum is made ...
+    pub checksum: ChecksumType,
+    /// ... and the checksum, as it would be wherever it stood.
+    pub placeless: u32,
+}
+
 /// Which decompressor a block needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
@@ -374,6 +387,39 @@ impl BlockFetcher {
             .expect("a length that counts the trailer");
         stored.truncate(len - BLOCK_TRAILER_LEN);
         Ok((stored, trailer))
+    }
+
+    /// What `take` makes of a block as it is stored, whose checksum was verified: from `near` if it is there, else read from `file`, which
+    /// is the table's through whatever descriptor.
+    pub fn with_stored<R>(
+        &self,
+        file: &dyn RandomAccessFile,
+        handle: BlockHandle,
+        near: &Span,
+        take: impl FnOnce(StoredBlock<'_>) -> R,
+    ) -> Result<R> {
+        let len = self.stored_len(handle)?;
+        let checked = |stored: &[u8]| {
+            let (contents, type_byte) = self.check(handle, stored, true)?;
+            let trailer = stored.last_chunk::<BLOCK_TRAILER_LEN>();
+            let placeless = |trailer| format::placeless_checksum(trailer, self.base_context, handle.offset);
+            Ok(take(StoredBlock {
+                contents,
+                type_byte,
+                checksum: self.checksum,
+                placeless: trailer.map_or(0, placeless),
+            }))
+        };
+        if let Some(stored) = self.in_memory(handle, len, near) {
+            return checked(stored);
+        }
+        STORED.with_borrow_mut(|stored| {
+            stored.resize(len, 0);
+            file.read_exact_at(handle.offset, stored)?;
+            let result = checked(stored);
+            shorten(stored);
+            result
+        })
     }
 
     /// True if `trailer` is that of `contents` at this handle.

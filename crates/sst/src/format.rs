@@ -171,8 +171,28 @@ pub fn block_trailer(
     base_context: u32,
     offset: u64,
 ) -> [u8; BLOCK_TRAILER_LEN] {
-    let sum = checksum
-        .block(contents, type_byte)
+    moved_trailer(
+        type_byte,
+        checksum.block(contents, type_byte),
+        base_context,
+        offset,
+    )
+}
+
+/// The checksum in `trailer`, that of a block at `offset` of its file, as it would be if it did not depend on where the block stands:
+/// what [`moved_trailer`] puts to another place.
+pub fn placeless_checksum(trailer: &[u8; BLOCK_TRAILER_LEN], base_context: u32, offset: u64) -> u32 {
+    coding::u32_at(trailer, 1).wrapping_sub(context_modifier(base_context, offset))
+}
+
+/// The trailer of a block whose checksum, wherever it stands, is `placeless`, at `offset` of a file.
+pub fn moved_trailer(
+    type_byte: u8,
+    placeless: u32,
+    base_context: u32,
+    offset: u64,
+) -> [u8; BLOCK_TRAILER_LEN] {
+    let sum = placeless
         .wrapping_add(context_modifier(base_context, offset))
         .to_le_bytes();
     [type_byte, sum[0], sum[1], sum[2], sum[3]]

@@ -359,7 +359,8 @@ impl Readahead {
         self.file(table).prefetch(bytes.start, len);
     }
 
-    fn file<'a>(&'a self, table: &'a Table) -> &'a dyn RandomAccessFile {
+    /// What is read through.
+    pub fn file<'a>(&'a self, table: &'a Table) -> &'a dyn RandomAccessFile {
         &**self.own_file.as_ref().unwrap_or(table.fetcher.file())
     }
 }

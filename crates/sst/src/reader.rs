@@ -31,7 +31,7 @@ use vfs::RandomAccessFile;
 use crate::block::{Block, KeyForm, Target};
 use crate::cursor::TableCursor;
 use crate::fetch::BlockFetcher;
-use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType};
+use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
 use crate::index::{self, Index, IndexBuilder, IndexCoding};
 use crate::properties::TableProperties;
 use crate::readahead::AutoReadahead;
@@ -244,6 +244,12 @@ impl Table {
     /// What the table says about itself.
     pub fn properties(&self) -> &TableProperties {
         &self.properties
+    }
+
+    /// True if its data blocks are compressed with a dictionary of its own.
+    pub(crate) fn has_dictionary(&self) -> bool {
+        let mut names = self.metaindex.iter().map(|(name, _)| &name[..]);
+        names.any(|name| name == meta::COMPRESSION_DICT.as_bytes())
     }
 
     /// The range deletions, in fragments, as they stand in the file: not cut to the bounds the file has in MANIFEST.

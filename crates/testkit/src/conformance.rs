@@ -1,9 +1,10 @@
 //! The suite every [`Cursor`] passes: blocks, tables, levels, memtables, merges.
 
 use std::cmp::Ordering;
+use std::ops::ControlFlow;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{Cursor, InternalComparator};
+use base::{BlockwiseCursor, Cursor, InternalComparator};
 
 use crate::keys::{print_entry, print_key};
 use crate::rng::TestRng;
@@ -14,6 +15,8 @@ pub struct VecCursor {
     entries: Vec<(Vec<u8>, Vec<u8>)>,
     cmp: InternalComparator,
     at: Option<usize>,
+    /// Entries of a block; 0: there are none.
+    per_block: usize,
 }
 
 impl VecCursor {
@@ -24,11 +27,44 @@ impl VecCursor {
             entries,
             cmp,
             at: None,
+            per_block: 0,
         }
+    }
+
+    /// The same, as if so many entries each lay in a block, whose keys no other source had anything between. 0: no blocks.
+    pub fn in_blocks(self, per_block: usize) -> VecCursor {
+        VecCursor { per_block, ..self }
+    }
+
+    /// Where the block ends at whose beginning it stands.
+    fn end_of_block(&self) -> Option<usize> {
+        let at = self.at.filter(|_| self.per_block > 0)?;
+        at.is_multiple_of(self.per_block)
+            .then(|| self.entries.len().min(at + self.per_block))
     }
 
     fn current(&self) -> &(Vec<u8>, Vec<u8>) {
         &self.entries[self.at.expect("a valid cursor")]
+    }
+}
+
+impl BlockwiseCursor for VecCursor {
+    fn at_block_start(&self) -> bool {
+        self.end_of_block().is_some()
+    }
+    fn lone_block_bound(&self) -> Option<&[u8]> {
+        let last = self.end_of_block()?.checked_sub(1)?;
+        Some(internal_key::user_key(&self.entries[last].0))
+    }
+    fn walk_block(&mut self, mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> bool {
+        let (Some(at), Some(end)) = (self.at, self.end_of_block()) else {
+            return false;
+        };
+        let mut entries = self.entries[at..end].iter();
+        entries.all(|(key, value)| visit(key, value).is_continue())
+    }
+    fn leave_block(&mut self) {
+        self.at = self.end_of_block().filter(|&end| end < self.entries.len());
     }
 }
 

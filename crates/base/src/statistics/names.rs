@@ -239,6 +239,10 @@ named! {
         TrivialMoves = "esker.compaction.trivial.moves";
         /// Bytes of them.
         TrivialMoveBytes = "esker.compaction.trivial.move.bytes";
+        /// Data blocks that compactions copied as they were stored.
+        CompactionBlocksCopied = "esker.compaction.blocks.copied";
+        /// Bytes of them, as stored, with their trailers.
+        CompactionBytesCopied = "esker.compaction.bytes.copied";
         /// Blocks read that had to be uncompressed.
         BlocksDecompressed = "rocksdb.number.block.decompressed";
         /// Their bytes as stored.

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use base::internal_key::{encode, pack_trailer};
-use base::{InternalComparator, Result};
+use base::{BlockwiseCursor, InternalComparator, Result};
 use testkit::VecCursor;
 use testkit::keys::{entries, print_entry};
 
@@ -96,6 +96,8 @@ struct Broken {
     keys: Vec<&'static [u8]>,
     at: usize,
 }
+
+impl BlockwiseCursor for Broken {}
 
 impl Cursor for Broken {
     fn valid(&self) -> bool {

@@ -328,7 +328,8 @@ fn compact(
         rules.full_history_ts_low = setting.ts_low.map(|low| low.to_le_bytes().to_vec());
         rules.end = range.end.map(<[u8]>::to_vec);
         let order = InternalComparator::new(cmp.clone());
-        let mut cursor = CompactionCursor::new(VecCursor::new(points.to_vec(), order), rules);
+        let input = VecCursor::new(points.to_vec(), order).in_blocks(rng.usize(0..5));
+        let mut cursor = CompactionCursor::new(input, rules);
         match range.start {
             Some(start) => cursor.seek(start),
             None => cursor.seek_to_first(),

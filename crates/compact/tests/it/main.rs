@@ -5,3 +5,4 @@ mod history;
 mod lsm;
 mod picker;
 mod text;
+mod whole_block;

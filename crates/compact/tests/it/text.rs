@@ -1,7 +1,9 @@
 //! Entries, bounds and outputs as people write them; with timestamps a user key is written `a/5`.
 
+use std::ops::ControlFlow;
+
 use base::internal_key::{self, TRAILER_LEN};
-use base::{Result, UserComparator};
+use base::{BlockwiseCursor, Result, UserComparator};
 use esker_compact::{FileBounds, OutputSink};
 use rangedel::RangeTombstone;
 use testkit::keys::{self, Entry, Item, Tombstone};
@@ -97,6 +99,8 @@ pub struct OutputFile {
 #[derive(Debug, Default)]
 pub struct Collector {
     pub files: Vec<OutputFile>,
+    /// Entries that came in blocks.
+    pub copied_entries: usize,
     open: Option<OutputFile>,
     size: u64,
     overhead: u64,
@@ -112,7 +116,7 @@ impl Collector {
     }
 }
 
-impl OutputSink for Collector {
+impl<C: BlockwiseCursor> OutputSink<C> for Collector {
     fn open(&mut self) -> Result<()> {
         assert!(self.open.is_none());
         self.open = Some(OutputFile::default());
@@ -127,6 +131,23 @@ impl OutputSink for Collector {
         file.points.push((key.to_vec(), value.to_vec()));
         self.size += value.len() as u64 + self.overhead;
         Ok(())
+    }
+
+    fn can_copy_block(&mut self, _: &C) -> bool {
+        true
+    }
+
+    fn copy_block(&mut self, input: &mut C) -> Result<bool> {
+        let mut entries = Vec::new();
+        assert!(input.walk_block(|key, value| {
+            entries.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        }));
+        for (key, value) in &entries {
+            OutputSink::<C>::add(self, key, value)?;
+        }
+        self.copied_entries += entries.len();
+        Ok(true)
     }
 
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {

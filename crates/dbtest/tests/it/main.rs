@@ -9,6 +9,7 @@ mod behaviour;
 mod bit_flips;
 mod blob_files;
 mod block_cache;
+mod block_copy;
 mod compaction_hooks;
 mod company;
 mod control;

@@ -182,7 +182,7 @@ impl<'a> MemtableWriter<'a> {
         start: Option<&[u8]>,
         end: Option<&[u8]>,
         placed: Option<&PlacedStream>,
-        sink: &mut impl OutputSink,
+        sink: &mut impl OutputSink<MergingCursor>,
     ) -> Result<()> {
         let family = self.family;
         let user = family.cmp.user();
@@ -270,7 +270,7 @@ impl OneTable<'_, '_> {
     }
 }
 
-impl OutputSink for OneTable<'_, '_> {
+impl OutputSink<MergingCursor> for OneTable<'_, '_> {
     fn open(&mut self) -> Result<()> {
         match self.bounds.is_empty() {
             true => self.outputs.open(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::entry_type::EntryType;
+use base::statistics::Ticker;
 use base::sync::Mutex;
 use base::{Error, InternalComparator, Kind, Result, Temperature, filename, internal_key};
 use blob::BlobLocation;
@@ -31,6 +32,7 @@ use crate::jobs::output_file::OutputFile;
 use crate::options::{
     ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
 };
+use crate::read::merging_cursor::MergingCursor;
 use crate::read::value::Merger;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 
@@ -106,15 +108,13 @@ impl Covered {
     }
 }
 
-impl OpenTable {
-    #[cold]
-    fn collect(&mut self, key: &[u8], value: &[u8]) {
-        let file_size = self.writer.file_size();
-        let entry = EntryType::of(internal_key::kind_byte(key));
-        let (user_key, seqno) = (internal_key::user_key(key), internal_key::seqno(key));
-        for collector in &mut self.collectors {
-            collector.add_user_key(user_key, value, entry, seqno, file_size);
-        }
+/// Shows an entry to `collectors`, of a table of so many bytes so far.
+#[cold]
+fn collect(collectors: &mut [Box<dyn TablePropertiesCollector>], file_size: u64, key: &[u8], value: &[u8]) {
+    let entry = EntryType::of(internal_key::kind_byte(key));
+    let (user_key, seqno) = (internal_key::user_key(key), internal_key::seqno(key));
+    for collector in collectors {
+        collector.add_user_key(user_key, value, entry, seqno, file_size);
     }
 }
 
@@ -290,7 +290,7 @@ pub(crate) fn table_format(options: &ColumnFamilyOptions, cmp: &InternalComparat
     }
 }
 
-impl OutputSink for TableOutputs<'_> {
+impl OutputSink<MergingCursor> for TableOutputs<'_> {
     fn open(&mut self) -> Result<()> {
         let number = self.db.versions.new_file_number();
         let path = filename::table(&self.family.dir, number);
@@ -336,9 +336,38 @@ impl OutputSink for TableOutputs<'_> {
         }
         open.check.add(key, value);
         if !open.collectors.is_empty() {
-            open.collect(key, value);
+            collect(&mut open.collectors, open.writer.file_size(), key, value);
         }
         open.writer.add(key, value)
+    }
+
+    fn can_copy_block(&mut self, input: &MergingCursor) -> bool {
+        let copies = self.options.copy_untouched_blocks && self.compaction.is_some();
+        let (Some(open), Some(cursor)) = (&mut self.open, input.top_table()) else {
+            return false;
+        };
+        copies && open.writer.stores_as(cursor.table()) && open.writer.can_copy_block(cursor)
+    }
+
+    /// Its entries are values that stand in the table, and refer to no blobs.
+    fn copy_block(&mut self, input: &mut MergingCursor) -> Result<bool> {
+        let open = self.current()?;
+        let Some(cursor) = input.top_table_mut() else {
+            return Ok(false);
+        };
+        let file_size = open.writer.file_size();
+        let (check, collectors) = (&mut open.check, &mut open.collectors);
+        let copied = open.writer.copy_block(cursor, |key, value| {
+            check.add(key, value);
+            if !collectors.is_empty() {
+                collect(collectors, file_size, key, value);
+            }
+        })?;
+        if let Some(bytes) = copied {
+            self.db.stats.add(Ticker::CompactionBlocksCopied, 1);
+            self.db.stats.add(Ticker::CompactionBytesCopied, bytes);
+        }
+        Ok(copied.is_some())
     }
 
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {

@@ -79,6 +79,13 @@ option_table! {
         /// compression, whatever is configured, is that of the level. The trap: what is never merged stays as large as it came.
         /// Default: false.
         move_files_of_any_compression: bool = false, mutable = true, domain["false", "false", "true"];
+        /// Compactions copy a data block of an input as it is stored where nothing else of the inputs lies between its keys, all its
+        /// entries are values that stay as they are, and it is compressed and laid out as the output's blocks are to be: its entries are
+        /// looked at, for the filter and the index, but not merged, encoded and compressed again, and its checksum is verified and goes
+        /// with it. Where range tombstones, a compaction filter, a partitioner, blob files, timestamps, a compression dictionary,
+        /// block_align or a hash index in data blocks play a part, none is. Set it to false for a compaction that is to encode everything
+        /// anew. Default: true.
+        copy_untouched_blocks: bool = true, mutable = true, domain["true", "true", "false"];
         /// Notices, when memtables are flushed, keys that were written in ascending or descending order, in one stream or in
         /// several that take turns. Each stream gets a table of its own, in the lowest level where nothing overlaps it, compressed as
         /// that level is: it is never rewritten, as it would be if one table held keys of several streams. Costs a flush a look at

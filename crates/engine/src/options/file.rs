@@ -22,6 +22,7 @@ const ROCKSDB_VERSION: &str = "7.8.3";
 
 /// Options that no RocksDB has.
 const NOT_ROCKSDBS: &[&str] = &[
+    "copy_untouched_blocks",
     "streams_bypass_level0",
     "move_files_of_any_compression",
     "verify_checksums_in_compaction",

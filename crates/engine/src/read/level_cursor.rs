@@ -159,6 +159,40 @@ impl LevelCursor {
         }
     }
 
+    /// The cursor over the current file, on an entry that was read.
+    #[inline]
+    pub fn at_table(&self) -> Option<&TableCursor> {
+        self.cursor.as_ref().filter(|_| self.place == Place::Entry)
+    }
+
+    /// The same, to look at the block it stands in. It is to be left where it is.
+    pub fn at_table_mut(&mut self) -> Option<&mut TableCursor> {
+        self.cursor.as_mut().filter(|_| self.place == Place::Entry)
+    }
+
+    /// To the first entry behind the block it stands in.
+    pub fn leave_block(&mut self) {
+        if let Some(cursor) = self.at_table_mut() {
+            cursor.leave_block();
+            self.settle_forwards();
+        }
+    }
+
+    /// To the entry after, as [`Cursor::next`]. True if that was the end of a block.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        debug_assert!(!self.is_unread(), "read first");
+        let mut ended = false;
+        match (&mut self.cursor, self.place) {
+            (Some(cursor), Place::Entry) => ended = cursor.step(),
+            // From the smallest bound the entries lie ahead.
+            (Some(cursor), Place::SmallestBound) => cursor.seek_to_first(),
+            _ => {}
+        }
+        self.settle_forwards();
+        ended
+    }
+
     /// True on a file's bound rather than on an entry.
     #[inline]
     pub fn at_boundary(&self) -> bool {
@@ -502,14 +536,7 @@ impl Cursor for LevelCursor {
 
     #[inline]
     fn next(&mut self) {
-        debug_assert!(!self.is_unread(), "read first");
-        match (&mut self.cursor, self.place) {
-            (Some(cursor), Place::Entry) => cursor.next(),
-            // From the smallest bound the entries lie ahead.
-            (Some(cursor), Place::SmallestBound) => cursor.seek_to_first(),
-            _ => {}
-        }
-        self.settle_forwards();
+        self.step();
     }
 
     #[inline]

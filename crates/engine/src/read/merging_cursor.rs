@@ -19,11 +19,12 @@
 //!    so that the file's tombstones stay in force exactly as long as they can matter.
 
 use std::cmp::Ordering;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, TRAILER_LEN, pack_trailer};
 use base::prefix::PrefixExtractor;
-use base::{Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
+use base::{BlockwiseCursor, Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
 use rangedel::{TombstoneCursor, TombstoneSource};
 use sst::{BlockReadOptions, ScanBounds, TableCursor};
@@ -69,9 +70,17 @@ impl Source {
     fn value(&self) -> &[u8] {
         on_source!(self, cursor => cursor.value())
     }
-    #[inline]
-    fn next(&mut self) {
-        on_source!(self, cursor => cursor.next())
+    /// True if that was the end of a block.
+    #[inline(always)]
+    fn next(&mut self) -> bool {
+        match self {
+            Source::Memtable(cursor) => {
+                cursor.next();
+                false
+            }
+            Source::Table(cursor) => cursor.step(),
+            Source::Level(cursor) => cursor.step(),
+        }
     }
     #[inline]
     fn prev(&mut self) {
@@ -159,6 +168,8 @@ pub(crate) struct MergingCursor {
     runs: usize,
     heap: Vec<Item>,
     direction: Direction,
+    /// The last step forwards ended a block of the lane that was on top, which may stand at the beginning of another.
+    ended_block: bool,
     /// Tombstones newer than this are not seen ...
     snapshot: SeqNo,
     /// ... in the newest lane those newer than this ...
@@ -201,6 +212,7 @@ impl MergingCursor {
             runs: 0,
             heap,
             direction: Direction::Forward,
+            ended_block: false,
             snapshot,
             newest_snapshot: snapshot,
             read_ts: read_ts.map(Into::into),
@@ -460,7 +472,7 @@ impl MergingCursor {
     fn step_top(&mut self) {
         let lane = self.heap[0].lane as usize;
         match self.direction {
-            Direction::Forward => self.sources[lane].next(),
+            Direction::Forward => self.ended_block = self.sources[lane].next(),
             Direction::Backward => self.sources[lane].prev(),
         }
         self.settle_top();
@@ -583,6 +595,7 @@ impl MergingCursor {
 
     fn place(&mut self, direction: Direction, mut seek: impl FnMut(&mut Source)) {
         self.direction = direction;
+        self.ended_block = true;
         self.error = None;
         self.sources.iter_mut().for_each(&mut seek);
         self.rebuild();
@@ -599,7 +612,9 @@ impl MergingCursor {
             }
             let lane = self.heap[0].lane as usize;
             match direction {
-                Direction::Forward => self.sources[lane].next(),
+                Direction::Forward => {
+                    self.sources[lane].next();
+                }
                 Direction::Backward => self.sources[lane].prev(),
             }
             self.rebuild();
@@ -672,7 +687,65 @@ impl Cursor for MergingCursor {
     }
 }
 
+impl BlockwiseCursor for MergingCursor {
+    /// Of a block that was entered while another lane was on top it is not told: that takes a key between two blocks.
+    #[inline]
+    fn at_block_start(&self) -> bool {
+        self.ended_block && self.top_table().is_some_and(TableCursor::at_block_start)
+    }
+
+    fn lone_block_bound(&self) -> Option<&[u8]> {
+        if self.active > 0 {
+            return None;
+        }
+        let bound = self.top_table()?.block_bound()?;
+        // The least of the others is one of those right below the top.
+        let mut others = self.heap[1..].iter().take(2);
+        let is_behind = |other: &Item| {
+            let key = self.sources[other.lane as usize].key();
+            self.cmp.user().compare(bound, internal_key::user_key(key)) == Ordering::Less
+        };
+        others.all(is_behind).then_some(bound)
+    }
+
+    fn walk_block(&mut self, visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> bool {
+        self.top_table_mut()
+            .is_some_and(|cursor| cursor.walk_block(visit))
+    }
+
+    #[cold]
+    fn leave_block(&mut self) {
+        let Some(top) = self.heap.first() else { return };
+        match &mut self.sources[top.lane as usize] {
+            Source::Memtable(_) => {}
+            Source::Table(cursor) => cursor.leave_block(),
+            Source::Level(cursor) => cursor.leave_block(),
+        }
+        self.ended_block = true;
+        self.rebuild();
+    }
+}
+
 impl MergingCursor {
+    /// The cursor over the table on whose entry it stands, if that is none of a memtable.
+    #[inline]
+    pub fn top_table(&self) -> Option<&TableCursor> {
+        match &self.sources[self.heap.first()?.lane as usize] {
+            Source::Memtable(_) => None,
+            Source::Table(cursor) => Some(cursor),
+            Source::Level(cursor) => cursor.at_table(),
+        }
+    }
+
+    /// The same, to look at the block it stands in. It is to be left where it is.
+    pub fn top_table_mut(&mut self) -> Option<&mut TableCursor> {
+        match &mut self.sources[self.heap.first()?.lane as usize] {
+            Source::Memtable(_) => None,
+            Source::Table(cursor) => Some(cursor),
+            Source::Level(cursor) => cursor.at_table_mut(),
+        }
+    }
+
     /// The current value, kept alive by itself where it lies in a table or memtable. Requires `valid`.
     pub fn pin_value(&self) -> PinnedValue {
         match &self.sources[self.heap[0].lane as usize] {

@@ -127,6 +127,12 @@ impl BlockBuilder {
         &self.last_key
     }
 
+    /// Takes `key` for the last key, of a block that was made elsewhere; this one must be empty.
+    pub fn set_last_key(&mut self, key: &[u8]) {
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+    }
+
     /// Starts a new entry: takes `key` for the last key, and gives what of it the entry shares with the one before and
     /// what the key shares with the one before whether the entry may use it or not.
     #[inline]

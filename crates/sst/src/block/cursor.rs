@@ -132,6 +132,12 @@ impl BlockCursor {
         self.valid
     }
 
+    /// True on the first entry.
+    #[inline(always)]
+    pub fn at_first(&self) -> bool {
+        self.at == 0 && self.valid
+    }
+
     /// The error that made it invalid, with its offset within the block.
     pub fn take_error(&mut self) -> Option<Error> {
         self.error.take()

@@ -361,6 +361,57 @@ impl Block {
         self.entries_end == 0
     }
 
+    /// True if it is laid out as a builder with these options lays blocks out, as far as that can be seen without knowing what would
+    /// have come next: no hash index, a restart point every `restart_interval` entries, prefixes shared or not, and no entry but the last
+    /// ends behind `block_size` bytes. Looks at the entries up to the second restart point.
+    pub(crate) fn is_laid_out(&self, restart_interval: usize, shares: bool, block_size: usize) -> bool {
+        let entries = self.entries();
+        let plain_len = entries.len() + self.num_restarts() * WORD + WORD;
+        if self.data().len() != plain_len || entries.is_empty() {
+            return false;
+        }
+        let interval_end = match self.num_restarts() {
+            0 | 1 => entries.len(),
+            _ => self.restart(1),
+        };
+        let (mut at, mut count, mut first_key) = (0, 0, &[][..]);
+        while at < interval_end {
+            let Some(entry) = Entry::decode(entries, at) else {
+                return false;
+            };
+            match count {
+                0 => first_key = entry.suffix(entries),
+                1 => {
+                    // Bytes that are shared, and the first that is not.
+                    let common = entry.shared.min(first_key.len());
+                    let differs = entry.suffix(entries).first() != first_key.get(common);
+                    if entry.shared > 0 && !shares || shares && !differs {
+                        return false;
+                    }
+                }
+                _ => {}
+            }
+            (at, count) = (entry.end, count + 1);
+        }
+        let whole = at == interval_end && count <= restart_interval;
+        let regular = self.num_restarts() <= 1 || count == restart_interval;
+        whole
+            && regular
+            && (entries.len() <= block_size || self.last_entry().is_some_and(|last| last <= block_size))
+    }
+
+    /// Where the last entry begins. `None` if the entries in front of it do not decode.
+    fn last_entry(&self) -> Option<usize> {
+        let entries = self.entries();
+        let mut last = self.restart(self.num_restarts().checked_sub(1)?);
+        loop {
+            match Entry::decode(entries, last)?.end {
+                end if end < entries.len() => last = end,
+                _ => return Some(last),
+            }
+        }
+    }
+
     /// The last restart point at or before `offset`.
     pub(crate) fn restart_before(&self, offset: usize) -> usize {
         let (mut low, mut high) = (0, self.num_restarts());

@@ -8,6 +8,7 @@ use base::{InternalComparator, Result};
 use codec::compression::train_dictionary;
 use codec::{CompressionOptions, CompressionType, Compressor};
 
+use super::copy::CopiedBlock;
 use super::index::IndexBuilder;
 use super::options::TableWriterOptions;
 use super::parallel::ParallelCompression;
@@ -147,6 +148,29 @@ impl DataSection {
             self.release()?;
         }
         Ok(false)
+    }
+
+    /// As [`add_block`](DataSection::add_block), of a block that is stored already, and that nothing is held with.
+    pub fn add_copied(
+        &mut self,
+        cmp: &InternalComparator,
+        copied: &mut CopiedBlock,
+        first: &[u8],
+        last: &[u8],
+        next: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.index.add_separator(cmp, first, last, next);
+        // What is on its way comes before it.
+        self.collect(true)?;
+        let handle = self
+            .sink
+            .append_copied(&mut copied.bytes, copied.type_byte, copied.placeless)?;
+        let stored = match (copied.type_byte, self.compression) {
+            (0, CompressionType::None) => Stored::Raw,
+            (0, _) => Stored::Rejected,
+            _ => Stored::Compressed,
+        };
+        self.written(handle, stored)
     }
 
     /// True if the table may have a dictionary.

@@ -276,7 +276,10 @@ fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u
 }
 
 /// RocksDB's text of how the compressor was set. For people; no reader takes it apart.
-fn compression_options_text(options: &CompressionOptions, compression: CompressionType) -> Vec<u8> {
+pub(super) fn compression_options_text(
+    options: &CompressionOptions,
+    compression: CompressionType,
+) -> Vec<u8> {
     format!(
         "window_bits={}; level={}; strategy={}; max_dict_bytes={}; zstd_max_train_bytes={}; enabled={}; \
          max_dict_buffer_bytes={}; use_zstd_dict_trainer={}; max_compressed_bytes_per_kb={}; checksum={}; _type={}; ",

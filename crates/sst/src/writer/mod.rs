@@ -12,6 +12,7 @@
 //! data block* ‖ filter ‖ index ‖ compression dictionary ‖ range deletions ‖ properties ‖ metaindex ‖ footer
 //! ```
 
+mod copy;
 mod data;
 mod index;
 mod meta;
@@ -37,6 +38,7 @@ use crate::block_properties::BlockProperties;
 use crate::filter::FilterBuilder;
 use crate::format::IndexType;
 use crate::properties::TableProperties;
+use copy::CopiedBlock;
 use data::DataSection;
 use prefixes::PrefixBlocks;
 use sink::BlockSink;
@@ -51,8 +53,18 @@ pub struct TableWriter {
     options: TableWriterOptions,
     data: DataSection,
     block: BlockBuilder,
-    /// While the block is no larger it cannot be full.
+    /// Bytes a block should have: the options' `block_size`, or less where the block being made is to end sooner.
+    block_size: usize,
+    /// While the block is no larger it cannot be full. 0 while a copied block waits.
     never_full_up_to: usize,
+    /// A block of another table, whose entries are the last that were added; the one being made is empty then.
+    copied: CopiedBlock,
+    /// Bytes of a block without entries.
+    empty_block: usize,
+    /// Memory for a key.
+    copied_key: Vec<u8>,
+    /// What the properties will say of how blocks are compressed.
+    compression_options: Vec<u8>,
     filter: Option<FilterBuilder>,
     /// Partitions of the filter end with those of the index.
     coupled_filter: bool,
@@ -92,12 +104,6 @@ impl TableWriter {
         if options.separate_key_value_in_data_block {
             block = block.with_values_apart();
         }
-        // An empty block is never closed, however small blocks are to be.
-        let never_full_up_to = if options.block_align {
-            block.size()
-        } else {
-            options.early_end(options.block_size).max(block.size())
-        };
         let data = DataSection::new(sink, &options)?;
         let filter = FilterBuilder::new(
             options.filter,
@@ -114,7 +120,7 @@ impl TableWriter {
             true => filter.partitioned(options.filter_partition_size(), decoupled, timestamp_size),
             false => filter,
         };
-        Ok(TableWriter {
+        let mut writer = TableWriter {
             prefixes: match (options.index_type, &options.prefix_extractor) {
                 (IndexType::HashSearch, Some(extractor)) => Some(PrefixBlocks::new(extractor.clone())),
                 _ => None,
@@ -122,7 +128,15 @@ impl TableWriter {
             coupled_filter: options.partitions_filter() && !decoupled && filter.is_some(),
             filter: filter.map(partitioned),
             data,
-            never_full_up_to,
+            block_size: 0,
+            never_full_up_to: 0,
+            empty_block: block.size(),
+            copied: CopiedBlock::default(),
+            copied_key: Vec::new(),
+            compression_options: meta::compression_options_text(
+                &options.compression_opts,
+                options.compression,
+            ),
             block,
             timestamp_size,
             range_tombstones: Vec::new(),
@@ -134,7 +148,19 @@ impl TableWriter {
             timestamps: None,
             failed: false,
             options,
-        })
+        };
+        writer.end_block_at(writer.options.block_size);
+        Ok(writer)
+    }
+
+    /// The block being made ends at so many bytes.
+    fn end_block_at(&mut self, block_size: usize) {
+        self.block_size = block_size;
+        // An empty block is never closed, however small blocks are to be.
+        self.never_full_up_to = match self.options.block_align {
+            true => self.empty_block,
+            false => self.options.early_end(block_size).max(self.empty_block),
+        };
     }
 
     /// Adds an entry, which sorts after all before it.
@@ -148,11 +174,6 @@ impl TableWriter {
             return Err(bad_entry(internal_key, value));
         }
         let trailer = trailer(internal_key);
-        const DELETIONS: [u8; 3] = [
-            Kind::Deletion as u8,
-            Kind::SingleDeletion as u8,
-            Kind::DeletionWithTimestamp as u8,
-        ];
         let kind = trailer as u8;
         if kind == Kind::RangeDeletion as u8 {
             return Err(bad_entry(internal_key, value));
@@ -171,10 +192,24 @@ impl TableWriter {
         }
         let last_len = self.block.last_key().len();
         let common = self.block.add(internal_key, value);
-        let key_len = internal_key.len() - suffix;
         // Versions of one key differ only behind the key. The first entry of all has a last key of no bytes at all.
+        let is_new = common < internal_key.len() - suffix || last_len != internal_key.len();
+        self.note_entry(internal_key, value, trailer, is_new);
+        Ok(())
+    }
+
+    /// An entry is in the block that will be written next. `is_new`: it is the first of its user key.
+    #[inline(always)]
+    fn note_entry(&mut self, internal_key: &[u8], value: &[u8], trailer: u64, is_new: bool) {
+        const DELETIONS: [u8; 3] = [
+            Kind::Deletion as u8,
+            Kind::SingleDeletion as u8,
+            Kind::DeletionWithTimestamp as u8,
+        ];
+        let key_len = internal_key.len() - TRAILER_LEN - self.timestamp_size;
+        let kind = trailer as u8;
         if let Some(filter) = &mut self.filter
-            && (common < key_len || last_len != internal_key.len())
+            && is_new
         {
             filter.add(&internal_key[..key_len]);
         }
@@ -195,7 +230,6 @@ impl TableWriter {
         if self.timestamp_size > 0 {
             self.note_timestamp(user_key(internal_key));
         }
-        Ok(())
     }
 
     /// Adds a range tombstone: versions below `seqno` of the keys from `start` to before `end`, user keys with their
@@ -216,10 +250,10 @@ impl TableWriter {
     /// Bytes the file would take, about, if it were finished now.
     pub fn file_size(&self) -> u64 {
         let filter = self.filter.as_ref().map_or(0, FilterBuilder::estimated_size);
-        let block = if self.block.is_empty() {
-            0
-        } else {
-            self.block.size()
+        let block = match (self.copied.waits, self.block.is_empty()) {
+            (true, _) => self.copied.bytes.len(),
+            (false, true) => 0,
+            (false, false) => self.block.size(),
         };
         self.data.estimated_size() + (block + filter) as u64
     }
@@ -239,7 +273,7 @@ impl TableWriter {
                 "the table could not be written before it was finished",
             ));
         }
-        if !self.block.is_empty() {
+        if self.copied.waits || !self.block.is_empty() {
             self.close_block(None)?;
         }
         self.data.finish()?;
@@ -268,12 +302,15 @@ impl TableWriter {
     /// RocksDB's rule, so that blocks end where its blocks end.
     #[inline]
     fn block_is_full(&self, key: &[u8], value: &[u8]) -> bool {
+        if self.copied.waits {
+            return true;
+        }
         let size_after = self.block.size_after(key.len(), value.len());
         if self.options.block_align {
             let with_trailer = size_after + crate::format::BLOCK_TRAILER_LEN;
             return with_trailer > self.options.block_size;
         }
-        self.block.size() >= self.options.block_size || size_after > self.options.block_size
+        self.block.size() >= self.block_size || size_after > self.block_size
     }
 
     /// Hands the block over. `next` is the key that comes after it.
@@ -282,14 +319,22 @@ impl TableWriter {
         if self.coupled_filter && self.filter.as_ref().is_some_and(FilterBuilder::wants_cut) {
             self.data.index.request_cut();
         }
-        let (contents, last) = self.block.finish();
+        let (cmp, first) = (&self.options.cmp, &self.first_key[..]);
+        let (contents_len, written) = if std::mem::take(&mut self.copied.waits) {
+            let last = self.block.last_key();
+            let written = self.data.add_copied(cmp, &mut self.copied, first, last, next);
+            (self.copied.contents_len, written)
+        } else {
+            let (contents, last) = self.block.finish();
+            let contents_len = contents.len();
+            let written = self.data.add_block(cmp, contents, first, last, next);
+            (contents_len, written)
+        };
         if let Some(properties) = &mut self.block_properties {
-            properties.end_block(contents.len());
+            properties.end_block(contents_len);
         }
-        let written = self
-            .data
-            .add_block(&self.options.cmp, contents, &self.first_key, last, next);
         self.block.reset();
+        self.end_block_at(self.options.block_size);
         self.failed |= written.is_err();
         if written? && self.coupled_filter {
             self.cut_filter(next);

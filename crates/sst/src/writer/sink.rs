@@ -4,7 +4,7 @@ use base::Result;
 use codec::{ChecksumType, CompressionOptions, CompressionType, Compressor};
 use vfs::WritableFile;
 
-use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, block_trailer};
+use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, block_trailer, moved_trailer};
 
 /// Larger blocks are stored as they are, as in RocksDB.
 const MAX_COMPRESSED: usize = i32::MAX as usize;
@@ -113,7 +113,6 @@ impl BlockSink {
 
     /// Appends the bytes of a block and its trailer, which is made in the same buffer.
     fn append(&mut self, bytes: &mut Vec<u8>, ty: CompressionType) -> Result<BlockHandle> {
-        let handle = BlockHandle::new(self.offset, bytes.len() as u64);
         let trailer = block_trailer(
             self.checksum,
             bytes,
@@ -121,11 +120,32 @@ impl BlockSink {
             self.base_context_checksum,
             self.offset,
         );
+        self.append_with(bytes, trailer)
+    }
+
+    fn append_with(&mut self, bytes: &mut Vec<u8>, trailer: [u8; BLOCK_TRAILER_LEN]) -> Result<BlockHandle> {
+        let handle = BlockHandle::new(self.offset, bytes.len() as u64);
         bytes.extend_from_slice(&trailer);
         self.file.append(bytes)?;
         self.offset += handle.size + BLOCK_TRAILER_LEN as u64;
-        self.types_used |= 1 << ty as u8;
+        self.types_used |= 1 << trailer[0];
         Ok(handle)
+    }
+
+    /// Appends a block that another table had: its bytes and, behind them, what makes up its trailer here.
+    pub fn append_copied(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        type_byte: u8,
+        placeless: u32,
+    ) -> Result<BlockHandle> {
+        let trailer = moved_trailer(type_byte, placeless, self.base_context_checksum, self.offset);
+        self.append_with(bytes, trailer)
+    }
+
+    /// How checksums are made.
+    pub fn checksum(&self) -> ChecksumType {
+        self.checksum
     }
 
     /// Adds zeros up to the next multiple of `alignment`, a power of two.

@@ -1,3 +1,4 @@
+mod copy;
 mod formats;
 mod oracle;
 mod parallel;
