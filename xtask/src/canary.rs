@@ -166,6 +166,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),
     },
     Canary {
+        name: "a block is copied across the boundary of a grandparent",
+        file: "crates/compact/src/split.rs",
+        right: "border.is_none_or(|border| before(&border.key)) && boundary.is_none_or(before)",
+        wrong: "boundary.is_none() || border.is_none_or(|border| before(&border.key))",
+        caught_by: Tests(&["-p", "esker-compact", "whole_block::"]),
+    },
+    Canary {
+        name: "an older version is written with many others",
+        file: "crates/compact/src/cursor/whole_block.rs",
+        right: "trailer as u8 != Kind::Value as u8 || common + TRAILER_LEN >= last_len",
+        wrong: "trailer as u8 != Kind::Value as u8 || common > last_len",
+        caught_by: Tests(&["-p", "esker-compact", "whole_block::"]),
+    },
+    Canary {
         name: "a varint of 64 bits may overflow",
         file: "crates/base/src/coding.rs",
         right: "if i == MAX_VARINT64 - 1 && byte > 1 {",

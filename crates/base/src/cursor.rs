@@ -71,6 +71,17 @@ pub trait BlockwiseCursor: Cursor {
 
     /// To the first entry behind the block it stands in.
     fn leave_block(&mut self) {}
+
+    /// To the entry after, and on, for as long as `visit`, which is shown each entry it comes to, takes it: up to the end of the block, up to
+    /// the next entry of another source, or up to a user key whose [prefix](crate::internal_key::prefix) is not below `stop`. What it stands on
+    /// then was not taken, and may not have been shown. A cursor may stop sooner: this one takes one step.
+    ///
+    /// `visit` gets the internal key, how many bytes exactly it has in common with that of the entry before, and the value.
+    #[inline]
+    fn run(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) {
+        let _ = (stop, visit);
+        self.next();
+    }
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {

@@ -82,6 +82,19 @@ pub fn user_key(internal_key: &[u8]) -> &[u8] {
     &internal_key[..internal_key.len() - TRAILER_LEN]
 }
 
+/// The first eight bytes of a user key as a number, zeros behind a shorter one. Where it differs between two keys in bytewise order, so do they.
+#[inline]
+pub fn prefix(user_key: &[u8]) -> u64 {
+    match user_key.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded[..user_key.len()].copy_from_slice(user_key);
+            u64::from_be_bytes(padded)
+        }
+    }
+}
+
 /// The packed trailer of an internal key, which must be at least [`TRAILER_LEN`] long.
 #[inline]
 pub fn trailer(internal_key: &[u8]) -> u64 {

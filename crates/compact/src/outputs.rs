@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 use base::internal_key::{self, TRAILER_LEN};
 use base::{BlockwiseCursor, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
@@ -48,6 +49,15 @@ impl FileBounds {
         self.largest.extend_from_slice(key);
         self.num_entries += 1;
         self.add_seqno(internal_key::seqno(key));
+    }
+
+    /// Extends to a point entry, which must come in order behind another; what is the largest key is told later.
+    #[inline]
+    fn add_inner(&mut self, key: &[u8]) {
+        self.num_entries += 1;
+        let seqno = internal_key::seqno(key);
+        self.smallest_seqno = self.smallest_seqno.min(seqno);
+        self.largest_seqno = self.largest_seqno.max(seqno);
     }
 
     /// Extends to point entries, from the internal key `first` to `last`, which must come in order.
@@ -113,6 +123,15 @@ pub trait OutputSink<C> {
     /// Adds an entry to the open file. Entries come in the order of internal keys.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
+    /// As [`add`](OutputSink::add), where it is known that the key has exactly so many bytes in common with the [one before](OutputSink::last_key).
+    fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) -> Result<()> {
+        let _ = common;
+        self.add(key, value)
+    }
+
+    /// The internal key of the entry added last.
+    fn last_key(&self) -> &[u8];
+
     /// True if the block that `input` stands at the beginning of may be added to the open file as it is stored.
     fn can_copy_block(&mut self, input: &C) -> bool {
         let _ = input;
@@ -159,7 +178,7 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
 ) -> Result<()> {
     let mut partitions = splitter.partitioner.take().map(Partitions::new);
     // A partitioner is asked of each key.
-    let copies = cursor.may_keep_blocks() && partitions.is_none();
+    let by_many = cursor.may_keep_blocks() && partitions.is_none();
     let mut files = Files {
         _input: PhantomData,
         cmp: InternalComparator::new(cursor.comparator().clone()),
@@ -189,11 +208,15 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
             if !files.is_open {
                 files.open()?;
             }
-            if copies && cursor.at_block_start() && files.copy_block(cursor, &splitter)? {
+            if by_many && cursor.at_block_start() && files.copy_block(cursor, &splitter)? {
                 continue;
             }
             files.sink.add(cursor.key(), cursor.value())?;
             files.bounds.add_point(cursor.key());
+            if by_many && cursor.may_run() {
+                files.run(cursor, &splitter)?;
+                continue;
+            }
         }
         cursor.next();
     }
@@ -261,6 +284,32 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
         self.bounds.add_run(cursor.key(), cursor.last_of_block(), &run);
         cursor.leave_block(&run);
         Ok(true)
+    }
+
+    /// Moves behind the entry that `cursor` stands on and that was added; and adds those of the same block that follow it and are the plain
+    /// case, for as long as the file does not end.
+    fn run(&mut self, cursor: &mut CompactionCursor<C>, splitter: &OutputSplitter) -> Result<()> {
+        let (sink, bounds) = (&mut *self.sink, &mut self.bounds);
+        let most = splitter.max_file_size();
+        let mut failed = Ok(());
+        let added = cursor.run(splitter.uncut_below(), |key, common, value| {
+            if sink.file_size() >= most {
+                return ControlFlow::Break(());
+            }
+            failed = sink.add_sharing(key, common, value);
+            if failed.is_err() {
+                return ControlFlow::Break(());
+            }
+            bounds.add_inner(key);
+            ControlFlow::Continue(())
+        });
+        let last = (added > 0).then(|| sink.last_key());
+        if let Some(last) = last {
+            bounds.largest.clear();
+            bounds.largest.extend_from_slice(last);
+        }
+        cursor.resume(last);
+        failed
     }
 
     /// Ends the current file before the user key `upper`: writes the tombstones up to there and leaves the rest to the

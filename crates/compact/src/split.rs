@@ -139,6 +139,30 @@ impl OutputSplitter {
         border.is_none_or(|border| before(&border.key)) && boundary.is_none_or(before)
     }
 
+    /// User keys in bytewise order with a [prefix](base::internal_key::prefix) below this end no file for where they lie, those from the one on that was
+    /// shown last.
+    pub fn uncut_below(&self) -> u64 {
+        if self.limits.output_level == 0 {
+            return u64::MAX;
+        }
+        let border = self.limits.borders.get(self.next_border);
+        let grandparent = self.limits.grandparents.get(self.at);
+        let boundary = grandparent.map(|file| match self.in_gap {
+            true => file.smallest_user_key(),
+            false => file.largest_user_key(),
+        });
+        let prefix = |key: Option<&[u8]>| key.map_or(u64::MAX, base::internal_key::prefix);
+        prefix(border.map(|border| &*border.key)).min(prefix(boundary))
+    }
+
+    /// Bytes from which on a file ends in any case.
+    pub fn max_file_size(&self) -> u64 {
+        match self.limits.output_level {
+            0 => u64::MAX,
+            _ => self.limits.max_output_file_size,
+        }
+    }
+
     /// Takes note of `key`. True if the keys shown before it lay before some border, and it lies behind.
     fn passes_border(&mut self, key: &[u8]) -> bool {
         let cmp = &self.cmp;

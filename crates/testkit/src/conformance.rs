@@ -66,6 +66,23 @@ impl BlockwiseCursor for VecCursor {
     fn leave_block(&mut self) {
         self.at = self.end_of_block().filter(|&end| end < self.entries.len());
     }
+    fn run(&mut self, stop: u64, mut visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) {
+        self.next();
+        while let Some(at) = self.at
+            && self.per_block > 0
+            && !at.is_multiple_of(self.per_block)
+            && self.cmp.user().is_bytewise()
+        {
+            let (key, value) = &self.entries[at];
+            let ends = internal_key::prefix(internal_key::user_key(key)) >= stop;
+            let before = self.entries[at - 1].0.iter();
+            let common = before.zip(key).take_while(|(a, b)| a == b).count();
+            if ends || visit(key, common, value).is_break() {
+                break;
+            }
+            self.next();
+        }
+    }
 }
 
 impl Cursor for VecCursor {

@@ -1,4 +1,4 @@
-//! Blocks all of whose entries survive as they are.
+//! Many entries at once: blocks all of whose entries survive as they are, and entries of a block that are the plain case.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -104,6 +104,72 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
         self.shown = true;
         self.shown_user_key = true;
         self.input.leave_block();
+        self.advance();
+    }
+
+    /// True if the current entry is as it is in the input, but for its sequence number perhaps, and nothing is known of the entry after.
+    #[inline]
+    pub(crate) fn may_run(&self) -> bool {
+        matches!(self.value, ValueAt::Input) && !self.ahead && !self.unmerged && !self.clear_next
+    }
+
+    /// Moves the input behind the current entry, and shows `add` the entries behind it that are the plain case and lie in the same block, up to a
+    /// user key whose prefix is not below `stop`, or one that `add` does not take. `add` gets the internal key as it is to be written, how
+    /// many bytes exactly it has in common with the one before, and the value. Requires [`may_run`](Self::may_run). Gives the number of
+    /// entries taken; [`resume`](Self::resume) must follow.
+    #[inline]
+    pub(crate) fn run(
+        &mut self,
+        stop: u64,
+        mut add: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>,
+    ) -> u64 {
+        let stop = match &self.end {
+            Some(end) => stop.min(internal_key::prefix(end)),
+            None => stop,
+        };
+        let (stripes, zeroed_key) = (&mut self.stripes, &mut self.block_key);
+        let (zero_below, mut last_len) = (self.zero_below, self.key.len());
+        let (mut last_ceiling, mut zeroed) = (self.last_ceiling, self.zeroed);
+        let (mut entries, mut key_bytes, mut value_bytes) = (0, 0, 0);
+        self.input.run(stop, |internal, common, value| {
+            let Some(user_len) = internal.len().checked_sub(TRAILER_LEN) else {
+                return ControlFlow::Break(());
+            };
+            let trailer = internal_key::trailer(internal);
+            let seqno = trailer >> 8;
+            // Another version of the user key before, or one that begins with it, is not the plain case.
+            if trailer as u8 != Kind::Value as u8 || common + TRAILER_LEN >= last_len {
+                return ControlFlow::Break(());
+            }
+            let zero = seqno < zero_below;
+            if zero && seqno != 0 {
+                zeroed_key.clear();
+                zeroed_key.extend_from_slice(internal);
+                let trailer = internal_key::pack_trailer(0, Kind::Value as u8);
+                zeroed_key[user_len..].copy_from_slice(&trailer.to_le_bytes());
+                add(zeroed_key, common, value)?;
+            } else {
+                add(internal, common, value)?;
+            }
+            (last_ceiling, zeroed, last_len) = (stripes.of(seqno), zero, internal.len());
+            entries += 1;
+            key_bytes += internal.len() as u64;
+            value_bytes += value.len() as u64;
+            ControlFlow::Continue(())
+        });
+        (self.last_ceiling, self.zeroed) = (last_ceiling, zeroed);
+        self.stats.num_input_records += entries;
+        self.stats.total_input_raw_key_bytes += key_bytes;
+        self.stats.total_input_raw_value_bytes += value_bytes;
+        entries
+    }
+
+    /// To the next surviving entry after a [run](Self::run) whose last key was `last`, if it took any.
+    pub(crate) fn resume(&mut self, last: Option<&[u8]>) {
+        if let Some(last) = last {
+            self.key.clear();
+            self.key.extend_from_slice(last);
+        }
         self.advance();
     }
 

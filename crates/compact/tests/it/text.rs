@@ -99,6 +99,8 @@ pub struct OutputFile {
 #[derive(Debug, Default)]
 pub struct Collector {
     pub files: Vec<OutputFile>,
+    /// Takes whole blocks.
+    pub copies: bool,
     /// Entries that came in blocks.
     pub copied_entries: usize,
     open: Option<OutputFile>,
@@ -111,6 +113,7 @@ impl Collector {
     pub fn new(overhead: u64) -> Collector {
         Collector {
             overhead,
+            copies: true,
             ..Collector::default()
         }
     }
@@ -133,8 +136,13 @@ impl<C: BlockwiseCursor> OutputSink<C> for Collector {
         Ok(())
     }
 
+    fn last_key(&self) -> &[u8] {
+        let file = self.open.as_ref().expect("an open file");
+        &file.points.last().expect("an entry").0
+    }
+
     fn can_copy_block(&mut self, _: &C) -> bool {
-        true
+        self.copies
     }
 
     fn copy_block(&mut self, input: &mut C) -> Result<bool> {

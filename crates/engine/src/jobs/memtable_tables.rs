@@ -283,6 +283,10 @@ impl OutputSink<MergingCursor> for OneTable<'_, '_> {
         self.outputs.add(key, value)
     }
 
+    fn last_key(&self) -> &[u8] {
+        self.outputs.last_key()
+    }
+
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
         self.outputs.add_range_tombstone(tombstone)
     }

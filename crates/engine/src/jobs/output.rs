@@ -251,6 +251,26 @@ impl<'a> TableOutputs<'a> {
         collectors
     }
 
+    /// An entry is about to be added to the open table, which is given.
+    #[inline(always)]
+    fn note_entry(&mut self, key: &[u8], value: &[u8]) -> Result<&mut OpenTable> {
+        let open = self.current()?;
+        let kind = base::internal_key::kind_byte(key);
+        if may_refer_to_blobs(kind) {
+            let oldest_blob = &mut open.oldest_blob;
+            blob::for_each_location(Kind::from_byte(kind).unwrap_or(Kind::Value), value, |location| {
+                let number = location.file_number;
+                *oldest_blob = Some(oldest_blob.map_or(number, |oldest| oldest.min(number)));
+                Ok(())
+            })?;
+        }
+        open.check.add(key, value);
+        if !open.collectors.is_empty() {
+            collect(&mut open.collectors, open.writer.file_size(), key, value);
+        }
+        Ok(open)
+    }
+
     fn current(&mut self) -> Result<&mut OpenTable> {
         // The driver opens a file before it adds to it.
         self.open
@@ -324,21 +344,17 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
 
     #[inline]
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let open = self.current()?;
-        let kind = base::internal_key::kind_byte(key);
-        if may_refer_to_blobs(kind) {
-            let oldest_blob = &mut open.oldest_blob;
-            blob::for_each_location(Kind::from_byte(kind).unwrap_or(Kind::Value), value, |location| {
-                let number = location.file_number;
-                *oldest_blob = Some(oldest_blob.map_or(number, |oldest| oldest.min(number)));
-                Ok(())
-            })?;
-        }
-        open.check.add(key, value);
-        if !open.collectors.is_empty() {
-            collect(&mut open.collectors, open.writer.file_size(), key, value);
-        }
-        open.writer.add(key, value)
+        self.note_entry(key, value)?.writer.add(key, value)
+    }
+
+    #[inline]
+    fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) -> Result<()> {
+        self.note_entry(key, value)?
+            .writer
+            .add_sharing(key, common, value)
+    }
+    fn last_key(&self) -> &[u8] {
+        self.open.as_ref().map_or(&[], |open| open.writer.last_key())
     }
 
     fn can_copy_block(&mut self, input: &MergingCursor) -> bool {

@@ -1,7 +1,7 @@
 //! The files of one level below L0, read as one sorted run. A file is opened when the cursor comes to it.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use base::{Cursor, Error, Result};
@@ -168,6 +168,19 @@ impl LevelCursor {
     /// The same, to look at the block it stands in. It is to be left where it is.
     pub fn at_table_mut(&mut self) -> Option<&mut TableCursor> {
         self.cursor.as_mut().filter(|_| self.place == Place::Entry)
+    }
+
+    /// As [`TableCursor::run`], on an entry of a table.
+    #[inline]
+    pub fn run(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
+        match (&mut self.cursor, self.place) {
+            (Some(cursor), Place::Entry) => {
+                let ended = cursor.run(stop, visit);
+                self.settle_forwards();
+                ended
+            }
+            _ => self.step(),
+        }
     }
 
     /// To the first entry behind the block it stands in.

@@ -360,47 +360,62 @@ impl MergingCursor {
         if !self.cmp.user().is_bytewise() {
             return 0;
         }
-        let key = internal_key::user_key(self.sources[lane].key());
-        match key.first_chunk::<8>() {
-            Some(first) => u64::from_be_bytes(*first),
-            None => {
-                let mut padded = [0; 8];
-                padded[..key.len()].copy_from_slice(key);
-                u64::from_be_bytes(padded)
-            }
-        }
+        internal_key::prefix(internal_key::user_key(self.sources[lane].key()))
     }
 
     /// True if `a` leaves the heap before `b`.
-    #[inline]
+    #[inline(always)]
     fn before(&self, a: Item, b: Item) -> bool {
-        let order = a.prefix.cmp(&b.prefix).then_with(|| {
-            self.cmp.compare(
-                self.sources[a.lane as usize].key(),
-                self.sources[b.lane as usize].key(),
-            )
-        });
-        match self.direction {
-            Direction::Forward => order == Ordering::Less,
-            Direction::Backward => order == Ordering::Greater,
+        if a.prefix != b.prefix {
+            return (a.prefix < b.prefix) == (self.direction == Direction::Forward);
+        }
+        self.before_by_key(a, b)
+    }
+
+    /// The same of two with the same prefix.
+    #[inline(never)]
+    fn before_by_key(&self, a: Item, b: Item) -> bool {
+        let [a, b] = [a, b].map(|item| self.sources[item.lane as usize].key());
+        self.cmp.compare(a, b)
+            == match self.direction {
+                Direction::Forward => Ordering::Less,
+                Direction::Backward => Ordering::Greater,
+            }
+    }
+
+    /// Of the two below `at` the one that leaves first, where there are any.
+    #[inline(always)]
+    fn child(&self, at: usize) -> Option<usize> {
+        let left = 2 * at + 1;
+        let right = left + 1;
+        match right.cmp(&self.heap.len()) {
+            Ordering::Less => Some(left + usize::from(self.before(self.heap[right], self.heap[left]))),
+            Ordering::Equal => Some(left),
+            Ordering::Greater => None,
         }
     }
 
+    /// Puts the item at `at` where it belongs among those below. One that does not stay has most likely far to go: the way down is gone to its
+    /// end without looking at it, and then back.
     fn sift_down(&mut self, mut at: usize) {
         let item = self.heap[at];
-        loop {
-            let mut child = 2 * at + 1;
-            if child >= self.heap.len() {
-                break;
-            }
-            if child + 1 < self.heap.len() && self.before(self.heap[child + 1], self.heap[child]) {
-                child += 1;
-            }
-            if !self.before(self.heap[child], item) {
-                break;
-            }
+        let Some(first) = self.child(at) else { return };
+        if !self.before(self.heap[first], item) {
+            return;
+        }
+        self.heap[at] = self.heap[first];
+        at = first;
+        while let Some(child) = self.child(at) {
             self.heap[at] = self.heap[child];
             at = child;
+        }
+        while at != first {
+            let parent = (at - 1) / 2;
+            if !self.before(item, self.heap[parent]) {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
         }
         self.heap[at] = item;
     }
@@ -713,6 +728,13 @@ impl BlockwiseCursor for MergingCursor {
             .is_some_and(|cursor| cursor.walk_block(visit))
     }
 
+    #[inline]
+    fn run(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) {
+        if !self.run_top(stop, visit) {
+            self.next();
+        }
+    }
+
     #[cold]
     fn leave_block(&mut self) {
         let Some(top) = self.heap.first() else { return };
@@ -727,6 +749,29 @@ impl BlockwiseCursor for MergingCursor {
 }
 
 impl MergingCursor {
+    /// As [`BlockwiseCursor::run`], of the lane on top. False if it is none of a table, or keys are not in bytewise order.
+    #[inline]
+    fn run_top(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
+        let Some(&top) = self.heap.first() else {
+            return false;
+        };
+        if self.active > 0 || self.direction == Direction::Backward || !self.cmp.user().is_bytewise() {
+            return false;
+        }
+        // The least of the others is one of those right below the top.
+        let others = self.heap[1..].iter().take(2).map(|other| other.prefix);
+        let stop = others.fold(stop, u64::min);
+        self.ended_block = match &mut self.sources[top.lane as usize] {
+            Source::Table(cursor) if cursor.reads_as_stored() => cursor.run(stop, visit),
+            Source::Level(cursor) if cursor.at_table().is_some_and(TableCursor::reads_as_stored) => {
+                cursor.run(stop, visit)
+            }
+            _ => return false,
+        };
+        self.settle_top();
+        true
+    }
+
     /// The cursor over the table on whose entry it stands, if that is none of a memtable.
     #[inline]
     pub fn top_table(&self) -> Option<&TableCursor> {

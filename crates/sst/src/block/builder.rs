@@ -133,15 +133,14 @@ impl BlockBuilder {
         self.last_key.extend_from_slice(key);
     }
 
-    /// Starts a new entry: takes `key` for the last key, and gives what of it the entry shares with the one before and
-    /// what the key shares with the one before whether the entry may use it or not.
+    /// Starts a new entry: takes `key` for the last key, of which `common` bytes are those of the one before, and gives what of it the entry
+    /// shares.
     #[inline]
-    fn start_entry(&mut self, key: &[u8]) -> (usize, usize) {
+    fn start_entry(&mut self, key: &[u8], common: usize) -> usize {
         if self.counter == self.restart_interval {
             self.restarts.push(self.buffer.len() as u32);
             self.counter = 0;
         }
-        let common = shared_prefix(&self.last_key, key);
         // Just behind a restart point, and at the start of the block, the counter is 0.
         let shared = if self.counter == 0 || !self.shares {
             0
@@ -151,17 +150,24 @@ impl BlockBuilder {
         self.counter += 1;
         self.last_key.truncate(common);
         self.last_key.extend_from_slice(&key[common..]);
-        (shared, common)
+        shared
     }
 
     /// Adds an entry; its key sorts after those before. The caller keeps the block below 4 GiB. Gives the number of bytes
     /// that the key has in common with the one before, whether the entry makes use of them or not.
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> usize {
-        let (shared, common) = self.start_entry(key);
+        let common = shared_prefix(&self.last_key, key);
+        self.add_sharing(key, common, value);
+        common
+    }
+
+    /// As [`add`](BlockBuilder::add), where it is known that the key has so many bytes in common with the [one before](BlockBuilder::last_key).
+    #[inline]
+    pub fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) {
+        let shared = self.start_entry(key, common);
         if self.values.is_some() {
-            self.add_apart(key, shared, value);
-            return common;
+            return self.add_apart(key, shared, value);
         }
         let rest = &key[shared..];
         self.buffer.reserve(3 * MAX_VARINT32 + rest.len() + value.len());
@@ -178,7 +184,6 @@ impl BlockBuilder {
         if self.hash_index.is_some() {
             self.add_to_hash_index(key);
         }
-        common
     }
 
     /// Adds the entry that was started, its value apart from it.
@@ -210,7 +215,7 @@ impl BlockBuilder {
     /// Adds an entry to an index block with delta-coded values, which have no length: `full` where the key shares nothing
     /// with the one before it, `delta` where it does.
     pub fn add_delta(&mut self, key: &[u8], full: &[u8], delta: &[u8]) {
-        let (shared, _) = self.start_entry(key);
+        let shared = self.start_entry(key, shared_prefix(&self.last_key, key));
         put_varint32(&mut self.buffer, shared as u32);
         put_varint32(&mut self.buffer, (key.len() - shared) as u32);
         self.buffer.extend_from_slice(&key[shared..]);

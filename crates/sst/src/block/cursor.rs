@@ -6,6 +6,7 @@ use std::ops::Range;
 use base::internal_key::TRAILER_LEN;
 use base::{Error, UserComparator};
 
+use super::builder::shared_prefix;
 use super::entries::bad_entry;
 use super::pin::HeldEntries;
 use super::prefetch::prefetch;
@@ -214,6 +215,30 @@ impl BlockCursor {
         let ahead = self.held.get().as_ptr().addr() + self.entry.end + SEEK_PREFETCH;
         prefetch(ahead, STEP_PREFETCH);
         self.step(self.entry.end);
+    }
+
+    /// As [`next`](BlockCursor::next). Gives how many bytes the key as it is stored has in common with the one before, and its bytes behind those, from
+    /// where they lie in the block: the key that was put together was written a moment ago, and whoever reads it now waits for that.
+    /// Of use if it is valid.
+    #[inline(always)]
+    pub fn next_sharing(&mut self) -> (usize, &[u8]) {
+        let entries = self.held.get();
+        let common = match Entry::decode(entries, self.entry.end) {
+            Some(entry) => {
+                let (before, suffix) = (self.stored_key(), entry.suffix(entries));
+                match before.get(entry.shared) {
+                    Some(byte) if suffix.first() == Some(byte) => {
+                        entry.shared + shared_prefix(&before[entry.shared..], suffix)
+                    }
+                    _ => entry.shared,
+                }
+            }
+            None => 0,
+        };
+        self.next();
+        let own = self.entry.suffix(self.held.get());
+        let rest = own.get(common - self.entry.shared.min(common)..);
+        (common, rest.unwrap_or_default())
     }
 
     /// To the entry before. Requires `valid`.

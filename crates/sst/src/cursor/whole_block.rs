@@ -1,14 +1,51 @@
-//! A data block taken as a whole: its entries are looked at, its bytes copied.
+//! A data block taken as a whole, its entries looked at and its bytes copied; or many of its entries at once.
 
 use std::ops::ControlFlow;
 
-use base::internal_key::user_key;
+use base::internal_key::{TRAILER_LEN, prefix, user_key};
 use base::{Error, Result};
 
 use super::TableCursor;
 use crate::block::Block;
 use crate::fetch::StoredBlock;
 use crate::reader::index_of;
+
+/// Bytes that a [prefix] is made of.
+const PREFIX_LEN: usize = 8;
+
+/// The [prefix] of a user key, known from the one before.
+#[derive(Clone, Copy)]
+struct KeyPrefix {
+    value: u64,
+    /// The user key is no shorter.
+    whole: bool,
+}
+
+impl KeyPrefix {
+    fn of(internal_key: &[u8]) -> KeyPrefix {
+        KeyPrefix {
+            value: prefix(user_key(internal_key)),
+            whole: internal_key.len() >= PREFIX_LEN + TRAILER_LEN,
+        }
+    }
+
+    /// That of the internal key that has `common` bytes in common with this one, and `rest` behind them. `None` where one of them is short.
+    #[inline(always)]
+    fn next(self, common: usize, rest: &[u8]) -> Option<KeyPrefix> {
+        if !self.whole || common + rest.len() < PREFIX_LEN + TRAILER_LEN {
+            return None;
+        }
+        if common >= PREFIX_LEN {
+            return Some(self);
+        }
+        let rest = u64::from_be_bytes(*rest.first_chunk::<PREFIX_LEN>()?);
+        let own = u64::MAX >> (8 * common);
+        Some(KeyPrefix {
+            value: self.value & !own | rest >> (8 * common),
+            ..self
+        })
+    }
+}
 
 impl TableCursor {
     /// True on the first entry of a block.
@@ -20,7 +57,7 @@ impl TableCursor {
     /// Where it stands on the first entry of a block whose keys are read as they are stored: a user key at or behind those of the block. No
     /// entry behind the block is before it.
     pub fn block_bound(&self) -> Option<&[u8]> {
-        if !self.at_block_start() || !self.table.form.is_plain() {
+        if !self.at_block_start() || !self.reads_as_stored() {
             return None;
         }
         let index = self.index().filter(|index| self.number < index.len())?;
@@ -51,6 +88,32 @@ impl TableCursor {
         whole &= self.block.take_error().is_none();
         self.block.seek_to_first();
         whole
+    }
+
+    /// To the entry after, and on through the block for as long as `visit` takes what it comes to, up to a user key whose prefix is not below
+    /// `stop`. What it stands on then was not taken. True if that is behind the block. `visit` gets the key, how many bytes it has in common with
+    /// the one before, and the value. Requires that keys are [read as they are stored](TableCursor::reads_as_stored).
+    #[inline]
+    pub fn run(&mut self, stop: u64, mut visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
+        let mut prefix = KeyPrefix::of(self.block.key());
+        loop {
+            let (common, rest) = self.block.next_sharing();
+            let next = prefix.next(common, rest);
+            if !self.block.valid() {
+                self.next_block();
+                return true;
+            }
+            prefix = next.unwrap_or_else(|| KeyPrefix::of(self.block.key()));
+            if prefix.value >= stop || visit(self.block.key(), common, self.block.value()).is_break() {
+                return false;
+            }
+        }
+    }
+
+    /// True if blocks hold the keys that are read.
+    #[inline]
+    pub fn reads_as_stored(&self) -> bool {
+        self.table.form.is_plain()
     }
 
     /// To the first entry behind the block.

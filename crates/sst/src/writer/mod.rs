@@ -33,7 +33,7 @@ use base::{Error, Kind, Result, SeqNo};
 use rangedel::RangeTombstone;
 use vfs::WritableFile;
 
-use crate::block::builder::BlockBuilder;
+use crate::block::builder::{BlockBuilder, shared_prefix};
 use crate::block_properties::BlockProperties;
 use crate::filter::FilterBuilder;
 use crate::format::IndexType;
@@ -73,6 +73,10 @@ pub struct TableWriter {
     timestamp_size: usize,
     range_tombstones: Vec<RangeTombstone>,
     block_properties: Option<Box<BlockProperties>>,
+    /// Bytes that the file would take without the block being made.
+    estimate: u64,
+    /// User keys are in bytewise order and have no timestamps.
+    plain_order: bool,
     /// Counts as they stand.
     properties: TableProperties,
     first_key: Vec<u8>,
@@ -138,6 +142,8 @@ impl TableWriter {
                 options.compression,
             ),
             block,
+            estimate: 0,
+            plain_order: options.cmp.user().is_bytewise() && timestamp_size == 0,
             timestamp_size,
             range_tombstones: Vec::new(),
             block_properties: BlockProperties::new(&options.block_property_collectors),
@@ -150,6 +156,7 @@ impl TableWriter {
             options,
         };
         writer.end_block_at(writer.options.block_size);
+        writer.estimate();
         Ok(writer)
     }
 
@@ -169,6 +176,14 @@ impl TableWriter {
     /// must not be lost in a table that cannot be searched. `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
     /// 2 GiB and more; and those of the file.
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        let common = shared_prefix(self.block.last_key(), internal_key);
+        self.add_sharing(internal_key, common, value)
+    }
+
+    /// As [`add`](TableWriter::add), where it is known that the key has exactly so many bytes in common with the [one before](TableWriter::last_key).
+    #[inline]
+    pub fn add_sharing(&mut self, internal_key: &[u8], common: usize, value: &[u8]) -> Result<()> {
+        base::invariant!(common == shared_prefix(self.block.last_key(), internal_key));
         let suffix = TRAILER_LEN + self.timestamp_size;
         if internal_key.len() < suffix || internal_key.len() > MAX_LEN || value.len() > MAX_LEN {
             return Err(bad_entry(internal_key, value));
@@ -178,9 +193,7 @@ impl TableWriter {
         if kind == Kind::RangeDeletion as u8 {
             return Err(bad_entry(internal_key, value));
         }
-        if self.properties.num_entries > 0
-            && self.options.cmp.compare(self.block.last_key(), internal_key) != Ordering::Less
-        {
+        if self.properties.num_entries > 0 && !self.comes_after_last(internal_key, common) {
             return Err(out_of_order(self.block.last_key(), internal_key));
         }
         if self.block.size() > self.never_full_up_to && self.block_is_full(internal_key, value) {
@@ -191,11 +204,22 @@ impl TableWriter {
             properties.add(user_key(internal_key), value, entry, trailer >> 8);
         }
         let last_len = self.block.last_key().len();
-        let common = self.block.add(internal_key, value);
+        self.block.add_sharing(internal_key, common, value);
         // Versions of one key differ only behind the key. The first entry of all has a last key of no bytes at all.
         let is_new = common < internal_key.len() - suffix || last_len != internal_key.len();
         self.note_entry(internal_key, value, trailer, is_new);
         Ok(())
+    }
+
+    /// True if an entry of this internal key may follow the one before, with which it has `common` bytes in common.
+    #[inline(always)]
+    fn comes_after_last(&self, internal_key: &[u8], common: usize) -> bool {
+        let last = self.block.last_key();
+        let len = last.len().min(internal_key.len()) - TRAILER_LEN;
+        match self.plain_order && common < len {
+            true => last[common] < internal_key[common],
+            false => self.options.cmp.compare(last, internal_key) == Ordering::Less,
+        }
     }
 
     /// An entry is in the block that will be written next. `is_new`: it is the first of its user key.
@@ -248,14 +272,25 @@ impl TableWriter {
     }
 
     /// Bytes the file would take, about, if it were finished now.
+    #[inline]
     pub fn file_size(&self) -> u64 {
-        let filter = self.filter.as_ref().map_or(0, FilterBuilder::estimated_size);
         let block = match (self.copied.waits, self.block.is_empty()) {
             (true, _) => self.copied.bytes.len(),
             (false, true) => 0,
             (false, false) => self.block.size(),
         };
-        self.data.estimated_size() + (block + filter) as u64
+        self.estimate + block as u64
+    }
+
+    /// The internal key of the entry added last.
+    pub fn last_key(&self) -> &[u8] {
+        self.block.last_key()
+    }
+
+    /// Counts anew what the blocks that are closed take, and what belongs to them.
+    fn estimate(&mut self) {
+        let filter = self.filter.as_ref().map_or(0, FilterBuilder::estimated_size);
+        self.estimate = self.data.estimated_size() + filter as u64;
     }
 
     /// Entries added, and range tombstones as they were added.
@@ -339,6 +374,7 @@ impl TableWriter {
         if written? && self.coupled_filter {
             self.cut_filter(next);
         }
+        self.estimate();
         Ok(())
     }
 
