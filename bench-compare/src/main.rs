@@ -55,7 +55,7 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct CompareArgs {
-    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall. The first is compared with each other
+    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall, and device, the file system without an engine. The first is compared with each other
     /// one; the same may stand twice.
     #[arg(long, default_value = "esker,rocksdb-tuned,rocksdb-default,fjall")]
     engines: String,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::data::Data;
-use crate::engine::{Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Settings};
+use crate::engine::{Device, Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Settings};
 use crate::workload::{self, Pace, Shape, Workload};
 
 /// A run that takes longer has hung.
@@ -39,8 +39,11 @@ pub struct Common {
     #[arg(long)]
     pub sync: bool,
     /// Read past the page cache.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mmap")]
     pub direct: bool,
+    /// Read through mappings of the files.
+    #[arg(long)]
+    pub mmap: bool,
     /// Threads that read.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: u64,
@@ -64,6 +67,7 @@ impl Common {
             no_compression: false,
             sync: false,
             direct: false,
+            mmap: false,
             threads: 1,
             writes_per_second: 20_000,
             shape: Shape::Compacted,
@@ -78,6 +82,7 @@ impl Common {
             bloom_bits: 10.0,
             sync: self.sync,
             direct: self.direct,
+            mmap: self.mmap,
         }
     }
 
@@ -102,6 +107,7 @@ impl Common {
             (self.no_compression, "--no-compression"),
             (self.sync, "--sync"),
             (self.direct, "--direct"),
+            (self.mmap, "--mmap"),
         ];
         arguments.extend(
             switches
@@ -214,6 +220,7 @@ pub fn work(task: &Task) -> Result<(), String> {
         Kind::RocksDbTuned => run::<RocksDbTuned>(&task.dir, task),
         Kind::RocksDbDefault => run::<RocksDbDefault>(&task.dir, task),
         Kind::Fjall => run::<Fjall>(&task.dir, task),
+        Kind::Device => run::<Device>(&task.dir, task),
     };
     println!("{}", sample.line());
     Ok(())

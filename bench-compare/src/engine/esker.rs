@@ -37,6 +37,7 @@ impl Engine for Esker {
         let options = esker::Options {
             create_if_missing: true,
             use_direct_reads: settings.direct,
+            allow_mmap_reads: settings.mmap,
             column_family,
             ..Default::default()
         };

@@ -4,6 +4,7 @@
 //! jobs; all but `rocksdb-default` get LZ4 and Bloom filters of 10 bits a key. Without `--sync` a write survives the
 //! death of the process and not that of the machine: RocksDB and fjall hand it to the kernel, and so does Esker.
 
+mod device;
 mod esker;
 mod fjall;
 mod rocksdb;
@@ -14,6 +15,7 @@ use std::str::FromStr;
 
 use crate::data::KEY_SIZE;
 
+pub use self::device::Device;
 pub use self::esker::Esker;
 pub use self::fjall::Fjall;
 pub use self::rocksdb::{RocksDbDefault, RocksDbTuned};
@@ -33,6 +35,8 @@ pub struct Settings {
     pub sync: bool,
     /// Read past the page cache.
     pub direct: bool,
+    /// Read through mappings of the files.
+    pub mmap: bool,
 }
 
 /// Where a scan begins and which way it goes.
@@ -76,6 +80,7 @@ pub enum Kind {
     RocksDbTuned,
     RocksDbDefault,
     Fjall,
+    Device,
 }
 
 const KINDS: &[(&str, Kind)] = &[
@@ -83,6 +88,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("rocksdb-tuned", Kind::RocksDbTuned),
     ("rocksdb-default", Kind::RocksDbDefault),
     ("fjall", Kind::Fjall),
+    ("device", Kind::Device),
 ];
 
 impl FromStr for Kind {

@@ -22,6 +22,7 @@ impl RocksDb {
     fn open(dir: &Path, settings: &Settings, mut options: rocksdb::Options) -> RocksDb {
         options.create_if_missing(true);
         options.set_use_direct_reads(settings.direct);
+        options.set_allow_mmap_reads(settings.mmap);
         options.set_write_buffer_size(settings.write_buffer_size);
         let family = rocksdb::ColumnFamilyDescriptor::new("default", options.clone());
         let mut write = rocksdb::WriteOptions::default();

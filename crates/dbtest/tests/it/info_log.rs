@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::filename::{self, FileKind};
-use dbtest::by_hand::flush;
+use dbtest::by_hand::{compact, flush};
 use dbtest::events::Events;
 use esker::{CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options, StallCondition};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
@@ -264,6 +264,28 @@ fn whoever_opens_begins_one_and_whoever_only_reads_does_not() {
     assert!(info_logs(&fs, "/copy").is_empty());
     Db::destroy(&options, DIR).unwrap();
     assert!(!fs.exists(Path::new(DIR)).unwrap());
+}
+
+#[test]
+fn compactions_count_entries_of_files_of_an_earlier_open() {
+    let fs = MemFs::new();
+    let options = options(&fs);
+    let db = Db::open(&options, DIR).unwrap();
+    for _ in 0..2 {
+        for key in 0..100u32 {
+            db.put(&key.to_be_bytes(), b"value").unwrap();
+        }
+        flush(&db);
+    }
+    db.close().unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    compact(&db);
+    drop(db);
+    let events = event_lines(&log_of(&fs));
+    let ended = events.iter().find(|event| event["event"] == "compaction_finished");
+    let ended = ended.expect("a compaction");
+    assert_eq!(ended["num_input_records"], 200);
+    assert_eq!(ended["num_output_records"], 100);
 }
 
 #[test]

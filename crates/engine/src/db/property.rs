@@ -38,9 +38,9 @@ pub struct LiveFile {
     pub smallest_seqno: SeqNo,
     /// Highest sequence number.
     pub largest_seqno: SeqNo,
-    /// Entries, deletions included; 0 if the file is not open.
+    /// Entries, deletions included; 0 if the file was not opened yet.
     pub num_entries: u64,
-    /// Deletions; 0 if the file is not open.
+    /// Deletions; 0 if the file was not opened yet.
     pub num_deletions: u64,
     /// True while a compaction reads it.
     pub being_compacted: bool,

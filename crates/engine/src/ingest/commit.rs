@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use base::sync::MutexGuard;
 use base::{Error, Result, SeqNo, internal_key};
 use compact::picker::JobId;
-use manifest::{FileMetadata, FileStats, Version, VersionEdit};
+use manifest::{FileMetadata, Version, VersionEdit};
 use vfs::{Access, CreateOptions, OpenOptions};
 
 use super::levels::Place;
@@ -17,6 +17,7 @@ use crate::db::DbInner;
 use crate::db::state::DbState;
 use crate::events::{Event, IngestedFile};
 use crate::log::log_line;
+use crate::read::table_cache::file_stats;
 use crate::write::pipeline::Writer;
 
 impl DbInner {
@@ -466,13 +467,7 @@ pub(super) fn metadata(
         max_timestamp: properties.timestamp_max.as_slice().into(),
         ..FileMetadata::default()
     };
-    metadata.stats.get_or_init(|| FileStats {
-        num_entries: properties.num_entries,
-        num_deletions: properties.num_deletions,
-        num_range_deletions: properties.num_range_deletions,
-        raw_key_size: properties.raw_key_size,
-        raw_value_size: properties.raw_value_size,
-    });
+    metadata.stats.get_or_init(|| file_stats(properties));
     metadata
 }
 

@@ -14,7 +14,7 @@ use codec::compression::CompressionType;
 use compact::filter::may_refer_to_blobs;
 use compact::plan::Plan;
 use compact::{CompactionReason, FileBounds, OutputSink, SeqnoToTimeMapping};
-use manifest::{BlobFileAddition, FileMetadata, FileStats};
+use manifest::{BlobFileAddition, FileMetadata};
 use rangedel::RangeTombstone;
 use sst::filter::UNKNOWN_LEVEL;
 use sst::writer::{TableWriter, TableWriterOptions};
@@ -412,13 +412,6 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         }
         let summary = open.writer.finish()?;
         let properties = &summary.properties;
-        let stats = FileStats {
-            num_entries: properties.num_entries,
-            num_deletions: properties.num_deletions,
-            num_range_deletions: properties.num_range_deletions,
-            raw_key_size: properties.raw_key_size,
-            raw_value_size: properties.raw_value_size,
-        };
         let file = FileMetadata {
             number: open.number,
             size: summary.file_size,
@@ -436,7 +429,6 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             unique_id: properties.unique_id(),
             ..FileMetadata::default()
         };
-        file.stats.get_or_init(|| stats);
         if self.destination.level.is_none() {
             self.family.tables.note_level_0(&file);
         }

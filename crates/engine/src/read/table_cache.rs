@@ -13,9 +13,11 @@ use base::sync::Mutex;
 use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
 use cache::{EntryRole, RoleUsage};
 use codec::compression::CompressionType;
-use manifest::FileMetadata;
+use manifest::{FileMetadata, FileStats};
 use rangedel::FragmentedTombstones;
-use sst::{AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableReadOptions};
+use sst::{
+    AutoReadahead, BlockCache, MetadataCaching, Table, TableMemory, TableProperties, TableReadOptions,
+};
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -149,6 +151,17 @@ fn compression_named(property: &[u8]) -> Option<CompressionType> {
             Some(hex) if hex != ";;" => CompressionType::from_byte(u8::from_str_radix(hex, 16).ok()?),
             _ => Some(CompressionType::None),
         },
+    }
+}
+
+/// What pickers and events want to know of a table's entries.
+pub(crate) fn file_stats(properties: &TableProperties) -> FileStats {
+    FileStats {
+        num_entries: properties.num_entries,
+        num_deletions: properties.num_deletions,
+        num_range_deletions: properties.num_range_deletions,
+        raw_key_size: properties.raw_key_size,
+        raw_value_size: properties.raw_value_size,
     }
 }
 
@@ -472,6 +485,7 @@ impl TableCache {
         if self.options.verify_unique_ids {
             check_unique_id(file, &table)?;
         }
+        file.stats.get_or_init(|| file_stats(table.properties()));
         Ok(table)
     }
 

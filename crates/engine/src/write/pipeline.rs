@@ -28,7 +28,7 @@ use super::controller::Paid;
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::{APPEND_TO_WAL, DbState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::db::state::{APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::options::WriteOptions;
@@ -473,17 +473,24 @@ impl DbInner {
         if writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
             self.switch_wal(writer)?;
         }
+        let to_switch =
+            |family: &FamilyState| families.contains(&family.family.id) && !family.mem.table.is_empty();
         let mut state = self.state.lock();
+        let sealing = state.families.values().filter(|family| to_switch(family));
+        let sealed: Vec<_> = sealing
+            .map(|family| Event::sealed(&family.family.name, &family.mem.table))
+            .collect();
+        // Before a flush may begin: its events come later.
+        MutexGuard::unlocked(&mut state, || sealed.iter().for_each(|event| self.notify(event)));
         let current = state.current_wal();
-        let (mut stalls, mut sealed) = (Vec::new(), Vec::new());
+        let mut stalls = Vec::new();
         for family in state.families.values_mut() {
-            if families.contains(&family.family.id) && !family.mem.table.is_empty() {
+            if to_switch(family) {
                 let fresh = Memory {
                     table: self.new_memtable(&family.family),
                     first_wal: current,
                 };
                 let memory = std::mem::replace(&mut family.mem, fresh);
-                sealed.push(Event::sealed(&family.family.name, &memory.table));
                 family.immutable.push_back(Immutable {
                     memory,
                     flushing: false,
@@ -501,7 +508,6 @@ impl DbInner {
         state.stall_events.extend(stalls);
         drop(state);
         self.work.notify_all();
-        sealed.iter().for_each(|event| self.notify(event));
         if stalled {
             self.tell_stalls();
         }

@@ -1,0 +1,88 @@
+//! No engine: rows one behind the other in a file, and for each Get one read of a page of it. What no engine can do better than
+//! where reads go to the disk.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use vfs::{FileSystem, OpenOptions, PosixFs, RandomAccessFile};
+
+use super::{Engine, Scan, Settings};
+use crate::data::KEY_SIZE;
+
+/// Bytes of a read.
+const PAGE: u64 = 4096;
+
+/// A file of rows. It finds nothing but pages: scans are empty, and every Get finds its key.
+pub struct Device {
+    path: PathBuf,
+    direct: bool,
+    writer: Mutex<Option<BufWriter<File>>>,
+    /// Opened by the first Get, when all is written.
+    reader: OnceLock<Arc<dyn RandomAccessFile>>,
+}
+
+impl Engine for Device {
+    fn open(dir: &Path, settings: &Settings) -> Device {
+        Device {
+            path: dir.join("rows"),
+            direct: settings.direct,
+            writer: Mutex::new(None),
+            reader: OnceLock::new(),
+        }
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) {
+        let mut writer = self.writer.lock().expect("a writer");
+        let writer =
+            writer.get_or_insert_with(|| BufWriter::new(File::create(&self.path).expect("create the file")));
+        writer
+            .write_all(key)
+            .and_then(|()| writer.write_all(value))
+            .expect("put");
+    }
+
+    fn get(&self, key: &[u8]) -> Option<usize> {
+        let reader = self.reader.get_or_init(|| {
+            let options = OpenOptions {
+                direct: self.direct,
+                ..OpenOptions::default()
+            };
+            PosixFs::new()
+                .open_random(&self.path, &options)
+                .expect("open the file")
+        });
+        let number = u64::from_be_bytes(key[..8].try_into().expect("a key of ours"));
+        let page = number % (reader.len() / PAGE);
+        let mut bytes = [0; PAGE as usize];
+        reader.read_exact_at(page * PAGE, &mut bytes).expect("read");
+        Some(black_box(bytes).len())
+    }
+
+    fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
+        keys.iter().filter(|key| self.get(&key[..]).is_some()).count() as u64
+    }
+
+    fn delete_range(&self, _: &[u8], _: &[u8]) {}
+
+    fn scan(&self, _: Scan<'_>, _: u64) -> u64 {
+        0
+    }
+
+    fn flush(&self) {
+        if let Some(writer) = self.writer.lock().expect("a writer").as_mut() {
+            writer.flush().expect("flush");
+            writer.get_ref().sync_all().expect("sync");
+        }
+    }
+
+    fn compact(&self) {}
+
+    fn settle(&self) {}
+
+    fn write_amplification(&self) -> Option<f64> {
+        None
+    }
+}
