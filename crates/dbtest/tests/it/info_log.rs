@@ -282,7 +282,9 @@ fn compactions_count_entries_of_files_of_an_earlier_open() {
     compact(&db);
     drop(db);
     let events = event_lines(&log_of(&fs));
-    let ended = events.iter().find(|event| event["event"] == "compaction_finished");
+    let ended = events
+        .iter()
+        .find(|event| event["event"] == "compaction_finished");
     let ended = ended.expect("a compaction");
     assert_eq!(ended["num_input_records"], 200);
     assert_eq!(ended["num_output_records"], 100);

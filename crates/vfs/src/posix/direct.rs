@@ -32,7 +32,7 @@ pub(super) struct DirectWriter {
 
 impl DirectWriter {
     pub(super) fn new(file: File, path: &Path, options: &CreateOptions) -> DirectWriter {
-        let alignment = sys::direct_alignment(&file);
+        let alignment = sys::direct_write_alignment(&file);
         DirectWriter {
             handle: Arc::new(SyncHandle {
                 file,

@@ -9,7 +9,7 @@ use base::Result;
 
 use super::io::{error, read_full};
 use super::started::Request;
-use super::sys::{self, AlignedBuffer, Mapping};
+use super::sys::{self, AlignedBuffer, DIRECT_ALIGNMENT, Mapping};
 use crate::{Access, PendingRead, RandomAccessFile, ReadBuffer, io_stats};
 
 /// Reads through the page cache.
@@ -181,7 +181,7 @@ impl DirectFile {
     /// Of a file opened with `O_DIRECT`.
     pub(super) fn new(file: File, len: u64, path: &Path, ring: bool) -> DirectFile {
         DirectFile {
-            alignment: sys::direct_alignment(&file),
+            alignment: sys::direct_read_alignment(&file),
             file: Arc::new(file),
             len,
             ring,
@@ -232,7 +232,10 @@ impl RandomAccessFile for DirectFile {
             BOUNCE_BUFFER.with_borrow_mut(|slot| {
                 let bounce = match slot {
                     Some(bounce) if bounce.len() >= len && bounce.alignment() >= self.alignment => bounce,
-                    slot => slot.insert(AlignedBuffer::new(len.next_power_of_two(), self.alignment)),
+                    slot => {
+                        let alignment = self.alignment.max(DIRECT_ALIGNMENT);
+                        slot.insert(AlignedBuffer::new(len.next_power_of_two(), alignment))
+                    }
                 };
                 self.read_bounced(offset, buf, bounce)
             })

@@ -10,7 +10,7 @@ use base::Result;
 use super::io::{error, read_full};
 use super::random_access::read_aligned;
 use super::ring::{self, Ticket};
-use super::sys;
+use super::sys::{self, DIRECT_ALIGNMENT};
 use crate::pending_read::InFlight;
 use crate::{PendingRead, ReadBuffer};
 
@@ -34,7 +34,10 @@ impl Request<'_> {
         let from = self.offset - skip as u64;
         match self.direct {
             None => memory.resize(self.len),
-            Some(_) => memory.aligned((skip + self.len).next_multiple_of(alignment), alignment),
+            Some(_) => memory.aligned(
+                (skip + self.len).next_multiple_of(alignment),
+                alignment.max(DIRECT_ALIGNMENT),
+            ),
         };
         let begun = match self.ring {
             true => ring::start(self.file, from, memory),

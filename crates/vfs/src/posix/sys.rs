@@ -265,8 +265,15 @@ pub(super) fn free_space(path: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// What buffers and offsets of direct reads and writes of `file` must be multiples of: a power of two.
-pub(super) fn direct_alignment(file: &File) -> usize {
+/// What buffers and offsets of direct writes of `file` are multiples of: a power of two, and no less than what disks write at a time,
+/// whatever they accept.
+pub(super) fn direct_write_alignment(file: &File) -> usize {
+    direct_read_alignment(file).max(DIRECT_ALIGNMENT)
+}
+
+/// What buffers and offsets of direct reads of `file` must be multiples of: a power of two, the least that the file system takes. A
+/// block of a table seldom begins at a page, and each byte beside it is read in vain.
+pub(super) fn direct_read_alignment(file: &File) -> usize {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: the descriptor is open, the path is an empty C string, and `answer` has room for what is written.
     let result = check(unsafe {
@@ -285,7 +292,7 @@ pub(super) fn direct_alignment(file: &File) -> usize {
         Err(_) => 0,
     };
     match told.is_power_of_two() {
-        true => told.max(DIRECT_ALIGNMENT),
+        true => told,
         false => DIRECT_ALIGNMENT,
     }
 }
