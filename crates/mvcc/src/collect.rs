@@ -38,14 +38,15 @@ impl std::ops::AddAssign for GcResult {
 
 impl MvccBatch<'_> {
     /// Removes of each of `keys` the versions at or below its time. Sorts them; of several times of a key the latest counts. Keys that are not
-    /// there, or have no such version, are passed over.
+    /// there, or have no such version, are passed over; [`Timestamp::ZERO`] is below all versions.
     ///
     /// The versions above the time cost a few steps or a seek, however many they are; those removed a step each, and a deletion.
     ///
     /// # Errors
-    /// `InvalidArgument` if the newest version of a key is to go though it is neither a deletion nor hidden by a range tombstone: that is no
-    /// garbage. Nothing is removed then.
+    /// `InvalidArgument` for a negative time, and if the newest version of a key is to go though it is neither a deletion nor hidden by a
+    /// range tombstone: that is no garbage. Nothing is removed then.
     pub fn garbage_collect(&mut self, keys: &mut [GcKey]) -> Result<GcResult> {
+        keys.iter().try_for_each(|key| key.timestamp.check_sign())?;
         self.all_or_nothing(|batch| batch.collect_keys(keys))
     }
 
@@ -84,6 +85,9 @@ impl MvccBatch<'_> {
         if newest.timestamp.is_zero() {
             let bytes = newest.stored.len();
             return Ok(self.collect_inline(iter, key, bytes));
+        }
+        if key.timestamp.is_zero() {
+            return Ok(GcResult::default());
         }
         let mut above = None;
         if newest.timestamp > key.timestamp {

@@ -73,11 +73,17 @@ impl Timestamp {
         }
     }
 
-    /// `InvalidArgument` unless a version may be written at it: neither part negative, and not [`Timestamp::ZERO`].
-    pub fn check(self) -> Result<()> {
+    /// `InvalidArgument` if a part is negative: keys cannot hold it in its order.
+    pub(crate) fn check_sign(self) -> Result<()> {
         if self.wall < 0 || self.logical < 0 {
             return Err(Error::invalid_argument(format!("a negative timestamp: {self}")));
         }
+        Ok(())
+    }
+
+    /// `InvalidArgument` unless a version may be written at it: neither part negative, and not [`Timestamp::ZERO`].
+    pub fn check(self) -> Result<()> {
+        self.check_sign()?;
         if self.is_zero() {
             return Err(Error::invalid_argument(
                 "a version needs a timestamp, and 0 is none",

@@ -9,5 +9,6 @@ mod files;
 mod history;
 mod model;
 mod range_tombstones;
+mod times;
 mod window;
 mod ycsb;

@@ -1,0 +1,97 @@
+//! Times at or below zero, which no version has: they find nothing, remove nothing, and end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker::{Db, WriteOptions};
+use mvcc::{BatchOptions, Error, GcKey, GcResult, MvccStore, Timestamp, Value};
+use testkit::rng;
+use vfs::MemFs;
+
+use super::model::{NOW, dump, open};
+
+const NO_TIMES: [Timestamp; 4] = [
+    Timestamp::ZERO,
+    Timestamp::from_nanos(-1),
+    Timestamp::from_secs(-5),
+    Timestamp { wall: 7, logical: -1 },
+];
+
+fn store(options: BatchOptions) -> (Db, MvccStore) {
+    let db = open(Arc::new(MemFs::new()));
+    let store = MvccStore::open(&db, &db.default_column_family(), options, NOW).unwrap();
+    (db, store)
+}
+
+fn fill(store: &MvccStore, keys: &[&[u8]], versions: i64) {
+    let mut batch = store.begin(NOW);
+    for key in keys {
+        for version in 1..=versions {
+            let at = Timestamp::from_secs(version);
+            batch.put(key, at, Value::Bytes(b"value")).unwrap();
+        }
+    }
+    batch.commit(&WriteOptions::default()).unwrap();
+}
+
+/// Collects so often that the counter of steps goes both ways.
+#[test]
+fn a_collection_up_to_no_time_removes_nothing() {
+    let mut rng = rng::rng();
+    for statistics in [true, false] {
+        for max_steps in [0, 1, 10] {
+            let (db, store) = store(BatchOptions {
+                statistics,
+                max_steps,
+                ..BatchOptions::default()
+            });
+            let keys: [&[u8]; 4] = [b"a", b"b", b"b\0", b"c"];
+            fill(&store, &keys, 20);
+            let before = dump(&db);
+            let mut batch = store.begin(NOW);
+            for _ in 0..50 {
+                let timestamp = *rng.pick(&NO_TIMES);
+                let mut chosen = keys.map(|key| GcKey {
+                    user_key: key.to_vec(),
+                    timestamp,
+                });
+                let result = batch.garbage_collect(&mut chosen);
+                match timestamp {
+                    Timestamp::ZERO => assert_eq!(result.unwrap(), GcResult::default()),
+                    _ => {
+                        let error = result.unwrap_err();
+                        assert!(error.to_string().contains("a negative timestamp"), "{error}");
+                    }
+                }
+                assert!(batch.is_empty() && batch.stats().is_zero());
+            }
+            batch.commit(&WriteOptions::default()).unwrap();
+            assert_eq!(dump(&db), before);
+        }
+    }
+}
+
+/// A lifetime that reaches back to before all times leaves everything as it is.
+#[test]
+fn a_lifetime_longer_than_time_collects_nothing() {
+    let (db, store) = store(BatchOptions::default());
+    fill(&store, &[b"a"], 20);
+    let before = dump(&db);
+    for now in [i64::MIN, -NOW, 0, 1, NOW] {
+        let long = Duration::from_nanos(NOW as u64);
+        for ttl in [long, Duration::MAX] {
+            let report = store.collect_garbage(ttl, now, &Default::default()).unwrap();
+            assert_eq!((report.threshold, report.removed.versions), (Timestamp::ZERO, 0));
+        }
+    }
+    for time in NO_TIMES {
+        let report = store.collect_garbage_at(time, NOW, &Default::default());
+        match time.wall > 0 {
+            true => assert!(matches!(report, Err(Error::Engine(_)))),
+            false => assert_eq!(report.unwrap().removed.versions, 0),
+        }
+    }
+    assert_eq!(store.threshold(), Timestamp::ZERO);
+    assert_eq!(dump(&db), before);
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
