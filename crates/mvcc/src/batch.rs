@@ -380,7 +380,7 @@ impl<'a> MvccBatch<'a> {
     /// The newest version of `key`, or its inline value.
     fn newest(&mut self, key: &[u8]) -> Result<Option<Newest>> {
         let mut iter = self.reader().versions_of_one()?;
-        iter.seek(key, Timestamp::ZERO);
+        iter.seek_key(key);
         let newest = iter
             .current()?
             .filter(|version| version.user_key == key)

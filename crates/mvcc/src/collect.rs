@@ -77,7 +77,7 @@ impl MvccBatch<'_> {
         let stands = iter.current()?.map(|version| version.user_key.cmp(user_key));
         // Behind the last key collected it often stands on the next one.
         if stands.is_none_or(|order| order.is_lt()) {
-            iter.seek(user_key, Timestamp::ZERO);
+            iter.seek_key(user_key);
         }
         let Some(newest) = iter.current()?.filter(|version| version.user_key == user_key) else {
             return Ok(GcResult::default());

@@ -58,7 +58,8 @@ impl Reader<'_> {
     /// Inline values are left out. `from` goes on where another export stopped.
     ///
     /// # Errors
-    /// `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is no file then.
+    /// Those of [`incremental`](Self::incremental); `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is
+    /// no file then.
     pub fn export_to_sst(
         &self,
         span: Span<'_>,
@@ -68,6 +69,7 @@ impl Reader<'_> {
         path: &Path,
         options: &ExportOptions,
     ) -> Result<ExportResult> {
+        self.check_window(after, until)?;
         let mut result = ExportResult::default();
         let span = Span {
             start: from.map_or(span.start, |from| &from.user_key),

@@ -18,6 +18,7 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::key::encoded_suffix_len;
 use crate::reader::{Reader, Span};
 use crate::stats::{MvccStats, whole_seconds};
@@ -353,16 +354,20 @@ impl Cover {
 impl Reader<'_> {
     /// The range tombstones of times above `after` and at or below `until`, as far as they lie in `span`: in order, without overlaps, and those that
     /// abut with different times. None of a reader that knows of none, see [`with_range_tombstones`](Self::with_range_tombstones).
+    ///
+    /// # Errors
+    /// Those of [`incremental`](Self::incremental).
     pub fn range_tombstones(
         &self,
         span: Span<'_>,
         after: Timestamp,
         until: Timestamp,
-    ) -> Vec<RangeTombstone> {
-        match self.ranges() {
+    ) -> Result<Vec<RangeTombstone>> {
+        self.check_window(after, until)?;
+        Ok(match self.ranges() {
             Some(ranges) => ranges.window(span, after, until).tombstones(),
             None => Vec::new(),
-        }
+        })
     }
 }
 

@@ -173,6 +173,33 @@ impl<'a> Reader<'a> {
         reader
     }
 
+    /// Fails unless what was at `timestamp` can be read: no version has a time at or below [`Timestamp::ZERO`], or a negative counter, and those at or
+    /// below the threshold may be gone.
+    #[inline]
+    pub(crate) fn check_time(&self, timestamp: Timestamp) -> Result<()> {
+        timestamp.check()?;
+        if timestamp <= self.threshold {
+            return Err(Error::BelowThreshold {
+                timestamp,
+                threshold: self.threshold,
+            });
+        }
+        Ok(())
+    }
+
+    /// Fails unless the versions above `after` and at or below `until` can be read; above [`Timestamp::ZERO`] those that are left.
+    pub(crate) fn check_window(&self, after: Timestamp, until: Timestamp) -> Result<()> {
+        after.check_sign()?;
+        self.check_time(until)?;
+        if !after.is_zero() && after < self.threshold {
+            return Err(Error::BelowThreshold {
+                timestamp: after,
+                threshold: self.threshold,
+            });
+        }
+        Ok(())
+    }
+
     pub(crate) fn db(&self) -> &'a Db {
         self.db
     }
@@ -287,16 +314,32 @@ impl VersionIter {
         self.iter.seek_to_last();
     }
 
-    /// To the first version of `user_key` at or below `timestamp`, or what comes after; with [`Timestamp::ZERO`] to the first of all.
+    /// To the first there is of `user_key`, its inline value or its newest version, or to what comes behind the key.
+    pub fn seek_key(&mut self, user_key: &[u8]) {
+        self.counters.seeks += 1;
+        self.target.clear();
+        encode_key(&mut self.target, user_key, Timestamp::ZERO);
+        self.iter.seek(&self.target);
+    }
+
+    /// To the first version of `user_key` at or below `timestamp`, which a version may have, or to what comes behind the key.
     pub fn seek(&mut self, user_key: &[u8], timestamp: Timestamp) {
+        debug_assert!(
+            timestamp.check().is_ok(),
+            "{timestamp} is encoded as above all versions"
+        );
         self.counters.seeks += 1;
         self.target.clear();
         encode_key(&mut self.target, user_key, timestamp);
         self.iter.seek(&self.target);
     }
 
-    /// To the last version of `user_key` at or above `timestamp`, or what comes before.
+    /// To the last version of `user_key` at or above `timestamp`, which a version may have, or to what comes before.
     pub fn seek_for_prev(&mut self, user_key: &[u8], timestamp: Timestamp) {
+        debug_assert!(
+            timestamp.check().is_ok(),
+            "{timestamp} is encoded as above all versions"
+        );
         self.counters.seeks += 1;
         self.target.clear();
         encode_key(&mut self.target, user_key, timestamp);
@@ -362,7 +405,10 @@ impl VersionIter {
 
     /// To what comes before all versions of `user_key`.
     pub fn seek_before(&mut self, user_key: &[u8]) -> Result<()> {
-        self.seek_for_prev(user_key, Timestamp::ZERO);
+        self.counters.seeks += 1;
+        self.target.clear();
+        encode_key(&mut self.target, user_key, Timestamp::ZERO);
+        self.iter.seek_for_prev(&self.target);
         if self.time_of(user_key)?.is_some() {
             self.prev();
         }

@@ -133,9 +133,11 @@ impl Reader<'_> {
     /// What `user_key` was at `timestamp`. [`reverse`](MvccReadOptions::reverse) has no say.
     ///
     /// # Errors
-    /// `InvalidArgument` for the empty key, [`Error::WriteTooOld`] as the options say, what the engine says.
+    /// `InvalidArgument` for the empty key and a time that no version has ([`Timestamp::check`]), [`Error::BelowThreshold`] for one at or below the
+    /// threshold that the reader knows of, [`Error::WriteTooOld`] as the options say, what the engine says.
     pub fn get(&self, user_key: &[u8], timestamp: Timestamp, options: &MvccReadOptions) -> Result<GetResult> {
         check_key(user_key)?;
+        self.check_time(timestamp)?;
         let end = next_user_key(user_key);
         let span = Span::new(user_key, &end);
         let mut result = GetResult {
@@ -147,7 +149,7 @@ impl Reader<'_> {
         }
         let mut iter = self.versions_of_one()?;
         let mut too_recent = None;
-        iter.seek(user_key, Timestamp::ZERO);
+        iter.seek_key(user_key);
         let mut version = None;
         if let Some(newest) = iter.time_of(user_key)?
             && settle(&mut iter, user_key, newest, timestamp, options, &mut too_recent)?
@@ -187,13 +189,14 @@ impl Reader<'_> {
     /// What the keys of `span` were at `timestamp`, in order, or from the last to the first.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`] as the options say, what the engine says.
+    /// Those of [`get`](Self::get).
     pub fn scan(
         &self,
         span: Span<'_>,
         timestamp: Timestamp,
         options: &MvccReadOptions,
     ) -> Result<ScanResult> {
+        self.check_time(timestamp)?;
         let mut result = ScanResult::default();
         if span.is_empty() {
             return Ok(result);
@@ -426,7 +429,7 @@ impl Scan<'_> {
             if oldest.timestamp.is_zero() {
                 found = (Timestamp::ZERO, oldest.stored.to_vec());
             } else if self.options.fail_on_more_recent {
-                self.iter.seek(&user_key, Timestamp::ZERO);
+                self.iter.seek_key(&user_key);
                 match self.iter.current()? {
                     Some(newest) if newest.timestamp.is_zero() => return Err(mixed(&user_key)),
                     Some(newest) if newest.timestamp < self.timestamp => {

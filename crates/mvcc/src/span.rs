@@ -7,7 +7,11 @@ use crate::timestamp::Timestamp;
 impl Reader<'_> {
     /// True if `span` has neither a version nor a range tombstone above `after` and at or below `until`, nor an inline value. Deletions are
     /// versions.
+    ///
+    /// # Errors
+    /// Those of [`incremental`](Self::incremental), what the engine says.
     pub fn is_span_empty(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<bool> {
+        self.check_window(after, until)?;
         if span.is_empty() {
             return Ok(true);
         }

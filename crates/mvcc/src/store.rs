@@ -232,6 +232,7 @@ impl MvccStore {
     }
 
     fn check(&self, timestamp: Timestamp) -> Result<Timestamp> {
+        timestamp.check()?;
         let threshold = self.threshold();
         if timestamp <= threshold {
             return Err(Error::BelowThreshold { timestamp, threshold });

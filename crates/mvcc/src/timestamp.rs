@@ -81,13 +81,11 @@ impl Timestamp {
         Ok(())
     }
 
-    /// `InvalidArgument` unless a version may be written at it: neither part negative, and not [`Timestamp::ZERO`].
+    /// `InvalidArgument` unless a version may have it, and be read as of it: neither part negative, and not [`Timestamp::ZERO`].
     pub fn check(self) -> Result<()> {
         self.check_sign()?;
         if self.is_zero() {
-            return Err(Error::invalid_argument(
-                "a version needs a timestamp, and 0 is none",
-            ));
+            return Err(Error::invalid_argument("0 is no timestamp: no version has it"));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, EntryType, SeqNo};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::key::{SENTINEL, decode_suffix, split};
 use crate::reader::{ReadCounters, Reader, Span, VersionIter};
 use crate::rows::Row;
@@ -196,14 +196,11 @@ impl Reader<'_> {
     /// lies in tables and runs of blocks that have versions of such times.
     ///
     /// # Errors
-    /// [`Error::BelowThreshold`] if the window begins below a store's threshold, and not with [`Timestamp::ZERO`]: some of it may be gone.
+    /// [`Error::BelowThreshold`] if the window ends at or below a store's threshold, or begins below it and not with [`Timestamp::ZERO`]: some
+    /// of it may be gone. From [`Timestamp::ZERO`] on it has what is left: of each key all above the threshold, and what a reader
+    /// right above it sees. `InvalidArgument` for an end at [`Timestamp::ZERO`], and for negative times.
     pub fn incremental(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<Incremental> {
-        if !after.is_zero() && after < self.threshold {
-            return Err(Error::BelowThreshold {
-                timestamp: after,
-                threshold: self.threshold,
-            });
-        }
+        self.check_window(after, until)?;
         self.window(span, after, until, !after.is_zero())
     }
 
@@ -309,7 +306,7 @@ impl Incremental {
                     .current()?
                     .is_some_and(|version| version.user_key < &self.user_key[..])
                 {
-                    candidates.seek(&self.user_key, Timestamp::ZERO);
+                    candidates.seek_key(&self.user_key);
                 }
                 if candidates.time_of(&self.user_key)?.is_some() {
                     candidates.next_key();
@@ -329,7 +326,7 @@ impl Incremental {
             .current()?
             .is_some_and(|version| version.user_key < here.user_key)
         {
-            candidates.seek(here.user_key, Timestamp::ZERO);
+            candidates.seek_key(here.user_key);
         }
         self.go_to_candidate()
     }
@@ -360,7 +357,7 @@ impl Incremental {
                 .current()?
                 .is_some_and(|here| here.user_key >= version.user_key);
             if !stands {
-                self.iter.seek(version.user_key, Timestamp::ZERO);
+                self.iter.seek_key(version.user_key);
             }
             return Ok(());
         }

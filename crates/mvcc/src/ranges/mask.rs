@@ -68,16 +68,16 @@ impl<'a> Mask<'a> {
     ) -> Result<()> {
         let candidates = self.candidates(fragment, mask)?;
         let before = candidates.counters.steps;
-        candidates.seek(&next_user_key(user_key), Timestamp::ZERO);
+        candidates.seek_key(&next_user_key(user_key));
         while let Some(version) = candidates.current()? {
             if version.timestamp.is_zero() || version.timestamp > mask {
-                iter.seek(version.user_key, Timestamp::ZERO);
+                iter.seek_key(version.user_key);
                 break;
             }
             candidates.next_key();
         }
         if candidates.current()?.is_none() {
-            iter.seek(&fragment.end, Timestamp::ZERO);
+            iter.seek_key(&fragment.end);
         }
         let in_vain = candidates.counters.steps > before;
         self.learn(in_vain);

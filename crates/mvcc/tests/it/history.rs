@@ -345,7 +345,7 @@ impl Line {
                 let (start, end) = (self.key(), self.key_or_none("end"));
                 let (after, until) = (self.time("after"), self.time("until"));
                 let reader = store.reader(Timestamp::MAX)?;
-                let found = reader.range_tombstones(span(&start, &end), after, until);
+                let found = reader.range_tombstones(span(&start, &end), after, until)?;
                 show_ranges("ranges", &found, out);
                 Ok(())
             }

@@ -234,7 +234,8 @@ fn within(span: Span<'_>, key: &[u8]) -> bool {
 pub fn range_tombstones(db: &Db) -> Vec<RangeTombstone> {
     let family = db.default_column_family();
     let reader = Reader::new(db, &family).with_range_tombstones().unwrap();
-    reader.range_tombstones(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
+    let found = reader.range_tombstones(Span::ALL, Timestamp::ZERO, Timestamp::MAX);
+    found.unwrap()
 }
 
 /// Every version that is stored.
@@ -372,7 +373,7 @@ fn check_resume(resume: Option<&Resume>) {
 fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
     let (mut start, mut end) = Default::default();
     let whole = span(rng, &mut start, &mut end);
-    let at = time(rng);
+    let at = any_time(rng);
     let options = MvccReadOptions {
         max_keys: rng.bool().then(|| rng.u64(1..4)),
         target_bytes: rng.bool().then(|| rng.u64(1..200)),
@@ -380,6 +381,10 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         reverse: rng.bool(),
         ..MvccReadOptions::default()
     };
+    if at.check().is_err() {
+        assert!(reader.scan(whole, at, &options).is_err());
+        return;
+    }
     let mut expected = model.scan(whole, at, options.tombstones);
     if options.reverse {
         expected.reverse();
@@ -445,7 +450,12 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         }
         Err(other) => panic!("{other}"),
     }
-    let (after, until) = (time(rng), time(rng));
+    let (after, until) = (any_time(rng), any_time(rng));
+    if is_negative(after) || until.check().is_err() {
+        assert!(reader.is_span_empty(whole, after, until).is_err());
+        assert!(reader.range_tombstones(whole, after, until).is_err());
+        return;
+    }
     let empty = model.keys(whole).iter().all(|key| {
         let in_window = |versions: &Versions| versions.keys().any(|time| *time > after && *time <= until);
         !model.inline.contains_key(key) && !model.versions.get(key).is_some_and(in_window)
@@ -455,14 +465,26 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         reader.is_span_empty(whole, after, until).unwrap(),
         empty && deleted.is_empty()
     );
-    assert_eq!(reader.range_tombstones(whole, after, until), deleted);
+    assert_eq!(reader.range_tombstones(whole, after, until).unwrap(), deleted);
 }
 
 /// What was written in a window, walked, and exported into another database piece by piece.
 fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
     let (mut start, mut end) = Default::default();
     let span = span(rng, &mut start, &mut end);
-    let (after, until) = (if rng.one_in(3) { Timestamp::ZERO } else { time(rng) }, time(rng));
+    let after = if rng.one_in(3) {
+        Timestamp::ZERO
+    } else {
+        any_time(rng)
+    };
+    let until = any_time(rng);
+    if is_negative(after) || until.check().is_err() {
+        assert!(reader.incremental(span, after, until).is_err());
+        let (path, options) = (Path::new("/refused"), ExportOptions::default());
+        let refused = reader.export_to_sst(span, after, until, None, path, &options);
+        assert!(refused.is_err() && !db.options().fs.exists(path).unwrap());
+        return;
+    }
     let all: Found = model
         .dump()
         .into_iter()
@@ -549,18 +571,21 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
 fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
     compare_window(rng, db, reader, model);
     for _ in 0..4 {
-        let (key, at) = (key(rng), time(rng));
+        let (key, at) = (key(rng), any_time(rng));
         let tombstones = rng.bool();
         let options = MvccReadOptions {
             tombstones,
             ..MvccReadOptions::default()
         };
-        let found = reader.get(&key, at, &options).unwrap().found;
-        let found = found.map(|found| (found.timestamp, plain(&found.stored, &key)));
-        let expected = model
-            .get(&key, at)
-            .filter(|(_, value)| tombstones || value.is_some());
-        assert_eq!(found, expected);
+        let found = reader.get(&key, at, &options);
+        assert_eq!(found.is_ok(), at.check().is_ok());
+        if let Ok(found) = found {
+            let found = found
+                .found
+                .map(|found| (found.timestamp, plain(&found.stored, &key)));
+            let expected = model.get(&key, at);
+            assert_eq!(found, expected.filter(|(_, value)| tombstones || value.is_some()));
+        }
         compare_scans(rng, reader, model);
     }
     let parted = reader.find_split_key(Span::ALL, rng.u64(..400)).unwrap();
@@ -584,18 +609,19 @@ pub fn operate(
     let newest = model
         .newest(&key)
         .filter(|(time, _)| !time.is_zero() && rng.one_in(6));
-    let at = newest.map_or_else(|| time(rng), |(time, _)| time);
+    let at = newest.map_or_else(|| any_time(rng), |(time, _)| time);
     let has_inline = model.inline.contains_key(&key);
     let newest = model.newest(&key);
     let too_old = newest.as_ref().is_some_and(|(time, _)| *time >= at);
-    let allowed = at > threshold && !has_inline && !too_old;
+    let is_time = at.check().is_ok();
+    let allowed = is_time && at > threshold && !has_inline && !too_old;
     let text = format!("v{}", rng.u32(..1000)).into_bytes();
     let value = Value::Bytes(&text);
     let (before, count) = (batch.stats(), batch.count());
     let check = |result: Result<bool, Error>, batch: &StoreBatch<'_>| {
         if let Err(error) = &result {
             assert_eq!((batch.stats(), batch.count()), (before, count), "{error}");
-            if at > threshold && !has_inline && too_old {
+            if is_time && at > threshold && !has_inline && too_old {
                 let actual = newest.as_ref().unwrap().0.next();
                 assert!(matches!(error, Error::WriteTooOld { actual: told, .. } if *told == actual));
             }
@@ -850,7 +876,8 @@ fn delete_using_tombstone(
                 assert_eq!(Some(&key), newer.iter().map(|(key, _)| *key).min());
                 assert_eq!(Some(actual), newer.iter().map(|(_, newest)| newest.next()).max());
             } else {
-                assert!(at <= threshold || span.end.is_none() || span.is_empty() || has_inline);
+                let is_time = at.check().is_ok() && at > threshold;
+                assert!(!is_time || span.end.is_none() || span.is_empty() || has_inline);
             }
         }
     }

@@ -112,6 +112,7 @@ fn snapshots_and_readers_keep_theirs() {
     let ranges = |reader: &Reader<'_>| {
         reader
             .range_tombstones(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
+            .unwrap()
             .len()
     };
     let family = db.default_column_family();
@@ -159,7 +160,7 @@ fn write_step(
             plain(row.stored, row.user_key),
         ));
     }
-    states.push((found, reader.range_tombstones(Span::ALL, Timestamp::ZERO, until)));
+    states.push((found, reader.range_tombstones(Span::ALL, Timestamp::ZERO, until)?));
     drop((rows, reader));
     let write = WriteOptions {
         sync: step % 2 == 0,

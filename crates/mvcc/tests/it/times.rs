@@ -1,10 +1,14 @@
-//! Times at or below zero, which no version has: they find nothing, remove nothing, and end.
+//! Times at or below zero, which no version has: reads as of them are refused, and collections up to them remove nothing.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Db, WriteOptions};
-use mvcc::{BatchOptions, Error, GcKey, GcResult, MvccStore, Timestamp, Value};
+use esker::{Db, ErrorKind, WriteOptions};
+use mvcc::{
+    BatchOptions, Error, ExportOptions, GcKey, GcResult, MvccReadOptions, MvccStore, Reader, Result, Span,
+    Timestamp, Value,
+};
 use testkit::rng;
 use vfs::MemFs;
 
@@ -94,4 +98,60 @@ fn a_lifetime_longer_than_time_collects_nothing() {
     assert_eq!(store.threshold(), Timestamp::ZERO);
     assert_eq!(dump(&db), before);
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}
+
+#[track_caller]
+fn refused<T>(result: Result<T>) {
+    let Err(Error::Engine(error)) = result else {
+        panic!("it is not refused, or not for its time");
+    };
+    assert!(error.kind() == ErrorKind::InvalidArgument, "{error}");
+}
+
+fn refuses(reader: &Reader<'_>, time: Timestamp) {
+    let options = MvccReadOptions::default();
+    refused(reader.get(b"a", time, &options));
+    for reverse in [false, true] {
+        let options = MvccReadOptions { reverse, ..options };
+        refused(reader.scan(Span::ALL, time, &options));
+    }
+    let mut windows = vec![(Timestamp::ZERO, time), (Timestamp::from_secs(1), time)];
+    if !time.is_zero() {
+        windows.push((time, Timestamp::MAX));
+    }
+    for (after, until) in windows {
+        // It used to walk in a circle.
+        let walked = reader
+            .incremental(Span::ALL, after, until)
+            .and_then(|mut iter| iter.next().map(drop));
+        refused(walked);
+        refused(reader.is_span_empty(Span::ALL, after, until));
+        refused(reader.range_tombstones(Span::ALL, after, until));
+        let path = Path::new("/export");
+        refused(reader.export_to_sst(Span::ALL, after, until, None, path, &ExportOptions::default()));
+    }
+}
+
+#[test]
+fn nothing_is_read_as_of_no_time() {
+    for max_steps in [0, 1, 10] {
+        let (db, store) = store(BatchOptions {
+            max_steps,
+            ..BatchOptions::default()
+        });
+        let family = db.default_column_family();
+        fill(&store, &[b"a", b"b"], 30);
+        for time in NO_TIMES {
+            let reader = Reader::new(&db, &family);
+            refuses(&reader.clone().with_max_steps(max_steps), time);
+            refuses(&reader.at(db.snapshot()), time);
+            refuses(&store.reader(Timestamp::MAX).unwrap(), time);
+            let batch = store.begin(NOW);
+            refuses(&batch.reader(), time);
+            refused(batch.get(b"a", time, &MvccReadOptions::default()));
+            refused(batch.scan(Span::ALL, time, &MvccReadOptions::default()));
+            drop(batch);
+            assert!(store.reader(time).is_err());
+        }
+    }
 }
