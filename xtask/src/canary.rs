@@ -783,9 +783,9 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a store's reader looks at the threshold without keeping to it",
-        file: "crates/mvcc/src/store.rs",
-        right: "if timestamp <= threshold {",
-        wrong: "if timestamp < threshold {",
+        file: "crates/mvcc/src/reader.rs",
+        right: "if timestamp <= self.threshold {",
+        wrong: "if timestamp < self.threshold {",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {

@@ -60,7 +60,7 @@ pub struct MvccBatch<'a> {
     stats: MvccStats,
     /// What its reads cost.
     pub(crate) counters: ReadCounters,
-    /// Versions at or below it are not to be written.
+    /// Versions at or below it are neither written nor read. It does not rise meanwhile.
     pub(crate) threshold: Timestamp,
     /// Garbage at this time weighs nothing, and may be there or not.
     pub(crate) collected: Timestamp,
@@ -183,9 +183,11 @@ impl<'a> MvccBatch<'a> {
         batch
     }
 
-    /// Reads what will be there once it is written.
+    /// Reads what will be there once it is written, above the threshold of its store.
     pub fn reader(&self) -> Reader<'_> {
-        Reader::new(self.db, self.family)
+        let mut reader = Reader::new(self.db, self.family);
+        reader.threshold = self.threshold;
+        reader
             .over(&self.batch)
             .with_max_steps(self.options.max_steps)
             .of_store(self.collected, None)

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::gc::compactions::Held;
 use crate::key::{MvccKey, encode_key};
 use crate::ranges::{Cover, Order, Ranges};
+use crate::store::threshold_of;
 use crate::timestamp::Timestamp;
 use base::steps::{MAX_STEPS_BEFORE_SEEK, StepsBeforeSeek};
 
@@ -80,7 +81,7 @@ pub struct Reader<'a> {
     max_steps: u32,
     /// Garbage at this time may be there or not.
     collected: Timestamp,
-    /// Windows must not begin below it.
+    /// What was at or below it is not read: that of what is read, or a later one.
     pub(crate) threshold: Timestamp,
     /// Has compactions keep what is read.
     held: Option<Arc<Held>>,
@@ -89,8 +90,9 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of `family` as it is at each operation. It must have been set up by [`configure`](crate::configure). It knows of no range tombstones,
-    /// unlike those of stores and their batches; see [`with_range_tombstones`](Self::with_range_tombstones).
+    /// Of `family` as it is at each operation. It must have been set up by [`configure`](crate::configure). It knows of no range tombstones and of
+    /// no garbage collection threshold, unlike those of stores and their batches; see [`with_range_tombstones`](Self::with_range_tombstones) and
+    /// [`with_threshold`](Self::with_threshold).
     pub fn new(db: &'a Db, family: &'a ColumnFamily) -> Reader<'a> {
         Reader {
             db,
@@ -123,6 +125,16 @@ impl<'a> Reader<'a> {
     /// `Corruption` if one is damaged, what the engine says.
     pub fn with_range_tombstones(mut self) -> Result<Reader<'a>> {
         self.ranges = Ranges::load(&self)?;
+        Ok(self)
+    }
+
+    /// Refuses reads at or below the threshold that the family's store had at its snapshot, which is to be given first, or has now: without a
+    /// snapshot that may rise, and what is read then be gone. One get.
+    ///
+    /// # Errors
+    /// `Corruption` if the store's record is damaged, what the engine says.
+    pub fn with_threshold(mut self) -> Result<Reader<'a>> {
+        self.threshold = threshold_of(self.db, self.family, &self.options)?;
         Ok(self)
     }
 

@@ -13,7 +13,7 @@
 
 use base::coding::{self, Reader as Bytes};
 use base::sync::{Mutex, MutexGuard};
-use esker::{ColumnFamily, Db, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, ReadOptions, WriteBatch, WriteOptions};
 
 use crate::batch::{BatchOptions, MvccBatch, Touched};
 use crate::error::{Error, Result};
@@ -213,7 +213,7 @@ impl MvccStore {
         self.reader(timestamp)?.scan(span, timestamp, options)
     }
 
-    /// Reads at `timestamp` and later times what there is now, for as long as it is held, whatever is collected meanwhile.
+    /// Reads at `timestamp` and other times above the threshold what there is now, for as long as it is held, whatever is collected meanwhile.
     ///
     /// # Errors
     /// [`Error::BelowThreshold`].
@@ -221,23 +221,14 @@ impl MvccStore {
         // These first: what is collected for a threshold set after the look at it is still there, and is not left out.
         let held = self.gc.as_ref().map(|gc| gc.hold(timestamp));
         let (snapshot, ranges) = self.ranges.snapshot(&self.db, &self.family)?;
-        let threshold = self.check(timestamp)?;
         let mut reader = Reader::new(&self.db, &self.family)
             .at(snapshot)
             .with_max_steps(self.options.max_steps)
             .with_ranges(ranges)
             .of_store(Timestamp::ZERO, held);
-        reader.threshold = threshold;
+        reader.threshold = self.threshold();
+        reader.check_time(timestamp)?;
         Ok(reader)
-    }
-
-    fn check(&self, timestamp: Timestamp) -> Result<Timestamp> {
-        timestamp.check()?;
-        let threshold = self.threshold();
-        if timestamp <= threshold {
-            return Err(Error::BelowThreshold { timestamp, threshold });
-        }
-        Ok(threshold)
     }
 
     /// Begins a batch; ages in its statistics are as of `now` nanoseconds. Waits for the batch before.
@@ -419,6 +410,14 @@ fn fields(stats: &MvccStats) -> [i64; FIELDS] {
         stats.range_key_bytes,
         stats.range_val_count,
     ]
+}
+
+/// The threshold in what `options` read of `family`; [`Timestamp::ZERO`] if it is no store's.
+pub(crate) fn threshold_of(db: &Db, family: &ColumnFamily, options: &ReadOptions) -> Result<Timestamp> {
+    match db.get_opt(options, family, RECORD_KEY)? {
+        Some(record) => Ok(decode_record(&record)?.threshold),
+        None => Ok(Timestamp::ZERO),
+    }
 }
 
 fn decode_record(record: &[u8]) -> Result<Record> {

@@ -9,6 +9,7 @@ mod files;
 mod history;
 mod model;
 mod range_tombstones;
+mod threshold;
 mod times;
 mod window;
 mod ycsb;

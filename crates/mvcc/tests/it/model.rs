@@ -347,6 +347,12 @@ fn is_negative(time: Timestamp) -> bool {
     time.wall < 0 || time.logical < 0
 }
 
+/// A window of which some may be gone, or with bounds that are no times.
+fn is_refused(after: Timestamp, until: Timestamp, threshold: Timestamp) -> bool {
+    let begins_below = !after.is_zero() && after < threshold;
+    is_negative(after) || begins_below || until.check().is_err() || until <= threshold
+}
+
 fn span<'a>(rng: &mut TestRng, start: &'a mut Vec<u8>, end: &'a mut Vec<u8>) -> Span<'a> {
     (*start, *end) = (key(rng), key(rng));
     if start > end {
@@ -370,7 +376,7 @@ fn check_resume(resume: Option<&Resume>) {
 }
 
 /// Scans to the end by what each scan leaves, and compares.
-fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
+fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshold: Timestamp) {
     let (mut start, mut end) = Default::default();
     let whole = span(rng, &mut start, &mut end);
     let at = any_time(rng);
@@ -381,7 +387,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         reverse: rng.bool(),
         ..MvccReadOptions::default()
     };
-    if at.check().is_err() {
+    if at.check().is_err() || at <= threshold {
         assert!(reader.scan(whole, at, &options).is_err());
         return;
     }
@@ -451,7 +457,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
         Err(other) => panic!("{other}"),
     }
     let (after, until) = (any_time(rng), any_time(rng));
-    if is_negative(after) || until.check().is_err() {
+    if is_refused(after, until, threshold) {
         assert!(reader.is_span_empty(whole, after, until).is_err());
         assert!(reader.range_tombstones(whole, after, until).is_err());
         return;
@@ -469,7 +475,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model) {
 }
 
 /// What was written in a window, walked, and exported into another database piece by piece.
-fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
+fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model, threshold: Timestamp) {
     let (mut start, mut end) = Default::default();
     let span = span(rng, &mut start, &mut end);
     let after = if rng.one_in(3) {
@@ -478,7 +484,7 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
         any_time(rng)
     };
     let until = any_time(rng);
-    if is_negative(after) || until.check().is_err() {
+    if is_refused(after, until, threshold) {
         assert!(reader.incremental(span, after, until).is_err());
         let (path, options) = (Path::new("/refused"), ExportOptions::default());
         let refused = reader.export_to_sst(span, after, until, None, path, &options);
@@ -568,8 +574,8 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
     );
 }
 
-fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
-    compare_window(rng, db, reader, model);
+fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model, threshold: Timestamp) {
+    compare_window(rng, db, reader, model, threshold);
     for _ in 0..4 {
         let (key, at) = (key(rng), any_time(rng));
         let tombstones = rng.bool();
@@ -578,7 +584,7 @@ fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
             ..MvccReadOptions::default()
         };
         let found = reader.get(&key, at, &options);
-        assert_eq!(found.is_ok(), at.check().is_ok());
+        assert_eq!(found.is_ok(), at.check().is_ok() && at > threshold);
         if let Ok(found) = found {
             let found = found
                 .found
@@ -586,7 +592,7 @@ fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model) {
             let expected = model.get(&key, at);
             assert_eq!(found, expected.filter(|(_, value)| tombstones || value.is_some()));
         }
-        compare_scans(rng, reader, model);
+        compare_scans(rng, reader, model, threshold);
     }
     let parted = reader.find_split_key(Span::ALL, rng.u64(..400)).unwrap();
     let keys = model.keys(Span::ALL);
@@ -912,7 +918,7 @@ fn the_store_is_the_model() {
                 assert_eq!(told, counted);
                 assert_eq!(counted, changed.weigh());
             }
-            compare(&mut rng, &db, &batch.reader(), &changed);
+            compare(&mut rng, &db, &batch.reader(), &changed, threshold);
             if rng.one_in(4) {
                 drop(batch);
             } else {
