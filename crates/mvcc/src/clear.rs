@@ -166,6 +166,17 @@ impl MvccBatch<'_> {
         drop(iter);
         self.note_removed(latest);
         self.touch_all();
+        self.delete_runs(runs);
+        self.account(before, after);
+        if !done.is_empty() {
+            self.remove_ranges(done, |time| time > timestamp);
+        }
+        Ok(result)
+    }
+}
+
+impl MvccBatch<'_> {
+    pub(crate) fn delete_runs(&mut self, runs: Runs) {
         let family = self.family();
         for run in runs.done {
             match run.end {
@@ -173,11 +184,6 @@ impl MvccBatch<'_> {
                 None => run.keys.iter().for_each(|key| self.batch.delete_cf(family, key)),
             }
         }
-        self.account(before, after);
-        if !done.is_empty() {
-            self.remove_ranges(done, |time| time > timestamp);
-        }
-        Ok(result)
     }
 }
 
@@ -191,7 +197,7 @@ pub(crate) fn bare(user_key: &[u8]) -> Vec<u8> {
 }
 
 /// Entries that follow each other and are to go: one by one, or as a range where they are many.
-struct Runs {
+pub(crate) struct Runs {
     /// From so many entries on it is a range.
     min: usize,
     done: Vec<Run>,
@@ -209,7 +215,7 @@ struct Run {
 }
 
 impl Runs {
-    fn new(min: usize) -> Runs {
+    pub fn new(min: usize) -> Runs {
         Runs {
             min,
             done: Vec::new(),
@@ -218,7 +224,7 @@ impl Runs {
         }
     }
 
-    fn add(&mut self, key: &[u8]) {
+    pub fn add(&mut self, key: &[u8]) {
         self.len += 1;
         if self.len >= self.min && self.len > 1 {
             self.open.keys.truncate(1);
@@ -228,7 +234,7 @@ impl Runs {
     }
 
     /// The next entry stays, or is not known: it is at or behind `key`.
-    fn end(&mut self, key: &[u8]) {
+    pub fn end(&mut self, key: &[u8]) {
         let mut run = std::mem::take(&mut self.open);
         let len = std::mem::take(&mut self.len);
         if len > 0 && len >= self.min {

@@ -3,7 +3,8 @@
 //! Of each key all versions at or below a time go. A few steps lead past the versions above, which stay; where there are many, a
 //! seek does. Neither depends on how many there are, and so a history collected page by page is not walked anew for each page.
 
-use crate::batch::{MvccBatch, inline_in_the_way};
+use crate::batch::MvccBatch;
+use crate::clear::Runs;
 use crate::error::{Error, Result, Shown};
 use crate::key::MvccKey;
 use crate::ranges::hidden_since;
@@ -38,7 +39,8 @@ impl std::ops::AddAssign for GcResult {
 
 impl MvccBatch<'_> {
     /// Removes of each of `keys` the versions at or below its time. Sorts them; of several times of a key the latest counts. Keys that are not
-    /// there, or have no such version, are passed over; [`Timestamp::ZERO`] is below all versions.
+    /// there, or have no such version, are passed over; [`Timestamp::ZERO`], which is below all versions, is for inline values, and no other time
+    /// removes one.
     ///
     /// The versions above the time cost a few steps or a seek, however many they are; those removed a step each, and a deletion.
     ///
@@ -60,19 +62,16 @@ impl MvccBatch<'_> {
         };
         let end = crate::key::next_user_key(&last.user_key);
         let mut iter = self.reader().versions(Span::new(&first.user_key, &end))?;
-        for at in 0..keys.len() {
-            let later = keys.get(at + 1);
-            if later.is_some_and(|later| later.user_key == keys[at].user_key) {
-                continue;
-            }
-            result += self.collect(&mut iter, &keys[at])?;
+        for times in keys.chunk_by(|key, later| key.user_key == later.user_key) {
+            let takes_inline = times[0].timestamp.is_zero();
+            result += self.collect(&mut iter, &times[times.len() - 1], takes_inline)?;
         }
         self.counters += iter.counters;
         Ok(result)
     }
 
     /// The iterator stands nowhere, or at or before the key, or behind it if it is not there.
-    fn collect(&mut self, iter: &mut VersionIter, key: &GcKey) -> Result<GcResult> {
+    fn collect(&mut self, iter: &mut VersionIter, key: &GcKey, takes_inline: bool) -> Result<GcResult> {
         let user_key = &key.user_key[..];
         let stands = iter.current()?.map(|version| version.user_key.cmp(user_key));
         // Behind the last key collected it often stands on the next one.
@@ -84,7 +83,10 @@ impl MvccBatch<'_> {
         };
         if newest.timestamp.is_zero() {
             let bytes = newest.stored.len();
-            return Ok(self.collect_inline(iter, key, bytes));
+            return Ok(match takes_inline {
+                true => self.collect_inline(iter, key, bytes),
+                false => GcResult::default(),
+            });
         }
         if key.timestamp.is_zero() {
             return Ok(GcResult::default());
@@ -194,11 +196,8 @@ impl MvccBatch<'_> {
         GcResult { versions: 1, keys: 1 }
     }
 
-    /// Removes all that lies from `start` to before `end`, engine's keys, by one range deletion, after it has seen that all of it is garbage at
-    /// `threshold`.
-    ///
-    /// # Errors
-    /// `InvalidArgument` naming a version that is no garbage, or an inline value. Nothing is written then.
+    /// Removes what is garbage at `threshold` from `start` to before `end`, engine's keys: by one range deletion if it is all there is. What was
+    /// written there since somebody looked is passed over, and parts it.
     pub(crate) fn garbage_collect_run(
         &mut self,
         start: &[u8],
@@ -207,46 +206,60 @@ impl MvccBatch<'_> {
     ) -> Result<GcResult> {
         let now = self.stats().last_update_nanos;
         let mut iter = self.reader().between(start.to_vec(), end.to_vec())?;
+        let mut runs = Runs::new(self.options().min_range_entries);
+        let mut is_parted = false;
         let mut result = GcResult::default();
         let mut total = crate::MvccStats::at(now);
         let run_key = MvccKey::decode(start)?;
+        let mut user_key = Vec::new();
         iter.seek_to_first();
         while let Some(first) = iter.current()? {
-            if first.timestamp.is_zero() {
-                return Err(inline_in_the_way(first.user_key));
-            }
-            let user_key = first.user_key.to_vec();
-            // Only the first key of a run can have versions above it.
-            let above = match result.versions == 0 && run_key.user_key == user_key {
+            user_key.clear();
+            user_key.extend_from_slice(first.user_key);
+            // Only the first key of a run can have versions before it.
+            let mut above = match run_key.user_key == user_key {
                 true => version_above(&self.reader(), &run_key)?,
                 false => None,
             };
-            let hidden = above.is_some_and(|above| above <= threshold);
-            let hidden = hidden || self.is_deleted_since(&user_key, first.timestamp, threshold);
-            if first.timestamp > threshold || !hidden && !is_tombstone(first.stored) {
-                return Err(Error::invalid_argument(format!(
-                    "{} at {} is no garbage at the threshold {threshold}",
-                    Shown(&user_key),
-                    first.timestamp
-                )));
-            }
             let mut removed = self.weigh(&user_key);
-            if let Some(above) = above {
-                removed.stands_below(above);
-            }
+            let mut versions = 0;
             while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
-                removed.version(version.timestamp, version.stored.len());
-                result.versions += 1;
+                let time = version.timestamp;
+                // Below garbage all is garbage.
+                if versions == 0 {
+                    let hidden = above.is_some_and(|above| above <= threshold)
+                        || self.is_deleted_since(&user_key, time, threshold);
+                    let is_garbage = hidden || is_tombstone(version.stored);
+                    if time.is_zero() || time > threshold || !is_garbage {
+                        runs.end(iter.engine_key());
+                        is_parted = true;
+                        above = Some(time);
+                        iter.next();
+                        continue;
+                    }
+                    if let Some(above) = above {
+                        removed.stands_below(above);
+                    }
+                }
+                removed.version(time, version.stored.len());
+                runs.add(iter.engine_key());
+                versions += 1;
                 iter.next();
             }
-            result.keys += u64::from(above.is_none());
+            result.versions += versions;
+            result.keys += u64::from(versions > 0 && above.is_none());
             total += removed.finish();
         }
         self.counters += iter.counters;
         if result.versions > 0 {
             self.touch_all();
-            let family = self.family();
-            self.batch.delete_range_cf(family, start, end);
+            match is_parted {
+                false => self.batch.delete_range_cf(self.family(), start, end),
+                true => {
+                    runs.end(end);
+                    self.delete_runs(runs);
+                }
+            }
             self.account(total, crate::MvccStats::at(now));
         }
         Ok(result)
@@ -258,4 +271,100 @@ fn version_above(reader: &Reader<'_>, key: &MvccKey<'_>) -> Result<Option<Timest
     let mut iter = reader.versions_of_one()?;
     iter.seek_for_prev(key.user_key, key.timestamp.next());
     iter.time_of(key.user_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use esker::{Db, Options, WriteOptions};
+    use vfs::MemFs;
+
+    use super::*;
+    use crate::{BatchOptions, MvccReadOptions, MvccStore, Value};
+
+    fn at(wall: i64) -> Timestamp {
+        Timestamp::from_nanos(wall)
+    }
+
+    /// Keys k0 to k9, deleted all, and the run that they are.
+    fn deleted_keys(options: BatchOptions) -> (MvccStore, Vec<u8>, Vec<u8>) {
+        let mut opened = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            ..Options::default()
+        };
+        crate::configure(&mut opened.column_family);
+        let db = Db::open(&opened, Path::new("/db")).unwrap();
+        let store = MvccStore::open(&db, &db.default_column_family(), options, 0).unwrap();
+        let mut batch = store.begin(0);
+        for key in 0..10 {
+            let key = format!("k{key}").into_bytes();
+            batch.put(&key, at(1), Value::Bytes(b"value")).unwrap();
+            batch.put(&key, at(2), Value::Bytes(b"value")).unwrap();
+            batch.delete(&key, at(3)).unwrap();
+        }
+        batch.commit(&WriteOptions::default()).unwrap();
+        let start = MvccKey {
+            user_key: b"k0",
+            timestamp: at(3),
+        };
+        (store, start.encode(), b"k9\0\0".to_vec())
+    }
+
+    /// What a run says when it was found, and is passed over when it is removed.
+    #[test]
+    fn a_run_passes_over_what_came_since() {
+        for min_range_entries in [0, 4, 64] {
+            let (store, start, end) = deleted_keys(BatchOptions {
+                min_range_entries,
+                ..BatchOptions::default()
+            });
+            store.advance_threshold(at(5)).unwrap();
+            let mut batch = store.begin(0);
+            batch.clear_range(Span::new(b"k2", b"k4")).unwrap();
+            let inline = Some(Value::Bytes(b"inline"));
+            batch.put_inline(b"k2", inline).unwrap();
+            batch.put_inline(b"k55", inline).unwrap();
+            batch.put(b"k5", at(6), Value::Bytes(b"again")).unwrap();
+            batch.put(b"k3", at(6), Value::Bytes(b"again")).unwrap();
+            batch.put(b"k9", at(7), Value::Bytes(b"again")).unwrap();
+            batch.put(b"k0", at(7), Value::Bytes(b"again")).unwrap();
+            batch.commit(&WriteOptions::default()).unwrap();
+            let mut batch = store.begin(0);
+            let removed = batch.garbage_collect_run(&start, &end, at(5)).unwrap();
+            assert_eq!((removed.versions, removed.keys), (24, 5));
+            batch.commit(&WriteOptions::default()).unwrap();
+            let options = MvccReadOptions {
+                tombstones: true,
+                ..MvccReadOptions::default()
+            };
+            let found = store.scan(Span::ALL, at(6), &options).unwrap();
+            let keys: Vec<&[u8]> = found.rows.iter().map(|row| row.user_key).collect();
+            assert_eq!(keys, [&b"k2"[..], b"k3", b"k5", b"k55"]);
+            assert_eq!(store.scan(Span::ALL, at(9), &options).unwrap().rows.len(), 6);
+            let stats = store.stats(0).unwrap();
+            assert_eq!((stats.val_count, stats.live_count), (6, 6));
+            assert_eq!(stats, store.recount(0).unwrap());
+        }
+    }
+
+    #[test]
+    fn only_no_time_takes_an_inline_value() {
+        let (store, ..) = deleted_keys(BatchOptions::default());
+        let mut batch = store.begin(0);
+        batch.put_inline(b"i", Some(Value::Int(1))).unwrap();
+        let key = |timestamp| GcKey {
+            user_key: b"i".to_vec(),
+            timestamp,
+        };
+        for time in [at(1), Timestamp::MAX] {
+            let removed = batch.garbage_collect(&mut [key(time)]).unwrap();
+            assert_eq!(removed, GcResult::default());
+        }
+        let both = &mut [key(Timestamp::MAX), key(Timestamp::ZERO)];
+        assert_eq!(batch.garbage_collect(both).unwrap().versions, 1);
+        assert!(!batch.put_inline(b"i", None).unwrap());
+    }
 }

@@ -8,6 +8,7 @@ mod crash;
 mod files;
 mod history;
 mod model;
+mod races;
 mod range_tombstones;
 mod threshold;
 mod times;

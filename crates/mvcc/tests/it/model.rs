@@ -821,7 +821,9 @@ pub fn operate(
             }
             for key in &keys {
                 model.cut(&key.user_key, key.timestamp);
-                model.inline.remove(&key.user_key);
+                if key.timestamp.is_zero() {
+                    model.inline.remove(&key.user_key);
+                }
             }
         }
     }
