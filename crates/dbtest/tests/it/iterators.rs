@@ -242,6 +242,31 @@ fn refresh_moves_to_now_or_to_a_snapshot() {
     assert_eq!((iter.key(), iter.value()), (&key(7)[..], &b"old"[..]));
 }
 
+/// Whether it lets go by itself is a matter of the option and of the snapshot it has now, whatever it had before.
+#[test]
+fn an_iterator_lets_go_by_itself_whenever_it_has_a_snapshot() {
+    for auto_refresh in [true, false] {
+        for begins_with_snapshot in [true, false] {
+            let stage = Stage::new();
+            let snapshot = stage.db.snapshot();
+            let mut iter = stage.iter(begins_with_snapshot.then_some(&snapshot), auto_refresh);
+            for with_snapshot in [false, true, false, true] {
+                iter.refresh(with_snapshot.then_some(&snapshot)).unwrap();
+                iter.seek(&key(50));
+                stage.replace_everything();
+                stage.expect_held("before the step");
+                iter.next();
+                assert_eq!(iter.key(), key(51));
+                match auto_refresh && with_snapshot {
+                    true => stage.expect_nothing_held("with the option and a snapshot"),
+                    false => stage.expect_held("without one of them"),
+                }
+                assert!(!with_snapshot || iter.value() == b"old");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_iterator_that_was_refused_stays_refused() {
     let (stage, other) = (Stage::new(), Stage::new());

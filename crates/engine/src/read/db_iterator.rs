@@ -128,7 +128,9 @@ pub struct DbIterator {
     super_version: Arc<SuperVersion>,
     /// What is read at, held for its place in the list.
     snapshot: Option<Snapshot>,
-    /// With [`ReadOptions::auto_refresh_iterator_with_snapshot`]: whether newer super versions are moved to.
+    /// [`ReadOptions::auto_refresh_iterator_with_snapshot`], which has a say while there is a snapshot.
+    auto_refresh_with_snapshot: bool,
+    /// Newer super versions are moved to.
     auto_refresh: bool,
     /// The newest super version it moved to, or tried to.
     number: u64,
@@ -202,6 +204,7 @@ impl DbIterator {
             },
             skipped: 0,
             snapshot: options.snapshot.clone(),
+            auto_refresh_with_snapshot: options.auto_refresh_iterator_with_snapshot,
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
             super_version,
@@ -266,7 +269,7 @@ impl DbIterator {
         let (super_version, seqno) = self.family.view(snapshot);
         self.move_to(super_version, seqno)?;
         self.snapshot = snapshot.cloned();
-        self.auto_refresh &= snapshot.is_some();
+        self.auto_refresh = self.auto_refresh_with_snapshot && snapshot.is_some();
         Ok(())
     }
 
