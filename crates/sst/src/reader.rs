@@ -104,7 +104,7 @@ impl TableReadOptions {
 /// How to read data blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockReadOptions {
-    /// Verify the checksum of each block read from the file. Default true.
+    /// Verify the checksum of each block read from the file. If not, of those alone that go into the cache. Default true.
     pub verify_checksums: bool,
     /// Keep blocks read from the file in the cache. Default true.
     pub fill_cache: bool,

@@ -10,6 +10,7 @@ mod bit_flips;
 mod blob_files;
 mod block_cache;
 mod block_copy;
+mod block_damage;
 mod compaction_hooks;
 mod company;
 mod control;

@@ -30,7 +30,8 @@ pub struct ReadOptions {
     pub iterate_lower_bound: Option<Vec<u8>>,
     /// Iterators see no key at or above this one. Default: none.
     pub iterate_upper_bound: Option<Vec<u8>>,
-    /// Checks the checksum of every block read from disk. Default: true.
+    /// Checks the checksum of every block read from disk. Off, it is checked of the blocks that go into the block cache, where other
+    /// reads find them, and of no others: RocksDB caches what nobody has checked. Default: true.
     pub verify_checksums: bool,
     /// Keeps blocks read from disk in the block cache. Default: true.
     pub fill_cache: bool,

@@ -1,0 +1,331 @@
+//! A data block whose checksum is wrong: `Corruption` for the reads that need it and for no others, and never in the cache.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::InternalComparator;
+use dbtest::by_hand::flush;
+use esker::{
+    BlockBasedOptions, BlockCache, Cache, CacheOptions, CacheType, ColumnFamilyOptions, CompressionType, Db,
+    DbIterator, Error, ErrorKind, Options, ReadOptions, ReadTier, Result,
+};
+use sst::{Table, TableReadOptions};
+use tempfile::TempDir;
+use vfs::{FileSystem, OpenOptions, PosixFs};
+
+const KEYS: u32 = 300;
+
+fn key(number: u32) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+/// Each is once in the file.
+fn value(number: u32) -> Vec<u8> {
+    format!("<value {number:06}>").repeat(4).into_bytes()
+}
+
+/// A way to read files.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Pread,
+    Mapped,
+    Direct,
+}
+
+fn options(way: Way, cache: &Option<Arc<BlockCache>>) -> Options {
+    Options {
+        create_if_missing: true,
+        allow_mmap_reads: matches!(way, Way::Mapped),
+        use_direct_reads: matches!(way, Way::Direct),
+        column_family: ColumnFamilyOptions {
+            compression: CompressionType::None,
+            disable_auto_compactions: true,
+            table: BlockBasedOptions {
+                block_size: 900,
+                block_cache: cache.clone(),
+                no_block_cache: cache.is_none(),
+                ..BlockBasedOptions::default()
+            },
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+/// A database of one table on a disk, with a bad block in its middle.
+struct Damaged {
+    dir: TempDir,
+    /// The table.
+    file: PathBuf,
+    /// Where the block begins.
+    offset: u64,
+    /// Whose rows are in it.
+    keys: Range<u32>,
+}
+
+impl Damaged {
+    fn new() -> Damaged {
+        let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let db = Db::open(&options(Way::Pread, &None), dir.path()).unwrap();
+        for number in 0..KEYS {
+            db.put(&key(number), &value(number)).unwrap();
+        }
+        flush(&db);
+        let [file] = &db.live_files()[..] else {
+            panic!("more than a table");
+        };
+        let file = file.path.clone();
+        db.close().unwrap();
+
+        let mut bytes = std::fs::read(&file).unwrap();
+        let place = |bytes: &[u8], number: u32| {
+            let value = value(number);
+            bytes
+                .windows(value.len())
+                .position(|found| found == value)
+                .unwrap()
+        };
+        let flipped = place(&bytes, KEYS / 2);
+        let places: Vec<usize> = (0..KEYS).map(|number| place(&bytes, number)).collect();
+        bytes[flipped + 3] ^= 4;
+        std::fs::write(&file, &bytes).unwrap();
+
+        let opened = PosixFs::new()
+            .open_random(&file, &OpenOptions::default())
+            .unwrap();
+        let cmp = InternalComparator::new(base::UserComparator::Bytewise);
+        let table = Table::open(opened, TableReadOptions::new(cmp)).unwrap();
+        let mut bad = Vec::new();
+        let verified = table.verify(0, &mut |check| {
+            if check.result.is_err() {
+                bad.push((check.offset, check.size));
+            }
+        });
+        assert!(verified.is_err());
+        let [(offset, size)] = bad[..] else {
+            panic!("one block is bad: {bad:?}");
+        };
+        let inside = |number: &u32| (offset..offset + size).contains(&(places[*number as usize] as u64));
+        let first = (0..KEYS).find(inside).unwrap();
+        let keys = first..first + (first..KEYS).take_while(inside).count() as u32;
+        assert!(keys.len() > 3 && keys.len() < 20, "{keys:?}");
+        Damaged {
+            dir,
+            file,
+            offset,
+            keys,
+        }
+    }
+
+    /// `None` where the file system knows no such way.
+    fn open(&self, way: Way, cache: &Option<Arc<BlockCache>>) -> Option<Db> {
+        match Db::open_read_only(&options(way, cache), self.dir.path()) {
+            Err(error) if matches!(way, Way::Direct) && !error.is_corruption() => None,
+            db => Some(db.unwrap()),
+        }
+    }
+
+    fn is_told(&self, error: &Error) {
+        assert!(error.is_corruption(), "{error}");
+        assert_eq!(
+            error.file().map(Path::to_owned),
+            Some(self.file.clone()),
+            "{error}"
+        );
+        assert_eq!(error.offset(), Some(self.offset), "{error}");
+    }
+
+    /// `found` is what there is at `number`, or that the block is bad if it is in it.
+    fn check(&self, number: u32, found: Result<Option<Vec<u8>>>) {
+        match found {
+            Ok(found) => {
+                assert!(!self.keys.contains(&number), "{number}");
+                assert_eq!(found, Some(value(number)));
+            }
+            Err(error) => {
+                assert!(self.keys.contains(&number), "{number}: {error}");
+                self.is_told(&error);
+            }
+        }
+    }
+
+    /// Every key, by itself, with others, and by an iterator from each end and from both sides of the block.
+    fn check_all(&self, db: &Db, read: &ReadOptions) {
+        let family = db.default_column_family();
+        for number in 0..KEYS {
+            self.check(number, db.get_opt(read, &family, &key(number)));
+        }
+        for stride in [1, 7, 40] {
+            let numbers: Vec<u32> = (0..KEYS).step_by(stride).collect();
+            let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(*number)).collect();
+            for (number, found) in numbers.iter().zip(db.multi_get(read, &family, &keys)) {
+                self.check(*number, found);
+            }
+        }
+        let mut iter = db.iter(read);
+        iter.seek_to_first();
+        self.walk(&mut iter, DbIterator::next, (0..self.keys.start).collect());
+        self.is_told(&iter.status().unwrap_err());
+        // Newer versions of the first key behind the block would lie in it.
+        iter.seek_to_last();
+        let behind = (self.keys.end + 1..KEYS).rev();
+        self.walk(&mut iter, DbIterator::prev, behind.collect());
+        self.is_told(&iter.status().unwrap_err());
+        iter.seek(&key(self.keys.end));
+        self.walk(&mut iter, DbIterator::next, (self.keys.end..KEYS).collect());
+        iter.status().unwrap();
+        iter.seek_for_prev(&key(self.keys.start - 1));
+        self.walk(&mut iter, DbIterator::prev, (0..self.keys.start).rev().collect());
+        iter.status().unwrap();
+        for number in self.keys.clone() {
+            for seek in [DbIterator::seek, DbIterator::seek_for_prev] {
+                seek(&mut iter, &key(number));
+                assert!(!iter.valid());
+                self.is_told(&iter.status().unwrap_err());
+            }
+        }
+    }
+
+    fn walk(&self, iter: &mut DbIterator, step: fn(&mut DbIterator), expected: Vec<u32>) {
+        for number in expected {
+            assert!(iter.valid(), "{number}: {:?}", iter.status());
+            assert_eq!((iter.key(), iter.value()), (&key(number)[..], &value(number)[..]));
+            step(iter);
+        }
+        assert!(!iter.valid());
+    }
+
+    /// Of the bad block's keys none is found in the cache, of the others some are.
+    fn is_not_cached(&self, db: &Db) {
+        let read = ReadOptions {
+            read_tier: ReadTier::BlockCache,
+            ..ReadOptions::default()
+        };
+        let family = db.default_column_family();
+        let cached = |number: &u32| match db.get_opt(&read, &family, &key(*number)) {
+            Ok(found) => {
+                assert_eq!(found, Some(value(*number)));
+                true
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Incomplete, "{number}: {error}");
+                false
+            }
+        };
+        let cached: BTreeSet<u32> = (0..KEYS).filter(cached).collect();
+        assert!(!cached.is_empty());
+        let bad: Vec<&u32> = cached.range(self.keys.clone()).collect();
+        assert!(bad.is_empty(), "{bad:?}");
+    }
+}
+
+fn cache_of(cache_type: CacheType, capacity: usize) -> Arc<BlockCache> {
+    Cache::new(CacheOptions {
+        capacity,
+        cache_type,
+        num_shard_bits: 0,
+        ..CacheOptions::default()
+    })
+}
+
+#[test]
+fn a_bad_block_is_told_to_those_who_need_it_and_never_cached() {
+    let damaged = Damaged::new();
+    let lru = Some(cache_of(CacheType::Lru, 4 << 20));
+    let clock = Some(cache_of(CacheType::HyperClock, 4 << 20));
+    for way in [Way::Pread, Way::Mapped, Way::Direct] {
+        for cache in [&None, &lru, &clock] {
+            let Some(db) = damaged.open(way, cache) else {
+                continue;
+            };
+            for async_io in [false, true] {
+                for readahead_size in [0, 16 << 10] {
+                    let read = ReadOptions {
+                        async_io,
+                        readahead_size,
+                        ..ReadOptions::default()
+                    };
+                    damaged.check_all(&db, &read);
+                }
+            }
+            if cache.is_some() && !matches!(way, Way::Mapped) {
+                damaged.is_not_cached(&db);
+            }
+        }
+    }
+}
+
+/// Whoever does not verify leaves no block behind that others take for good.
+#[test]
+fn a_block_that_nobody_verified_is_not_in_the_cache() {
+    let damaged = Damaged::new();
+    for cache_type in [CacheType::Lru, CacheType::HyperClock] {
+        for way in [Way::Pread, Way::Mapped, Way::Direct] {
+            for (async_io, fill_cache) in [(false, true), (true, true), (false, false)] {
+                let cache = Some(cache_of(cache_type, 4 << 20));
+                let Some(db) = damaged.open(way, &cache) else {
+                    continue;
+                };
+                let family = db.default_column_family();
+                let unverified = ReadOptions {
+                    verify_checksums: false,
+                    fill_cache,
+                    async_io,
+                    ..ReadOptions::default()
+                };
+                // Before anybody has verified: each way of reading is the first to come to the block.
+                let middle = KEYS / 2;
+                let found = [
+                    db.get_opt(&unverified, &family, &key(middle)),
+                    db.multi_get(&unverified, &family, &[key(1), key(middle)])
+                        .remove(1),
+                    {
+                        let mut iter = db.iter(&unverified);
+                        iter.seek(&key(middle));
+                        let status = iter.status();
+                        status.map(|()| iter.valid().then(|| iter.value().to_vec()))
+                    },
+                ];
+                for found in found {
+                    match fill_cache {
+                        true => damaged.is_told(&found.unwrap_err()),
+                        // As was asked for.
+                        false => assert_ne!(found.unwrap(), Some(value(middle))),
+                    }
+                }
+                damaged.check_all(&db, &ReadOptions::default());
+                if !matches!(way, Way::Mapped) {
+                    damaged.is_not_cached(&db);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cache_smaller_than_a_block_still_reads() {
+    let damaged = Damaged::new();
+    for cache_type in [CacheType::Lru, CacheType::HyperClock] {
+        for capacity in [0, 1, 300] {
+            for strict_capacity_limit in [false, true] {
+                let cache = Cache::new(CacheOptions {
+                    capacity,
+                    cache_type,
+                    strict_capacity_limit,
+                    num_shard_bits: 0,
+                    ..CacheOptions::default()
+                });
+                for parts in [false, true] {
+                    let mut options = options(Way::Pread, &Some(cache.clone()));
+                    options.column_family.table.cache_index_and_filter_blocks = parts;
+                    let db = Db::open_read_only(&options, damaged.dir.path()).unwrap();
+                    damaged.check_all(&db, &ReadOptions::default());
+                    // Nobody holds anything any more.
+                    assert!(cache.usage() <= capacity, "{} of {capacity}", cache.usage());
+                }
+            }
+        }
+    }
+}
