@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mvcc::{BatchOptions, GcKey, MvccBatch, Timestamp, Value, encode_key};
+use perf_event::Builder;
+use perf_event::events::Hardware;
 
 const LEN: usize = 128;
 /// The first of January 2000.
@@ -29,8 +31,17 @@ pub struct Case {
     pub statistics: bool,
 }
 
-/// Microseconds of a call, a round each: Esker's and RocksDB's, which take turns at being first.
-pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<f64>; 2], String> {
+/// What a call costs: Esker's, and RocksDB's.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// Microseconds, a round each.
+    pub micros: [Vec<f64>; 2],
+    /// Instructions of the program, without the kernel's; why there are none, where the kernel does not let them be counted.
+    pub instructions: Result<[f64; 2], String>,
+}
+
+/// Measures both, which take turns at being first.
+pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<Costs, String> {
     let data = Data::new(case);
     let esker = Esker::load(&data);
     let rocksdb = RocksDb::load(&data, dir);
@@ -49,7 +60,26 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<f64>; 2], S
             });
         }
     }
-    Ok(micros)
+    let instructions = instructions_of(|| esker.collect(&data))
+        .and_then(|ours| Ok([ours, instructions_of(|| rocksdb.collect(&data))?]))
+        .map_err(|error| format!("instructions cannot be counted: {error}"));
+    Ok(Costs { micros, instructions })
+}
+
+/// Calls whose instructions are counted.
+const COUNTED: u32 = 10;
+
+fn instructions_of(mut call: impl FnMut() -> usize) -> std::io::Result<f64> {
+    let mut counter = Builder::new(Hardware::INSTRUCTIONS)
+        .exclude_kernel(true)
+        .exclude_hv(true)
+        .build()?;
+    counter.enable()?;
+    for _ in 0..COUNTED {
+        black_box(call());
+    }
+    counter.disable()?;
+    Ok(counter.read()? as f64 / f64::from(COUNTED))
 }
 
 fn micros_of(mut call: impl FnMut() -> usize) -> f64 {
@@ -215,8 +245,12 @@ mod tests {
                 delete,
                 statistics: nth == 1,
             };
-            let micros = measure(case, 2, &dir.path().join(nth.to_string())).unwrap();
-            assert!(micros.iter().flatten().all(|micros| *micros > 0.0));
+            let costs = measure(case, 2, &dir.path().join(nth.to_string())).unwrap();
+            assert!(costs.micros.iter().flatten().all(|micros| *micros > 0.0));
+            // Not every machine counts them.
+            if let Ok(instructions) = costs.instructions {
+                assert!(instructions.iter().all(|count| *count > 100.0));
+            }
         }
     }
 }

@@ -102,6 +102,8 @@ pub enum Metric {
     SecondsPerJob(u8),
     /// Time of an operation on versions of keys, or of their collection.
     MicrosPerCall,
+    /// Instructions of a collection.
+    InstructionsPerCall,
 }
 
 /// Which of two figures is the better one.
