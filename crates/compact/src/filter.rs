@@ -1,6 +1,6 @@
 //! What a user's code may do to entries while they are compacted, and what the engine does to values in blob files.
 
-use base::{Kind, Result};
+use base::{Kind, Result, SeqNo};
 
 /// What a [`CompactionFilter`] is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub enum Decision {
 /// A user's code that sees entries as they are compacted.
 ///
 /// It is asked about the newest version of each key, whether or not a snapshot sees it, and about each merge operand
-/// newer than the last snapshot. Values that come out of a merge are not shown.
+/// newer than the last snapshot. Values that come out of a merge are not shown. What snapshots see is not kept from it: see
+/// [`FilterContext::oldest_snapshot`].
 pub trait CompactionFilter: Send {
     /// Decides about `key` (with its timestamp, if the family has them), compacted from `level`.
     fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision;
@@ -68,6 +69,9 @@ pub struct FilterContext {
     pub input_start_level: Option<usize>,
     /// Why tables are written.
     pub reason: TableFileCreationReason,
+    /// No snapshot is older, whether open or still to come: the oldest one's sequence number, without any that of the last write. A filter
+    /// is asked about entries that snapshots see, too; one that is to keep them goes by what was so up to then.
+    pub oldest_snapshot: SeqNo,
 }
 
 /// Makes a filter for each compaction, and for flushes that it asks for.

@@ -190,7 +190,7 @@ impl<'a> MvccBatch<'a> {
         reader
             .over(&self.batch)
             .with_max_steps(self.options.max_steps)
-            .of_store(self.collected, None)
+            .of_store(self.collected)
             .with_ranges(self.ranges.clone())
     }
 

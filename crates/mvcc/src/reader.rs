@@ -5,7 +5,6 @@ use std::sync::Arc;
 use esker::{BlockPropertyFilter, ColumnFamily, Db, DbIterator, ReadOptions, Snapshot, WriteBatchWithIndex};
 
 use crate::error::{Error, Result};
-use crate::gc::compactions::Held;
 use crate::key::{MvccKey, encode_key};
 use crate::ranges::{Cover, Order, Ranges};
 use crate::store::threshold_of;
@@ -83,8 +82,6 @@ pub struct Reader<'a> {
     collected: Timestamp,
     /// What was at or below it is not read: that of what is read, or a later one.
     pub(crate) threshold: Timestamp,
-    /// Has compactions keep what is read.
-    held: Option<Arc<Held>>,
     /// Of the moment that is read; `None` if there are none.
     ranges: Option<Arc<Ranges>>,
 }
@@ -102,7 +99,6 @@ impl<'a> Reader<'a> {
             max_steps: MAX_STEPS_BEFORE_SEEK,
             collected: Timestamp::ZERO,
             threshold: Timestamp::ZERO,
-            held: None,
             ranges: None,
         }
     }
@@ -148,10 +144,9 @@ impl<'a> Reader<'a> {
         self.max_steps
     }
 
-    /// Of a store that has collected garbage up to a time, and perhaps keeps what is read.
-    pub(crate) fn of_store(mut self, collected: Timestamp, held: Option<Arc<Held>>) -> Reader<'a> {
+    /// Of a store that has collected garbage up to a time.
+    pub(crate) fn of_store(mut self, collected: Timestamp) -> Reader<'a> {
         self.collected = collected;
-        self.held = held;
         self
     }
 
@@ -260,7 +255,6 @@ impl<'a> Reader<'a> {
             counters: ReadCounters::default(),
             target: Vec::new(),
             steps: StepsBeforeSeek::new(self.max_steps),
-            _held: self.held.clone(),
         })
     }
 }
@@ -280,7 +274,6 @@ pub(crate) struct VersionIter {
     pub counters: ReadCounters,
     target: Vec<u8>,
     pub steps: StepsBeforeSeek,
-    _held: Option<Arc<Held>>,
 }
 
 impl VersionIter {

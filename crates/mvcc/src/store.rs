@@ -13,7 +13,7 @@
 
 use base::coding::{self, Reader as Bytes};
 use base::sync::{Mutex, MutexGuard};
-use esker::{ColumnFamily, Db, ReadOptions, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, ReadOptions, SeqNo, WriteBatch, WriteOptions};
 
 use crate::batch::{BatchOptions, MvccBatch, Touched};
 use crate::error::{Error, Result};
@@ -112,10 +112,16 @@ impl MvccStore {
             None => Record::default(),
         };
         if let Some(gc) = &gc {
-            gc.set(record.collected, record.distrusted);
+            gc.distrust(record.distrusted);
+            // It was written before, nobody knows when.
+            gc.rise(
+                record.collected,
+                db.latest_sequence_number(),
+                oldest_snapshot(db, family),
+            );
         }
         let reader = Reader::new(db, family)
-            .of_store(record.collected, None)
+            .of_store(record.collected)
             .with_range_tombstones()?;
         let total = match record.stats {
             Some(stats) if options.statistics => stats,
@@ -176,7 +182,7 @@ impl MvccStore {
     /// Reads what is written, for whoever keeps others from writing. Garbage at `collected` weighs nothing.
     pub(crate) fn written(&self, collected: Timestamp) -> Reader<'_> {
         Reader::new(&self.db, &self.family)
-            .of_store(collected, None)
+            .of_store(collected)
             .with_ranges(self.ranges.current())
     }
 
@@ -218,14 +224,12 @@ impl MvccStore {
     /// # Errors
     /// [`Error::BelowThreshold`].
     pub fn reader(&self, timestamp: Timestamp) -> Result<Reader<'_>> {
-        // These first: what is collected for a threshold set after the look at it is still there, and is not left out.
-        let held = self.gc.as_ref().map(|gc| gc.hold(timestamp));
+        // This first: what is collected for a threshold set after the look at it is still there, and is not left out.
         let (snapshot, ranges) = self.ranges.snapshot(&self.db, &self.family)?;
         let mut reader = Reader::new(&self.db, &self.family)
             .at(snapshot)
             .with_max_steps(self.options.max_steps)
-            .with_ranges(ranges)
-            .of_store(Timestamp::ZERO, held);
+            .with_ranges(ranges);
         reader.threshold = self.threshold();
         reader.check_time(timestamp)?;
         Ok(reader)
@@ -265,6 +269,11 @@ impl MvccStore {
     /// Where compactions leave garbage out, if they do and statistics are kept.
     pub(crate) fn compaction_gc(&self) -> Option<&CompactionGc> {
         self.gc.as_ref().filter(|_| self.options.statistics)
+    }
+
+    /// No snapshot of the engine is older, open or still to come.
+    pub(crate) fn oldest_snapshot(&self) -> SeqNo {
+        oldest_snapshot(&self.db, &self.family)
     }
 
     /// From now on it is remembered what is written. Reads what there is now; and the time at which garbage has been collected.
@@ -365,7 +374,7 @@ impl StoreBatch<'_> {
         if self.batch.removed_until > self.writing.distrusted {
             self.writing.distrusted = self.batch.removed_until;
             if let Some(gc) = &self.store.gc {
-                gc.set(self.writing.collected, self.writing.distrusted);
+                gc.distrust(self.writing.distrusted);
             }
         }
         let touched = self.batch.touched.take();
@@ -385,6 +394,17 @@ impl StoreBatch<'_> {
             all.add(touched);
         }
         Ok(())
+    }
+}
+
+fn oldest_snapshot(db: &Db, family: &ColumnFamily) -> SeqNo {
+    // Before the look at snapshots: those taken since are newer.
+    let latest = db.latest_sequence_number();
+    let property = |name| db.property_int(family, name);
+    match property("rocksdb.num-snapshots") {
+        Some(0) => latest,
+        // One that was let go in between was the oldest: that is told as 0.
+        _ => property("rocksdb.oldest-snapshot-sequence").map_or(0, |oldest| oldest.min(latest)),
     }
 }
 

@@ -153,13 +153,20 @@ fn filters_see_every_row_that_is_compacted() {
         assert_eq!(keys(&db), "a b c p1 p2 r1 s1 s2 s3 t", "flushes filter nothing");
         // A snapshot keeps nothing from a filter.
         let snapshot = db.snapshot();
+        db.put(b"u", b"value of u").unwrap();
         compact(&db);
-        assert_eq!(keys(&db), "a b c=changed t", "{style}");
+        assert_eq!(keys(&db), "a b c=changed t u", "{style}");
+        let oldest = |context: &FilterContext| context.oldest_snapshot;
+        assert_eq!(
+            filters.contexts.lock().unwrap().last().map(oldest),
+            Some(snapshot.sequence_number())
+        );
         drop(snapshot);
         // What is at the bottom already is seen again.
         compact(&db);
-        assert_eq!(keys(&db), "a b c=changed t", "{style}");
+        assert_eq!(keys(&db), "a b c=changed t u", "{style}");
         let contexts = filters.contexts.lock().unwrap();
+        assert_eq!(contexts.last().map(oldest), Some(db.latest_sequence_number()));
         assert!(contexts.iter().all(|context| context.is_manual_compaction));
         assert!(contexts[0].is_full_compaction && contexts[0].input_start_level == Some(0));
         assert!(filters.made.load(Ordering::Relaxed) >= 2);

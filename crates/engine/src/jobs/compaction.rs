@@ -3,7 +3,6 @@
 use base::statistics::{Histogram, Ticker};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::sync::MutexGuard;
@@ -150,9 +149,7 @@ impl DbInner {
                 to_rewrite: &own.to_rewrite,
                 base_level,
                 last_level: own.version.num_non_empty_levels().saturating_sub(1),
-                visible_to_all: self
-                    .snapshots
-                    .oldest_or(|| self.published.load(Ordering::Acquire)),
+                visible_to_all: self.oldest_snapshot(),
             },
         };
         Some(pick(&context))

@@ -122,6 +122,7 @@ impl DbInner {
             column_family_id: family.id,
             input_start_level: None,
             reason,
+            oldest_snapshot: self.oldest_snapshot(),
         };
         factory
             .should_filter_table_file_creation(reason)

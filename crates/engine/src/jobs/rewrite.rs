@@ -38,6 +38,8 @@ pub(crate) struct Rewrite<'a> {
     plan: &'a Plan,
     job: u64,
     snapshots: Vec<SeqNo>,
+    /// As in [`FilterContext`].
+    oldest_snapshot: SeqNo,
     tombstones: CompactionTombstones,
     /// Empty: none.
     full_history_ts_low: Box<[u8]>,
@@ -100,6 +102,7 @@ impl<'a> Rewrite<'a> {
             version,
             plan,
             job,
+            oldest_snapshot: db.oldest_snapshot(),
             snapshots: db.snapshots.seqnos(),
             tombstones: plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?,
             full_history_ts_low,
@@ -340,6 +343,7 @@ impl<'a> Rewrite<'a> {
             column_family_id: family.id,
             input_start_level: Some(plan.start_level()),
             reason: TableFileCreationReason::Compaction,
+            oldest_snapshot: self.oldest_snapshot,
         };
         let factory = family.options.compaction_filter_factory.as_ref();
         let factory = factory.filter(|factory| factory.should_filter_table_file_creation(context.reason));

@@ -1,5 +1,6 @@
 //! The background threads: some flush, the others compact. All wait on one condition variable with the database mutex.
 
+use base::SeqNo;
 use base::sync::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -109,14 +110,18 @@ impl DbInner {
         Some(due.saturating_sub(now))
     }
 
+    /// No snapshot is older, whether open or still to come.
+    pub(crate) fn oldest_snapshot(&self) -> SeqNo {
+        self.snapshots
+            .oldest_or(|| self.published.load(Ordering::Acquire))
+    }
+
     /// If the oldest snapshot was released: what only it could see may go, from what lies at the bottom too.
     pub(crate) fn note_released(&self, state: &mut DbState) {
         if !self.snapshots.take_released() {
             return;
         }
-        let oldest = self
-            .snapshots
-            .oldest_or(|| self.published.load(Ordering::Acquire));
+        let oldest = self.oldest_snapshot();
         for own in state.families.values_mut() {
             own.released_snapshot = oldest;
             own.note_age();

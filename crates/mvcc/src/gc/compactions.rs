@@ -11,19 +11,19 @@
 //! * A version that the engine has deleted since may still be in the files, while what it hid is there for good. Versions at or below the threshold
 //!   are only ever removed together with all below them. Others are: by [`revert_to`](crate::MvccBatch::revert_to) and its like. So the
 //!   latest version ever removed above the threshold is remembered, and no version up to it is a hider (`distrusted`).
-//! * A reader that began before C rose reads at a time below C: no version at or above the time of a reader is a hider.
+//! * Who took a snapshot of the engine before C rose may read as of times below C. So it is remembered since which write C is what it is, and a
+//!   compaction goes by the C of its oldest snapshot ([`FilterContext::oldest_snapshot`]).
 //!
 //! Range tombstones are no hiders, and stay: the newest version that one hides is kept, so that a read that asks for deletions finds the
 //! same key whether a compaction came by or not. It goes, and the range tombstone after it, by
 //! [`collect_garbage`](MvccStore::collect_garbage).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::sync::Mutex;
 use esker::{
-    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType,
+    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Decision, FilterContext, SeqNo, ValueType,
 };
 
 use super::hidden::HiddenVersions;
@@ -47,19 +47,28 @@ const MIN_GARBAGE: f64 = 0.25;
 struct Limits {
     /// Of [`set_min_garbage`](CompactionGc::set_min_garbage).
     min_garbage: f64,
-    collected: Timestamp,
+    /// In order. The first is what counts for older snapshots than the second, the last what counts without any.
+    rises: Vec<Rise>,
     distrusted: Timestamp,
-    /// Times of open readers, and how many have each.
-    readers: BTreeMap<Timestamp, usize>,
 }
+
+/// Garbage at a time was collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rise {
+    collected: Timestamp,
+    /// Snapshots of this sequence number and later ones were taken afterwards.
+    since: SeqNo,
+}
+
+/// Rises remembered. With more of them while one snapshot is open some are forgotten, and what they let go stays until it is closed.
+const MAX_RISES: usize = 64;
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
             min_garbage: MIN_GARBAGE,
-            collected: Timestamp::ZERO,
+            rises: Vec::new(),
             distrusted: Timestamp::ZERO,
-            readers: BTreeMap::new(),
         }
     }
 }
@@ -88,54 +97,42 @@ impl CompactionGc {
         self.0.lock().min_garbage
     }
 
-    pub(crate) fn set(&self, collected: Timestamp, distrusted: Timestamp) {
-        let mut limits = self.0.lock();
-        (limits.collected, limits.distrusted) = (collected, distrusted);
+    /// No version up to `distrusted` is a hider.
+    pub(crate) fn distrust(&self, distrusted: Timestamp) {
+        self.0.lock().distrusted = distrusted;
     }
 
-    /// What a reader at `timestamp` sees stays for as long as the outcome is held.
-    pub(crate) fn hold(&self, timestamp: Timestamp) -> Arc<Held> {
-        *self.0.lock().readers.entry(timestamp).or_default() += 1;
-        Arc::new(Held {
-            gc: self.clone(),
-            timestamp,
-        })
-    }
-
-    /// The times of hiders: above the first, and at or below the second.
-    pub(super) fn hiders(&self) -> (Timestamp, Timestamp) {
-        let limits = self.0.lock();
-        let below_readers = limits
-            .readers
-            .keys()
-            .next()
-            .map_or(Timestamp::MAX, |first| first.prev());
-        (limits.distrusted, limits.collected.min(below_readers))
-    }
-}
-
-/// The time of a reader.
-pub(crate) struct Held {
-    gc: CompactionGc,
-    timestamp: Timestamp,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let mut limits = self.gc.0.lock();
-        if let Some(count) = limits.readers.get_mut(&self.timestamp) {
-            *count -= 1;
-            if *count == 0 {
-                limits.readers.remove(&self.timestamp);
-            }
+    /// Garbage at `collected` was collected by the write of `since` or an earlier one; no snapshot older than `oldest_snapshot` is open or to come.
+    pub(crate) fn rise(&self, collected: Timestamp, since: SeqNo, oldest_snapshot: SeqNo) {
+        let rises = &mut self.0.lock().rises;
+        if rises.last().is_some_and(|last| last.collected >= collected) {
+            return;
         }
+        rises.push(Rise { collected, since });
+        // A compaction that goes by an older snapshot finds nothing to go by then, and keeps everything.
+        let passed = rises.partition_point(|rise| rise.since <= oldest_snapshot);
+        rises.drain(..passed.saturating_sub(1));
+        if rises.len() > MAX_RISES {
+            rises.remove(1);
+        }
+    }
+
+    /// The times of hiders where no snapshot is older than `oldest_snapshot`: above the first, and at or below the second.
+    pub(super) fn hiders(&self, oldest_snapshot: SeqNo) -> (Timestamp, Timestamp) {
+        let limits = self.0.lock();
+        let last = limits.rises.iter().rfind(|rise| rise.since <= oldest_snapshot);
+        (
+            limits.distrusted,
+            last.map_or(Timestamp::ZERO, |rise| rise.collected),
+        )
     }
 }
 
 impl MvccStore {
     /// Collects what has been garbage for longer than `ttl` at `now` nanoseconds by letting compactions leave it out: nothing is deleted, the
     /// garbage counts no more from now on, and it goes as its files are compacted; those at the bottom that hold much of it are rewritten for
-    /// that ([`suggest_compactions`](Self::suggest_compactions)). Of a deleted key the deletion stays, until
+    /// that ([`suggest_compactions`](Self::suggest_compactions)). What a snapshot of the engine sees that is older than this stays until it is
+    /// closed. Of a deleted key the deletion stays, until
     /// [`collect_garbage`](Self::collect_garbage) removes it. Reads all there is, twice; others read and write meanwhile. Returns what it collected, as
     /// statistics.
     ///
@@ -166,9 +163,11 @@ impl MvccStore {
             let mut total = writing.total;
             total -= garbage;
             self.write_collected(writing, until, total)?;
-            gc.set(writing.collected, writing.distrusted);
+            gc.rise(until, self.db().latest_sequence_number(), self.oldest_snapshot());
             Ok(garbage)
         })?;
+        // Its snapshot is older than what it has collected.
+        drop(then);
         self.suggest_compactions()?;
         Ok(garbage)
     }
@@ -182,8 +181,8 @@ fn weigh_garbage(
     until: Timestamp,
     now: i64,
 ) -> Result<MvccStats> {
-    let mut garbage = compute_stats(&reader.clone().of_store(from, None), span, now)?;
-    garbage -= compute_stats(&reader.clone().of_store(until, None), span, now)?;
+    let mut garbage = compute_stats(&reader.clone().of_store(from), span, now)?;
+    garbage -= compute_stats(&reader.clone().of_store(until), span, now)?;
     Ok(garbage)
 }
 
@@ -192,8 +191,8 @@ impl CompactionFilterFactory for CompactionGc {
         "esker.MvccCompactionGc"
     }
 
-    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
-        let (after, until) = self.hiders();
+    fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        let (after, until) = self.hiders(context.oldest_snapshot);
         (after < until).then(|| {
             Box::new(Filter {
                 after,
@@ -251,22 +250,53 @@ impl CompactionFilter for Filter {
 
 #[cfg(test)]
 mod tests {
+    use base::MAX_SEQNO;
+
     use super::*;
 
     #[test]
-    fn hiders_lie_between_what_is_distrusted_and_what_is_read() {
+    fn snapshots_go_by_what_was_collected_before_them() {
         let gc = CompactionGc::new();
         let at = Timestamp::from_nanos;
-        gc.set(at(10), at(3));
-        assert_eq!(gc.hiders(), (at(3), at(10)));
-        let (early, late) = (gc.hold(at(6)), gc.hold(at(8)));
-        let again = gc.hold(at(6));
-        assert_eq!(gc.hiders().1, at(6).prev());
-        drop(early);
-        assert_eq!(gc.hiders().1, at(6).prev());
-        drop(again);
-        assert_eq!(gc.hiders().1, at(8).prev());
-        drop(late);
+        assert_eq!(gc.hiders(MAX_SEQNO), (Timestamp::ZERO, Timestamp::ZERO));
+        gc.distrust(at(3));
+        gc.rise(at(4), 100, 50);
+        gc.rise(at(6), 200, 150);
+        // Nothing new.
+        gc.rise(at(6), 250, 150);
+        gc.rise(at(8), 300, 150);
+        for (oldest, until) in [
+            (0, 0),
+            (99, 0),
+            (100, 4),
+            (199, 4),
+            (200, 6),
+            (299, 6),
+            (300, 8),
+            (MAX_SEQNO, 8),
+        ] {
+            assert_eq!(gc.hiders(oldest), (at(3), at(until)), "{oldest}");
+        }
+        // What no snapshot needs is forgotten.
+        gc.rise(at(9), 400, 310);
+        assert_eq!(
+            [299, 300, 400].map(|oldest| gc.hiders(oldest).1),
+            [at(0), at(8), at(9)]
+        );
+        // While one is held for long it is the first that counts, and then the last.
+        for more in 1..1000 {
+            gc.rise(at(9 + more), 400 + more as u64, 310);
+        }
+        assert!(gc.0.lock().rises.len() <= MAX_RISES);
+        assert_eq!(
+            [310, 1398, 1399].map(|oldest| gc.hiders(oldest).1),
+            [at(8), at(1007), at(1008)]
+        );
+    }
+
+    #[test]
+    fn hiders_lie_above_what_is_distrusted() {
+        let at = Timestamp::from_nanos;
         let mut filter = Filter {
             after: at(3),
             until: at(10),

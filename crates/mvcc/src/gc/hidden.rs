@@ -198,8 +198,8 @@ fn is_bottommost(files: &[LiveFile], file: &LiveFile) -> bool {
 impl MvccStore {
     /// Has the engine rewrite, in the background and when nothing more urgent is due, tables under which nothing lies and of which compactions
     /// would leave out enough ([`set_min_garbage`](crate::CompactionGc::set_min_garbage)) of what has been collected. Returns how
-    /// many. [`collect_in_compactions`](Self::collect_in_compactions) ends with it; by itself it is worth calling when readers are gone that
-    /// were open then, since what they see stays. Reads the properties of all tables. Of a store that was not [opened
+    /// many. [`collect_in_compactions`](Self::collect_in_compactions) ends with it; by itself it is worth calling when readers and snapshots are gone
+    /// that were open then, since what they see stays. Reads the properties of all tables. Of a store that was not [opened
     /// so](Self::open_with_compactions) it does nothing.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl MvccStore {
         let Some(gc) = self.compaction_gc() else {
             return Ok(0);
         };
-        let (after, until) = gc.hiders();
+        let (after, until) = gc.hiders(self.oldest_snapshot());
         if after >= until {
             return Ok(0);
         }

@@ -125,10 +125,20 @@ fn nobody_can_tell_whether_it_is_gone() {
             }
             batch.commit(&WriteOptions::default()).unwrap();
             model = changed;
-            // A reader that began before keeps what it sees.
+            // A reader that began before keeps what it sees, and so does who has a snapshot of the engine.
             let at = later(&mut rng, threshold);
             let reader = store.reader(at).unwrap();
             let seen = scan(&reader, at, false);
+            let family = db.default_column_family();
+            let snapshot = Reader::new(&db, &family).at(db.snapshot());
+            let snapshot = snapshot.with_range_tombstones().unwrap();
+            let other = later(&mut rng, threshold);
+            let seen_by_snapshot = scan(&snapshot, other, false);
+            let reader = match rng.u32(..3) {
+                0 => snapshot.clone(),
+                _ => reader,
+            };
+            let snapshot = rng.bool().then_some(snapshot);
             let mut iter = reader
                 .incremental(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
                 .unwrap();
@@ -161,10 +171,13 @@ fn nobody_can_tell_whether_it_is_gone() {
                 left_out += before - dump(&db).len();
             }
             assert_eq!(scan(&reader, at, false), seen);
+            if let Some(snapshot) = &snapshot {
+                assert_eq!(scan(snapshot, other, false), seen_by_snapshot);
+            }
             if has_first {
                 while iter.next().unwrap().is_some() {}
             }
-            drop((iter, reader));
+            drop((iter, reader, snapshot));
             assert_eq!(logical(&db, collected), model, "round {round} step {step}");
             for _ in 0..3 {
                 let at = later(&mut rng, store.threshold());
@@ -215,6 +228,45 @@ fn put(store: &MvccStore, key: &[u8], seconds: i64, value: &[u8]) {
     let at = Timestamp::from_secs(seconds);
     batch.put(key, at, Value::Bytes(value)).unwrap();
     batch.commit(&WriteOptions::default()).unwrap();
+}
+
+/// Compactions do not know what is read by a snapshot of the engine; they go by the garbage there was when it was taken.
+#[test]
+fn snapshots_of_the_engine_keep_what_they_see() {
+    let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
+    let (family, at) = (db.default_column_family(), Timestamp::from_secs);
+    for second in 1..=6 {
+        put(&store, b"a", second, format!("{second}").as_bytes());
+        put(&store, b"b", second, format!("{second}").as_bytes());
+    }
+    compact(&db, None, None);
+    let all_seen = |reader: &Reader<'_>, from| -> Vec<Found> {
+        (from..=7).map(|second| scan(reader, at(second), false)).collect()
+    };
+    store.collect_in_compactions(ttl(at(2)), NOW).unwrap();
+    let earlier = Reader::new(&db, &family).at(db.snapshot());
+    let earlier_seen = all_seen(&earlier, 3);
+    // What was collected before a snapshot was taken goes while it is open.
+    compact(&db, None, None);
+    assert_eq!(dump(&db).len(), 10);
+    store.collect_in_compactions(ttl(at(4)), NOW).unwrap();
+    let later = Reader::new(&db, &family).at(db.snapshot());
+    let later_seen = all_seen(&later, 5);
+    store.collect_in_compactions(ttl(at(6)), NOW).unwrap();
+    for _ in 0..2 {
+        compact(&db, None, None);
+        assert_eq!(all_seen(&earlier, 3), earlier_seen);
+        assert_eq!(all_seen(&later, 5), later_seen);
+        assert_eq!(dump(&db).len(), 10);
+    }
+    drop(earlier);
+    compact(&db, None, None);
+    assert_eq!(all_seen(&later, 5), later_seen);
+    assert_eq!(dump(&db).len(), 6);
+    drop(later);
+    compact(&db, None, None);
+    assert_eq!(dump(&db).len(), 2);
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
 
 /// A version that was reverted is still in the files, and what it hid is not hidden any more.
