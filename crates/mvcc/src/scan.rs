@@ -149,11 +149,23 @@ impl Reader<'_> {
         }
         let mut iter = self.versions_of_one()?;
         let mut too_recent = None;
-        iter.seek_key(user_key);
         let mut version = None;
-        if let Some(newest) = iter.time_of(user_key)?
-            && settle(&mut iter, user_key, newest, timestamp, options, &mut too_recent)?
-        {
+        // Nobody asks for what is newer than the version that is found, so that is sought. Where there is none the key may have an inline value.
+        let mut is_found = false;
+        if !options.fail_on_more_recent {
+            iter.seek(user_key, timestamp);
+            is_found = iter.time_of(user_key)?.is_some();
+        }
+        if !is_found {
+            iter.seek_key(user_key);
+            is_found = match iter.time_of(user_key)? {
+                Some(newest) if options.fail_on_more_recent => {
+                    settle(&mut iter, user_key, newest, timestamp, options, &mut too_recent)?
+                }
+                newest => newest.is_some_and(|newest| newest.is_zero()),
+            };
+        }
+        if is_found {
             version = iter.current()?;
         }
         if let Some(stack) = self.ranges().and_then(|ranges| ranges.stack(user_key)) {
