@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use esker::{ColumnFamily, Db, WriteBatchWithIndex};
 
+use crate::counters::ReadCounters;
 use crate::error::{Error, Result};
 use crate::key::encode_key;
 use crate::ranges::{Ranges, Stack, hidden_since};
-use crate::reader::{ReadCounters, Reader, Span};
+use crate::reader::{Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
 use crate::stats::{KeyStats, MvccStats};
 use crate::timestamp::Timestamp;

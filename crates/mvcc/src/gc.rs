@@ -17,8 +17,9 @@ use std::time::Duration;
 use esker::WriteOptions;
 
 use crate::collect::GcResult;
+use crate::counters::ReadCounters;
 use crate::error::Result;
-use crate::reader::{ReadCounters, Span};
+use crate::reader::Span;
 use crate::stats::MvccStats;
 use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
@@ -72,7 +73,12 @@ pub struct GcScore {
     pub dead_fraction: f64,
     /// Age of the garbage in lifetimes: what a collection leaves behind has at most 1.
     pub lifetimes: f64,
+    /// Part of what scans have met that was versions and deletions passed over, 0 to 1.
+    pub wasted_fraction: f64,
 }
+
+/// Versions that scans may pass over without being noticed.
+const FEW_VERSIONS: f64 = 1000.0;
 
 /// Time after a collection during which another one must be more urgent, less and less so.
 const COOL_DOWN: Duration = Duration::from_secs(2 * 60 * 60);
@@ -86,12 +92,24 @@ impl GcScore {
         GcScore {
             dead_fraction: 1.0 - stats.live_bytes as f64 / (1 + stats.total_bytes()) as f64,
             lifetimes: stats.gc_bytes_age as f64 / (ttl * (1 + stats.gc_bytes()) as f64),
+            wasted_fraction: 0.0,
         }
     }
 
-    /// Above 1 a collection is worth its while.
+    /// The same where scans have met `scans` since the last collection.
+    pub fn with_scans(self, scans: &ReadCounters) -> GcScore {
+        let wasted = scans.wasted() as f64;
+        GcScore {
+            wasted_fraction: wasted / (wasted + scans.rows as f64 + FEW_VERSIONS),
+            ..self
+        }
+    }
+
+    /// Above 1 a collection is worth its while: the part that is garbage times its age in lifetimes, and up to twice as much the more of it scans
+    /// have met. Twice, because garbage that comes evenly is half as old on the whole as the oldest of it: so where scans meet little but
+    /// garbage, the collection comes when the first of it may go, and not before.
     pub fn score(&self) -> f64 {
-        self.dead_fraction * self.lifetimes
+        self.dead_fraction * self.lifetimes * (1.0 + self.wasted_fraction)
     }
 
     /// Whether to collect now, if the last collection is `since` ago: at a score above 1, and within two hours of the last the higher
@@ -155,6 +173,7 @@ impl MvccStore {
         batch.touch_all();
         report.range_tombstones = batch.remove_ranges(Span::ALL, |time| time <= threshold);
         batch.commit(&options.write)?;
+        self.begin_scans_anew();
         Ok(report)
     }
 }
@@ -182,5 +201,35 @@ mod tests {
         let later = GcScore::of(&stats, ttl, 1_000_000_000_000);
         assert!(later.score() > 2.0 && later.is_due(Some(Duration::ZERO)));
         assert!(!GcScore::of(&MvccStats::at(0), Duration::ZERO, 0).is_due(None));
+    }
+
+    #[test]
+    fn scans_over_garbage_hasten_a_collection() {
+        // Nearly all is garbage, which came evenly for one lifetime, or a little longer.
+        let of_age = |seconds: i64| {
+            let stats = MvccStats {
+                live_bytes: 10,
+                key_bytes: 5_000,
+                val_bytes: 5_000,
+                gc_bytes_age: 9_990 * seconds,
+                ..MvccStats::at(0)
+            };
+            GcScore::of(&stats, Duration::from_secs(100), 0)
+        };
+        let scans = |wasted: u64, rows| ReadCounters {
+            skipped: wasted / 2,
+            tombstones: wasted - wasted / 2,
+            rows,
+            ..ReadCounters::default()
+        };
+        assert!(!of_age(51).is_due(None) && !of_age(99).is_due(None));
+        assert!(of_age(51).with_scans(&scans(1_000_000, 10)).is_due(None));
+        assert!(!of_age(49).with_scans(&scans(1_000_000, 10)).is_due(None));
+        assert!(!of_age(51).with_scans(&scans(1_000, 1_000_000)).is_due(None));
+        assert!(!of_age(51).with_scans(&scans(100, 0)).is_due(None));
+        assert_eq!(of_age(70).with_scans(&scans(0, 0)), of_age(70));
+        let rested = Some(COOL_DOWN / 2);
+        assert!(!of_age(80).with_scans(&scans(1_000, 1_000)).is_due(rested));
+        assert!(of_age(80).with_scans(&scans(1_000_000, 1_000)).is_due(rested));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker::{BlockPropertyFilter, ColumnFamily, Db, DbIterator, ReadOptions, Snapshot, WriteBatchWithIndex};
 
+use crate::counters::{ReadCounters, ReadTotals};
 use crate::error::{Error, Result};
 use crate::key::{MvccKey, encode_key};
 use crate::ranges::{Cover, Order, Ranges};
@@ -54,22 +55,6 @@ impl<'a> Span<'a> {
     }
 }
 
-/// What reading has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadCounters {
-    /// Steps of the engine's iterator, to the version or key before or after.
-    pub steps: u64,
-    /// Seeks of the engine's iterator.
-    pub seeks: u64,
-}
-
-impl std::ops::AddAssign for ReadCounters {
-    fn add_assign(&mut self, other: ReadCounters) {
-        self.steps += other.steps;
-        self.seeks += other.seeks;
-    }
-}
-
 /// What is read: a family of versioned keys as it is now or at a snapshot, perhaps with a batch that is not written yet.
 #[derive(Clone)]
 pub struct Reader<'a> {
@@ -84,6 +69,8 @@ pub struct Reader<'a> {
     pub(crate) threshold: Timestamp,
     /// Of the moment that is read; `None` if there are none.
     ranges: Option<Arc<Ranges>>,
+    /// Where its scans are added up.
+    pub(crate) totals: Option<&'a ReadTotals>,
 }
 
 impl<'a> Reader<'a> {
@@ -100,6 +87,7 @@ impl<'a> Reader<'a> {
             collected: Timestamp::ZERO,
             threshold: Timestamp::ZERO,
             ranges: None,
+            totals: None,
         }
     }
 
@@ -374,6 +362,7 @@ impl VersionIter {
     /// From a version of `user_key` down to the newest at or below `timestamp`. False if there is none: it stands behind the key then.
     pub fn descend(&mut self, user_key: &[u8], timestamp: Timestamp) -> Result<bool> {
         for _ in 0..self.steps.get() {
+            self.counters.skipped += 1;
             self.next();
             match self.time_of(user_key)? {
                 Some(time) if time > timestamp => {}
@@ -383,6 +372,7 @@ impl VersionIter {
                 }
             }
         }
+        self.counters.skipped += 1;
         self.steps.missed();
         self.seek(user_key, timestamp);
         Ok(self.time_of(user_key)?.is_some())
@@ -393,6 +383,8 @@ impl VersionIter {
         let moved = self.iter.next_prefix();
         self.counters.steps += u64::from(moved.steps);
         self.counters.seeks += u64::from(moved.sought);
+        // The last step, if no seek followed, led out of the key.
+        self.counters.skipped += u64::from(moved.steps.saturating_sub(u32::from(!moved.sought)));
     }
 
     /// From a version of `user_key` to what comes before all of them.
@@ -403,6 +395,7 @@ impl VersionIter {
                 self.steps.found();
                 return Ok(());
             }
+            self.counters.skipped += 1;
         }
         self.steps.missed();
         self.seek_before(user_key)
@@ -437,11 +430,14 @@ impl VersionIter {
                     return Ok(true);
                 }
                 Some(time) if time.is_zero() => return Err(mixed(user_key)),
-                Some(time) if time > timestamp => {
-                    self.steps.found();
-                    return Ok(false);
+                // Either this one is not seen, or the one before is not.
+                Some(time) => {
+                    self.counters.skipped += 1;
+                    if time > timestamp {
+                        self.steps.found();
+                        return Ok(false);
+                    }
                 }
-                Some(_) => {}
             }
         }
         self.steps.missed();

@@ -4,11 +4,12 @@
 //! or a seek; which is cheaper the iterator learns as it goes ([`StepsBeforeSeek`](base::steps::StepsBeforeSeek)). Range tombstones are asked then
 //! whether they hide it.
 
+use crate::counters::ReadCounters;
 use crate::error::{Error, Result};
 use crate::key::next_user_key;
 use crate::ranges::mask::Mask;
 use crate::ranges::{Cover, Order, Ranges, newest_until};
-use crate::reader::{ReadCounters, Reader, Span, Version, VersionIter, mixed};
+use crate::reader::{Reader, Span, Version, VersionIter, mixed};
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
 use crate::value::{Value, is_tombstone};
@@ -179,7 +180,11 @@ impl Reader<'_> {
                 version = Some(deletion(user_key, at));
             }
         }
-        if let Some(version) = version.filter(|version| options.tombstones || !is_tombstone(version.stored)) {
+        result.counters = iter.counters;
+        let is_deleted = version.is_some_and(|version| is_tombstone(version.stored));
+        if is_deleted && !options.tombstones {
+            result.counters.tombstones += 1;
+        } else if let Some(version) = version {
             let size = Rows::size_of(&version);
             if options.allow_empty && options.target_bytes.is_some_and(|target| size > target) {
                 result.resume = Some(Resume {
@@ -191,9 +196,9 @@ impl Reader<'_> {
                     timestamp: version.timestamp,
                     stored: version.stored.to_vec(),
                 });
+                result.counters.rows += 1;
             }
         }
-        result.counters = iter.counters;
         refuse(too_recent, timestamp)?;
         Ok(result)
     }
@@ -235,11 +240,15 @@ impl Reader<'_> {
         if let Some(ranges) = self.ranges().filter(|_| options.fail_on_more_recent) {
             note_ranges(&mut scan, ranges);
         }
-        refuse(scan.too_recent, timestamp)?;
-        scan.result.counters = scan.iter.counters;
+        scan.result.counters += scan.iter.counters;
         if let Some(covered) = &scan.covered {
             scan.result.counters += covered.mask.counters();
         }
+        scan.result.counters.rows += scan.result.rows.len();
+        if let Some(totals) = self.totals {
+            totals.add(&scan.result.counters);
+        }
+        refuse(scan.too_recent, timestamp)?;
         Ok(scan.result)
     }
 
@@ -400,12 +409,13 @@ impl Scan<'_> {
                 if let Some(at) = deleted {
                     version = deletion(version.user_key, at);
                     if let Some(fragment) = cover.fragment().filter(|_| skips) {
+                        self.result.counters.tombstones += 1;
                         mask.skip_forwards(&mut self.iter, fragment, at, &user_key)?;
                         continue;
                     }
                 }
             }
-            match take(&mut self.result.rows, self.options, version) {
+            match take(&mut self.result, self.options, version) {
                 Taken::GoOn => self.iter.next_key(),
                 Taken::Full(reason) => {
                     self.iter.next_key();
@@ -471,12 +481,13 @@ impl Scan<'_> {
                 if let Some(at) = deleted {
                     version = deletion(&user_key, at);
                     if let Some(fragment) = cover.fragment().filter(|_| skips) {
+                        self.result.counters.tombstones += 1;
                         mask.skip_backwards(&mut self.iter, fragment, at, &user_key)?;
                         continue;
                     }
                 }
             }
-            match take(&mut self.result.rows, self.options, version) {
+            match take(&mut self.result, self.options, version) {
                 Taken::GoOn => {
                     if !before {
                         self.iter.prev_key(&user_key)?;
@@ -511,10 +522,12 @@ impl Scan<'_> {
 }
 
 /// Returns a version that a reader sees, if it is wanted and the limits allow.
-fn take(rows: &mut Rows, options: &MvccReadOptions, version: Version<'_>) -> Taken {
+fn take(result: &mut ScanResult, options: &MvccReadOptions, version: Version<'_>) -> Taken {
     if is_tombstone(version.stored) && !options.tombstones {
+        result.counters.tombstones += 1;
         return Taken::GoOn;
     }
+    let rows = &mut result.rows;
     let target = options.target_bytes.unwrap_or(u64::MAX);
     let size = Rows::size_of(&version);
     if (options.allow_empty || !rows.is_empty()) && rows.bytes() + size > target {

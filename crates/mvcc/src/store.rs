@@ -11,12 +11,16 @@
 //! Every batch writes the record with itself, so the statistics are those of what was written, after a crash, too. The threshold is on the disk
 //! before anything is deleted for its sake; so a collection that was cut off has taken nothing that could still be read.
 
+use std::time::Duration;
+
 use base::coding::{self, Reader as Bytes};
 use base::sync::{Mutex, MutexGuard};
 use esker::{ColumnFamily, Db, ReadOptions, SeqNo, WriteBatch, WriteOptions};
 
 use crate::batch::{BatchOptions, MvccBatch, Touched};
+use crate::counters::{ReadCounters, ReadTotals};
 use crate::error::{Error, Result};
+use crate::gc::GcScore;
 use crate::gc::compactions::CompactionGc;
 use crate::ranges::index::RangeIndex;
 use crate::reader::{Reader, Span};
@@ -46,6 +50,10 @@ pub struct MvccStore {
     writing: Mutex<Writing>,
     threshold: Mutex<Timestamp>,
     ranges: RangeIndex,
+    /// What scans have cost.
+    scans: ReadTotals,
+    /// The same when the last collection ended.
+    scans_before: Mutex<ReadCounters>,
     /// Held by the collection that is at work, before `writing`.
     pub(crate) collecting: Mutex<()>,
     /// Where compactions leave garbage out.
@@ -141,6 +149,8 @@ impl MvccStore {
             }),
             threshold: Mutex::new(record.threshold),
             ranges,
+            scans: ReadTotals::default(),
+            scans_before: Mutex::new(ReadCounters::default()),
             collecting: Mutex::new(()),
             gc,
         })
@@ -167,6 +177,26 @@ impl MvccStore {
         let mut stats = self.writing.lock().total;
         stats.age_to(now);
         self.options.statistics.then_some(stats)
+    }
+
+    /// What all scans of its readers have cost since it was opened, and how much they returned. Gets are not counted, and what batches read for
+    /// themselves is not.
+    pub fn scan_counters(&self) -> ReadCounters {
+        self.scans.get()
+    }
+
+    /// How urgent a collection is at `now` nanoseconds, where versions are kept for `ttl`: by what there is, and what scans have met since the last
+    /// collection. `None` without [`BatchOptions::statistics`]. Waits for the batch that is being written.
+    pub fn gc_score(&self, ttl: Duration, now: i64) -> Option<GcScore> {
+        let mut scans = self.scan_counters();
+        scans -= *self.scans_before.lock();
+        let stats = self.stats(now)?;
+        Some(GcScore::of(&stats, ttl, now).with_scans(&scans))
+    }
+
+    /// What scans have met until now is collected.
+    pub(crate) fn begin_scans_anew(&self) {
+        *self.scans_before.lock() = self.scan_counters();
     }
 
     /// Counts what there is, as of `now` nanoseconds, while nobody writes; reads all of it. It should be what [`stats`](Self::stats) says.
@@ -232,6 +262,7 @@ impl MvccStore {
             .with_ranges(ranges);
         reader.threshold = self.threshold();
         reader.check_time(timestamp)?;
+        reader.totals = Some(&self.scans);
         Ok(reader)
     }
 

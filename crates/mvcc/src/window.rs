@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, EntryType, SeqNo};
 
+use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::key::{SENTINEL, decode_suffix, split};
-use crate::reader::{ReadCounters, Reader, Span, VersionIter};
+use crate::reader::{Reader, Span, VersionIter};
 use crate::rows::Row;
 use crate::timestamp::Timestamp;
 

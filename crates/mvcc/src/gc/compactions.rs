@@ -168,6 +168,7 @@ impl MvccStore {
         })?;
         // Its snapshot is older than what it has collected.
         drop(then);
+        self.begin_scans_anew();
         self.suggest_compactions()?;
         Ok(garbage)
     }

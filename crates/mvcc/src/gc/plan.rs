@@ -2,11 +2,12 @@
 
 use crate::clear::bare;
 use crate::collect::GcKey;
+use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::gc::GcOptions;
 use crate::key::{MvccKey, next_user_key};
 use crate::ranges::{Cover, Order, hidden_since};
-use crate::reader::{ReadCounters, Reader, Span, VersionIter};
+use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
 

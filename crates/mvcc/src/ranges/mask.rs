@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use super::Fragment;
+use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::key::next_user_key;
-use crate::reader::{ReadCounters, Reader, Span, VersionIter};
+use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
 use crate::window::above;
 

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Commands: put put_blind put_inline cput increment del del_range del_range_ts import_range clear_range revert get scan gc gc_ranges
-//! collect_garbage is_span_empty split_key ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
+//! collect_garbage score scan_counters is_span_empty split_key ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
 //! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
 
@@ -24,7 +24,7 @@ use std::time::Duration;
 use esker::{Db, FlushOptions, WriteOptions};
 use mvcc::{
     BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore,
-    RangeTombstone, RangeTombstoneOptions, Result, Resume, Span, Timestamp, Value,
+    RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume, Span, Timestamp, Value,
 };
 use vfs::MemFs;
 
@@ -176,6 +176,15 @@ fn show_ranges(what: &str, tombstones: &[RangeTombstone], out: &mut String) {
         let (start, end) = (quoted(&tombstone.start), quoted(&tombstone.end));
         writeln!(out, "{what}: [{start}, {end}) {}", times.join(" ")).unwrap();
     }
+}
+
+fn show_counters(what: &str, cost: &ReadCounters, out: &mut String) {
+    writeln!(
+        out,
+        "{what}: {} steps, {} seeks, {} skipped, {} tombstones, {} rows",
+        cost.steps, cost.seeks, cost.skipped, cost.tombstones, cost.rows
+    )
+    .unwrap();
 }
 
 fn dump(db: &Db, out: &mut String) {
@@ -392,7 +401,11 @@ impl Line {
             }
             "get" => {
                 let (key, at) = (self.key(), self.time("ts"));
+                let costs = self.flag("counters");
                 let result = store.get(&key, at, &self.reading())?;
+                if costs {
+                    show_counters("get", &result.counters, out);
+                }
                 match &result.found {
                     Some(found) => writeln!(
                         out,
@@ -420,9 +433,26 @@ impl Line {
                 }
                 resume("scan", &result.resume, out);
                 if costs {
-                    let cost = result.counters;
-                    writeln!(out, "scan: {} steps, {} seeks", cost.steps, cost.seeks).unwrap();
+                    show_counters("scan", &result.counters, out);
                 }
+                Ok(())
+            }
+            "scan_counters" => {
+                show_counters("scan_counters", &store.scan_counters(), out);
+                Ok(())
+            }
+            "score" => {
+                let ttl = Duration::from_secs(self.number("ttl").unwrap());
+                let score = store.gc_score(ttl, NOW).unwrap();
+                writeln!(
+                    out,
+                    "score: dead {:.4} lifetimes {:.4} wasted {:.4}: {:.4}",
+                    score.dead_fraction,
+                    score.lifetimes,
+                    score.wasted_fraction,
+                    score.score()
+                )
+                .unwrap();
                 Ok(())
             }
             "is_span_empty" => {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use esker::{Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats,
-    MvccStore, RangeTombstone, RangeTombstoneOptions, Reader, Resume, Span, StoreBatch, Timestamp, Value,
+    MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, Span, StoreBatch,
+    Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs};
@@ -396,6 +397,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
         expected.reverse();
     }
     let mut found = Vec::new();
+    let mut counters = ReadCounters::default();
     let mut left = Some((whole.start.to_vec(), whole.end.map(<[u8]>::to_vec)));
     while let Some((start, end)) = left.take() {
         let span = Span {
@@ -404,6 +406,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
         };
         let result = reader.scan(span, at, &options).unwrap();
         check_resume(result.resume.as_ref());
+        counters += result.counters;
         assert!(options.max_keys.is_none_or(|most| result.rows.len() <= most));
         if let Some(target) = options.target_bytes {
             assert!(result.rows.bytes() <= target || result.rows.len() == 1);
@@ -421,6 +424,17 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
         left = result.resume.map(|resume| (resume.start, resume.end));
     }
     assert_eq!(found, expected, "{options:?} at {at}");
+    assert_eq!(counters.rows, found.len() as u64);
+    assert!(counters.skipped <= counters.steps + counters.seeks);
+    let deleted = match options.tombstones {
+        true => 0,
+        false => model.scan(whole, at, true).len() as u64 - counters.rows,
+    };
+    // What range tombstones hide may be passed over without a look.
+    match model.deleted.is_empty() {
+        true => assert_eq!(counters.tombstones, deleted),
+        false => assert!(counters.tombstones <= deleted),
+    }
     let locking = MvccReadOptions {
         fail_on_more_recent: true,
         reverse: options.reverse,
