@@ -62,6 +62,9 @@ pub struct GcReport {
     pub pages: u64,
     /// Range deletions among them.
     pub runs: u64,
+    /// Statistics were counted anew: after the collection they told of garbage that cannot have been left, or of what
+    /// [cannot be](MvccStats::is_plausible) at all.
+    pub recounted: bool,
     /// What looking for garbage cost; removing it costs about a step a version again.
     pub counters: ReadCounters,
 }
@@ -173,6 +176,7 @@ impl MvccStore {
         batch.touch_all();
         report.range_tombstones = batch.remove_ranges(Span::ALL, |time| time <= threshold);
         batch.commit(&options.write)?;
+        report.recounted = self.repair_after(threshold, now)?;
         self.begin_scans_anew();
         Ok(report)
     }

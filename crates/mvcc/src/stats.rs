@@ -12,6 +12,8 @@ use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
 
 const NANOS: i64 = 1_000_000_000;
+/// More than any database has, and so little that sums of some of it stay numbers.
+const MAX_BYTES: i64 = 1 << 56;
 
 /// Bytes and counts of a span, all exact. As a difference its fields may be negative.
 ///
@@ -67,8 +69,56 @@ impl MvccStats {
     /// Makes the ages those at `now` nanoseconds, which may also be earlier.
     pub fn age_to(&mut self, now: i64) {
         let seconds = whole_seconds(self.last_update_nanos, now);
-        self.gc_bytes_age += self.gc_bytes() * seconds;
+        // A time that somebody has made up must not end the process.
+        let aged = self.gc_bytes().saturating_mul(seconds);
+        self.gc_bytes_age = self.gc_bytes_age.saturating_add(aged);
         self.last_update_nanos = now;
+    }
+
+    /// False of what no history at all could have: bytes without keys, less than nothing, more that lives than there is, garbage older than
+    /// time. True says that it can be, not that it is: that says [a count](crate::compute_stats). Not for differences.
+    pub fn is_plausible(&self) -> bool {
+        let within = |least: i64, value: i64, most: i64| least <= value && value <= most;
+        let counts = within(0, self.live_count, self.key_count)
+            && within(0, self.key_count, self.val_count)
+            && within(0, self.range_key_count, self.range_val_count);
+        let most = MAX_BYTES;
+        let are_few = self.val_count <= most && self.range_val_count <= most;
+        if !counts || !are_few {
+            return false;
+        }
+        // A key has a byte at least and one of its own, a value that is no deletion one.
+        let bytes = within(2 * self.key_count, self.key_bytes, most)
+            && within(self.live_count, self.val_bytes, most)
+            && within(
+                3 * self.live_count,
+                self.live_bytes,
+                self.key_bytes + self.val_bytes,
+            );
+        let ranges = within(
+            3 * self.range_key_count + 9 * self.range_val_count,
+            self.range_key_bytes,
+            most,
+        );
+        let nothing = (self.key_count > 0
+            || self.val_count == 0 && self.key_bytes == 0 && self.val_bytes == 0)
+            && (self.live_count > 0 || self.live_bytes == 0)
+            && (self.range_key_count > 0 || self.range_val_count == 0 && self.range_key_bytes == 0);
+        bytes && ranges && nothing && self.is_as_old_as(0) && self.is_as_young_as(i64::MAX)
+    }
+
+    /// No garbage can be older than what became garbage at `since` nanoseconds.
+    pub(crate) fn is_as_old_as(&self, since: i64) -> bool {
+        i128::from(self.gc_bytes_age) <= self.age_since(since)
+    }
+
+    fn is_as_young_as(&self, since: i64) -> bool {
+        i128::from(self.gc_bytes_age) >= self.age_since(since)
+    }
+
+    /// The age of the garbage if all of it was garbage since then.
+    fn age_since(&self, since: i64) -> i128 {
+        i128::from(self.gc_bytes()) * i128::from(whole_seconds(since, self.last_update_nanos))
     }
 
     /// True if nothing of it but the time differs from nothing.
@@ -337,6 +387,55 @@ mod tests {
         assert_eq!(weigh(&all, 5), key(&all[..3]));
         assert_eq!(weigh(&all, 8), key(&all[..1]));
         assert_eq!(weigh(&all[1..], 8), MvccStats::at(100 * NANOS));
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        let stats = key(&[(9, 7), (7, 0), (5, 7)]);
+        let nothing = MvccStats::at(100 * NANOS);
+        let ranges = MvccStats {
+            range_key_count: 1,
+            range_key_bytes: 13,
+            range_val_count: 1,
+            gc_bytes_age: 13 * 97,
+            ..nothing
+        };
+        let deleted = key(&[(9, 0)]);
+        let written_ahead = key(&[(500, 7), (400, 7)]);
+        for good in [stats, nothing, ranges, deleted, written_ahead] {
+            assert!(good.is_plausible(), "{good:?}");
+        }
+        type Field = fn(&mut MvccStats) -> &mut i64;
+        let fields: [Field; 10] = [
+            |stats| &mut stats.live_bytes,
+            |stats| &mut stats.live_count,
+            |stats| &mut stats.key_bytes,
+            |stats| &mut stats.key_count,
+            |stats| &mut stats.val_bytes,
+            |stats| &mut stats.val_count,
+            |stats| &mut stats.range_key_count,
+            |stats| &mut stats.range_key_bytes,
+            |stats| &mut stats.range_val_count,
+            |stats| &mut stats.gc_bytes_age,
+        ];
+        for field in fields {
+            for value in [i64::MIN, -1 << 40, 1 << 60, i64::MAX] {
+                let mut bad = stats;
+                *field(&mut bad) = value;
+                assert!(!bad.is_plausible(), "{bad:?}");
+            }
+            let mut bad = nothing;
+            *field(&mut bad) = 1;
+            assert!(!bad.is_plausible(), "{bad:?}");
+        }
+        let mut bad = stats;
+        bad.live_bytes = bad.key_bytes + bad.val_bytes + 1;
+        assert!(!bad.is_plausible());
+        bad = stats;
+        bad.gc_bytes_age = bad.gc_bytes() * 100 + 1;
+        assert!(!bad.is_plausible());
+        bad.age_to(i64::MAX);
+        assert!(!bad.is_plausible());
     }
 
     #[test]

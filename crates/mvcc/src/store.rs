@@ -88,8 +88,9 @@ pub struct StoreBatch<'a> {
 }
 
 impl MvccStore {
-    /// The versions in `family` of `db`, which [`configure`](crate::configure) must have set up. If it was never a store's, or
-    /// was written without statistics, they are counted, as of `now` nanoseconds, which reads all of it.
+    /// The versions in `family` of `db`, which [`configure`](crate::configure) must have set up. If it was never a store's,
+    /// was written without statistics, or has such as [cannot be](MvccStats::is_plausible), they are counted, as of `now` nanoseconds, which reads
+    /// all of it.
     ///
     /// # Errors
     /// `InvalidArgument` for a family of another order, `Corruption` if its record is damaged.
@@ -132,7 +133,7 @@ impl MvccStore {
             .of_store(record.collected)
             .with_range_tombstones()?;
         let total = match record.stats {
-            Some(stats) if options.statistics => stats,
+            Some(stats) if options.statistics && stats.is_plausible() => stats,
             _ if options.statistics => compute_stats(&reader, Span::ALL, now)?,
             _ => MvccStats::at(now),
         };
@@ -186,12 +187,32 @@ impl MvccStore {
     }
 
     /// How urgent a collection is at `now` nanoseconds, where versions are kept for `ttl`: by what there is, and what scans have met since the last
-    /// collection. `None` without [`BatchOptions::statistics`]. Waits for the batch that is being written.
-    pub fn gc_score(&self, ttl: Duration, now: i64) -> Option<GcScore> {
+    /// collection. `None` without [`BatchOptions::statistics`]. Waits for the batch that is being written. Statistics that
+    /// [cannot be](MvccStats::is_plausible) are [repaired](Self::repair_stats) first.
+    ///
+    /// # Errors
+    /// What the engine says of a repair.
+    pub fn gc_score(&self, ttl: Duration, now: i64) -> Result<Option<GcScore>> {
         let mut scans = self.scan_counters();
         scans -= *self.scans_before.lock();
-        let stats = self.stats(now)?;
-        Some(GcScore::of(&stats, ttl, now).with_scans(&scans))
+        let Some(mut stats) = self.stats(now) else {
+            return Ok(None);
+        };
+        if !stats.is_plausible() {
+            stats = self.repair_stats(now)?;
+        }
+        Ok(Some(GcScore::of(&stats, ttl, now).with_scans(&scans)))
+    }
+
+    /// Repairs statistics that cannot be where nothing is left that was garbage at `collected`. True if they were wrong.
+    pub(crate) fn repair_after(&self, collected: Timestamp, now: i64) -> Result<bool> {
+        let wrong = self
+            .stats(now)
+            .is_some_and(|stats| !stats.is_plausible() || !stats.is_as_old_as(collected.wall));
+        if wrong {
+            self.repair_stats(now)?;
+        }
+        Ok(wrong)
     }
 
     /// What scans have met until now is collected.
@@ -216,8 +237,9 @@ impl MvccStore {
             .with_ranges(self.ranges.current())
     }
 
-    /// Counts as [`recount`](Self::recount) does, and goes on from there: after a file of versions was ingested, or where what was told
-    /// cannot be. Returns what there is.
+    /// Counts as [`recount`](Self::recount) does, and goes on from there: after a file of versions was ingested. Where what was told
+    /// [cannot be](MvccStats::is_plausible), [`open`](Self::open), [`gc_score`](Self::gc_score) and [`collect_garbage`](Self::collect_garbage)
+    /// do so by themselves. Returns what there is.
     pub fn repair_stats(&self, now: i64) -> Result<MvccStats> {
         let mut writing = self.writing.lock();
         let counted = self.count(&writing, now)?;

@@ -124,6 +124,7 @@ fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<
         }
         let after = state.store.recount(NOW).unwrap();
         assert_eq!(state.store.stats(NOW), Some(after), "{text}");
+        assert!(after.is_plausible(), "{text}");
         if stats {
             let mut delta = after;
             delta -= before;
@@ -443,7 +444,7 @@ impl Line {
             }
             "score" => {
                 let ttl = Duration::from_secs(self.number("ttl").unwrap());
-                let score = store.gc_score(ttl, NOW).unwrap();
+                let score = store.gc_score(ttl, NOW)?.unwrap();
                 writeln!(
                     out,
                     "score: dead {:.4} lifetimes {:.4} wasted {:.4}: {:.4}",

@@ -10,6 +10,7 @@ mod history;
 mod model;
 mod races;
 mod range_tombstones;
+mod recount;
 mod threshold;
 mod times;
 mod window;

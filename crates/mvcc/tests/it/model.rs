@@ -933,6 +933,7 @@ fn the_store_is_the_model() {
                 told += batch.stats();
                 assert_eq!(told, counted);
                 assert_eq!(counted, changed.weigh());
+                assert!(counted.is_plausible());
             }
             compare(&mut rng, &db, &batch.reader(), &changed, threshold);
             if rng.one_in(4) {
@@ -963,6 +964,7 @@ fn the_store_is_the_model() {
                     let report = store.collect_garbage_at(threshold, NOW, &options).unwrap();
                     model.collect(store.threshold());
                     assert_eq!(dump(&db), model.dump());
+                    assert!(!report.recounted);
                     assert_eq!(report.removed.versions as usize, before - model.dump().len());
                     let threshold = store.threshold();
                     assert_eq!(report.range_tombstones, model.collect_range_tombstones(threshold));
