@@ -99,6 +99,11 @@ pub fn is_tombstone(stored: &[u8]) -> bool {
     stored.is_empty()
 }
 
+/// A stored value without its checksum, which says nothing more than the rest.
+pub(crate) fn without_checksum(stored: &[u8]) -> &[u8] {
+    stored.get(HEADER - 1..).unwrap_or(stored)
+}
+
 fn checksum_of(user_key: &[u8], tagged: &[u8]) -> u32 {
     crc32c_extend(crc32c(user_key), tagged)
 }

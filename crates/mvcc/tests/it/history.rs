@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Commands: put put_blind put_inline cput increment del del_range del_range_ts import_range clear_range revert get scan gc gc_ranges
-//! collect_garbage score scan_counters is_span_empty split_key ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
+//! collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
 //! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
 
@@ -463,6 +463,19 @@ impl Line {
                     .reader(Timestamp::MAX)?
                     .is_span_empty(span(&start, &end), after, until)?;
                 writeln!(out, "is_span_empty: {empty}").unwrap();
+                Ok(())
+            }
+            "fingerprint" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let (after, until) = (self.time("after"), self.time("until"));
+                let reader = store.reader(Timestamp::MAX)?;
+                let found = reader.fingerprint(span(&start, &end), after, until)?;
+                writeln!(
+                    out,
+                    "fingerprint: {:016x} of {} versions",
+                    found.hash, found.versions
+                )
+                .unwrap();
                 Ok(())
             }
             "split_key" => {

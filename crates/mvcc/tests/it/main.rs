@@ -6,6 +6,7 @@ mod bottom;
 mod compactions;
 mod crash;
 mod files;
+mod fingerprint;
 mod history;
 mod model;
 mod races;
