@@ -90,7 +90,7 @@ pub use options::{
     PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, ReadOptions, ReadTier, WriteOptions,
     table as option_table,
 };
-pub use read::db_iterator::{DbIterator, PrefixMove};
+pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::filters::TableFilter;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::value::{Columns, PinnedValue};

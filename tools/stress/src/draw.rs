@@ -159,6 +159,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
+        one_of(rng, "allow_unprepared_value", &["0", "1"]),
         // Files of FIFO compaction pile up: rarely.
         one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]),
         one_of(rng, "enable_sst_partitioner_factory", &["0", "0", "1"]),

@@ -64,6 +64,8 @@ flags::flags! {
     snapshot_hold_ops: u64 = 0;
     /// Iterators over a snapshot let go of what flushes and compactions have replaced.
     auto_refresh_iterator_with_snapshot: bool = false;
+    /// Iterators do not read a value in a blob file until it is asked for.
+    allow_unprepared_value: bool = false;
     /// Bytes a second that flushes and compactions may write; 0: no limit.
     rate_limiter_bytes_per_sec: u64 = 0;
     /// Limits what compactions read instead of what is written.

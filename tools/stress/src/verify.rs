@@ -106,12 +106,17 @@ fn rows(db: &Db, family: &ColumnFamily, keys: Range<u64>, how: How) -> Result<Ve
     }
 }
 
+/// The row an iterator stands on, its value read if that was left out; `None` at the end or after an error.
+pub fn row(iter: &mut DbIterator) -> Option<(&[u8], &[u8])> {
+    (iter.valid() && iter.prepare_value()).then(|| (iter.key(), iter.value()))
+}
+
 /// All rows of an iterator, from its first.
 pub fn forwards(mut iter: DbIterator) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     iter.seek_to_first();
-    while iter.valid() {
-        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+    while let Some((key, value)) = row(&mut iter) {
+        rows.push((key.to_vec(), value.to_vec()));
         iter.next();
     }
     iter.status().map(|()| rows)
@@ -121,8 +126,8 @@ pub fn forwards(mut iter: DbIterator) -> Result<Vec<Row>> {
 pub fn backwards(mut iter: DbIterator) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     iter.seek_to_last();
-    while iter.valid() {
-        rows.push((iter.key().to_vec(), iter.value().to_vec()));
+    while let Some((key, value)) = row(&mut iter) {
+        rows.push((key.to_vec(), value.to_vec()));
         iter.prev();
     }
     rows.reverse();

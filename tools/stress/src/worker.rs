@@ -146,6 +146,7 @@ impl<'a> Worker<'a> {
             auto_readahead_size: flags.auto_readahead_size,
             async_io: flags.async_io,
             auto_refresh_iterator_with_snapshot: flags.auto_refresh_iterator_with_snapshot,
+            allow_unprepared_value: flags.allow_unprepared_value,
             rate_limiter_priority: flags.rate_limit_user_ops.then_some(IoPriority::User),
             ..ReadOptions::default()
         }
@@ -424,7 +425,7 @@ impl<'a> Worker<'a> {
         }
         iter.seek(&keys::key(start));
         for (key, write) in seen.rows() {
-            let found = iter.valid().then(|| (iter.key(), iter.value()));
+            let found = verify::row(&mut iter);
             if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
                 let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
                 // One that failed ends early.
@@ -477,7 +478,7 @@ impl<'a> Worker<'a> {
                 )));
             };
             for &(key, write) in rows.iter().filter(|row| range.contains(&row.0)) {
-                let found = iter.valid().then(|| (iter.key(), iter.value()));
+                let found = verify::row(iter);
                 if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
                     let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
                     iter.status()?;
@@ -544,10 +545,13 @@ impl<'a> Worker<'a> {
             }
             iter.status()?;
             let expected = at.map(|at| (keys::key(rows[at].0), self.stress.value(rows[at].0, rows[at].1)));
-            let found = iter.valid().then(|| (iter.key(), iter.value()));
+            let found = verify::row(&mut iter);
             if found != expected.as_ref().map(|row| (&row.0[..], &row.1[..])) {
+                let found = format!("{found:02x?}");
+                // Its value may have failed it.
+                iter.status()?;
                 return Err(Failure::Wrong(format!(
-                    "column family {family}, keys {keys:?}: after step {step} an iterator stands on {found:02x?}, expected is {expected:02x?}"
+                    "column family {family}, keys {keys:?}: after step {step} an iterator stands on {found}, expected is {expected:02x?}"
                 )));
             }
         }

@@ -200,6 +200,7 @@ impl EskerDatabase {
             async_io: rng.one_in(3),
             auto_prefix_mode: rng.one_in(3),
             auto_refresh_iterator_with_snapshot: rng.bool(),
+            allow_unprepared_value: rng.bool(),
             ..ReadOptions::default()
         }
     }
@@ -364,6 +365,9 @@ impl Walk for DbIterator {
             Step::SeekForPrev(key) => self.seek_for_prev(key),
             Step::Next => self.next(),
             Step::Prev => self.prev(),
+        }
+        if self.valid() {
+            self.prepare_value();
         }
     }
 

@@ -405,6 +405,139 @@ fn blobs_are_counted() {
     assert_eq!(count(Ticker::BlobDbBlobFileBytesWritten), 2 * written);
 }
 
+/// With `allow_unprepared_value` an iterator reads the blobs that are asked for, and no others.
+#[test]
+fn values_are_read_when_they_are_asked_for() {
+    use base::statistics::{Statistics, Ticker};
+    let (_, mut options) = in_memory();
+    let statistics = Statistics::new();
+    options.statistics = Some(statistics.clone());
+    options.column_family.merge_operator = base::merge::builtin("stringappend");
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..50, 0, 150);
+    put(&db, 50..60, 0, 20);
+    put(&db, 10..20, 1, 150);
+    flush(&db);
+    put(&db, 15..20, 2, 150);
+    flush(&db);
+    let family = db.default_column_family();
+    let write = esker::WriteOptions::default();
+    db.merge(&write, &family, &key(5), b"more").unwrap();
+    let expected = rows(&db);
+    let lazy = ReadOptions {
+        allow_unprepared_value: true,
+        ..ReadOptions::default()
+    };
+    let blobs = |walk: &mut dyn FnMut()| {
+        let before = statistics.get_ticker_count(Ticker::BlobDbBlobFileBytesRead);
+        walk();
+        let bytes = statistics.get_ticker_count(Ticker::BlobDbBlobFileBytesRead) - before;
+        assert_eq!(bytes % 150, 0);
+        bytes / 150
+    };
+    for backwards in [false, true] {
+        let start = |iter: &mut esker::DbIterator| match backwards {
+            false => iter.seek_to_first(),
+            true => iter.seek_to_last(),
+        };
+        let go_on = |iter: &mut esker::DbIterator| match backwards {
+            false => iter.next(),
+            true => iter.prev(),
+        };
+        // The merge needs what it merges into; nobody else reads anything.
+        let mut keys = Vec::new();
+        let read = blobs(&mut || {
+            let mut iter = db.iter(&lazy);
+            start(&mut iter);
+            while iter.valid() {
+                let value = &expected[iter.key()];
+                match iter.unprepared_value().unwrap() {
+                    Some(known) => {
+                        assert!(iter.value().is_empty() && iter.value_pinned().is_empty());
+                        assert!(!iter.is_value_prepared() && !known.is_compressed);
+                        assert_eq!(known.stored_size, value.len() as u64);
+                    }
+                    None => assert_eq!(iter.value(), value),
+                }
+                keys.push(iter.key().to_vec());
+                go_on(&mut iter);
+            }
+            iter.status().unwrap();
+        });
+        assert_eq!(read, 1);
+        keys.sort();
+        assert!(keys.iter().eq(expected.keys()));
+        // Every other one, twice, and turning round behind it.
+        let read = blobs(&mut || {
+            let mut iter = db.iter(&lazy);
+            start(&mut iter);
+            let mut asked = false;
+            while iter.valid() {
+                let at = iter.key().to_vec();
+                if asked {
+                    assert!(iter.prepare_value() && iter.prepare_value());
+                    assert!(iter.is_value_prepared() && iter.unprepared_value().unwrap().is_none());
+                    assert_eq!(iter.value(), expected[&at]);
+                    assert_eq!(iter.value_pinned(), expected[&at]);
+                }
+                asked = !asked;
+                go_on(&mut iter);
+                if iter.valid() && at == key(30) {
+                    match backwards {
+                        false => iter.prev(),
+                        true => iter.next(),
+                    }
+                    assert_eq!(iter.key(), at);
+                    assert_eq!(iter.prepare_value().then(|| iter.value()), Some(&expected[&at][..]));
+                    go_on(&mut iter);
+                }
+            }
+            iter.status().unwrap();
+        });
+        // 49 blobs, the turn, and the merge.
+        assert!(read <= 27, "{read}");
+    }
+    // What one reads one after the other is what one reads otherwise.
+    assert!(db.iter(&ReadOptions::default()).unprepared_value().unwrap().is_none());
+}
+
+/// A blob that cannot be read fails who asks for it, and nobody else.
+#[test]
+fn a_damaged_value_is_told_where_it_is_asked_for() {
+    let (fs, options) = in_memory();
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..10, 0, 150);
+    flush(&db);
+    let path = db.blob_files(&db.default_column_family())[0].path.clone();
+    db.close().unwrap();
+    drop(db);
+    let mut bytes = fs.read_file(&path).unwrap();
+    let at = 30 + 5 * (32 + 7 + 150) + 32 + 7 + 70;
+    bytes[at] ^= 1;
+    fs.write_file(&path, &bytes).unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    let mut iter = db.iter(&ReadOptions {
+        allow_unprepared_value: true,
+        ..ReadOptions::default()
+    });
+    for backwards in [false, true] {
+        iter.seek(&key(4));
+        iter.next();
+        if backwards {
+            iter.next();
+            iter.prev();
+        }
+        assert!(iter.valid());
+        iter.status().unwrap();
+        assert!(!iter.prepare_value());
+        assert!(!iter.valid());
+        assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::Corruption);
+        iter.seek(&key(6));
+        assert!(iter.prepare_value());
+        assert_eq!(iter.value(), value(6, 0, 150));
+    }
+}
+
 #[test]
 fn a_manual_compaction_says_whether_old_files_are_emptied() {
     use BlobGarbageCollectionPolicy::{Disable, Force, UseDefault};

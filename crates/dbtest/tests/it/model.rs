@@ -513,6 +513,7 @@ impl History {
         let mut options = ReadOptions {
             fill_cache: !self.rng.one_in(5),
             auto_refresh_iterator_with_snapshot: self.rng.bool(),
+            allow_unprepared_value: self.rng.bool(),
             ..ReadOptions::default()
         };
         if self.snapshots.is_empty() || self.rng.one_in(2) {
@@ -621,6 +622,7 @@ impl History {
                     show_key(&row.0),
                     walk.iter.status()
                 );
+                assert!(walk.iter.prepare_value());
                 assert_eq!(
                     (walk.iter.key(), walk.iter.value()),
                     (&row.0[..], &row.1[..]),
@@ -638,6 +640,7 @@ impl History {
                     show_key(&row.0),
                     walk.iter.status()
                 );
+                assert!(walk.iter.prepare_value());
                 assert_eq!(
                     (walk.iter.key(), walk.iter.value()),
                     (&row.0[..], &row.1[..]),
@@ -717,6 +720,7 @@ impl History {
             }
             self.log.push(step.clone());
             iter.status().unwrap();
+            assert!(!iter.valid() || iter.prepare_value());
             let got = iter.valid().then(|| (iter.key(), iter.value()));
             let expected = at.map(|at| (&rows[at].0[..], &rows[at].1[..]));
             let key = |row: Option<(&[u8], &[u8])>| row.map(|row| show_key(row.0));
@@ -972,7 +976,7 @@ fn all_rows(db: &Db, family: &ColumnFamily, options: &ReadOptions) -> Vec<Row> {
     let mut iter = db.iter_cf(options, family);
     let mut rows = Vec::new();
     iter.seek_to_first();
-    while iter.valid() {
+    while iter.valid() && iter.prepare_value() {
         rows.push((iter.key().to_vec(), iter.value().to_vec()));
         iter.next();
     }

@@ -77,6 +77,10 @@ pub struct ReadOptions {
     /// Without a snapshot it changes nothing. Default: true; RocksDB's is false, and a long scan of a snapshot keeps what it
     /// began with in memory and on the disk.
     pub auto_refresh_iterator_with_snapshot: bool,
+    /// Iterators do not read a value that lies in a blob file until [`DbIterator::prepare_value`](crate::DbIterator::prepare_value) asks for it;
+    /// before, [`value`](crate::DbIterator::value) is empty. Other values are there at once: those in tables and memtables, what a merge makes of
+    /// a value in a blob file, and the columns of entities. Default: false.
+    pub allow_unprepared_value: bool,
     /// Iterators do not look into tables for whose properties it is false, but for their range deletions. What is passed over
     /// hides nothing: older versions of its keys, in other tables, may be seen. Default: none, all are looked into.
     pub table_filter: Option<TableFilter>,
@@ -106,6 +110,7 @@ impl Default for ReadOptions {
             auto_readahead_size: true,
             async_io: false,
             auto_refresh_iterator_with_snapshot: true,
+            allow_unprepared_value: false,
             table_filter: None,
             block_property_filter: None,
         }

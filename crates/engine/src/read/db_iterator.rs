@@ -10,6 +10,7 @@ mod backwards;
 mod counted;
 mod moves;
 mod next_prefix;
+mod unprepared;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +34,7 @@ use crate::options::{ReadOptions, ReadTier};
 use crate::write::batch_index::{BatchView, UNWRITTEN};
 
 pub use next_prefix::PrefixMove;
+pub use unprepared::UnpreparedValue;
 
 pub(crate) const TAILING_WITH_SNAPSHOT: &str =
     "a tailing iterator reads what is newest, and takes no snapshot";
@@ -102,8 +104,12 @@ pub struct DbIterator {
     value: Vec<u8>,
     /// Kind of the current entry; anything but `Value` has its plain value in `value`.
     kind: Kind,
-    /// Bytes of the current entity.
+    /// Bytes of the current entity; in [`Place::Saved`], of a value that is not prepared, where it lies.
     entity: Vec<u8>,
+    /// [`ReadOptions::allow_unprepared_value`].
+    allow_unprepared: bool,
+    /// The current value, of a blob, was not read; means nothing of other kinds.
+    unprepared: bool,
     error: Option<Error>,
     /// Why it can never be valid where it reads: refused, or a source could not be opened, and what it holds must not be
     /// passed over.
@@ -190,6 +196,8 @@ impl DbIterator {
             value: VALUE.try_with(Spare::take).unwrap_or_default(),
             kind: Kind::Value,
             entity: Vec::new(),
+            allow_unprepared: options.allow_unprepared_value,
+            unprepared: false,
             error: broken.clone(),
             broken,
             refused,
@@ -400,7 +408,7 @@ impl DbIterator {
         }
     }
 
-    /// The current value; of an entity, the column without a name.
+    /// The current value; of an entity, the column without a name. Empty while it is not [prepared](Self::prepare_value).
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.place {
@@ -781,6 +789,10 @@ impl DbIterator {
 
     /// Makes the cursor's entry, whose bytes are not its plain value, the current one.
     fn take_special(&mut self, kind: Kind) {
+        if self.leaves_unread(kind) {
+            self.place = Place::Cursor;
+            return;
+        }
         let user_key = internal_key::user_key(self.cursor.key());
         if let Err(error) = self.family.values.plain(
             kind,
@@ -857,6 +869,8 @@ impl DbIterator {
     fn take_saved(&mut self, kind: Kind, bytes: Vec<u8>) {
         if kind == Kind::Value {
             self.value = bytes;
+        } else if self.leaves_unread(kind) {
+            self.entity = bytes;
         } else {
             if let Err(error) = self.family.values.plain(
                 kind,
