@@ -273,16 +273,16 @@ fn clip(fragment: &Fragment, span: Span<'_>) -> (Arc<[u8]>, Arc<[u8]>) {
 fn weigh(fragments: &[Fragment], now: i64) -> MvccStats {
     let mut stats = MvccStats::at(now);
     for Fragment { start, end, stack } in fragments {
-        let age = |since: Timestamp| whole_seconds(since.wall, now);
+        let age = |since: &Timestamp| whole_seconds(since.wall, now);
         let bounds = (start.len() + end.len() + 2) as i64;
         stats.range_key_count += 1;
         stats.range_key_bytes += bounds;
-        stats.gc_bytes_age += bounds * age(stack[0]);
-        for &time in stack.iter() {
-            let bytes = encoded_suffix_len(time) as i64;
+        stats.add_age(bounds, age(&stack[0]));
+        for time in stack.iter() {
+            let bytes = encoded_suffix_len(*time) as i64;
             stats.range_val_count += 1;
             stats.range_key_bytes += bytes;
-            stats.gc_bytes_age += bytes * age(time);
+            stats.add_age(bytes, age(time));
         }
     }
     stats

@@ -43,7 +43,8 @@ pub struct MvccStats {
     pub range_val_count: i64,
     /// Garbage bytes times the seconds each of them has been garbage: a value since a newer version or a range tombstone over it was written, a
     /// deletion since it was written, the key itself since its newest version is a deletion or is deleted by a range tombstone; the bounds of a
-    /// fragment since the newest of its times, these each since then.
+    /// fragment since the newest of its times, these each since then. Of times that are no clock's, counters beside a Unix `now` say, it may come
+    /// to more than there are numbers: then it is the greatest there is, until it is [counted anew](crate::MvccStore::repair_stats) and is less.
     pub gc_bytes_age: i64,
 }
 
@@ -58,21 +59,27 @@ impl MvccStats {
 
     /// Bytes of garbage.
     pub fn gc_bytes(&self) -> i64 {
-        self.total_bytes() - self.live_bytes
+        self.total_bytes().saturating_sub(self.live_bytes)
     }
 
     /// Bytes of keys, values and range tombstones.
     pub fn total_bytes(&self) -> i64 {
-        self.key_bytes + self.val_bytes + self.range_key_bytes
+        self.key_bytes
+            .saturating_add(self.val_bytes)
+            .saturating_add(self.range_key_bytes)
     }
 
     /// Makes the ages those at `now` nanoseconds, which may also be earlier.
     pub fn age_to(&mut self, now: i64) {
         let seconds = whole_seconds(self.last_update_nanos, now);
-        // A time that somebody has made up must not end the process.
-        let aged = self.gc_bytes().saturating_mul(seconds);
-        self.gc_bytes_age = self.gc_bytes_age.saturating_add(aged);
+        self.add_age(self.gc_bytes(), seconds);
         self.last_update_nanos = now;
+    }
+
+    /// So many bytes have been garbage for so many seconds. A time that somebody has made up must not end the process.
+    pub(crate) fn add_age(&mut self, bytes: i64, seconds: i64) {
+        let age = bytes.saturating_mul(seconds);
+        self.gc_bytes_age = self.gc_bytes_age.saturating_add(age);
     }
 
     /// False of what no history at all could have: bytes without keys, less than nothing, more that lives than there is, garbage older than
@@ -130,16 +137,18 @@ impl MvccStats {
         let now = self.last_update_nanos.max(other.last_update_nanos);
         self.age_to(now);
         other.age_to(now);
-        self.live_bytes += sign * other.live_bytes;
-        self.live_count += sign * other.live_count;
-        self.key_bytes += sign * other.key_bytes;
-        self.key_count += sign * other.key_count;
-        self.val_bytes += sign * other.val_bytes;
-        self.val_count += sign * other.val_count;
-        self.range_key_count += sign * other.range_key_count;
-        self.range_key_bytes += sign * other.range_key_bytes;
-        self.range_val_count += sign * other.range_val_count;
-        self.gc_bytes_age += sign * other.gc_bytes_age;
+        // A record on the disk may say anything.
+        let add = |to: &mut i64, other: i64| *to = to.saturating_add(other.saturating_mul(sign));
+        add(&mut self.live_bytes, other.live_bytes);
+        add(&mut self.live_count, other.live_count);
+        add(&mut self.key_bytes, other.key_bytes);
+        add(&mut self.key_count, other.key_count);
+        add(&mut self.val_bytes, other.val_bytes);
+        add(&mut self.val_count, other.val_count);
+        add(&mut self.range_key_count, other.range_key_count);
+        add(&mut self.range_key_bytes, other.range_key_bytes);
+        add(&mut self.range_val_count, other.range_val_count);
+        add(&mut self.gc_bytes_age, other.gc_bytes_age);
     }
 }
 
@@ -200,7 +209,7 @@ impl KeyStats {
         let value_bytes = value_bytes as i64;
         let bytes = VERSION_SIZE as i64 + value_bytes;
         let stats = &mut self.stats;
-        let age = |since: Timestamp| whole_seconds(since.wall, stats.last_update_nanos);
+        let now = stats.last_update_nanos;
         let is_tombstone = value_bytes == 0;
         let since = match &self.deleted {
             None => self.above,
@@ -215,8 +224,8 @@ impl KeyStats {
         // The key itself goes with its newest version.
         let weight = if is_newest { bytes + self.key_bytes } else { bytes };
         match since {
-            _ if is_tombstone => stats.gc_bytes_age += weight * age(timestamp),
-            Some(since) => stats.gc_bytes_age += weight * age(since),
+            _ if is_tombstone => stats.add_age(weight, whole_seconds(timestamp.wall, now)),
+            Some(since) => stats.add_age(weight, whole_seconds(since.wall, now)),
             None => {
                 stats.live_count += 1;
                 stats.live_bytes += weight;
@@ -447,6 +456,46 @@ mod tests {
         assert_eq!(stats.gc_bytes_age, before.gc_bytes_age + 330);
         stats.age_to(100 * NANOS);
         assert_eq!(stats, before);
+    }
+
+    /// Counters as times, beside a clock's: ages are as many seconds as since 1970.
+    #[test]
+    fn ages_that_are_too_large_are_the_largest_there_are() {
+        const NOW: i64 = 1_800_000_000 * NANOS;
+        let weigh = |bytes, now| {
+            let mut stats = KeyStats::new(b"b", now, Timestamp::ZERO, None);
+            stats.version(Timestamp::from_nanos(2), 7);
+            stats.version(Timestamp::from_nanos(1), bytes);
+            stats.finish()
+        };
+        let large = weigh(1 << 40, NOW);
+        assert_eq!(large.gc_bytes_age, i64::MAX);
+        assert_eq!(large.gc_bytes(), (1 << 40) + 12);
+        let score = crate::GcScore::of(&large, std::time::Duration::from_secs(1), NOW);
+        assert!(score.score() > 1.0 && score.is_due(None));
+        // Before 1970 as far as there are numbers.
+        assert_eq!(weigh(1 << 40, i64::MIN).gc_bytes_age, i64::MIN);
+        let mut sum = large;
+        sum += large;
+        assert_eq!((sum.gc_bytes_age, sum.val_bytes), (i64::MAX, 2 * large.val_bytes));
+        sum -= weigh(1 << 10, NOW);
+        assert!(sum.gc_bytes_age > i64::MAX / 2);
+        let mut later = weigh(1 << 30, 0);
+        assert_eq!(later.gc_bytes_age, 0);
+        later.age_to(i64::MAX);
+        assert_eq!(later.gc_bytes_age, i64::MAX);
+        // What a damaged record may say.
+        let mut any = MvccStats {
+            live_bytes: i64::MIN,
+            key_bytes: i64::MAX,
+            val_bytes: i64::MAX,
+            range_key_bytes: i64::MAX,
+            gc_bytes_age: i64::MIN,
+            ..MvccStats::at(i64::MIN)
+        };
+        any -= any;
+        any.age_to(i64::MAX);
+        any -= large;
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl MvccBatch<'_> {
             MvccStats {
                 live_count: -live.live_count,
                 live_bytes: -live.live_bytes,
-                gc_bytes_age: live.live_bytes * whole_seconds(timestamp.wall, now),
+                gc_bytes_age: live.live_bytes.saturating_mul(whole_seconds(timestamp.wall, now)),
                 ..MvccStats::at(now)
             },
         );
