@@ -21,7 +21,7 @@ use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::reader::Span;
 use crate::stats::MvccStats;
-use crate::store::MvccStore;
+use crate::store::{MvccStore, check_write_options};
 use crate::timestamp::Timestamp;
 
 /// How garbage is collected.
@@ -34,7 +34,7 @@ pub struct GcOptions {
     pub min_run_versions: u64,
     /// Versions that one range deletion removes at most. They are read while writers wait. Default: 65536.
     pub max_run_versions: u64,
-    /// How batches are written.
+    /// How batches are written; not with [`WriteOptions::disable_wal`].
     pub write: WriteOptions,
 }
 
@@ -136,7 +136,8 @@ impl MvccStore {
     /// writers.
     ///
     /// # Errors
-    /// What the engine says. The threshold has been raised then, and what was removed is gone; collecting again goes on.
+    /// `NotSupported` as of [`StoreBatch::commit`](crate::StoreBatch::commit), and nothing is done. What the engine says: the threshold has been raised
+    /// then, and what was removed is gone; collecting again goes on.
     pub fn collect_garbage(&self, ttl: Duration, now: i64, options: &GcOptions) -> Result<GcReport> {
         self.collect_garbage_at(threshold_of(ttl, now), now, options)
     }
@@ -148,6 +149,7 @@ impl MvccStore {
         now: i64,
         options: &GcOptions,
     ) -> Result<GcReport> {
+        check_write_options(&options.write)?;
         let _alone = self.collecting.lock();
         self.advance_threshold(threshold)?;
         let threshold = self.threshold();

@@ -418,7 +418,12 @@ impl<'a> std::ops::DerefMut for StoreBatch<'a> {
 
 impl StoreBatch<'_> {
     /// Writes the batch, all of it or nothing. Dropped without it, nothing was written.
+    ///
+    /// # Errors
+    /// `NotSupported` for [`WriteOptions::disable_wal`]: statistics count all that was written, and must not outlive it in a crash. What the engine
+    /// says.
     pub fn commit(mut self, options: &WriteOptions) -> Result<()> {
+        check_write_options(options)?;
         if self.batch.is_empty() {
             return Ok(());
         }
@@ -458,6 +463,14 @@ fn oldest_snapshot(db: &Db, family: &ColumnFamily) -> SeqNo {
         Some(0) => latest,
         // One that was let go in between was the oldest: that is told as 0.
         _ => property("rocksdb.oldest-snapshot-sequence").map_or(0, |oldest| oldest.min(latest)),
+    }
+}
+
+/// The WAL has what was written before the threshold, and with it what statistics count.
+pub(crate) fn check_write_options(options: &WriteOptions) -> Result<()> {
+    match options.disable_wal {
+        true => Err(base::Error::not_supported("writes of a versioned store with disable_wal").into()),
+        false => Ok(()),
     }
 }
 

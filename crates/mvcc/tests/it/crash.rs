@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker::{Db, WriteOptions};
+use esker::{Db, ErrorKind, WriteOptions};
 use mvcc::{BatchOptions, GcOptions, MvccReadOptions, MvccStore, Span, Timestamp, Value};
 use testkit::rng;
 use vfs::{FaultFs, MemFs, UnsyncedPolicy};
@@ -130,4 +130,46 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
         }
         assert!(cut > 2, "some were cut off");
     }
+}
+
+/// The WAL has all that statistics count: a write that leaves it out is refused, and a crash leaves what was written before the threshold's record,
+/// which is synced, though nothing else was.
+#[test]
+fn statistics_do_not_outlive_what_they_count() {
+    let disk = MemFs::new();
+    let db = open(Arc::new(disk.clone()));
+    let store = open_store(&db);
+    let without_wal = WriteOptions {
+        disable_wal: true,
+        ..WriteOptions::default()
+    };
+    let not_supported = |result: mvcc::Result<()>| {
+        let Err(mvcc::Error::Engine(error)) = result else {
+            panic!("it is not refused");
+        };
+        assert_eq!(error.kind(), ErrorKind::NotSupported);
+    };
+    for second in 1..5 {
+        let mut batch = store.begin(NOW);
+        batch.put(b"lost", time(second), Value::Bytes(b"value")).unwrap();
+        not_supported(batch.commit(&without_wal));
+        let mut batch = store.begin(NOW);
+        batch.put(b"kept", time(second), Value::Bytes(b"value")).unwrap();
+        batch.commit(&WriteOptions::default()).unwrap();
+    }
+    let options = GcOptions {
+        write: without_wal,
+        ..GcOptions::default()
+    };
+    not_supported(store.collect_garbage_at(time(3), NOW, &options).map(drop));
+    assert_eq!(store.threshold(), Timestamp::ZERO);
+    store.advance_threshold(time(3)).unwrap();
+    let left = disk.crash_clone(&mut fastrand::Rng::with_seed(1), UnsyncedPolicy::Lose);
+    drop(store);
+    drop(db);
+    let db = open(Arc::new(left));
+    let store = open_store(&db);
+    assert_eq!(store.threshold(), time(3));
+    assert_eq!(dump(&db).len(), 4);
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
