@@ -1,13 +1,15 @@
 //! The memory ledger against what the kernel says of the process.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use dbtest::by_hand::flush;
+use dbtest::by_hand::{flush, rewrite};
 use esker::{
     BlockBasedOptions, Cache, CacheOptions, CacheType, ColumnFamilyOptions, CompressionType, Db,
-    FilterPolicy, Options, ReadOptions, WriteOptions,
+    FilterPolicy, MemoryLedger, Options, ReadOptions, WriteOptions,
 };
+use vfs::MemFs;
 
 /// Tells the child its database.
 const DIR: &str = "ESKER_MEMORY_LEDGER_DIR";
@@ -73,27 +75,105 @@ fn the_ledger_is_what_the_process_has_grown_by() {
     flush(&db);
     db.close().unwrap();
     for child in ["owned lru", "cached lru", "owned clock", "cached clock"] {
-        // A process of its own: nothing freed before is used again, and no other test grows it.
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "memory::child", "--nocapture"])
-            .env(DIR, format!("{}|{child}", dir.display()))
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            output.status.success(),
-            "{child}: {text}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert!(text.contains("the ledger is right"), "{text}");
+        run_child(dir, child);
     }
 }
 
-/// What the test above runs in a process of its own.
+/// With what readers hold of what was replaced, and the WAL.
+#[test]
+fn the_ledger_knows_what_iterators_hold() {
+    if !std::path::Path::new("/proc/self/status").exists() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    run_child(dir.path(), "held");
+}
+
+/// In a process of its own: nothing freed before is used again, and no other test grows it.
+fn run_child(dir: &Path, how: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "memory::child", "--nocapture"])
+        .env(DIR, format!("{}|{how}", dir.display()))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{how}: {text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(text.contains("the ledger is right"), "{text}");
+}
+
+/// What the tests above run.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(DIR) else { return };
     let (dir, how) = task.split_once('|').unwrap();
+    match how {
+        "held" => hold(Path::new(dir)),
+        _ => fill_and_read(dir, how),
+    }
+    println!("the ledger is right");
+}
+
+/// Memtables and tables with tombstones, replaced while iterators hold them, and a WAL that goes on.
+fn hold(dir: &Path) {
+    const ITERATORS: usize = 1000;
+    let db = Db::open(&options(false, CacheType::Lru), dir).unwrap();
+    let family = db.default_column_family();
+    let resident = || status("VmRSS") + status("VmSwap");
+    let (mut before, mut ledger_before) = (0, 0);
+    let mut held = Vec::with_capacity(4 * ITERATORS);
+    for round in 0..4 {
+        if round == 1 {
+            // The first jobs grow what the allocator keeps for those to come.
+            rewrite(&db);
+            (before, ledger_before) = (resident(), db.memory().total());
+        }
+        for row in 0..ROWS {
+            db.put(&key(row), &[round; 100]).unwrap();
+        }
+        // Those of the tables are as many, and are there again within the bounds of their files.
+        for row in (0..ROWS).step_by(10) {
+            let (start, end) = (key(row), key(row + 2));
+            db.delete_range(&WriteOptions::default(), &family, &start, &end)
+                .unwrap();
+        }
+        for _ in 0..ITERATORS {
+            let mut iter = db.iter(&ReadOptions::default());
+            iter.seek(&key(ROWS / 2));
+            assert!(iter.valid());
+            held.push(iter);
+        }
+        flush(&db);
+        for row in (0..ROWS).step_by(3) {
+            db.get(&key(row)).unwrap();
+        }
+    }
+    rewrite(&db);
+    let ledger = db.memory();
+    let grown = resident() - before;
+    let counted = ledger.total() - ledger_before;
+    println!("grown by {grown}, counted {counted}\n{ledger}");
+    let pins = db.pins();
+    assert!(pins.super_versions.iter().any(|held| held.files > 0), "{pins}");
+    assert!(ledger.pinned_memtables > 100 << 20, "{ledger}");
+    assert!(ledger.wal_windows > 0, "{ledger}");
+    assert!(
+        grown.abs_diff(counted) * 20 <= grown,
+        "grown by {grown}, counted {counted}\n{ledger}"
+    );
+    // What the tables take goes when the last iterator does.
+    let tables = |ledger: &MemoryLedger| ledger.indexes + ledger.filters + ledger.tables;
+    let with_old = tables(&ledger);
+    drop(held);
+    let ledger = db.memory();
+    assert!(tables(&ledger) * 2 < with_old, "{with_old}, then {ledger}");
+    assert_eq!(ledger.iterators, 0);
+}
+
+fn fill_and_read(dir: &str, how: &str) {
     let cache_type = match how.ends_with("lru") {
         true => CacheType::Lru,
         false => CacheType::HyperClock,
@@ -140,8 +220,48 @@ fn child() {
         grown.abs_diff(counted) * 20 <= grown,
         "{how}: grown by {grown}, counted {counted}\n{ledger}"
     );
-    println!("the ledger is right");
-    let _ = Arc::new(db);
+    drop(db);
+}
+
+/// A cache of blobs alone is counted beside that of blocks.
+#[test]
+fn values_in_a_blob_cache_are_in_the_ledger() {
+    let cache = |capacity| {
+        Cache::lru(CacheOptions {
+            capacity,
+            ..CacheOptions::default()
+        })
+    };
+    let (blocks, blobs) = (cache(4 << 20), cache(8 << 20));
+    for blob_cache in [&blocks, &blobs] {
+        let mut options = options(false, CacheType::Lru);
+        options.fs = Arc::new(MemFs::new());
+        options.column_family.enable_blob_files = true;
+        options.column_family.table.block_cache = Some(blocks.clone());
+        options.column_family.blob_cache = Some(blob_cache.clone());
+        let db = Db::open(&options, "/db").unwrap();
+        for row in 0..100 {
+            db.put(&key(row), &[3; 10_000]).unwrap();
+        }
+        flush(&db);
+        let blobs_of = |ledger: &MemoryLedger| {
+            let lines = ledger.lines();
+            let of_blobs = lines.iter().filter(|(name, _)| name == "block cache BlobValue");
+            of_blobs.map(|(_, bytes)| bytes).sum::<u64>()
+        };
+        assert_eq!(blobs_of(&db.memory()), 0);
+        for row in 0..100 {
+            assert!(db.get(&key(row)).unwrap().is_some());
+        }
+        let ledger = db.memory();
+        assert!(blobs_of(&ledger) > 1_000_000, "{ledger}");
+        let caches = usize::from(!Arc::ptr_eq(blob_cache, &blocks)) + 1;
+        assert_eq!(ledger.block_caches.len(), caches, "each is counted once");
+        db.close().unwrap();
+        drop(db);
+        blob_cache.set_capacity(0);
+        blob_cache.set_capacity(4 << 20);
+    }
 }
 
 #[test]

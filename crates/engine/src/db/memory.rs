@@ -1,5 +1,6 @@
 //! The memory ledger: what a database has in memory, by what it is for.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,9 +19,9 @@ pub struct MemoryLedger {
     pub memtables: u64,
     /// Memtables that are flushed and still held by iterators or snapshots of a secondary.
     pub pinned_memtables: u64,
-    /// Block caches of its families, each once, with all that lies in it: other databases may share it.
+    /// Caches of its families, of blocks and of blobs, each once, with all that lies in it: other databases may share it.
     pub block_caches: Vec<CacheMemory>,
-    /// Indexes that open tables own.
+    /// Indexes that open tables own, those of replaced tables among them that somebody still reads.
     pub indexes: u64,
     /// Filters that open tables own.
     pub filters: u64,
@@ -97,7 +98,8 @@ impl Db {
     /// What the database has in memory, by what it is for. Property `esker.memory` is the same as text, and the LOG's dumps of
     /// statistics hold it.
     ///
-    /// Costs a pass over all tables and over the entries of the block caches, and waits for a write that is under way.
+    /// Costs a pass over all tables, in use or held by iterators, and over the entries of the caches, and waits for a write that is under
+    /// way.
     pub fn memory(&self) -> MemoryLedger {
         self.inner().memory()
     }
@@ -128,18 +130,25 @@ impl DbInner {
         };
         let mut caches: Vec<Arc<BlockCache>> = Vec::new();
         for family in &families {
-            if let Some(cache) = family.tables.block_cache()
-                && !caches.iter().any(|known| Arc::ptr_eq(known, cache))
-            {
-                caches.push(cache.clone());
+            for cache in [family.tables.block_cache(), family.values.blobs.cache()] {
+                if let Some(cache) = cache
+                    && !caches.iter().any(|known| Arc::ptr_eq(known, cache))
+                {
+                    caches.push(cache.clone());
+                }
             }
             ledger.iterators += family.iterator_memory.load(Ordering::Relaxed) as u64;
-            let version = family.super_version.load().version.clone();
-            for (_, file) in version.all_files() {
-                let TableMemory { index, filter, other } = family.tables.memory(file);
-                ledger.indexes += index as u64;
-                ledger.filters += filter as u64;
-                ledger.tables += other as u64;
+            // A file is in many versions.
+            let mut counted = HashSet::new();
+            for super_version in family.replaced.alive().chain([family.super_version.load_full()]) {
+                for (_, file) in super_version.version.all_files() {
+                    if counted.insert(file.number) {
+                        let TableMemory { index, filter, other } = family.tables.memory(file);
+                        ledger.indexes += index as u64;
+                        ledger.filters += filter as u64;
+                        ledger.tables += other as u64;
+                    }
+                }
             }
         }
         ledger.block_caches = caches

@@ -25,6 +25,11 @@ impl Replaced {
         replaced.push((Arc::downgrade(old), now));
     }
 
+    /// Those alive, oldest first.
+    pub fn alive(&self) -> impl Iterator<Item = Arc<SuperVersion>> {
+        self.held().into_iter().map(|(held, _, _)| held)
+    }
+
     /// Those alive: who holds each, and when it was replaced. Oldest first.
     fn held(&self) -> Vec<(Arc<SuperVersion>, usize, Duration)> {
         let replaced = self.0.lock();

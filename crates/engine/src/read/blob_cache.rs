@@ -111,6 +111,11 @@ impl BlobFileCache {
         }
     }
 
+    /// The cache its values are kept in, if they are.
+    pub fn cache(&self) -> Option<&Arc<BlockCache>> {
+        self.values.as_ref().map(|values| &values.cache)
+    }
+
     /// The value `index` points to, its checksum checked when it is read. `user_key` is that of the entry that holds the index.
     pub fn get(&self, user_key: &[u8], index: &BlobIndex<'_>, read: BlobRead) -> Result<PinnedValue> {
         let location = match index {

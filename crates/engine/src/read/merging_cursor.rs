@@ -191,7 +191,7 @@ impl MergingCursor {
         cursor
     }
 
-    /// Over sources to be [added](MergingCursor::add), `most` of them or more, without what tombstones cover that a reader at
+    /// Over sources to be [added](MergingCursor::add), `most` of them as a rule, without what tombstones cover that a reader at
     /// `snapshot` and `read_ts` sees.
     pub fn new(
         cmp: InternalComparator,
@@ -201,8 +201,8 @@ impl MergingCursor {
     ) -> MergingCursor {
         let mut sources = SOURCES.try_with(Spare::take).unwrap_or_default();
         let mut heap = HEAP.try_with(Spare::take).unwrap_or_default();
-        sources.reserve(most);
-        heap.reserve(most);
+        sources.reserve_exact(most);
+        heap.reserve_exact(most);
         MergingCursor {
             cmp,
             sources,
@@ -223,7 +223,9 @@ impl MergingCursor {
 
     /// Bytes on the heap, but for what grows while it is moved, and whatever more room the memory it took over has.
     pub fn memory_usage(&self) -> usize {
-        self.sources.len() * (size_of::<Source>() + size_of::<Item>())
+        let tombstones = self.tombstones.iter().flatten().count() * size_of::<TombstoneCursor>();
+        let of_lanes = self.tombstones.len() * size_of::<Option<Box<TombstoneCursor>>>();
+        self.sources.len() * (size_of::<Source>() + size_of::<Item>()) + of_lanes + tombstones
     }
 
     /// Adds a source older than all before it, with its range tombstones. Levels bring their own, file by file.

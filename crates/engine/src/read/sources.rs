@@ -58,8 +58,15 @@ pub(crate) fn merged(
         ReadTier::Memtable => 1,
         _ => version.num_non_empty_levels().max(1),
     };
-    let most = 2 + super_version.immutable.len() + version.files(0).len() + levels.len();
-    let mut cursor = MergingCursor::new(family.cmp.clone(), most, seqno, timestamp);
+    let runs = match sources.tier {
+        ReadTier::Memtable => 0,
+        _ => {
+            let in_levels = levels.clone().filter(|&level| !version.files(level).is_empty());
+            version.files(0).len() + in_levels.count()
+        }
+    };
+    let memtables = usize::from(unwritten.is_some()) + 1 + super_version.immutable.len();
+    let mut cursor = MergingCursor::new(family.cmp.clone(), memtables + runs, seqno, timestamp);
     if let Some(BatchView { table, limit }) = unwritten {
         cursor.see_in_newest(*limit);
         let tombstones = table.range_tombstones();

@@ -293,19 +293,25 @@ impl TableCache {
 
     /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
     pub fn memory_usage(&self, file: &FileMetadata) -> u64 {
-        self.slot(file)
-            .table
-            .load()
-            .as_ref()
-            .map_or(0, |table| table.memory_usage() as u64)
+        let TableMemory { index, filter, other } = self.memory(file);
+        (index + filter + other) as u64
     }
 
     /// The same, by what it is.
     pub fn memory(&self, file: &FileMetadata) -> TableMemory {
-        let table = self.slot(file).table.load();
-        table
+        let slot = self.slot(file);
+        let table = slot.table.load();
+        let mut memory = table
             .as_ref()
-            .map_or_else(TableMemory::default, |table| table.memory())
+            .map_or_else(TableMemory::default, |table| table.memory());
+        // What was cut to the file's bounds, if anything was, is there besides.
+        let whole = table.as_ref().map(|table| table.range_tombstones());
+        if let Some(cut) = slot.tombstones.get()
+            && !whole.is_some_and(|whole| Arc::ptr_eq(whole, cut))
+        {
+            memory.other += cut.memory_usage();
+        }
+        memory
     }
 
     #[inline]
