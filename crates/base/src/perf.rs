@@ -126,8 +126,10 @@ perf_context! {
     multiget_read_bytes;
     /// Bytes of keys and values that iterators stood on.
     iter_read_bytes;
-    /// Entries that iterators passed over.
+    /// Entries that iterators passed over one by one, those that range deletions cover among them.
     internal_key_skipped_count;
+    /// Seeks of iterators past the range of a range deletion.
+    internal_range_del_reseek_count;
     /// Merge operands that Gets put together.
     internal_merge_point_lookup_count;
     /// Time Gets searched memtables.

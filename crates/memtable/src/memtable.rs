@@ -90,6 +90,10 @@ struct Counters {
     data_size: AtomicU64,
     /// `u64::MAX` before the first entry.
     first_seqno: AtomicU64,
+    /// The highest of an entry that is no range tombstone.
+    last_entry: AtomicU64,
+    /// The lowest and the highest of entries that were added over a range tombstone; none if the first is greater than the second.
+    over_tombstones: [AtomicU64; 2],
 }
 
 /// Places a thread remembers, each in one memtable at a time: a thread that writes to a few column families in turn
@@ -123,6 +127,8 @@ impl Memtable {
                 deletes: AtomicU64::new(0),
                 data_size: AtomicU64::new(0),
                 first_seqno: AtomicU64::new(u64::MAX),
+                last_entry: AtomicU64::new(0),
+                over_tombstones: [AtomicU64::new(u64::MAX), AtomicU64::new(0)],
             },
         }
     }
@@ -316,12 +322,49 @@ impl Memtable {
             if kind.is_tombstone() {
                 self.counters.deletes.fetch_add(1, Ordering::Relaxed);
             }
+            if self.counters.last_entry.load(Ordering::Relaxed) < seqno {
+                self.counters.last_entry.store(seqno, Ordering::Relaxed);
+            }
+            if !self.tombstones.is_empty() {
+                self.note_over_tombstone(seqno, user_key);
+            }
+        } else if self.counters.last_entry.load(Ordering::Relaxed) >= seqno {
+            // Added out of order: who knows over which.
+            self.note_over_tombstones(0, MAX_SEQNO);
         }
         let size = user_key.len() + size_of::<u64>() + value.len();
         self.counters.data_size.fetch_add(size as u64, Ordering::Relaxed);
         if self.counters.first_seqno.load(Ordering::Relaxed) > seqno {
             self.counters.first_seqno.fetch_min(seqno, Ordering::Relaxed);
         }
+    }
+
+    /// Remembers an entry if an older range tombstone lies under it.
+    #[cold]
+    #[inline(never)]
+    fn note_over_tombstone(&self, seqno: SeqNo, user_key: &[u8]) {
+        // Where keys have timestamps, these say what is under what.
+        let stamped = self.tree.cmp.user().timestamp_size() > 0;
+        if stamped || self.tombstones.covering_seqno(user_key, seqno) > 0 {
+            self.note_over_tombstones(seqno, seqno);
+        }
+    }
+
+    fn note_over_tombstones(&self, lowest: SeqNo, highest: SeqNo) {
+        let [first, last] = &self.counters.over_tombstones;
+        first.fetch_min(lowest, Ordering::Relaxed);
+        last.fetch_max(highest, Ordering::Relaxed);
+    }
+
+    /// True if a reader at `snapshot` may see an entry over the range tombstone of sequence number `tombstone`, which is one of this
+    /// memtable: an entry that is newer and within its range. False only if there is none.
+    ///
+    /// Told by what was added over any of the tombstones. Exact answers need entries to be added by one thread at a time, as the engine
+    /// does; if they also come in the order of their sequence numbers, as they do, a memtable in which nothing was written over what was
+    /// deleted always says false.
+    pub fn has_entries_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
+        let [first, last] = &self.counters.over_tombstones;
+        last.load(Ordering::Relaxed) >= tombstone && first.load(Ordering::Relaxed) <= snapshot
     }
 
     /// Calls `visit` with every entry of `user_key` that a reader at `snapshot` sees, newest first, until it breaks.

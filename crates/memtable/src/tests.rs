@@ -65,6 +65,33 @@ fn get_visits_what_the_snapshot_sees_newest_first_until_it_breaks() {
 }
 
 #[test]
+fn it_knows_whether_something_was_written_over_a_range_tombstone() {
+    let table = bytewise();
+    table.add(1, Kind::Value, b"b", b"");
+    table.add(5, Kind::RangeDeletion, b"a", b"m");
+    table.add(6, Kind::Value, b"m", b"");
+    assert!(!table.has_entries_over(5, MAX_SEQNO), "beside it");
+    table.add(8, Kind::Deletion, b"c", b"");
+    assert!(table.has_entries_over(5, MAX_SEQNO) && table.has_entries_over(5, 8));
+    assert!(!table.has_entries_over(5, 7), "not seen");
+    table.add(9, Kind::RangeDeletion, b"a", b"z");
+    assert!(!table.has_entries_over(9, MAX_SEQNO), "all of it is older");
+    assert!(table.has_entries_over(5, MAX_SEQNO));
+
+    // Out of order nobody knows.
+    let table = bytewise();
+    table.add(8, Kind::Value, b"b", b"");
+    table.add(5, Kind::RangeDeletion, b"a", b"m");
+    assert!(table.has_entries_over(5, 8));
+    // Where keys have timestamps, neither.
+    let table = memtable(UserComparator::BytewiseU64Ts, MemtableOptions::default());
+    let stamped = |key: &[u8]| [key, &[1, 0, 0, 0, 0, 0, 0, 0]].concat();
+    table.add(5, Kind::RangeDeletion, &stamped(b"a"), &stamped(b"m"));
+    table.add(6, Kind::Value, &stamped(b"z"), b"");
+    assert!(table.has_entries_over(5, MAX_SEQNO));
+}
+
+#[test]
 fn a_key_and_sequence_number_is_taken_once() {
     let table = bytewise();
     assert!(table.add(7, Kind::Value, b"k", b"first"));

@@ -344,6 +344,8 @@ properties! {
     top_level_index_size: Known = None, "rocksdb.top-level.index.size";
     /// Highest sequence number of a key.
     key_largest_seqno: Known = None, "rocksdb.key.largest.seqno";
+    /// Highest sequence number of an entry that is no range tombstone, in tables that have range tombstones. Ours alone.
+    entry_largest_seqno: Known = None, "esker.entry.largest.seqno";
     /// Lowest sequence number of a key.
     key_smallest_seqno: Known = None, "rocksdb.key.smallest.seqno";
     /// Merge operands.

@@ -226,6 +226,7 @@ pub struct Table {
     cache_id: u64,
     secondary_tally: Arc<SecondaryTally>,
     file_number: u64,
+    largest_seqno: Option<SeqNo>,
     verify_checksums: bool,
     block_protection: u8,
     pub(crate) auto_readahead: AutoReadahead,
@@ -255,6 +256,15 @@ impl Table {
     /// The range deletions, in fragments, as they stand in the file: not cut to the bounds the file has in MANIFEST.
     pub fn range_tombstones(&self) -> &Arc<FragmentedTombstones> {
         &self.range_tombstones
+    }
+
+    /// No entry has a higher sequence number, range tombstones left out of account where the table tells: the highest there can be where
+    /// neither table nor MANIFEST tell any.
+    pub fn largest_entry_seqno(&self) -> SeqNo {
+        let told = self.properties.entry_largest_seqno;
+        // An ingested file says what it was written with.
+        let told = told.filter(|_| self.properties.external_sst_file_version.is_none());
+        told.or(self.largest_seqno).unwrap_or(base::MAX_SEQNO)
     }
 
     /// The number of the file.

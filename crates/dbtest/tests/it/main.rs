@@ -46,6 +46,7 @@ mod multi_get;
 mod multi_scan;
 mod next_prefix;
 mod protection;
+mod range_delete_jumps;
 mod range_delete_sizes;
 mod read_filters;
 mod read_flips;

@@ -12,7 +12,8 @@
 //! 1. Every lane not in the heap has run off its end in the current direction, has nothing of the prefix sought, or failed.
 //! 2. Going forwards, no lane stands before the top's key; going backwards, none stands after it.
 //! 3. For one user key, whatever lane `i` holds is newer than whatever lane `j > i` holds. So a tombstone of lane `i`
-//!    covers everything of its span in the lanes below, and those may seek to the span's end without looking.
+//!    covers everything of its span in the lanes below, and those may seek to the span's end without looking. Its own lane may
+//!    where nothing in it that is seen is newer than the tombstone, as far as memtables and tables know.
 //! 4. The lane on top stands on an entry that was read; others may stand on one of which only the key is known, so that
 //!    levels that nobody comes to are not read.
 //! 5. A level stands on a *boundary* (the edge of a file that has range tombstones) until every other lane has passed it,
@@ -23,6 +24,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::internal_key::{self, KIND_FOR_SEEK, MAX_SEQNO, TRAILER_LEN, pack_trailer};
+use base::perf;
 use base::prefix::PrefixExtractor;
 use base::{BlockwiseCursor, Cursor, Error, InternalComparator, Result, SeqNo, UserComparator};
 use memtable::MemtableCursor;
@@ -121,6 +123,17 @@ impl Source {
     #[inline]
     fn is_unread(&self) -> bool {
         matches!(self, Source::Level(level) if level.is_unread())
+    }
+
+    /// True unless nothing that a reader at `snapshot` sees can be newer than one of its range tombstones in force, of sequence number
+    /// `tombstone`, and within its span.
+    fn may_have_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
+        let table = match self {
+            Source::Memtable(cursor) => return cursor.table().has_entries_over(tombstone, snapshot),
+            Source::Table(cursor) => Some(cursor),
+            Source::Level(cursor) => cursor.at_table(),
+        };
+        table.is_none_or(|cursor| cursor.table().largest_entry_seqno() > tombstone)
     }
 }
 
@@ -495,8 +508,16 @@ impl MergingCursor {
         self.settle_top();
     }
 
-    /// The newest lane whose tombstones cover the entry on top.
-    fn covering_lane(&mut self) -> Option<usize> {
+    /// What of `lane` is seen.
+    fn snapshot_of(&self, lane: usize) -> SeqNo {
+        match lane {
+            0 => self.newest_snapshot,
+            _ => self.snapshot,
+        }
+    }
+
+    /// The newest lane whose tombstones cover the entry on top, and the sequence number of the newest that does.
+    fn covering_lane(&mut self) -> Option<(usize, SeqNo)> {
         let key = self.sources[self.heap[0].lane as usize].key();
         let user_key = internal_key::user_key(key);
         let seqno = internal_key::seqno(key);
@@ -507,7 +528,8 @@ impl MergingCursor {
             } else {
                 self.snapshot
             };
-            (cursor.covering(user_key, snapshot) > seqno).then_some(lane)
+            let covering = cursor.covering(user_key, snapshot);
+            (covering > seqno).then_some((lane, covering))
         };
         self.tombstones.iter_mut().enumerate().find_map(covers)
     }
@@ -522,6 +544,16 @@ impl MergingCursor {
 
     #[inline(never)]
     fn skip_covered_slow(&mut self) {
+        let passed = self.pass_over_covered();
+        if passed > 0 {
+            perf::count(|cells| &cells.internal_key_skipped_count, passed);
+        }
+    }
+
+    /// Moves on until the top is an entry nobody covers. Gives how many that somebody covers were stepped over.
+    #[inline(always)]
+    fn pass_over_covered(&mut self) -> u64 {
+        let mut passed = 0;
         let mut steps = 0;
         while let Some(top) = self.heap.first() {
             let top_lane = top.lane as usize;
@@ -532,14 +564,31 @@ impl MergingCursor {
             if self.unread > 0 && self.read_top() {
                 continue;
             }
-            let Some(lane) = self.covering_lane() else { return };
+            let Some((lane, tombstone)) = self.covering_lane() else {
+                return passed;
+            };
             steps += 1;
-            if lane < top_lane && steps > STEPS_BEFORE_SEEK && self.seek_lanes_past(lane) {
+            if steps > STEPS_BEFORE_SEEK {
                 steps = 0;
-            } else {
-                self.step_top();
+                let first = match lane < top_lane {
+                    true => Some(lane + 1),
+                    false => self.lies_under(lane, tombstone).then_some(lane),
+                };
+                if first.is_some_and(|first| self.seek_past(lane, first)) {
+                    continue;
+                }
             }
+            passed += 1;
+            self.step_top();
         }
+        passed
+    }
+
+    /// True if everything in `lane` that lies within the span of its own `tombstone`, and is seen, is covered.
+    fn lies_under(&self, lane: usize, tombstone: SeqNo) -> bool {
+        // Where keys have timestamps, these have a say.
+        self.cmp.user().timestamp_size() == 0
+            && !self.sources[lane].may_have_over(tombstone, self.snapshot_of(lane))
     }
 
     /// Reads what the top stands on, if it was not read. True if it was not.
@@ -558,8 +607,9 @@ impl MergingCursor {
         true
     }
 
-    /// Moves the lanes below `lane` past the span of its tombstone. False if the span is not known.
-    fn seek_lanes_past(&mut self, lane: usize) -> bool {
+    /// Moves the lanes from `first` on past the span of the tombstone of `lane`. False if the span is not known.
+    #[cold]
+    fn seek_past(&mut self, lane: usize, first: usize) -> bool {
         let span = self.tombstones[lane].as_ref().and_then(|cursor| cursor.span());
         let Some((start, end)) = span else {
             return false;
@@ -570,7 +620,7 @@ impl MergingCursor {
         };
         let mut target = std::mem::take(&mut self.scratch);
         before_key(&mut target, self.cmp.user(), edge);
-        for source in &mut self.sources[lane + 1..] {
+        for source in &mut self.sources[first..] {
             if !source.valid() {
                 continue;
             }
@@ -581,6 +631,7 @@ impl MergingCursor {
             }
         }
         self.scratch = target;
+        perf::count(|cells| &cells.internal_range_del_reseek_count, 1);
         self.rebuild();
         true
     }

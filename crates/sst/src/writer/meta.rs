@@ -154,6 +154,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
             bounds.add(cmp, tombstone);
         })?;
         metaindex.push((meta::RANGE_DEL, handle));
+        properties.entry_largest_seqno = Some(largest_seqno);
     }
     if properties.num_entries == 0 {
         bounds.smallest_seqno = 0;
