@@ -9,6 +9,16 @@ use crate::scan::{Resume, ResumeReason};
 use crate::stats::count_versions;
 use crate::timestamp::Timestamp;
 
+/// How much is taken back to an earlier time at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RevertOptions {
+    /// Versions with which it stops, behind their key; range tombstones are not counted. Default: no limit.
+    pub max_versions: Option<u64>,
+    /// Bytes of keys and values of versions with which it stops, behind their key: how much it reads, and with statistics keeps others waiting.
+    /// Default: no limit.
+    pub max_bytes: Option<u64>,
+}
+
 /// What a return to an earlier time has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevertResult {
@@ -81,7 +91,7 @@ impl MvccBatch<'_> {
     }
 
     /// Takes `span` back to what it was at `timestamp`: removes every version above it, and what range tombstones above it have in the span, as if
-    /// they had never been written. Stops behind the key with which it has removed `max_versions`, range tombstones not counted.
+    /// they had never been written. Stops behind the key with which it has removed as much as `options` say.
     ///
     /// # Errors
     /// `InvalidArgument` if there is an inline value, which has no history; [`Error::BelowThreshold`] if what was then may be gone. Nothing is
@@ -90,7 +100,7 @@ impl MvccBatch<'_> {
         &mut self,
         span: Span<'_>,
         timestamp: Timestamp,
-        max_versions: Option<u64>,
+        options: &RevertOptions,
     ) -> Result<RevertResult> {
         if timestamp < self.threshold {
             return Err(Error::BelowThreshold {
@@ -106,7 +116,7 @@ impl MvccBatch<'_> {
         let (mut before, mut after) = (crate::MvccStats::at(now), crate::MvccStats::at(now));
         let mut iter = self.reader().versions(span)?;
         let mut runs = Runs::new(self.options().min_range_entries);
-        let mut latest = Timestamp::ZERO;
+        let (mut latest, mut bytes) = (Timestamp::ZERO, 0);
         let mut user_key = Vec::new();
         let mut cover = self.reader().cover(Order::Forwards);
         iter.seek_to_first();
@@ -116,11 +126,17 @@ impl MvccBatch<'_> {
             }
             user_key.clear();
             user_key.extend_from_slice(version.user_key);
-            if max_versions.is_some_and(|most| result.versions >= most) {
+            let reached = |limit: Option<u64>, now| limit.is_some_and(|most| now >= most);
+            let limit = match () {
+                _ if reached(options.max_versions, result.versions) => Some(ResumeReason::KeyLimit),
+                _ if reached(options.max_bytes, bytes) => Some(ResumeReason::ByteLimit),
+                _ => None,
+            };
+            if let Some(reason) = limit {
                 result.resume = Some(Resume {
                     start: user_key.clone(),
                     end: span.end.map(<[u8]>::to_vec),
-                    reason: ResumeReason::KeyLimit,
+                    reason,
                     next_bytes: 0,
                 });
                 break;
@@ -140,6 +156,7 @@ impl MvccBatch<'_> {
                     break;
                 }
                 latest = latest.max(version.timestamp);
+                bytes += (iter.engine_key().len() + version.stored.len()) as u64;
                 runs.add(iter.engine_key());
                 result.versions += 1;
                 any = true;

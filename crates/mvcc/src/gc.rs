@@ -27,8 +27,10 @@ use crate::timestamp::Timestamp;
 /// How garbage is collected.
 #[derive(Clone, Debug)]
 pub struct GcOptions {
-    /// Versions removed one by one in a batch, about: how long writers may have to wait. Default: 4096.
+    /// Versions removed one by one in a batch at most: how long writers may have to wait. Default: 4096.
     pub page_versions: u64,
+    /// Bytes of the keys of versions removed one by one in a batch at most, or one version: how much it writes. Default: 1 MiB.
+    pub page_bytes: u64,
     /// Versions of garbage that follow each other, with nothing kept in between, from which on one range deletion removes them; 0: never. Default:
     /// 2000.
     pub min_run_versions: u64,
@@ -42,6 +44,7 @@ impl Default for GcOptions {
     fn default() -> GcOptions {
         GcOptions {
             page_versions: 4096,
+            page_bytes: 1 << 20,
             min_run_versions: 2000,
             max_run_versions: 65_536,
             write: WriteOptions::default(),

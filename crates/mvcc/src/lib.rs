@@ -28,7 +28,7 @@ mod window;
 
 pub use base::steps::MAX_STEPS_BEFORE_SEEK;
 pub use batch::{BatchOptions, DeleteRangeResult, MvccBatch};
-pub use clear::RevertResult;
+pub use clear::{RevertOptions, RevertResult};
 pub use collect::{GcKey, GcResult};
 pub use comparator::{MvccComparator, MvccPrefix, configure};
 pub use counters::ReadCounters;

@@ -1,11 +1,13 @@
 //! Looking for garbage: backwards over a snapshot, so that of each key the oldest versions come first.
 
+use std::collections::VecDeque;
+
 use crate::clear::bare;
 use crate::collect::GcKey;
 use crate::counters::ReadCounters;
 use crate::error::Result;
 use crate::gc::GcOptions;
-use crate::key::{MvccKey, next_user_key};
+use crate::key::{MvccKey, encoded_len, next_user_key};
 use crate::ranges::{Cover, Order, hidden_since};
 use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
@@ -18,8 +20,22 @@ pub(super) struct Page {
     pub keys: Vec<GcKey>,
     /// By range deletions: from one of the engine's keys to before another.
     pub runs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Versions in `keys`.
+}
+
+/// Versions of one key that follow each other, no more than a page has.
+#[derive(Debug)]
+struct Piece {
+    key: GcKey,
     versions: u64,
+    /// Of their keys.
+    bytes: u64,
+}
+
+/// What is to be removed.
+#[derive(Debug)]
+enum Found {
+    Piece(Piece),
+    Run(Vec<u8>, Vec<u8>),
 }
 
 /// Garbage that follows each other in the order of keys, found from its end to its start.
@@ -28,9 +44,14 @@ struct Run {
     start: Vec<u8>,
     end: Vec<u8>,
     versions: u64,
-    /// The same key by key, while it may still be too short for a range deletion.
-    keys: Vec<GcKey>,
+    /// The same piece by piece, while it may still be too short for a range deletion.
+    pieces: Vec<Piece>,
+    /// Of their keys.
+    bytes: u64,
 }
+
+/// Bytes of keys kept while it is not known whether a range deletion takes them.
+const MAX_RUN_BYTES: u64 = 64 << 20;
 
 pub(super) struct Planner<'a> {
     iter: VersionIter,
@@ -38,7 +59,13 @@ pub(super) struct Planner<'a> {
     threshold: Timestamp,
     options: &'a GcOptions,
     run: Run,
-    page: Page,
+    /// In the order in which it is to go: of a key the older part first.
+    found: VecDeque<Found>,
+    /// In the pieces found.
+    versions: u64,
+    bytes: u64,
+    /// Among what was found.
+    runs: usize,
     user_key: Vec<u8>,
 }
 
@@ -52,7 +79,10 @@ impl<'a> Planner<'a> {
             threshold,
             options,
             run: Run::default(),
-            page: Page::default(),
+            found: VecDeque::new(),
+            versions: 0,
+            bytes: 0,
+            runs: 0,
             user_key: Vec::new(),
         })
     }
@@ -63,18 +93,43 @@ impl<'a> Planner<'a> {
 
     /// What to remove next; `None` at the end.
     pub fn next_page(&mut self) -> Result<Option<Page>> {
-        while !self.is_full() {
+        while self.runs == 0 && !self.fills_a_page(self.versions, self.bytes) {
             if !self.look()? {
                 self.end_run();
                 break;
             }
         }
-        let page = std::mem::take(&mut self.page);
+        let mut page = Page::default();
+        let (mut versions, mut bytes) = (0, 0);
+        while let Some(found) = self.found.pop_front() {
+            match found {
+                Found::Run(start, end) => {
+                    page.runs.push((start, end));
+                    self.runs -= 1;
+                    break;
+                }
+                Found::Piece(piece) => {
+                    versions += piece.versions;
+                    bytes += piece.bytes;
+                    if !page.keys.is_empty() && self.exceeds_a_page(versions, bytes) {
+                        self.found.push_front(Found::Piece(piece));
+                        break;
+                    }
+                    self.versions -= piece.versions;
+                    self.bytes -= piece.bytes;
+                    page.keys.push(piece.key);
+                }
+            }
+        }
         Ok((!page.keys.is_empty() || !page.runs.is_empty()).then_some(page))
     }
 
-    fn is_full(&self) -> bool {
-        self.page.versions >= self.options.page_versions.max(1) || !self.page.runs.is_empty()
+    fn fills_a_page(&self, versions: u64, bytes: u64) -> bool {
+        versions >= self.options.page_versions.max(1) || bytes >= self.options.page_bytes
+    }
+
+    fn exceeds_a_page(&self, versions: u64, bytes: u64) -> bool {
+        versions > self.options.page_versions.max(1) || bytes > self.options.page_bytes
     }
 
     /// Looks at the version it stands on, the oldest of its key that was not looked at, and moves on to the one above or, where nothing above
@@ -105,6 +160,20 @@ impl<'a> Planner<'a> {
     }
 
     fn add(&mut self, time: Timestamp) {
+        let bytes = encoded_len(&self.user_key, time) as u64;
+        let min = self.options.min_run_versions;
+        if min == 0 {
+            let last = match self.found.back_mut() {
+                Some(Found::Piece(last)) => Some(last),
+                _ => None,
+            };
+            if let Some(piece) = add_to(last, &self.user_key, time, bytes, self.options) {
+                self.found.push_back(Found::Piece(piece));
+            }
+            self.versions += 1;
+            self.bytes += bytes;
+            return;
+        }
         let user_key = &self.user_key[..];
         let run = &mut self.run;
         run.start = MvccKey {
@@ -120,20 +189,15 @@ impl<'a> Planner<'a> {
             };
         }
         run.versions += 1;
-        let is_long = self.options.min_run_versions > 0 && run.versions >= self.options.min_run_versions;
-        match run.keys.last_mut().filter(|last| last.user_key == user_key) {
-            Some(last) => last.timestamp = time,
-            None if is_long => {}
-            None => run.keys.push(GcKey {
-                user_key: user_key.to_vec(),
-                timestamp: time,
-            }),
+        if run.versions >= min {
+            run.pieces.clear();
+        } else {
+            let new = add_to(run.pieces.last_mut(), user_key, time, bytes, self.options);
+            run.pieces.extend(new);
+            run.bytes += bytes;
         }
-        let most = match self.options.min_run_versions {
-            0 => self.options.page_versions.max(1),
-            min => self.options.max_run_versions.max(min),
-        };
-        if run.versions >= most {
+        let is_long = run.versions >= self.options.max_run_versions.max(min);
+        if is_long || !run.pieces.is_empty() && run.bytes >= MAX_RUN_BYTES {
             self.end_run();
         }
     }
@@ -142,10 +206,117 @@ impl<'a> Planner<'a> {
     fn end_run(&mut self) {
         let run = std::mem::take(&mut self.run);
         if self.options.min_run_versions > 0 && run.versions >= self.options.min_run_versions {
-            self.page.runs.push((run.start, run.end));
+            self.found.push_back(Found::Run(run.start, run.end));
+            self.runs += 1;
         } else {
-            self.page.versions += run.versions;
-            self.page.keys.extend(run.keys);
+            self.versions += run.versions;
+            self.bytes += run.bytes;
+            self.found.extend(run.pieces.into_iter().map(Found::Piece));
+        }
+    }
+}
+
+/// Adds the version above the last one to its piece, if that is one of the same key and no page by itself; else it is a new piece.
+fn add_to(
+    last: Option<&mut Piece>,
+    user_key: &[u8],
+    time: Timestamp,
+    bytes: u64,
+    options: &GcOptions,
+) -> Option<Piece> {
+    let fits = |last: &&mut Piece| {
+        last.key.user_key == user_key
+            && last.versions < options.page_versions
+            && last.bytes + bytes <= options.page_bytes
+    };
+    match last.filter(fits) {
+        Some(last) => {
+            last.key.timestamp = time;
+            last.versions += 1;
+            last.bytes += bytes;
+            None
+        }
+        None => Some(Piece {
+            key: GcKey {
+                user_key: user_key.to_vec(),
+                timestamp: time,
+            },
+            versions: 1,
+            bytes,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use esker::{Db, Options};
+    use vfs::MemFs;
+
+    use super::*;
+    use crate::{BatchOptions, MvccBatch, Value};
+
+    /// Pages have no more than they may, of a key the older part first, and all of it together.
+    #[test]
+    fn pages_keep_to_their_limits() {
+        let mut rng = testkit::rng();
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            ..Options::default()
+        };
+        crate::configure(&mut options.column_family);
+        let db = Db::open(&options, Path::new("/db")).unwrap();
+        let family = db.default_column_family();
+        let mut batch = MvccBatch::new(&db, &family, BatchOptions::default(), 0);
+        let (mut garbage, mut longest) = (0, 0);
+        for at in 0..60 {
+            let len = rng.usize(..200);
+            let key = [vec![at], rng.bytes(len)].concat();
+            let versions = rng.u64(1..12);
+            for wall in 1..=versions {
+                let at = Timestamp::from_nanos(wall as i64);
+                batch.put(&key, at, Value::Int(1)).unwrap();
+            }
+            garbage += versions - 1;
+            longest = longest.max(key.len() as u64 + 10);
+        }
+        let reader = batch.reader();
+        for _ in 0..200 {
+            let options = GcOptions {
+                page_versions: rng.u64(1..30),
+                page_bytes: rng.u64(1..3000),
+                min_run_versions: *rng.pick(&[0, 0, 3, 10]),
+                max_run_versions: rng.u64(1..20),
+                ..GcOptions::default()
+            };
+            let mut planner = Planner::new(&reader, Timestamp::MAX.prev(), &options).unwrap();
+            let mut seen = 0;
+            let mut last: Option<GcKey> = None;
+            while let Some(page) = planner.next_page().unwrap() {
+                let (mut versions, mut bytes) = (0, 0);
+                for key in page.keys {
+                    let is_same = last.as_ref().filter(|last| last.user_key == key.user_key);
+                    let below = is_same.map_or(0, |last| last.timestamp.wall);
+                    assert!(key.timestamp.wall > below);
+                    let count = (key.timestamp.wall - below) as u64;
+                    versions += count;
+                    bytes += count * (key.user_key.len() as u64 + 10);
+                    last = Some(key);
+                }
+                assert!(page.runs.len() <= 1);
+                if options.min_run_versions > 0 {
+                    continue;
+                }
+                assert!(page.runs.is_empty());
+                assert!(versions <= options.page_versions, "{versions}, {options:?}");
+                assert!(bytes <= options.page_bytes.max(longest), "{bytes}, {options:?}");
+                seen += versions;
+            }
+            assert!(seen == garbage || options.min_run_versions > 0);
+            assert!(planner.found.is_empty() && (planner.versions, planner.bytes, planner.runs) == (0, 0, 0));
         }
     }
 }

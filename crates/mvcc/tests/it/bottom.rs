@@ -192,7 +192,9 @@ fn what_is_distrusted_has_nothing_rewritten() {
     batch
         .put(b"other", Timestamp::from_secs(6), Value::Bytes(b"reverted"))
         .unwrap();
-    batch.revert_to(Span::ALL, Timestamp::from_secs(5), None).unwrap();
+    batch
+        .revert_to(Span::ALL, Timestamp::from_secs(5), &Default::default())
+        .unwrap();
     batch.commit(&WriteOptions::default()).unwrap();
     settle(&db);
     let before = files(&db);

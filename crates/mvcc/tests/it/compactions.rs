@@ -280,7 +280,7 @@ fn what_was_reverted_hides_nothing() {
     }
     compact(&db, None, None);
     let mut batch = store.begin(NOW);
-    batch.revert_to(Span::ALL, at(2), None).unwrap();
+    batch.revert_to(Span::ALL, at(2), &Default::default()).unwrap();
     batch.commit(&WriteOptions::default()).unwrap();
     store.collect_in_compactions(ttl(at(10)), NOW).unwrap();
     // The deletions stay in the memtable, and only the files below are compacted.

@@ -78,6 +78,7 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
     for min_run_versions in [0, 4] {
         let options = GcOptions {
             page_versions: 3,
+            page_bytes: 40,
             min_run_versions,
             max_run_versions: 6,
             write: WriteOptions {

@@ -104,7 +104,9 @@ fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
             batch.commit(&WriteOptions::default()).unwrap();
             let mut batch = store.begin(NOW);
             let before = Timestamp::from_secs(79);
-            batch.revert_to(Span::new(b"a", b"d"), before, None).unwrap();
+            batch
+                .revert_to(Span::new(b"a", b"d"), before, &Default::default())
+                .unwrap();
             batch.clear_range(Span::new(b"z", b"zz")).unwrap();
             batch.commit(&WriteOptions::default()).unwrap();
         }

@@ -24,7 +24,8 @@ use std::time::Duration;
 use esker::{Db, FlushOptions, WriteOptions};
 use mvcc::{
     BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore,
-    RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume, Span, Timestamp, Value,
+    RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume, RevertOptions, Span, Timestamp,
+    Value,
 };
 use vfs::MemFs;
 
@@ -395,7 +396,11 @@ impl Line {
             "revert" => {
                 let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
                 let mut batch = store.begin(NOW);
-                let result = batch.revert_to(span(&start, &end), at, self.number("max"))?;
+                let options = RevertOptions {
+                    max_versions: self.number("max"),
+                    max_bytes: self.number("max_bytes"),
+                };
+                let result = batch.revert_to(span(&start, &end), at, &options)?;
                 writeln!(out, "revert: {} versions", result.versions).unwrap();
                 resume("revert", &result.resume, out);
                 batch.commit(&durable)
@@ -505,6 +510,7 @@ impl Line {
                 let ttl = Duration::from_secs(self.number("ttl").unwrap());
                 let options = GcOptions {
                     page_versions: self.number("page").unwrap_or(4096),
+                    page_bytes: self.number("page_bytes").unwrap_or(1 << 20),
                     min_run_versions: self.number("run").unwrap_or(2000),
                     ..GcOptions::default()
                 };

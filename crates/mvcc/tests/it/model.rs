@@ -7,8 +7,8 @@ use std::sync::Arc;
 use esker::{Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats,
-    MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, Span, StoreBatch,
-    Timestamp, Value,
+    MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, RevertOptions, Span,
+    StoreBatch, Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs};
@@ -757,8 +757,11 @@ pub fn operate(
         16 => {
             let (mut start, mut end) = Default::default();
             let whole = span(rng, &mut start, &mut end);
-            let most = rng.bool().then(|| rng.u64(1..4));
-            match batch.revert_to(whole, at, most) {
+            let options = RevertOptions {
+                max_versions: rng.bool().then(|| rng.u64(1..4)),
+                max_bytes: rng.bool().then(|| rng.u64(1..100)),
+            };
+            match batch.revert_to(whole, at, &options) {
                 Ok(result) => {
                     check_resume(result.resume.as_ref());
                     let done = match &result.resume {
@@ -775,6 +778,7 @@ pub fn operate(
                         removed += (len - versions.len()) as u64;
                     }
                     assert_eq!(result.versions, removed);
+                    assert!(result.resume.is_none() || options != RevertOptions::default());
                     model.undelete(done, |time| time > at);
                 }
                 Err(_) => {
@@ -956,6 +960,7 @@ fn the_store_is_the_model() {
                     let threshold = time(&mut rng);
                     let options = GcOptions {
                         page_versions: rng.u64(1..4),
+                        page_bytes: *rng.pick(&[1, 30, 1 << 20]),
                         min_run_versions: rng.u64(..4),
                         max_run_versions: rng.u64(1..8),
                         ..GcOptions::default()

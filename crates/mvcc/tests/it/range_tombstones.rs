@@ -148,7 +148,7 @@ fn write_step(
         1 => drop(delete(&mut batch, b"a", b"e", time(10 * step + 1))?),
         2 => drop(delete(&mut batch, b"c", b"g", time(10 * step + 1))?),
         3 => batch.clear_range(Span::new(b"d", b"e"))?,
-        _ => drop(batch.revert_to(Span::ALL, time(10 * step - 15), None)?),
+        _ => drop(batch.revert_to(Span::ALL, time(10 * step - 15), &Default::default())?),
     }
     let (reader, until) = (batch.reader(), Timestamp::MAX);
     let mut found = Vec::new();

@@ -85,7 +85,7 @@ fn what_was_removed_does_not_come_back() {
     put(b"b", 8);
     db.flush(&FlushOptions::default()).unwrap();
     let mut batch = store.begin(NOW);
-    batch.revert_to(Span::ALL, time(4), None).unwrap();
+    batch.revert_to(Span::ALL, time(4), &Default::default()).unwrap();
     batch.commit(&WriteOptions::default()).unwrap();
     put(b"c", 20);
     db.flush(&FlushOptions::default()).unwrap();
