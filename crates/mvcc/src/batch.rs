@@ -17,7 +17,7 @@ use crate::reader::{Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
 use crate::stats::{KeyStats, MvccStats};
 use crate::timestamp::Timestamp;
-use crate::value::{Value, is_tombstone};
+use crate::value::Value;
 use base::steps::MAX_STEPS_BEFORE_SEEK;
 
 /// How a batch writes.
@@ -98,7 +98,11 @@ impl Touched {
 /// The newest version of a key.
 pub(crate) struct Newest {
     pub timestamp: Timestamp,
-    pub stored: Vec<u8>,
+    /// Bytes of its value, where there are statistics or the value was asked for.
+    value_len: usize,
+    /// Its value, if that was asked for.
+    stored: Vec<u8>,
+    deletes: bool,
     /// By a range tombstone.
     is_hidden: bool,
 }
@@ -106,7 +110,7 @@ pub(crate) struct Newest {
 impl Newest {
     /// It is a value that a reader of now sees.
     fn is_live(&self) -> bool {
-        !self.is_hidden && !is_tombstone(&self.stored)
+        !self.is_hidden && !self.deletes
     }
 }
 
@@ -215,7 +219,7 @@ impl<'a> MvccBatch<'a> {
     /// # Errors
     /// [`Error::WriteTooOld`]; [`Error::BelowThreshold`]; `InvalidArgument` for the empty key, a time that is none, and a key with an inline value.
     pub fn put(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
-        let newest = self.writable(key, timestamp)?;
+        let newest = self.writable(key, timestamp, false)?;
         self.write(key, timestamp, Some(value), newest.as_ref());
         Ok(())
     }
@@ -234,7 +238,7 @@ impl<'a> MvccBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put).
     pub fn delete(&mut self, key: &[u8], timestamp: Timestamp) -> Result<bool> {
-        let newest = self.writable(key, timestamp)?;
+        let newest = self.writable(key, timestamp, false)?;
         self.write(key, timestamp, None, newest.as_ref());
         Ok(newest.is_some_and(|newest| newest.is_live()))
     }
@@ -252,7 +256,7 @@ impl<'a> MvccBatch<'a> {
         expected: Option<Value<'_>>,
         allow_if_not_exists: bool,
     ) -> Result<()> {
-        let newest = self.writable(key, timestamp)?;
+        let newest = self.writable(key, timestamp, true)?;
         let live = newest.as_ref().filter(|newest| newest.is_live());
         let stored = live.map(|newest| &newest.stored);
         let actual = stored
@@ -272,7 +276,7 @@ impl<'a> MvccBatch<'a> {
     /// # Errors
     /// `InvalidArgument` if there is another value than a number, [`Error::Overflow`], those of [`put`](Self::put).
     pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
-        let newest = self.writable(key, timestamp)?;
+        let newest = self.writable(key, timestamp, true)?;
         let current = match &newest {
             Some(newest) if newest.is_live() => match Value::decode_checked(&newest.stored, key)? {
                 Value::Int(current) => current,
@@ -296,7 +300,7 @@ impl<'a> MvccBatch<'a> {
     /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted.
     pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
         check_key(key)?;
-        let newest = self.newest(key)?;
+        let newest = self.newest(key, false)?;
         if newest.as_ref().is_some_and(|newest| !newest.timestamp.is_zero()) {
             return Err(Error::invalid_argument(format!(
                 "{} has versions, and takes no inline value",
@@ -321,13 +325,13 @@ impl<'a> MvccBatch<'a> {
             None => {}
         }
         if self.options.statistics {
-            let weigh = |stored: &[u8]| {
+            let weigh = |value_len: usize| {
                 let mut stats = self.weigh(key);
-                stats.inline(stored.len());
+                stats.inline(value_len);
                 stats.finish()
             };
-            let before = newest.as_ref().map(|newest| weigh(&newest.stored));
-            let after = value.map(|_| weigh(&self.stored));
+            let before = newest.as_ref().map(|newest| weigh(newest.value_len));
+            let after = value.map(|_| weigh(self.stored.len()));
             self.stats -= before.unwrap_or(MvccStats::at(self.stats.last_update_nanos));
             self.stats += after.unwrap_or(MvccStats::at(self.stats.last_update_nanos));
         }
@@ -380,21 +384,29 @@ impl<'a> MvccBatch<'a> {
         Ok(result)
     }
 
-    /// The newest version of `key`, or its inline value.
-    fn newest(&mut self, key: &[u8]) -> Result<Option<Newest>> {
+    /// The newest version of `key`, or its inline value; what it holds only if `reads_value`.
+    fn newest(&mut self, key: &[u8], reads_value: bool) -> Result<Option<Newest>> {
         let mut iter = self.reader().versions_of_one()?;
         iter.seek_key(key);
-        let newest = iter
-            .current()?
-            .filter(|version| version.user_key == key)
-            .map(|version| Newest {
-                timestamp: version.timestamp,
-                stored: version.stored.to_vec(),
+        let mut newest = None;
+        if let Some(timestamp) = iter.time_of(key)? {
+            let mut stored = Vec::new();
+            if reads_value {
+                stored.extend_from_slice(iter.version()?.stored);
+            }
+            let weighs = reads_value || self.options.statistics;
+            newest = Some(Newest {
+                timestamp,
+                value_len: if weighs { iter.value_len()? } else { 0 },
+                stored,
+                deletes: iter.is_tombstone()?,
                 is_hidden: self
                     .deletions(key)
-                    .is_some_and(|stack| hidden_since(stack, version.timestamp).is_some()),
+                    .is_some_and(|stack| hidden_since(stack, timestamp).is_some()),
             });
-        self.counters += iter.counters;
+        }
+        let counters = iter.counters;
+        self.counters += counters;
         Ok(newest)
     }
 
@@ -415,10 +427,10 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// The newest version of `key`, if `timestamp` may be written over it.
-    fn writable(&mut self, key: &[u8], timestamp: Timestamp) -> Result<Option<Newest>> {
+    /// The newest version of `key`, if `timestamp` may be written over it; what it holds only if `reads_value`.
+    fn writable(&mut self, key: &[u8], timestamp: Timestamp, reads_value: bool) -> Result<Option<Newest>> {
         self.check_write(key, timestamp)?;
-        let newest = self.newest(key)?;
+        let newest = self.newest(key, reads_value)?;
         let newest_time = newest.as_ref().map_or(Timestamp::ZERO, |newest| newest.timestamp);
         self.check_deletions(key, timestamp, newest_time)?;
         match &newest {
@@ -454,7 +466,7 @@ impl<'a> MvccBatch<'a> {
     }
 
     fn write(&mut self, key: &[u8], timestamp: Timestamp, value: Option<Value<'_>>, newest: Option<&Newest>) {
-        let over = newest.map(|newest| (newest.timestamp, newest.stored.len()));
+        let over = newest.map(|newest| (newest.timestamp, newest.value_len));
         self.write_over(key, timestamp, value, over);
     }
 

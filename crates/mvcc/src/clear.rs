@@ -113,6 +113,8 @@ impl MvccBatch<'_> {
             return Ok(result);
         }
         let now = self.stats().last_update_nanos;
+        // Otherwise nobody asks how large values are.
+        let weighs = self.options().statistics || options.max_bytes.is_some();
         let (mut before, mut after) = (crate::MvccStats::at(now), crate::MvccStats::at(now));
         let mut iter = self.reader().versions(span)?;
         let mut runs = Runs::new(self.options().min_range_entries);
@@ -148,15 +150,16 @@ impl MvccBatch<'_> {
             let kept = deleted.map(|stack| stack[stack.partition_point(|time| *time > timestamp)..].into());
             let mut any = deleted.is_some();
             let mut left = self.weigh_deleted(&user_key, kept.as_ref());
-            while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
-                removed.version(version.timestamp, version.stored.len());
-                if version.timestamp <= timestamp {
-                    left.version(version.timestamp, version.stored.len());
+            while let Some(time) = iter.time_of(&user_key)? {
+                let value_len = if weighs { iter.value_len()? } else { 0 };
+                removed.version(time, value_len);
+                if time <= timestamp {
+                    left.version(time, value_len);
                     runs.end(iter.engine_key());
                     break;
                 }
-                latest = latest.max(version.timestamp);
-                bytes += (iter.engine_key().len() + version.stored.len()) as u64;
+                latest = latest.max(time);
+                bytes += (iter.engine_key().len() + value_len) as u64;
                 runs.add(iter.engine_key());
                 result.versions += 1;
                 any = true;

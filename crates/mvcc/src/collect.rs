@@ -10,7 +10,6 @@ use crate::key::MvccKey;
 use crate::ranges::hidden_since;
 use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
-use crate::value::is_tombstone;
 
 /// A key, and the time up to which its versions are to go.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,28 +81,27 @@ impl MvccBatch<'_> {
             return Ok(GcResult::default());
         };
         if newest.timestamp.is_zero() {
-            let bytes = newest.stored.len();
-            return Ok(match takes_inline {
-                true => self.collect_inline(iter, key, bytes),
-                false => GcResult::default(),
-            });
+            if !takes_inline {
+                return Ok(GcResult::default());
+            }
+            let bytes = iter.value_len()?;
+            return Ok(self.collect_inline(iter, key, bytes));
         }
         if key.timestamp.is_zero() {
             return Ok(GcResult::default());
         }
         let mut above = None;
-        if newest.timestamp > key.timestamp {
-            above = Some(newest.timestamp);
+        let newest = newest.timestamp;
+        if newest > key.timestamp {
+            above = Some(newest);
             if !self.pass_kept(iter, key, &mut above)? {
                 return Ok(GcResult::default());
             }
-        } else if !is_tombstone(newest.stored)
-            && !self.is_deleted_since(user_key, newest.timestamp, Timestamp::MAX)
-        {
+        } else if !iter.is_tombstone()? && !self.is_deleted_since(user_key, newest, Timestamp::MAX) {
             return Err(Error::invalid_argument(format!(
                 "{} at {} is no garbage: it is the newest version, and no deletion",
                 Shown(user_key),
-                newest.timestamp
+                newest
             )));
         }
         self.remove_rest(iter, user_key, above)
@@ -158,9 +156,9 @@ impl MvccBatch<'_> {
         if let Some(latest) = iter.time_of(user_key)? {
             self.note_removed(latest);
         }
-        while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
+        while let Some(time) = iter.time_of(user_key)? {
             if statistics {
-                removed.version(version.timestamp, version.stored.len());
+                removed.version(time, iter.value_len()?);
             }
             self.batch.delete_cf(family, iter.engine_key());
             result.versions += 1;
@@ -207,6 +205,7 @@ impl MvccBatch<'_> {
         let now = self.stats().last_update_nanos;
         let mut iter = self.reader().between(start.to_vec(), end.to_vec())?;
         let mut runs = Runs::new(self.options().min_range_entries);
+        let statistics = self.options().statistics;
         let mut is_parted = false;
         let mut result = GcResult::default();
         let mut total = crate::MvccStats::at(now);
@@ -223,13 +222,12 @@ impl MvccBatch<'_> {
             };
             let mut removed = self.weigh(&user_key);
             let mut versions = 0;
-            while let Some(version) = iter.current()?.filter(|version| version.user_key == user_key) {
-                let time = version.timestamp;
+            while let Some(time) = iter.time_of(&user_key)? {
                 // Below garbage all is garbage.
                 if versions == 0 {
                     let hidden = above.is_some_and(|above| above <= threshold)
                         || self.is_deleted_since(&user_key, time, threshold);
-                    let is_garbage = hidden || is_tombstone(version.stored);
+                    let is_garbage = hidden || iter.is_tombstone()?;
                     if time.is_zero() || time > threshold || !is_garbage {
                         runs.end(iter.engine_key());
                         is_parted = true;
@@ -241,7 +239,9 @@ impl MvccBatch<'_> {
                         removed.stands_below(above);
                     }
                 }
-                removed.version(time, version.stored.len());
+                if statistics {
+                    removed.version(time, iter.value_len()?);
+                }
                 runs.add(iter.engine_key());
                 versions += 1;
                 iter.next();

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::ranges::{Order, hidden_since};
 use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
-use crate::value::{is_tombstone, without_checksum};
+use crate::value::without_checksum;
 
 const VERSION: u8 = 1;
 const BOUND: u8 = 2;
@@ -121,6 +121,7 @@ impl Reader<'_> {
                 continue;
             }
             if time.is_zero() || time > self.threshold {
+                let version = iter.version()?;
                 sum.version(version.user_key, time, version.stored);
                 iter.next();
                 continue;
@@ -129,7 +130,8 @@ impl Reader<'_> {
                 .as_mut()
                 .and_then(|cover| hidden_since(cover.stack(version.user_key)?, time));
             let is_hidden = deleted.is_some_and(|deleted| deleted <= self.threshold);
-            if !is_hidden && !is_tombstone(version.stored) {
+            if !is_hidden && !iter.is_tombstone()? {
+                let version = iter.version()?;
                 sum.version(version.user_key, time, version.stored);
             }
             iter.next_key();

@@ -211,12 +211,12 @@ impl<'a> Reader<'a> {
             iterate_upper_bound: upper,
             ..self.options.clone()
         };
-        self.iterator(&options)
+        self.iterator(options)
     }
 
     /// What lies from one of the engine's keys to before another.
     pub(crate) fn between(&self, start: Vec<u8>, end: Vec<u8>) -> Result<VersionIter> {
-        self.iterator(&ReadOptions {
+        self.iterator(ReadOptions {
             iterate_lower_bound: Some(start),
             iterate_upper_bound: Some(end),
             ..self.options.clone()
@@ -229,13 +229,18 @@ impl<'a> Reader<'a> {
             prefix_same_as_start: true,
             ..self.options.clone()
         };
-        self.iterator(&options)
+        self.iterator(options)
     }
 
-    fn iterator(&self, options: &ReadOptions) -> Result<VersionIter> {
+    fn iterator(&self, options: ReadOptions) -> Result<VersionIter> {
+        // What is stepped over is not read from blob files.
+        let options = ReadOptions {
+            allow_unprepared_value: true,
+            ..options
+        };
         let mut iter = match self.batch {
-            Some(batch) => batch.iter_with_base(self.db, options, self.family)?,
-            None => self.db.iter_cf(options, self.family),
+            Some(batch) => batch.iter_with_base(self.db, &options, self.family)?,
+            None => self.db.iter_cf(&options, self.family),
         };
         iter.set_max_prefix_steps(self.max_steps);
         Ok(VersionIter {
@@ -247,7 +252,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A version where an iterator stands.
+/// A version where an iterator stands, and its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Version<'a> {
     pub user_key: &'a [u8],
@@ -255,6 +260,21 @@ pub(crate) struct Version<'a> {
     pub timestamp: Timestamp,
     pub stored: &'a [u8],
 }
+
+/// A version that a walk backwards has found, and perhaps left behind.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// [`Timestamp::ZERO`] of an inline value.
+    pub timestamp: Timestamp,
+    /// Nothing while it is not read.
+    pub stored: Vec<u8>,
+    pub is_read: bool,
+    /// Bytes of a value that is not read, if they are known.
+    pub unread_len: Option<usize>,
+}
+
+/// What a deletion, an empty value, takes at most when it is compressed, and much more.
+const MAX_COMPRESSED_NOTHING: u64 = 64;
 
 /// Walks versions: user keys in order, of each the newest first.
 pub(crate) struct VersionIter {
@@ -267,17 +287,67 @@ pub(crate) struct VersionIter {
 impl VersionIter {
     /// Where it stands; `None` at an end.
     #[inline]
-    pub fn current(&self) -> Result<Option<Version<'_>>> {
+    pub fn current(&self) -> Result<Option<MvccKey<'_>>> {
         if !self.iter.valid() {
             self.iter.status()?;
             return Ok(None);
         }
+        Ok(Some(MvccKey::decode(self.iter.key())?))
+    }
+
+    /// The same with its value, read if it lies in a blob file. Only where [`current`](Self::current) shows one.
+    #[inline]
+    pub fn version(&mut self) -> Result<Version<'_>> {
+        self.prepare()?;
         let key = MvccKey::decode(self.iter.key())?;
-        Ok(Some(Version {
+        Ok(Version {
             user_key: key.user_key,
             timestamp: key.timestamp,
             stored: self.iter.value(),
-        }))
+        })
+    }
+
+    #[inline]
+    fn prepare(&mut self) -> Result<()> {
+        if !self.iter.is_value_prepared() && !self.iter.prepare_value() {
+            self.iter.status()?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the value it stands on, if that is not read and they are known nevertheless.
+    #[inline]
+    pub fn unread_len(&self) -> Result<Option<usize>> {
+        if self.iter.is_value_prepared() {
+            return Ok(None);
+        }
+        let unread = self.iter.unprepared_value()?;
+        let own_size = unread.filter(|unread| !unread.is_compressed);
+        // What no value can be is left to whoever reads it.
+        Ok(own_size.and_then(|unread| u32::try_from(unread.stored_size).ok()?.try_into().ok()))
+    }
+
+    /// Bytes of the value it stands on, which is read if they are not known without. Only where [`current`](Self::current) shows one.
+    #[inline]
+    pub fn value_len(&mut self) -> Result<usize> {
+        if let Some(len) = self.unread_len()? {
+            return Ok(len);
+        }
+        self.prepare()?;
+        Ok(self.iter.value().len())
+    }
+
+    /// True if it stands on a deletion. Only where [`current`](Self::current) shows a version.
+    #[inline]
+    pub fn is_tombstone(&mut self) -> Result<bool> {
+        if !self.iter.is_value_prepared()
+            && let Some(unread) = self.iter.unprepared_value()?
+            && unread.is_compressed
+            && unread.stored_size > MAX_COMPRESSED_NOTHING
+        {
+            return Ok(false);
+        }
+        Ok(self.value_len()? == 0)
     }
 
     /// The time of the version it stands on, if that is one of `user_key`.
@@ -413,14 +483,9 @@ impl VersionIter {
         Ok(())
     }
 
-    /// From the oldest version of `user_key`, at or below `timestamp`, up to the newest such, which is left in `found`: its time and stored
-    /// value. True if it then stands before the key already.
-    pub fn climb(
-        &mut self,
-        user_key: &[u8],
-        timestamp: Timestamp,
-        found: &mut (Timestamp, Vec<u8>),
-    ) -> Result<bool> {
+    /// From the oldest version of `user_key`, at or below `timestamp`, up to the newest such, which is left in `found`, perhaps not
+    /// [read](Self::read). True if it then stands before the key already.
+    pub fn climb(&mut self, user_key: &[u8], timestamp: Timestamp, found: &mut Found) -> Result<bool> {
         for _ in 0..self.steps.get() {
             self.take(found)?;
             self.prev();
@@ -446,13 +511,31 @@ impl VersionIter {
         Ok(false)
     }
 
-    fn take(&self, found: &mut (Timestamp, Vec<u8>)) -> Result<()> {
+    /// Leaves the version it stands on in `found`, with its value if that is there.
+    pub fn take(&self, found: &mut Found) -> Result<()> {
         if let Some(version) = self.current()? {
-            found.0 = version.timestamp;
-            found.1.clear();
-            found.1.extend_from_slice(version.stored);
+            found.timestamp = version.timestamp;
+            found.stored.clear();
+            found.stored.extend_from_slice(self.iter.value());
+            found.is_read = self.iter.is_value_prepared();
+            found.unread_len = self.unread_len()?;
         }
         Ok(())
+    }
+
+    /// Reads the value of a version of `user_key` that was found, going back to it.
+    #[cold]
+    pub fn read(&mut self, user_key: &[u8], found: &mut Found) -> Result<()> {
+        if self.time_of(user_key)? != Some(found.timestamp) {
+            match found.timestamp.is_zero() {
+                true => self.seek_key(user_key),
+                false => self.seek(user_key, found.timestamp),
+            }
+        }
+        if self.current()?.is_some() {
+            self.prepare()?;
+        }
+        self.take(found)
     }
 }
 

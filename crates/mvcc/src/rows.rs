@@ -7,7 +7,6 @@
 use base::coding;
 
 use crate::key::{MvccKey, encoded_len};
-use crate::reader::Version;
 use crate::timestamp::Timestamp;
 use crate::value::{Value, is_tombstone};
 
@@ -23,8 +22,8 @@ pub struct Rows {
 
 impl Rows {
     /// Bytes a row takes: those of its engine's key and of its stored value, and eight.
-    pub(crate) fn size_of(version: &Version<'_>) -> u64 {
-        (HEADER + encoded_len(version.user_key, version.timestamp) + version.stored.len()) as u64
+    pub(crate) fn size_of(key: MvccKey<'_>, value_len: usize) -> u64 {
+        (HEADER + encoded_len(key.user_key, key.timestamp) + value_len) as u64
     }
 
     /// Bytes of a row's engine's key and stored value.

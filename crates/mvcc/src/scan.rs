@@ -6,10 +6,10 @@
 
 use crate::counters::ReadCounters;
 use crate::error::{Error, Result};
-use crate::key::next_user_key;
+use crate::key::{MvccKey, next_user_key};
 use crate::ranges::mask::Mask;
 use crate::ranges::{Cover, Order, Ranges, newest_until};
-use crate::reader::{Reader, Span, Version, VersionIter, mixed};
+use crate::reader::{Found, Reader, Span, Version, VersionIter, mixed};
 use crate::rows::Rows;
 use crate::timestamp::Timestamp;
 use crate::value::{Value, is_tombstone};
@@ -150,42 +150,45 @@ impl Reader<'_> {
         }
         let mut iter = self.versions_of_one()?;
         let mut too_recent = None;
-        let mut version = None;
+        let mut found = None;
         // Nobody asks for what is newer than the version that is found, so that is sought. Where there is none the key may have an inline value.
-        let mut is_found = false;
         if !options.fail_on_more_recent {
             iter.seek(user_key, timestamp);
-            is_found = iter.time_of(user_key)?.is_some();
+            found = iter.time_of(user_key)?;
         }
-        if !is_found {
+        if found.is_none() {
             iter.seek_key(user_key);
-            is_found = match iter.time_of(user_key)? {
+            found = match iter.time_of(user_key)? {
                 Some(newest) if options.fail_on_more_recent => {
-                    settle(&mut iter, user_key, newest, timestamp, options, &mut too_recent)?
+                    let is_seen = settle(&mut iter, user_key, newest, timestamp, options, &mut too_recent)?;
+                    is_seen.then_some(newest)
                 }
-                newest => newest.is_some_and(|newest| newest.is_zero()),
+                newest => newest.filter(|newest| newest.is_zero()),
             };
         }
-        if is_found {
-            version = iter.current()?;
-        }
+        let mut deleted = None;
         if let Some(stack) = self.ranges().and_then(|ranges| ranges.stack(user_key)) {
             if options.fail_on_more_recent && stack[0] >= timestamp {
                 note(&mut too_recent, user_key, stack[0]);
             }
-            let hides = |at: Timestamp| {
-                version.is_none_or(|hidden| !hidden.timestamp.is_zero() && hidden.timestamp <= at)
-            };
-            if let Some(at) = newest_until(stack, timestamp).filter(|at| hides(*at)) {
-                version = Some(deletion(user_key, at));
-            }
+            let hides = |at: &Timestamp| found.is_none_or(|hidden| !hidden.is_zero() && hidden <= *at);
+            deleted = newest_until(stack, timestamp).filter(hides);
         }
         result.counters = iter.counters;
+        let version = match (deleted, found) {
+            (Some(at), _) => Some(deletion(user_key, at)),
+            (None, Some(_)) => Some(iter.version()?),
+            (None, None) => None,
+        };
         let is_deleted = version.is_some_and(|version| is_tombstone(version.stored));
         if is_deleted && !options.tombstones {
             result.counters.tombstones += 1;
         } else if let Some(version) = version {
-            let size = Rows::size_of(&version);
+            let key = MvccKey {
+                user_key,
+                timestamp: version.timestamp,
+            };
+            let size = Rows::size_of(key, version.stored.len());
             if options.allow_empty && options.target_bytes.is_some_and(|target| size > target) {
                 result.resume = Some(Resume {
                     next_bytes: size,
@@ -400,22 +403,30 @@ impl Scan<'_> {
                 }
                 continue;
             }
-            let Some(mut version) = self.iter.current()? else {
+            let Some(seen) = self.iter.current()? else {
                 break;
             };
+            let mut deleted = None;
             if COVERED && let Some(Covered { cover, mask }) = &mut self.covered {
-                let deleted = cover.hides(version.user_key, version.timestamp, timestamp);
+                deleted = cover.hides(seen.user_key, seen.timestamp, timestamp);
                 let skips = mask.note(deleted.is_some()) && !options.tombstones;
-                if let Some(at) = deleted {
-                    version = deletion(version.user_key, at);
-                    if let Some(fragment) = cover.fragment().filter(|_| skips) {
-                        self.result.counters.tombstones += 1;
-                        mask.skip_forwards(&mut self.iter, fragment, at, &user_key)?;
-                        continue;
-                    }
+                if let (Some(at), Some(fragment)) = (deleted, cover.fragment().filter(|_| skips)) {
+                    self.result.counters.tombstones += 1;
+                    mask.skip_forwards(&mut self.iter, fragment, at, &user_key)?;
+                    continue;
                 }
             }
-            match take(&mut self.result, self.options, version) {
+            let taken = match deleted {
+                Some(at) => take(&mut self.result, options, deletion(&user_key, at)),
+                None => {
+                    let len = self.iter.unread_len()?;
+                    match len.and_then(|len| too_large(&self.result, options, seen, len)) {
+                        Some(size) => Taken::TooLarge(size),
+                        None => take(&mut self.result, options, self.iter.version()?),
+                    }
+                }
+            };
+            match taken {
                 Taken::GoOn => self.iter.next_key(),
                 Taken::Full(reason) => {
                     self.iter.next_key();
@@ -441,7 +452,7 @@ impl Scan<'_> {
 
     fn backwards<const COVERED: bool>(&mut self) -> Result<()> {
         let mut user_key = Vec::new();
-        let mut found = (Timestamp::ZERO, Vec::new());
+        let mut found = Found::default();
         self.iter.seek_to_last();
         while let Some(oldest) = self.iter.current()? {
             user_key.clear();
@@ -449,13 +460,13 @@ impl Scan<'_> {
             // It may be before the key already once the version is found.
             let mut before = false;
             if oldest.timestamp.is_zero() {
-                found = (Timestamp::ZERO, oldest.stored.to_vec());
+                self.iter.take(&mut found)?;
             } else if self.options.fail_on_more_recent {
                 self.iter.seek_key(&user_key);
                 match self.iter.current()? {
                     Some(newest) if newest.timestamp.is_zero() => return Err(mixed(&user_key)),
                     Some(newest) if newest.timestamp < self.timestamp => {
-                        found = (newest.timestamp, newest.stored.to_vec());
+                        self.iter.take(&mut found)?;
                     }
                     Some(newest) => {
                         note(&mut self.too_recent, &user_key, newest.timestamp);
@@ -470,24 +481,44 @@ impl Scan<'_> {
             } else {
                 before = self.iter.climb(&user_key, self.timestamp, &mut found)?;
             }
-            let mut version = Version {
-                user_key: &user_key,
-                timestamp: found.0,
-                stored: &found.1,
-            };
+            let mut deleted = None;
             if COVERED && let Some(Covered { cover, mask }) = &mut self.covered {
-                let deleted = cover.hides(&user_key, version.timestamp, self.timestamp);
+                deleted = cover.hides(&user_key, found.timestamp, self.timestamp);
                 let skips = mask.note(deleted.is_some()) && !self.options.tombstones;
-                if let Some(at) = deleted {
-                    version = deletion(&user_key, at);
-                    if let Some(fragment) = cover.fragment().filter(|_| skips) {
-                        self.result.counters.tombstones += 1;
-                        mask.skip_backwards(&mut self.iter, fragment, at, &user_key)?;
-                        continue;
-                    }
+                if let (Some(at), Some(fragment)) = (deleted, cover.fragment().filter(|_| skips)) {
+                    self.result.counters.tombstones += 1;
+                    mask.skip_backwards(&mut self.iter, fragment, at, &user_key)?;
+                    continue;
                 }
             }
-            match take(&mut self.result, self.options, version) {
+            let taken = match deleted {
+                Some(at) => take(&mut self.result, self.options, deletion(&user_key, at)),
+                None => {
+                    let seen = MvccKey {
+                        user_key: &user_key,
+                        timestamp: found.timestamp,
+                    };
+                    match found
+                        .unread_len
+                        .and_then(|len| too_large(&self.result, self.options, seen, len))
+                    {
+                        Some(size) => Taken::TooLarge(size),
+                        None => {
+                            if !found.is_read {
+                                self.iter.read(&user_key, &mut found)?;
+                                before = false;
+                            }
+                            let version = Version {
+                                user_key: &user_key,
+                                timestamp: found.timestamp,
+                                stored: &found.stored,
+                            };
+                            take(&mut self.result, self.options, version)
+                        }
+                    }
+                }
+            };
+            match taken {
                 Taken::GoOn => {
                     if !before {
                         self.iter.prev_key(&user_key)?;
@@ -521,18 +552,39 @@ impl Scan<'_> {
     }
 }
 
+/// The bytes of a row that is wanted, with so many of its value, if they are too many.
+#[inline]
+fn too_large(
+    result: &ScanResult,
+    options: &MvccReadOptions,
+    key: MvccKey<'_>,
+    value_len: usize,
+) -> Option<u64> {
+    let target = options.target_bytes?;
+    // What is not returned is not too large.
+    if value_len == 0 && !options.tombstones {
+        return None;
+    }
+    let size = Rows::size_of(key, value_len);
+    let may_be_first = !options.allow_empty && result.rows.is_empty();
+    (!may_be_first && result.rows.bytes() + size > target).then_some(size)
+}
+
 /// Returns a version that a reader sees, if it is wanted and the limits allow.
 fn take(result: &mut ScanResult, options: &MvccReadOptions, version: Version<'_>) -> Taken {
     if is_tombstone(version.stored) && !options.tombstones {
         result.counters.tombstones += 1;
         return Taken::GoOn;
     }
-    let rows = &mut result.rows;
-    let target = options.target_bytes.unwrap_or(u64::MAX);
-    let size = Rows::size_of(&version);
-    if (options.allow_empty || !rows.is_empty()) && rows.bytes() + size > target {
+    let seen = MvccKey {
+        user_key: version.user_key,
+        timestamp: version.timestamp,
+    };
+    if let Some(size) = too_large(result, options, seen, version.stored.len()) {
         return Taken::TooLarge(size);
     }
+    let target = options.target_bytes.unwrap_or(u64::MAX);
+    let rows = &mut result.rows;
     rows.push(version.user_key, version.timestamp, version.stored);
     if options.max_keys.is_some_and(|most| rows.len() >= most) {
         return Taken::Full(ResumeReason::KeyLimit);

@@ -63,7 +63,7 @@ impl Reader<'_> {
                 }
                 user_key = Some(version.user_key.to_vec());
             }
-            left += (iter.engine_key().len() + version.stored.len()) as u64;
+            left += (iter.engine_key().len() + iter.value_len()?) as u64;
             iter.next();
         }
         Ok(best.map(|(_, key)| key))

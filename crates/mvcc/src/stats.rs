@@ -286,7 +286,9 @@ pub(crate) fn count_versions(
     let mut total = MvccStats::at(now);
     let mut key: Option<(Vec<u8>, KeyStats)> = None;
     let mut cover = reader.cover(Order::Forwards);
-    while let Some(version) = iter.current()? {
+    while iter.current()?.is_some() {
+        let value_len = iter.value_len()?;
+        let Some(version) = iter.current()? else { break };
         let stats = match &mut key {
             Some((user_key, stats)) if *user_key == version.user_key => stats,
             _ => {
@@ -300,8 +302,8 @@ pub(crate) fn count_versions(
         };
         latest = latest.max(version.timestamp);
         match version.timestamp.is_zero() {
-            true => stats.inline(version.stored.len()),
-            false => stats.version(version.timestamp, version.stored.len()),
+            true => stats.inline(value_len),
+            false => stats.version(version.timestamp, value_len),
         }
         iter.next();
     }

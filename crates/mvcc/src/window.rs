@@ -197,7 +197,7 @@ impl Reader<'_> {
     /// lies in tables and runs of blocks that have versions of such times.
     ///
     /// # Errors
-    /// [`Error::BelowThreshold`] if the window ends at or below a store's threshold, or begins below it and not with [`Timestamp::ZERO`]: some
+    /// [`Error::BelowThreshold`](crate::Error::BelowThreshold) if the window ends at or below a store's threshold, or begins below it and not with [`Timestamp::ZERO`]: some
     /// of it may be gone. From [`Timestamp::ZERO`] on it has what is left: of each key all above the threshold, and what a reader
     /// right above it sees. `InvalidArgument` for an end at [`Timestamp::ZERO`], and for negative times.
     pub fn incremental(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<Incremental> {
@@ -271,12 +271,15 @@ impl Incremental {
             }
         }
         self.settle()?;
-        let row = self.iter.current()?.map(|version| Row {
+        if self.iter.current()?.is_none() {
+            return Ok(None);
+        }
+        let version = self.iter.version()?;
+        Ok(Some(Row {
             user_key: version.user_key,
             timestamp: version.timestamp,
             stored: version.stored,
-        });
-        Ok(row)
+        }))
     }
 
     /// Moves on to the first version in the window from where it stands.

@@ -11,7 +11,6 @@ use crate::key::{MvccKey, encoded_len, next_user_key};
 use crate::ranges::{Cover, Order, hidden_since};
 use crate::reader::{Reader, Span, VersionIter};
 use crate::timestamp::Timestamp;
-use crate::value::is_tombstone;
 
 /// What one batch is to remove.
 #[derive(Debug, Default)]
@@ -138,7 +137,7 @@ impl<'a> Planner<'a> {
         let Some(version) = self.iter.current()? else {
             return Ok(false);
         };
-        let (time, deletes) = (version.timestamp, is_tombstone(version.stored));
+        let time = version.timestamp;
         self.user_key.clear();
         self.user_key.extend_from_slice(version.user_key);
         if time.is_zero() || time > self.threshold {
@@ -146,6 +145,7 @@ impl<'a> Planner<'a> {
             self.iter.prev_key(&self.user_key)?;
             return Ok(true);
         }
+        let deletes = self.iter.is_tombstone()?;
         self.iter.prev();
         let above = self.iter.time_of(&self.user_key)?;
         let is_hidden = above.is_some_and(|above| above <= self.threshold);

@@ -27,7 +27,8 @@ impl Ranges {
         let mut iter = reader.between(vec![SENTINEL], vec![SENTINEL, SENTINEL])?;
         let mut spans = Vec::new();
         iter.seek(&[], Timestamp::MAX);
-        while let Some(row) = iter.current()? {
+        while iter.current()?.is_some() {
+            let row = iter.version()?;
             decode(row.timestamp, row.stored, &mut spans)?;
             iter.next();
         }

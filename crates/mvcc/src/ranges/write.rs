@@ -9,7 +9,6 @@ use crate::error::{Error, Result, Shown};
 use crate::reader::Span;
 use crate::stats::{MvccStats, count_versions, whole_seconds};
 use crate::timestamp::Timestamp;
-use crate::value::is_tombstone;
 
 /// How a range tombstone is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -228,9 +227,10 @@ impl MvccBatch<'_> {
                 let newest = stack
                     .map(|stack| stack[0])
                     .filter(|newest| *newest >= version.timestamp);
-                if newest.is_none() && !is_tombstone(version.stored) {
+                let time = version.timestamp;
+                if newest.is_none() && !iter.is_tombstone()? {
                     let mut weight = self.weigh(&user_key);
-                    weight.version(version.timestamp, version.stored.len());
+                    weight.version(time, iter.value_len()?);
                     **live += weight.finish();
                 }
                 let skips = mask.note(newest.is_some());

@@ -18,10 +18,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Db, FlushOptions, WriteOptions};
+use esker::{CompressionType, Db, FlushOptions, WriteOptions};
 use mvcc::{
     BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore,
     RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume, RevertOptions, Span, Timestamp,
@@ -29,11 +30,13 @@ use mvcc::{
 };
 use vfs::MemFs;
 
-use super::model::{NOW, open, range_tombstones};
+use super::model::{NOW, blobs, open, open_with, range_tombstones};
 
 struct State {
     db: Db,
     store: MvccStore,
+    /// After each command.
+    flushes: bool,
 }
 
 fn store(db: &Db, max_steps: u32) -> MvccStore {
@@ -48,35 +51,58 @@ fn store(db: &Db, max_steps: u32) -> MvccStore {
 
 #[test]
 fn histories() {
-    testkit::datadriven::run(
-        "tests/testdata/histories",
-        |_| {
-            let db = open(Arc::new(MemFs::new()));
+    run_all(|_| {
+        let db = open(Arc::new(MemFs::new()));
+        State {
+            store: store(&db, 10),
+            db,
+            flushes: false,
+        }
+    });
+}
+
+/// The same where every value lies in a blob file, deletions, too.
+#[test]
+fn histories_in_blob_files() {
+    if std::env::var_os("REWRITE").is_some() {
+        return;
+    }
+    for compression in [CompressionType::None, CompressionType::Lz4] {
+        run_all(|path| {
+            let db = open_with(Arc::new(MemFs::new()), "/db", |options| {
+                blobs(options, 0, compression);
+            });
+            // Where it is counted what it takes, what lies in files takes more.
+            let counts = std::fs::read_to_string(path).unwrap().contains("counters");
             State {
                 store: store(&db, 10),
                 db,
+                flushes: !counts,
             }
-        },
-        |state, case| {
-            assert_eq!(case.directive, "run");
-            let wants_error = case.take_flag("error").unwrap();
-            let wants_ok = case.take_flag("ok").unwrap();
-            assert!(wants_error != wants_ok, "run ok, or run error");
-            let stats = case.take_flag("stats").unwrap();
-            if let Some(steps) = case.args.remove("steps") {
-                state.store = store(&state.db, steps[0].parse().unwrap());
-            }
-            let mut out = String::new();
-            let failed = run(state, &case.input, stats, &mut out);
-            assert_eq!(failed.is_some(), wants_error, "{}: {failed:?}", case.input);
-            out.push_str(">> at end:\n");
-            dump(&state.db, &mut out);
-            if let Some(error) = failed {
-                writeln!(out, "error: {error}").unwrap();
-            }
-            out
-        },
-    );
+        });
+    }
+}
+
+fn run_all(start: impl FnMut(&Path) -> State) {
+    testkit::datadriven::run("tests/testdata/histories", start, |state, case| {
+        assert_eq!(case.directive, "run");
+        let wants_error = case.take_flag("error").unwrap();
+        let wants_ok = case.take_flag("ok").unwrap();
+        assert!(wants_error != wants_ok, "run ok, or run error");
+        let stats = case.take_flag("stats").unwrap();
+        if let Some(steps) = case.args.remove("steps") {
+            state.store = store(&state.db, steps[0].parse().unwrap());
+        }
+        let mut out = String::new();
+        let failed = run(state, &case.input, stats, &mut out);
+        assert_eq!(failed.is_some(), wants_error, "{}: {failed:?}", case.input);
+        out.push_str(">> at end:\n");
+        dump(&state.db, &mut out);
+        if let Some(error) = failed {
+            writeln!(out, "error: {error}").unwrap();
+        }
+        out
+    });
 }
 
 /// Arguments by name; flags have none.
@@ -122,6 +148,9 @@ fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<
                 .filter(|name| !blocks.iter().any(|(_, block)| block.contains_key(*name)))
                 .collect();
             assert!(left.is_empty(), "{text}: not understood: {left:?}");
+        }
+        if state.flushes {
+            state.db.flush(&FlushOptions::default()).unwrap();
         }
         let after = state.store.recount(NOW).unwrap();
         assert_eq!(state.store.stats(NOW), Some(after), "{text}");

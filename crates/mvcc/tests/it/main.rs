@@ -2,6 +2,7 @@
 
 extern crate esker_mvcc as mvcc;
 
+mod blob_files;
 mod bottom;
 mod compactions;
 mod crash;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker::{Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
+use esker::{CompressionType, Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats,
     MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, RevertOptions, Span,
@@ -291,6 +291,15 @@ pub fn open_with(fs: Arc<dyn FileSystem>, path: &str, change: impl FnOnce(&mut O
     family.target_file_size_base = 4000;
     change(&mut options);
     Db::open(&options, Path::new(path)).unwrap()
+}
+
+/// Has values of `min` bytes and more lie in blob files.
+pub fn blobs(options: &mut Options, min: u64, compression: CompressionType) {
+    let family = &mut options.column_family;
+    family.enable_blob_files = true;
+    family.min_blob_size = min;
+    family.blob_compression_type = compression;
+    family.enable_blob_garbage_collection = true;
 }
 
 pub const NOW: i64 = 100_000_000_000;
@@ -914,6 +923,15 @@ fn the_store_is_the_model() {
     let mut rng = rng::rng();
     for round in 0..30 {
         let fs = Arc::new(MemFs::new());
+        let (with_blobs, min) = (rng.one_in(3), *rng.pick(&[0, 5, 8]));
+        let compression = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
+        let open = |fs| {
+            open_with(fs, "/db", |options| {
+                if with_blobs {
+                    blobs(options, min, compression);
+                }
+            })
+        };
         let mut db = open(fs.clone());
         let mut model = Model::default();
         let options = BatchOptions {
