@@ -150,17 +150,17 @@ fn microbenchmarks() -> Outcome {
 
 /// Each example, with little to do. The tests are built with them.
 fn examples() -> Outcome {
-    let mut command = shell::cargo();
-    command.args([
-        "run",
-        "--quiet",
-        "--package",
-        "esker",
-        "--example",
-        "logical_backup",
-    ]);
-    command.args(["--", "--rows=2000", "--seconds=1"]);
-    shell::run(command.stdout(std::io::stderr()))
+    let all: [(&str, &str, &[&str]); 2] = [
+        ("esker", "logical_backup", &["--rows=2000", "--seconds=1"]),
+        ("esker-mvcc", "history", &[]),
+    ];
+    for (package, example, args) in all {
+        let mut command = shell::cargo();
+        command.args(["run", "--quiet", "--package", package, "--example", example]);
+        command.arg("--").args(args);
+        shell::run(command.stdout(std::io::stderr()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -54,6 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A week is kept. What was hidden before that goes, and the past before it can be read no more.
     let report = store.collect_garbage(Duration::from_secs(7 * 86_400), now, &Default::default())?;
     println!("{} versions removed", report.removed.versions);
+    assert_eq!((report.threshold, report.removed.versions), (day(2), 3));
     println!(
         "{}",
         store
@@ -62,5 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let today = store.scan(Span::ALL, day(9), &MvccReadOptions::default())?;
     println!("{} row today", today.rows.len());
+    assert_eq!(today.rows.len(), 1);
+    assert_eq!(store.stats(now), Some(store.recount(now)?));
     Ok(())
 }

@@ -5,6 +5,7 @@ extern crate esker_mvcc as mvcc;
 mod blob_files;
 mod bottom;
 mod compactions;
+mod costs;
 mod crash;
 mod files;
 mod fingerprint;
