@@ -29,6 +29,10 @@ pub const TARGETS: &[Target] = &[
     ("write_batch", targets::write_batch),
     ("options_file", targets::options_file),
     ("backup_meta", targets::backup_meta),
+    ("mvcc_key", targets::mvcc_key),
+    ("mvcc_value", targets::mvcc_value),
+    ("mvcc_record", targets::mvcc_record),
+    ("mvcc_ranges", targets::mvcc_ranges),
     ("database", targets::database),
     ("directory", targets::directory),
 ];

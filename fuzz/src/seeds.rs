@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use base::coding::{put_length_prefixed, put_u32, put_u64};
+use mvcc::{MvccKey, Timestamp};
 use serde_json::Value;
 
 use crate::TARGETS;
@@ -28,11 +30,61 @@ pub fn all() -> Seeds {
             add(&mut seeds, "database", with_first(at as u8 | flags, bytes));
         }
     }
+    from_versions(&mut seeds);
     for script in directory_scripts() {
         add(&mut seeds, "directory", script);
     }
     kept(&mut seeds);
     seeds
+}
+
+/// Keys, values, records and rows as `esker-mvcc` writes them.
+fn from_versions(seeds: &mut Seeds) {
+    let times = [(0, 0), (1, 0), (1, 7), (256, 0), (i64::MAX, i32::MAX)];
+    let mut keys = Vec::new();
+    for (user_key, (wall, logical)) in [&b""[..], b"a", b"a\0", b"a\0\0\0\0\0\0\0\0\x05\x09", b"b"]
+        .into_iter()
+        .zip(times)
+    {
+        let timestamp = Timestamp { wall, logical };
+        add(seeds, "mvcc_key", MvccKey { user_key, timestamp }.encode());
+        put_length_prefixed(&mut keys, user_key);
+        put_u64(&mut keys, wall as u64);
+        put_u32(&mut keys, logical as u32);
+    }
+    add(seeds, "mvcc_key", keys);
+    for value in [
+        mvcc::Value::Bytes(b"value"),
+        mvcc::Value::Bytes(b""),
+        mvcc::Value::Int(-300),
+    ] {
+        for checksum in [false, true] {
+            let mut stored = vec![3];
+            stored.extend_from_slice(b"key");
+            value.encode(&mut stored, b"key", checksum);
+            add(seeds, "mvcc_value", stored);
+        }
+    }
+    for (version, fields) in [(1, 0), (1, 8), (2, 11)] {
+        let mut record = vec![version];
+        for wall in [30, 20, 10] {
+            put_u64(&mut record, wall);
+            put_u32(&mut record, 3);
+        }
+        record.push(u8::from(fields > 0));
+        (0..fields).for_each(|field| put_u64(&mut record, 1000 * field));
+        add(seeds, "mvcc_record", record);
+    }
+    let mut rows = Vec::new();
+    for spans in [&[(b"a", b"m"), (b"n", b"z")][..], &[(b"f", b"q")]] {
+        let mut row = vec![1];
+        for (start, end) in spans {
+            put_length_prefixed(&mut row, *start);
+            put_length_prefixed(&mut row, *end);
+        }
+        put_length_prefixed(&mut rows, &row);
+    }
+    add(seeds, "mvcc_ranges", rows);
 }
 
 /// Every step on every file, in the middle of it, opened for writing and for reading only.
@@ -189,8 +241,8 @@ fn properties_of(table: &[u8]) -> Vec<u8> {
         "rocksdb.format.version",
     ] {
         if table.windows(name.len()).any(|window| window == name.as_bytes()) {
-            base::coding::put_length_prefixed(&mut out, name.as_bytes());
-            base::coding::put_length_prefixed(&mut out, &[2]);
+            put_length_prefixed(&mut out, name.as_bytes());
+            put_length_prefixed(&mut out, &[2]);
         }
     }
     out

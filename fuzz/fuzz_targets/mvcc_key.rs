@@ -1,0 +1,4 @@
+//! See `esker_fuzz::targets::mvcc_key`.
+#![no_main]
+
+esker_fuzz::target!(mvcc_key);
