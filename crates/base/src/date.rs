@@ -38,6 +38,22 @@ impl Utc {
             second: of_day % 60,
         }
     }
+
+    /// The seconds from the beginning of 1970 until then, leap seconds not counted; `None` for what is no moment since.
+    pub fn unix(&self) -> Option<u64> {
+        let year = self.year.checked_sub(u64::from(self.month <= 2))?;
+        let month = if self.month > 2 {
+            self.month - 3
+        } else {
+            self.month + 9
+        };
+        let (era, of_era) = (year / 400, year % 400);
+        let days =
+            146_097 * era + 365 * of_era + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + self.day;
+        let of_day = 3600 * self.hour + 60 * self.minute + self.second;
+        let seconds = (86_400 * days.checked_sub(719_469)?).checked_add(of_day)?;
+        (Utc::from_unix(seconds) == *self).then_some(seconds)
+    }
 }
 
 #[cfg(test)]
@@ -54,5 +70,17 @@ mod tests {
         assert_eq!(parts(951_782_400), [2000, 2, 29, 0, 0, 0]);
         assert_eq!(parts(1_767_225_599), [2025, 12, 31, 23, 59, 59]);
         assert_eq!(parts(4_107_542_400), [2100, 3, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn there_and_back() {
+        for seconds in (0..5_000_000_000).step_by(86_399 * 11) {
+            assert_eq!(Utc::from_unix(seconds).unix(), Some(seconds));
+        }
+        let mut moment = Utc::from_unix(951_782_400);
+        (moment.year, moment.day) = (2001, 29);
+        assert_eq!(moment.unix(), None, "no leap year");
+        moment.year = 1969;
+        assert_eq!(moment.unix(), None);
     }
 }

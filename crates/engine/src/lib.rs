@@ -66,7 +66,7 @@ pub use db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY};
 pub use db::get::KeyMayExist;
 pub use db::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use db::memory::{CacheMemory, MemoryLedger};
-pub use db::pins::{PinnedSnapshot, PinnedSuperVersion, Pins};
+pub use db::pins::{PinnedSnapshot, PinnedSuperVersion, PinningIterator, Pins};
 pub use db::property::{BlobMetaData, LevelMetadata, LiveFile};
 pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;

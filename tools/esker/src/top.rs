@@ -42,7 +42,11 @@ pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
         };
         return Err(Error::new(ErrorKind::NotFound, why).in_file(&path).into());
     };
-    writeln!(out, "as of {dumped}")?;
+    let now = SystemClock::new().unix_seconds();
+    match info_log::moment(dumped) {
+        Some(then) => writeln!(out, "as of {dumped}, {} s ago", now.saturating_sub(then))?,
+        None => writeln!(out, "as of {dumped}")?,
+    }
     for line in &told.pins {
         writeln!(out, "{line}")?;
     }

@@ -603,7 +603,12 @@ fn who_pins_what_is_told() {
     clock.advance(Duration::from_secs(3));
     let third = db.iter(&ReadOptions::default());
     // The iterators hold a memtable and a table each that are in use still.
-    assert!(db.pins().super_versions.is_empty());
+    let pins = db.pins();
+    assert!(pins.super_versions.is_empty());
+    let ages = |pins: &Pins| -> Vec<u64> { pins.iterators.iter().map(|open| open.age.as_secs()).collect() };
+    assert_eq!(ages(&pins), [3, 0]);
+    let read: Vec<u64> = pins.iterators.iter().map(|open| open.super_version).collect();
+    assert_eq!(read[0], read[1]);
     stage.replace_everything();
     clock.advance(Duration::from_secs(4));
     let pins = pins_when(db, |pins| {
@@ -624,12 +629,29 @@ fn who_pins_what_is_told() {
         panic!("{pins}");
     };
     assert_eq!((held.holders, held.memtables, held.files), (2, 1, 1));
+    assert_eq!(ages(&pins), [7, 4]);
+    assert!(
+        pins.iterators
+            .iter()
+            .all(|open| open.super_version == held.number)
+    );
     assert_eq!(held.replaced_for, Duration::from_secs(4));
     assert_eq!(held.memtable_bytes, pins.memtable_bytes);
     assert_eq!(held.file_bytes, pins.file_bytes);
     assert!(held.memtable_bytes > 0 && held.file_bytes > 0);
     let text = db.property(&family, "esker.pins").unwrap();
     assert!(text.contains("2 iterators and others in [default]"), "{text}");
+    let line = format!(
+        "2 iterators in [default] read super version {}, 4 to 7 s old",
+        held.number
+    );
+    assert!(text.contains(&line), "{text}");
+    // One that moves on is as old as before.
+    let mut third = third;
+    third.refresh(None).unwrap();
+    let pins = db.pins();
+    assert_eq!(ages(&pins), [7, 4]);
+    assert!(pins.iterators[1].super_version > pins.iterators[0].super_version);
 
     drop((first, second, third));
     db.disable_file_deletions();

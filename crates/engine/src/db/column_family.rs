@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use base::env::Clock;
@@ -16,6 +16,7 @@ use memtable::Memtable;
 use super::pins::Replaced;
 use super::snapshot::Snapshot;
 use crate::options::ColumnFamilyOptions;
+use crate::read::open_iterators::OpenIterators;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::TableCache;
 use crate::read::value::ValueResolver;
@@ -51,8 +52,7 @@ pub(crate) struct Family {
     pub dropped: AtomicBool,
     /// Writes to it are delayed or stopped: its jobs come first where a rate limiter shares out the disk.
     pub pressing: Arc<AtomicBool>,
-    /// Bytes that open iterators hold for themselves.
-    pub iterator_memory: AtomicUsize,
+    pub iterators: OpenIterators,
 }
 
 impl Family {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use base::merge::{self, MergeOperator};
@@ -24,6 +24,7 @@ use crate::log::log_line;
 use crate::options::file::StoredFamily;
 use crate::options::{ColumnFamilyOptions, MemtableFactory, Options};
 use crate::read::blob_cache::BlobFileCache;
+use crate::read::open_iterators::OpenIterators;
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
 use crate::read::value::{Merger, ValueResolver};
@@ -174,7 +175,7 @@ pub(crate) fn assemble(
         published: shared.published.clone(),
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),
-        iterator_memory: AtomicUsize::new(0),
+        iterators: OpenIterators::default(),
         cmp,
     })
 }

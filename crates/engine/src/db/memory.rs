@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cache::{RoleUsage, SecondaryUsage};
 use sst::{BlockCache, TableMemory};
@@ -137,7 +136,8 @@ impl DbInner {
                     caches.push(cache.clone());
                 }
             }
-            ledger.iterators += family.iterator_memory.load(Ordering::Relaxed) as u64;
+            let iterators = family.iterators.list();
+            ledger.iterators += iterators.iter().map(|open| open.bytes as u64).sum::<u64>();
             // A file is in many versions.
             let mut counted = HashSet::new();
             for super_version in family.replaced.alive().chain([family.super_version.load_full()]) {

@@ -1,7 +1,8 @@
-//! Who holds back memory and files: iterators, snapshots, backups. Nobody is listed when he comes, so that coming costs nothing: what
-//! was replaced is remembered, and whoever still holds it is counted when somebody asks.
+//! Who holds back memory and files: iterators, snapshots, backups. Iterators say when they were opened and what they read
+//! (`read/open_iterators.rs`), at the cost of two atomic operations; for all else nobody is listed when he comes: what was replaced is
+//! remembered, and whoever still holds it is counted when somebody asks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -44,6 +45,9 @@ impl Replaced {
 /// What is kept because somebody may still read it: see [`Db::pins`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
+    /// Open iterators, oldest first in each family. Those of them that read a super version among
+    /// [`super_versions`](Self::super_versions) hold back what that one does; the others hold nothing back yet.
+    pub iterators: Vec<PinningIterator>,
     /// States of column families that have been replaced and are still read, oldest first in each family.
     pub super_versions: Vec<PinnedSuperVersion>,
     /// Snapshots, oldest first. They hold back what compactions could drop, but no file and no memtable.
@@ -58,6 +62,17 @@ pub struct Pins {
     pub memtable_bytes: u64,
     /// Bytes of tables that no version holds any more but one that is still read.
     pub file_bytes: u64,
+}
+
+/// An open iterator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinningIterator {
+    /// The column family it reads.
+    pub column_family: String,
+    /// The number of the super version it reads.
+    pub super_version: u64,
+    /// Since when it is open, to within some milliseconds.
+    pub age: Duration,
 }
 
 /// Memtables and files as they were before a flush or a compaction, which somebody still reads: iterators, and snapshots of a
@@ -95,9 +110,9 @@ pub struct PinnedSnapshot {
 
 impl Db {
     /// Who pins what: iterators and snapshots with their age, and the memtables and files that are held back. Property
-    /// `esker.pins` is the same as text.
+    /// `esker.pins` is the same as text, iterators of one super version in one line.
     ///
-    /// Costs a pass over the files of each family that somebody holds an old state of.
+    /// Costs a pass over the open iterators, and over the files of each family that somebody holds an old state of.
     pub fn pins(&self) -> Pins {
         self.inner().pins()
     }
@@ -129,6 +144,14 @@ impl DbInner {
                 .collect()
         };
         for family in families {
+            let mut open = family.iterators.list();
+            open.sort_unstable_by_key(|open| open.opened);
+            pins.iterators
+                .extend(open.into_iter().map(|open| PinningIterator {
+                    column_family: family.name.clone(),
+                    super_version: open.super_version,
+                    age: now.saturating_sub(open.opened),
+                }));
             let newest = family.super_version.load_full();
             let held = family.replaced.held();
             if held.is_empty() {
@@ -172,6 +195,22 @@ impl fmt::Display for Pins {
             "held back: {} bytes of memtables, {} bytes of files",
             self.memtable_bytes, self.file_bytes
         )?;
+        // By the super version they read; of each they come oldest first.
+        let mut readers: BTreeMap<(&str, u64), Vec<Duration>> = BTreeMap::new();
+        for open in &self.iterators {
+            let of_one = readers.entry((&open.column_family, open.super_version));
+            of_one.or_default().push(open.age);
+        }
+        for ((family, number), ages) in readers {
+            let seconds = |age: Option<&Duration>| age.map_or(0, Duration::as_secs);
+            writeln!(
+                f,
+                "{} iterators in [{family}] read super version {number}, {} to {} s old",
+                ages.len(),
+                seconds(ages.last()),
+                seconds(ages.first())
+            )?;
+        }
         for held in &self.super_versions {
             writeln!(
                 f,

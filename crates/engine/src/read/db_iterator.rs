@@ -24,6 +24,7 @@ use sst::ScanBounds;
 use super::blob_cache::BlobRead;
 use super::charged_reads::{Charge, charge_of};
 use super::merging_cursor::{MergingCursor, SeekKind, after_key, before_key};
+use super::open_iterators::Listed;
 use super::sources::{self, SourceOptions};
 use super::spare::Spare;
 use super::super_version::SuperVersion;
@@ -140,8 +141,8 @@ pub struct DbIterator {
     auto_refresh: bool,
     /// The newest super version it moved to, or tried to.
     number: u64,
-    /// What the family has counted it with.
-    counted: usize,
+    /// Where the family lists it.
+    listed: Option<Listed>,
     /// Its moves are counted: there are statistics, or the thread that last sought counts; or they are charged.
     observed: bool,
     /// What its reads count against.
@@ -216,11 +217,11 @@ impl DbIterator {
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
             super_version,
-            counted: 0,
+            listed: None,
             observed: false,
             charge,
         };
-        iterator.count();
+        iterator.enter();
         iterator.bound_readahead();
         iterator
     }
@@ -361,11 +362,11 @@ impl DbIterator {
             return Err(error);
         }
         (self.cursor, self.seqno) = (cursor, seqno);
-        self.count();
         self.bound_readahead();
         // A snapshot of a secondary is read where it was taken, whatever is newer.
         self.number = self.number.max(super_version.number);
         self.super_version = super_version;
+        self.note_moved();
         self.broken = None;
         self.error = None;
         self.place = Place::Nowhere;
@@ -893,7 +894,7 @@ impl Drop for DbIterator {
         let _ = SAVED_KEY.try_with(|spare| spare.leave(&mut self.saved_key));
         let _ = VALUE.try_with(|spare| spare.leave(&mut self.value));
         let _ = TARGET.try_with(|spare| spare.leave(&mut self.target));
-        self.uncount();
+        self.family.iterators.leave(self.listed);
         let stats = self.family.tables.stats();
         stats.count(Ticker::IteratorsDeleted, 1);
     }

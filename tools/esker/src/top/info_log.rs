@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+use base::date::Utc;
 use base::{ErrorKind, Result, filename};
 use vfs::{FileSystem, OpenOptions};
 
@@ -95,6 +96,25 @@ impl Told {
         }
         levels
     }
+}
+
+/// The second since 1970 that a line of Esker's LOG begins with, which is in UTC: `2026/11/22-07:30:00.000000`.
+pub fn moment(stamp: &str) -> Option<u64> {
+    let (date, time) = stamp.split('.').next()?.split_once('-')?;
+    let three = |text: &str, separator: char| -> Option<[u64; 3]> {
+        let parts: Result<Vec<u64>, _> = text.split(separator).map(str::parse).collect();
+        parts.ok()?.try_into().ok()
+    };
+    let ([year, month, day], [hour, minute, second]) = (three(date, '/')?, three(time, ':')?);
+    let utc = Utc {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    };
+    utc.unix()
 }
 
 /// Where the LOG of the database in `dir` is: there, or in `log_dir` under a name made of `dir`.

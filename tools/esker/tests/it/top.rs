@@ -113,6 +113,9 @@ fn it_tells_what_listeners_of_the_database_are_told() {
 
     let pins = esker("pins", dir.path(), &[]).good();
     assert!(pins.starts_with("as of 20"), "{pins}");
+    let ago = pins.lines().next().unwrap().rsplit_once(", ").unwrap().1;
+    let seconds: u64 = ago.strip_suffix(" s ago").unwrap().parse().unwrap();
+    assert!(seconds < 600, "{pins}");
     assert!(pins.contains("1 snapshots at sequence number 12, "), "{pins}");
     drop(snapshot);
 }

@@ -1,23 +1,26 @@
-//! What open iterators hold, for the memory ledger.
-
-use std::sync::atomic::Ordering;
+//! What an open iterator says of itself: since when it is open, what it reads, what it holds.
 
 use super::DbIterator;
+use crate::read::open_iterators::OpenIterator;
 
 impl DbIterator {
-    /// Has the family count what it holds for itself, beside blocks and memtables, and but for what grows while it is moved.
-    pub(super) fn count(&mut self) {
-        let holds = size_of::<DbIterator>() + self.cursor.memory_usage();
-        if holds != self.counted {
-            let memory = &self.family.iterator_memory;
-            memory.fetch_add(holds.wrapping_sub(self.counted), Ordering::Relaxed);
-            self.counted = holds;
-        }
+    /// What it holds for itself, beside blocks and memtables, and but for what grows while it is moved.
+    fn holds(&self) -> usize {
+        size_of::<DbIterator>() + self.cursor.memory_usage()
     }
 
-    /// Takes it back, at the end.
-    pub(super) fn uncount(&mut self) {
-        let memory = &self.family.iterator_memory;
-        memory.fetch_sub(std::mem::take(&mut self.counted), Ordering::Relaxed);
+    /// Has the family list it.
+    pub(super) fn enter(&mut self) {
+        self.listed = self.family.iterators.enter(OpenIterator {
+            opened: self.family.clock.coarse_now(),
+            super_version: self.super_version.number,
+            bytes: self.holds(),
+        });
+    }
+
+    /// It reads another super version.
+    pub(super) fn note_moved(&self) {
+        let number = self.super_version.number;
+        self.family.iterators.say(self.listed, number, self.holds());
     }
 }
