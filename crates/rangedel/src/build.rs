@@ -1,7 +1,7 @@
 //! Making fragments: out of tombstones, out of other fragments, and out of what a file's bounds leave of them.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -194,7 +194,8 @@ pub(crate) fn fragment(cmp: &UserComparator, items: &[Item<'_>]) -> FragmentedTo
     fragment_within(cmp, items, usize::MAX).unwrap_or_default()
 }
 
-/// As [`fragment`], but `None` if items overlap and come to more than `most` tombstones.
+/// As [`fragment`], but where items overlap and come to more than `most` tombstones each fragment keeps as many of its newest as bring them
+/// to about `most`, and one at least. `None` where it cannot do without the others: in families with timestamps.
 fn fragment_within(cmp: &UserComparator, items: &[Item<'_>], most: usize) -> Option<FragmentedTombstones> {
     let mut builder = Builder::new(cmp);
     let same = |a: &Item<'_>, b: &Item<'_>| {
@@ -206,8 +207,13 @@ fn fragment_within(cmp: &UserComparator, items: &[Item<'_>], most: usize) -> Opt
             list.fill(cmp, group.iter());
             builder.push(group[0].start, group[0].end, list.entries(), Entries::default());
         }
-    } else {
-        sweep(cmp, items, &mut builder, most)?;
+    } else if !sweep(cmp, items, &mut builder, most, usize::MAX) {
+        if cmp.timestamp_size() > 0 {
+            return None;
+        }
+        builder = Builder::new(cmp);
+        let each = most / (2 * items.len());
+        sweep(cmp, items, &mut builder, usize::MAX, each.max(1));
     }
     Some(builder.finish())
 }
@@ -252,18 +258,33 @@ impl EntryList {
     }
 }
 
-/// From each place where an item starts or ends to the next: one fragment with the items that are open there. Stops with `None` at more than
-/// `most` tombstones.
-fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>, most: usize) -> Option<()> {
+/// From each place where other tombstones are open than before it to the next: one fragment with those, or the `each` newest of them. False,
+/// and it has stopped, at more than `most` tombstones.
+fn sweep(
+    cmp: &UserComparator,
+    items: &[Item<'_>],
+    builder: &mut Builder<'_>,
+    most: usize,
+    each: usize,
+) -> bool {
     let mut by_age: Vec<&Item<'_>> = items.iter().collect();
     by_age.sort_by(|a, b| a.compare_age(cmp, b));
+    // Of the same age, they are one tombstone wherever both are open.
+    let mut ages: Vec<usize> = (0..items.len()).collect();
+    for i in 1..items.len() {
+        if by_age[i - 1].compare_age(cmp, by_age[i]).is_eq() {
+            ages[i] = ages[i - 1];
+        }
+    }
     let mut starts: Vec<usize> = (0..items.len()).collect();
     let mut ends = starts.clone();
     starts.sort_by(|&a, &b| by_age[a].start.compare(cmp, by_age[b].start));
     ends.sort_by(|&a, &b| by_age[a].end.compare(cmp, by_age[b].end));
     let (mut starts, mut ends) = (starts.into_iter().peekable(), ends.into_iter().peekable());
 
-    let mut open = BTreeSet::new();
+    // By age, the newest first: how many of it are open.
+    let mut open: BTreeMap<usize, i64> = BTreeMap::new();
+    let mut changes: Vec<(usize, i64)> = Vec::new();
     let mut list = EntryList::default();
     let mut from: Option<Bound<'_>> = None;
     while let Some(&next_end) = ends.peek() {
@@ -272,22 +293,43 @@ fn sweep(cmp: &UserComparator, items: &[Item<'_>], builder: &mut Builder<'_>, mo
         let here = next_start
             .filter(|start| start.compare(cmp, end).is_lt())
             .unwrap_or(end);
-        if let Some(from) = from.filter(|_| !open.is_empty()) {
-            list.fill_sorted(cmp, open.iter().map(|&i: &usize| by_age[i]));
-            builder.push(from, here, list.entries(), Entries::default());
-            if builder.set.num_tombstones() > most {
-                return None;
-            }
-        }
+        changes.clear();
         while let Some(i) = ends.next_if(|&i| by_age[i].end.compare(cmp, here).is_eq()) {
-            open.remove(&i);
+            changes.push((ages[i], -1));
         }
         while let Some(i) = starts.next_if(|&i| by_age[i].start.compare(cmp, here).is_eq()) {
-            open.insert(i);
+            changes.push((ages[i], 1));
         }
-        from = Some(here);
+        changes.sort_unstable();
+        let of_one_age = |changes: &[(usize, i64)]| -> (usize, i64) {
+            (changes[0].0, changes.iter().map(|(_, by)| by).sum())
+        };
+        let goes_on = changes
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(of_one_age)
+            .all(|(age, by)| {
+                let now = open.get(&age).copied().unwrap_or(0);
+                (now > 0) == (now + by > 0)
+            });
+        if !goes_on {
+            if let Some(from) = from.filter(|_| !open.is_empty()) {
+                list.fill_sorted(cmp, open.keys().take(each).map(|&age| by_age[age]));
+                builder.push(from, here, list.entries(), Entries::default());
+                if builder.set.num_tombstones() > most {
+                    return false;
+                }
+            }
+            from = Some(here);
+        }
+        for (age, by) in changes.chunk_by(|a, b| a.0 == b.0).map(of_one_age) {
+            let count = open.entry(age).or_default();
+            *count += by;
+            if *count == 0 {
+                open.remove(&age);
+            }
+        }
     }
-    Some(())
+    true
 }
 
 /// Merges two sets. Runs of fragments that do not meet the other set are copied as blocks.
@@ -397,8 +439,12 @@ impl FragmentedTombstones {
         fragment(cmp, &items(cmp, &tombstones))
     }
 
-    /// As [`build`](Self::build) for tombstones nobody vouches for: `Corruption` rather than a result of more than `most`
-    /// [tombstones](Self::num_tombstones). Fragments, which is what RocksDB writes, are never refused.
+    /// As [`build`](Self::build) for tombstones nobody vouches for, in no more time and memory than for `most`
+    /// [tombstones](Self::num_tombstones), or for the fragments there are. Fragments, which is what RocksDB writes, are taken as they are. If
+    /// others nest so deeply that cutting them apart makes more, each fragment keeps its newest. That is all that readers need whose
+    /// snapshots are newer than every tombstone: everybody's, where the file is older than the session.
+    ///
+    /// Errors: `Corruption` in families with timestamps, where older ones may matter to all.
     pub fn build_within(
         tombstones: impl IntoIterator<Item = RangeTombstone>,
         cmp: &UserComparator,
@@ -407,7 +453,7 @@ impl FragmentedTombstones {
         let tombstones: Vec<RangeTombstone> = tombstones.into_iter().collect();
         fragment_within(cmp, &items(cmp, &tombstones), most).ok_or_else(|| {
             Error::corruption(format!(
-                "{} range tombstones are nested so deeply that cutting them apart makes more than {most}",
+                "{} range tombstones with timestamps are nested so deeply that cutting them apart makes more than {most}",
                 tombstones.len()
             ))
         })

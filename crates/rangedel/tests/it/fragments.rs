@@ -389,15 +389,58 @@ fn nesting_nobody_vouches_for_is_bounded() {
         end: format!("{end:08}").into_bytes(),
         seqno: seqno.into(),
     };
-    let nested: Vec<_> = (0..60_000)
-        .map(|i| tombstone(100_000 - i, 100_000 + i, i))
-        .collect();
-    let error = FragmentedTombstones::build_within(nested, &cmp, 1_000_000).unwrap_err();
-    assert!(error.is_corruption(), "{error}");
+    const DEPTH: u32 = 60_000;
+    let covering = |set: &FragmentedTombstones, key: u32, snapshot: SeqNo| {
+        set.covering_seqno(&cmp, format!("{key:08}").as_bytes(), snapshot)
+    };
+    let depths = || (1..DEPTH).step_by(97);
+    // The newest within the others, and around them; each keeps the newest, and some more where there are few places.
+    for newest_within in [true, false] {
+        let seqno = |i: u32| if newest_within { DEPTH - i } else { i };
+        let nested = (1..DEPTH).map(|i| tombstone(100_000 - i, 100_000 + i, seqno(i)));
+        let set = FragmentedTombstones::build_within(nested, &cmp, 1_000_000).unwrap();
+        assert!(set.num_tombstones() <= 1_000_000, "{}", set.num_tombstones());
+        for i in depths() {
+            let newest = if newest_within { DEPTH - i } else { DEPTH - 1 };
+            assert_eq!(covering(&set, 100_000 - i, MAX_SEQNO), newest.into());
+            assert_eq!(covering(&set, 100_000 + i - 1, MAX_SEQNO), newest.into());
+            // A few more are there.
+            let before = u64::from(newest) - 1;
+            let covered = if newest_within {
+                i < DEPTH - 1
+            } else {
+                before >= u64::from(i)
+            };
+            let expected = if covered { before } else { 0 };
+            assert_eq!(covering(&set, 100_000 - i, before), expected);
+        }
+        assert_eq!(covering(&set, 100_000 - DEPTH, MAX_SEQNO), 0);
+        assert_eq!(covering(&set, 100_000 + DEPTH, MAX_SEQNO), 0);
+    }
+    // Of one age they are one, however many.
+    let same = (1..DEPTH).map(|i| tombstone(100_000 - i, 100_000 + i, 7));
+    let set = FragmentedTombstones::build_within(same, &cmp, 5).unwrap();
+    assert_eq!((set.len(), set.num_tombstones()), (1, 1));
+
     let few: Vec<_> = (1..4).map(|i| tombstone(10 - i, 10 + i, i)).collect();
     let set = FragmentedTombstones::build_within(few.clone(), &cmp, 9).unwrap();
     assert_eq!(set, FragmentedTombstones::build(few.clone(), &cmp));
-    assert!(FragmentedTombstones::build_within(few, &cmp, 8).is_err());
+    let set = FragmentedTombstones::build_within(few, &cmp, 8).unwrap();
+    assert_eq!(
+        (set.len(), set.num_tombstones()),
+        (1, 1),
+        "the newest is over all"
+    );
+    assert_eq!(covering(&set, 7, MAX_SEQNO), 3);
+    // An older one with another timestamp may matter to those who read at it.
+    let stamped = UserComparator::BytewiseU64Ts;
+    let nested = (1..100_u8).map(|i| RangeTombstone {
+        start: with_timestamp(&stamped, &[100 - i], i.into()),
+        end: with_timestamp(&stamped, &[100 + i], i.into()),
+        seqno: i.into(),
+    });
+    let error = FragmentedTombstones::build_within(nested, &stamped, 1_000).unwrap_err();
+    assert!(error.is_corruption(), "{error}");
     let apart = (0..100).map(|i| tombstone(i, i + 1, i));
     assert_eq!(
         FragmentedTombstones::build_within(apart, &cmp, 5).unwrap().len(),

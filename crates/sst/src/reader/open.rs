@@ -20,8 +20,8 @@ use crate::properties::{GLOBAL_SEQNO, TableProperties};
 /// How much of the end of a file is read at once to open it: footer, metaindex, properties and often the index.
 const TAIL_LEN: u64 = 8 << 10;
 
-/// Tombstones that a range-deletion block may be cut into. Fragments, which RocksDB writes, are never refused; a small block of
-/// tombstones nested in one another could ask for gigabytes.
+/// Tombstones that a range-deletion block of tombstones which overlap is cut into at most, each of its fragments keeping its newest: a
+/// small block of tombstones nested in one another could ask for gigabytes. Fragments, which RocksDB writes, are taken as they are.
 const MOST_TOMBSTONES: usize = 4 << 20;
 
 impl Table {

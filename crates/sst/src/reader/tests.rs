@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use base::internal_key::{self, encode};
 use base::{Kind, MAX_SEQNO};
-use vfs::RandomAccessFile;
+use vfs::{CreateOptions, FileSystem, MemFs, RandomAccessFile};
 
 use super::open::global_seqno;
 use super::*;
-use crate::format::meta;
+use crate::block::builder::BlockBuilder;
+use crate::format::{block_trailer, meta};
 use crate::vectors::{unbase64, vectors};
+use crate::writer::{TableWriter, TableWriterOptions};
 
 #[derive(Debug)]
 struct Bytes(PathBuf, Vec<u8>);
@@ -113,6 +115,95 @@ fn a_patched_sequence_number_is_the_only_change_the_properties_checksum_forgives
             }
         }
     }
+}
+
+fn numbered(number: u32) -> Vec<u8> {
+    format!("{number:05}").into_bytes()
+}
+
+/// A file whose range-deletion block holds these, as files of old do: from one key to before another, in this order, whatever it is.
+fn file_of_old(tombstones: &[(u32, u32, u64)]) -> Vec<u8> {
+    let fs = MemFs::new();
+    let path = Path::new("/old.sst");
+    let file = fs.create(path, &CreateOptions::default()).unwrap();
+    let cmp = InternalComparator::new(UserComparator::Bytewise);
+    let mut writer = TableWriter::new(file, TableWriterOptions::new(cmp)).unwrap();
+    let mut block = BlockBuilder::new(1);
+    for (number, (start, end, seqno)) in (0..).zip(tombstones) {
+        // As many, in order and without overlap: the others take their place, and are as long.
+        let place = (numbered(2 * number), numbered(2 * number + 1));
+        writer.add_range_tombstone(&place.0, &place.1, 1).unwrap();
+        block.add(
+            &encode(&numbered(*start), *seqno, Kind::RangeDeletion),
+            &numbered(*end),
+        );
+    }
+    writer.finish().unwrap();
+    let mut bytes = fs.read_file(path).unwrap();
+    let table = open("old.sst", bytes.clone()).unwrap();
+    let mut metaindex = table.metaindex.iter();
+    let handle = metaindex
+        .find(|entry| entry.0 == meta::RANGE_DEL.as_bytes())
+        .unwrap()
+        .1;
+    let contents = block.finish().0;
+    assert_eq!(contents.len() as u64, handle.size);
+    let Footer {
+        checksum,
+        base_context_checksum: context,
+        ..
+    } = table.footer;
+    let trailer = block_trailer(checksum, contents, 0, context, handle.offset);
+    let place = &mut bytes[handle.offset as usize..][..contents.len() + trailer.len()];
+    place.copy_from_slice(&[&contents[..], &trailer].concat());
+    bytes
+}
+
+#[test]
+fn a_range_deletion_block_in_any_order_is_read() {
+    let mut rng = testkit::rng();
+    for _ in 0..20 {
+        let draw = |_| {
+            let start = rng.u32(..999);
+            (start, rng.u32(start + 1..1000), rng.u64(1..100))
+        };
+        let tombstones: Vec<_> = (0..200).map(draw).collect();
+        assert!(!tombstones.is_sorted());
+        let table = open("old.sst", file_of_old(&tombstones)).unwrap();
+        table.verify(0, &mut |check| check.result.unwrap()).unwrap();
+        let found = table.range_tombstones();
+        for number in 0..1000 {
+            for snapshot in [0, 1, 50, 99, MAX_SEQNO] {
+                let over = tombstones
+                    .iter()
+                    .filter(|(start, end, seqno)| (*start..*end).contains(&number) && *seqno <= snapshot);
+                let newest = over.map(|(_, _, seqno)| *seqno).max().unwrap_or(0);
+                let covering = found.covering_seqno(&UserComparator::Bytewise, &numbered(number), snapshot);
+                assert_eq!(covering, newest, "{number} at {snapshot}");
+            }
+        }
+    }
+}
+
+/// However deeply they are nested, all that is to be known of them fits.
+#[test]
+fn range_deletions_nested_deeply_are_read() {
+    const DEPTH: u32 = 10_000;
+    let nested: Vec<_> = (1..DEPTH).map(|i| (20_000 - i, 20_000 + i, i.into())).collect();
+    let table = open("old.sst", file_of_old(&nested)).unwrap();
+    let found = table.range_tombstones();
+    let newest = u64::from(DEPTH) - 1;
+    for (number, expected) in [
+        (20_000 - DEPTH, 0),
+        (20_001 - DEPTH, newest),
+        (20_000, newest),
+        (19_998 + DEPTH, newest),
+        (19_999 + DEPTH, 0),
+    ] {
+        let covering = found.covering_seqno(&UserComparator::Bytewise, &numbered(number), MAX_SEQNO);
+        assert_eq!(covering, expected, "{number}");
+    }
+    assert!(found.memory_usage() < 64 << 20, "{}", found.memory_usage());
 }
 
 #[test]
