@@ -7,9 +7,9 @@ use std::time::Duration;
 use base::sync::Mutex;
 use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, Event, EventListener, IoPriority, Options,
-    RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause, StallCondition, Statistics,
-    SystemClock, WriteBufferManager, WriteOptions,
+    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, Event, EventListener, FlushOptions,
+    IoPriority, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause,
+    StallCondition, Statistics, SystemClock, WriteBufferManager, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -620,4 +620,155 @@ fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
             assert_eq!(limiter.total_bytes_through(None), before, "{name}: nobody asked");
         }
     }
+}
+
+/// Two writers are held back in `db`, which flushes its WAL by hand, because of `why`, until `go` is dropped: nobody else waits for them, and
+/// they go on in their order.
+fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others: impl Fn() + Sync) {
+    let (done, heard) = channel();
+    std::thread::scope(|scope| {
+        let held_back = [b"one", b"two"].map(|key| {
+            let done = done.clone();
+            let held_back = scope.spawn(move || {
+                let mut batch = esker::WriteBatch::new();
+                batch.put(key, b"held back");
+                let seqno = db.write_sequenced(&WriteOptions::default(), batch).unwrap();
+                done.send(()).unwrap();
+                seqno
+            });
+            heard.recv_timeout(Duration::from_millis(50)).unwrap_err();
+            held_back
+        });
+        let (done, others) = (done.clone(), &others);
+        scope.spawn(move || {
+            let family = db.default_column_family();
+            let hurried = WriteOptions {
+                no_slowdown: true,
+                ..WriteOptions::default()
+            };
+            for _ in 0..3 {
+                let error = db.put_opt(&hurried, &family, b"hurried", b"1").unwrap_err();
+                assert_eq!(error.kind(), esker::ErrorKind::Incomplete);
+                assert!(error.to_string().contains(why), "{error}");
+            }
+            db.flush_wal(false).unwrap();
+            db.lock_wal().unwrap();
+            db.unlock_wal().unwrap();
+            others();
+            done.send(()).unwrap();
+        });
+        let over = heard.recv_timeout(LONG);
+        let waited = held_back.iter().all(|writer| !writer.is_finished());
+        drop(go);
+        over.expect("who is not held back waits");
+        assert!(waited);
+        let [one, two] = held_back.map(|writer| writer.join().unwrap());
+        assert!(one < two, "{one} {two}");
+    });
+    assert_eq!(db.get(b"hurried").unwrap(), None);
+}
+
+#[test]
+fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
+    let (gate, _heard, go) = gate(|event| matches!(event, Event::FlushBegun { .. }));
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        manual_wal_flush: true,
+        column_family: ColumnFamilyOptions {
+            write_buffer_size: 64 << 10,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let other = db
+        .create_column_family("other", &ColumnFamilyOptions::default())
+        .unwrap();
+    db.put_opt(&WriteOptions::default(), &other, b"a", b"1").unwrap();
+    for _ in 0..2 {
+        db.put(b"k", &[1; 80 << 10]).unwrap();
+    }
+    only_those_wait_who_are_held_back(&db, "stopped (memtable-limit)", go, || {
+        let begin = FlushOptions {
+            wait: false,
+            ..FlushOptions::default()
+        };
+        db.flush_cf(&begin, std::slice::from_ref(&other)).unwrap();
+        let immutable = db.property_int(&other, "rocksdb.num-immutable-mem-table");
+        assert_eq!(immutable, Some(1));
+    });
+    db.close().unwrap();
+}
+
+/// A database that flushes its WAL by hand, whose first compaction waits for the sender, and which has `files` files in L0.
+fn with_files_in_l0(files: u32, delayed_write_rate: u64) -> (Db, Sender<()>) {
+    let (gate, _, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        manual_wal_flush: true,
+        delayed_write_rate,
+        column_family: ColumnFamilyOptions {
+            level0_file_num_compaction_trigger: 2,
+            level0_slowdown_writes_trigger: 4,
+            level0_stop_writes_trigger: 6,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    for _ in 0..files {
+        db.put(b"a", b"1").unwrap();
+        db.put(b"z", b"1").unwrap();
+        flush(&db);
+    }
+    (db, go)
+}
+
+#[test]
+fn whoever_is_stopped_by_l0_holds_nobody_else_back() {
+    let (db, go) = with_files_in_l0(6, 1 << 20);
+    std::thread::scope(|scope| {
+        // It waits as writers do, and nobody for it.
+        let flush = scope.spawn(|| flush(&db));
+        only_those_wait_who_are_held_back(&db, "stopped (l0-file-count-limit)", go, || ());
+        flush.join().unwrap();
+    });
+    db.close().unwrap();
+}
+
+#[test]
+fn whoever_is_delayed_holds_nobody_else_back() {
+    // For what is written first somebody waits a minute and more, unless the delay ends.
+    let (db, go) = with_files_in_l0(4, 1 << 10);
+    db.put(b"k", &[1; 100 << 10]).unwrap();
+    only_those_wait_who_are_held_back(&db, "delayed (l0-file-count-limit)", go, || flush(&db));
+    db.close().unwrap();
+}
+
+#[test]
+fn whoever_waits_for_memory_holds_nobody_else_back() {
+    let (gate, _heard, go) = gate(|event| matches!(event, Event::FlushBegun { .. }));
+    let manager = WriteBufferManager::new(256 << 10, None, true);
+    let options = Options {
+        listeners: vec![gate],
+        manual_wal_flush: true,
+        ..managed(&manager)
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let hurried = WriteOptions {
+        no_slowdown: true,
+        ..WriteOptions::default()
+    };
+    let family = db.default_column_family();
+    let written = |key: &u32| {
+        db.put_opt(&hurried, &family, &key.to_be_bytes(), &[1; 1000])
+            .is_ok()
+    };
+    assert!((0..1000).take_while(written).count() < 1000);
+    only_those_wait_who_are_held_back(&db, "stopped (write-buffer-manager-limit)", go, || ());
+    db.close().unwrap();
 }

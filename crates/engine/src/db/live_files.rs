@@ -9,8 +9,8 @@ use manifest::ManifestState;
 use vfs::{FileSystem, MemFs};
 
 use super::{Db, DbInner};
+use crate::options::FlushOptions;
 use crate::options::file::OptionsFile;
-use crate::options::{FlushOptions, WriteOptions};
 use crate::version_set::{VersionSet, manifest_state};
 
 /// What goes into [`Db::live_files_storage_info`].
@@ -140,7 +140,7 @@ impl DbInner {
     /// complete. Everything that was written is in one of them.
     fn contents_now(&self) -> Result<(ManifestState, Vec<LiveFileStorageInfo>, Vec<u64>)> {
         let mut writer = self.writer.lock();
-        self.make_room(&mut writer, &WriteOptions::default())?;
+        self.state.lock().check_writable()?;
         self.switch_wal(&mut writer)?;
         // Under the write queue's lock nothing is written, no family comes or goes, no WAL is begun.
         let state = self.state.lock();

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use base::sync::MutexGuard;
 use base::{Error, Result};
+use compact::stall::StallCondition;
 use memtable::Memtable;
 
 use super::column_family::{ColumnFamily, Family};
 use super::state::DbState;
 use super::{Db, DbInner};
 use crate::events::FlushReason;
-use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions, WriteOptions};
+use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
 use crate::write::pipeline::Writer;
 
 impl Db {
@@ -108,15 +109,31 @@ impl DbInner {
         families.iter().try_for_each(|family| family.check_writable())
     }
 
-    /// Makes what the memtables of `families` hold now immutable, with the write queue's lock.
+    /// Makes what the memtables of `families` hold now immutable, with the write queue's lock, which it releases while it waits for room. As
+    /// writers do it waits while writes are stopped; it is not delayed. True if it has waited.
     pub(crate) fn switch_to_flush(
         &self,
         writer: &mut MutexGuard<'_, Writer>,
         families: &[u32],
-    ) -> Result<()> {
-        self.make_room(writer, &WriteOptions::default())?;
-        self.wait_for_immutable_room(families)?;
-        self.switch_memtables(writer, families)
+    ) -> Result<bool> {
+        let mut waited = false;
+        loop {
+            let mut state = self.state.lock();
+            state.check_writable()?;
+            let mut concerned = families.iter().filter_map(|id| state.families.get(id));
+            let has_room =
+                concerned.all(|family| family.mem.table.is_empty() || family.has_room_for_immutable());
+            if has_room && !matches!(state.stall(), StallCondition::Stopped { .. }) {
+                break;
+            }
+            waited = true;
+            MutexGuard::unlocked(writer, move || {
+                self.work.notify_all();
+                self.changed.wait(&mut state);
+            });
+        }
+        self.switch_memtables(writer, families)?;
+        Ok(waited)
     }
 
     /// Flushes the immutable memtables of `families`.
@@ -151,15 +168,6 @@ impl DbInner {
                         .any(|immutable| Arc::ptr_eq(&immutable.memory.table, newest))
                 })
             })
-        })
-    }
-
-    /// Waits, with the write queue's lock, until each of the families can take one more immutable memtable.
-    fn wait_for_immutable_room(&self, families: &[u32]) -> Result<()> {
-        let mut state = self.state.lock();
-        self.wait_until(&mut state, |state| {
-            let mut concerned = families.iter().filter_map(|id| state.families.get(id));
-            concerned.all(|family| family.mem.table.is_empty() || family.has_room_for_immutable())
         })
     }
 

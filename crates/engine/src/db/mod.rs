@@ -80,6 +80,8 @@ pub(crate) struct DbInner {
     pub work: Condvar,
     /// Everybody else waits here, with the database mutex, for a job to end.
     pub changed: Condvar,
+    /// Writers that are held back stand here, and whoever is first has it. Taken before the write queue's lock.
+    pub line: Mutex<()>,
     /// The write queue.
     pub writer: Mutex<Writer>,
     /// How far the WALs have come.

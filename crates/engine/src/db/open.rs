@@ -677,6 +677,7 @@ pub(crate) fn assemble_db(
         options: options.clone(),
         work: Condvar::new(),
         changed: Condvar::new(),
+        line: Mutex::default(),
         writer: Mutex::new(Writer::new(recorded.last_sequence)),
         wal_tail: WalTail::default(),
         sync_group: Mutex::new(SyncGroup::default()),

@@ -56,27 +56,41 @@ impl DbInner {
         for own in families.iter() {
             own.family.check_writable()?;
         }
-        while self.wal_is_locked()? {
-            MutexGuard::unlocked(&mut writer, || self.wait_for_wal_lock());
-        }
-        let mut to_flush = overlapping(families)?;
+        let mut spanned = Vec::new();
         loop {
+            let to_flush = self.switch_overlapping(&mut writer, families, &spanned)?;
             if !to_flush.is_empty() {
-                self.switch_to_flush(&mut writer, &to_flush)?;
                 self.finish_flush(&to_flush)?;
             }
             // What came before must not be lost where this survives.
             self.flush_wal_of(&mut writer)?;
             self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             match self.try_to_install(&mut writer, families, recorded)? {
-                // With the write queue's lock that happens once at most.
-                Err(Obstacle::Memtables(families)) => to_flush = families,
-                Err(Obstacle::ExclusiveJob) => to_flush.clear(),
+                Err(Obstacle::Memtables(families)) => spanned = families,
+                Err(Obstacle::ExclusiveJob) => spanned.clear(),
                 Ok((state, places)) => {
                     let last = writer.last_seqno;
                     self.tell_ingested(state, writer, families, &places);
                     return Ok(last);
                 }
+            }
+        }
+    }
+
+    /// Makes memtables immutable that hold rows the files are to be newer than, and those of `spanned`. Returns with the WAL not locked and the
+    /// families to flush, when no row has come since they were looked for.
+    fn switch_overlapping(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        families: &[PreparedFamily],
+        spanned: &[u32],
+    ) -> Result<Vec<u32>> {
+        loop {
+            self.wait_until_wal_unlocked(writer)?;
+            let mut to_flush = overlapping(families)?;
+            to_flush.extend(spanned);
+            if to_flush.is_empty() || !self.switch_to_flush(writer, &to_flush)? {
+                return Ok(to_flush);
             }
         }
     }

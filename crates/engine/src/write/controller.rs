@@ -1,5 +1,6 @@
 //! Holding writers back: until there is room, or for as long as what they wrote should have taken.
 
+use std::fmt;
 use std::time::Duration;
 
 use base::perf;
@@ -35,30 +36,61 @@ impl Paid {
     }
 }
 
+/// The condition in which memtables of several databases take too much memory.
+pub(super) const MEMORY_LIMIT: StallCondition = StallCondition::Stopped {
+    cause: StallCause::WriteBufferManagerLimit,
+};
+
 impl DbInner {
+    /// A place at the head of the line of those held back, once all who came before have left it. The write queue's lock is released
+    /// meanwhile.
+    pub(super) fn stand_in_line(&self, writer: &mut MutexGuard<'_, Writer>) -> MutexGuard<'_, ()> {
+        let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+        MutexGuard::unlocked(writer, || self.line.lock())
+    }
+
+    /// Does `wait`, which is to give the database mutex back, with the write queue's lock released, and at the head of the line: of those held
+    /// back one waits for what holds them back, the others for their turn, so that what ends a stall wakes one of them and they go on in their
+    /// order. Whoever asks for `no_slowdown`, flushes or locks the WAL finds the write queue free. False if it had to stand in line
+    /// first: then everything must be looked at again, and nothing was waited for.
+    pub(super) fn hold_back<'db>(
+        &'db self,
+        writer: &mut MutexGuard<'_, Writer>,
+        place: &mut Option<MutexGuard<'db, ()>>,
+        state: MutexGuard<'_, DbState>,
+        wait: impl FnOnce(MutexGuard<'_, DbState>),
+    ) -> bool {
+        if place.is_none() {
+            *place = self.line.try_lock();
+        }
+        if place.is_none() {
+            drop(state);
+            *place = Some(self.stand_in_line(writer));
+            return false;
+        }
+        writer.held_back = true;
+        // The database mutex goes last: nothing can change before it is waited for.
+        MutexGuard::unlocked(writer, || wait(state));
+        writer.held_back = false;
+        true
+    }
+
     /// Waits for a job to end, because `family` stops writes.
     pub(super) fn wait_for_room(
         &self,
-        state: &mut MutexGuard<'_, DbState>,
-        options: &WriteOptions,
+        mut state: MutexGuard<'_, DbState>,
         family: u32,
         condition: StallCondition,
-    ) -> Result<()> {
-        check_may_wait(options, condition)?;
+    ) {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();
         self.work.notify_all();
-        self.changed.wait(state);
-        self.count_stall(state, family, condition, start);
-        Ok(())
+        self.changed.wait(&mut state);
+        self.count_stall(&mut state, family, condition, start);
     }
 
     /// Waits for memtables of whatever database to be flushed.
-    pub(super) fn wait_for_memory(&self, manager: &WriteBufferManager, options: &WriteOptions) -> Result<()> {
-        let condition = StallCondition::Stopped {
-            cause: StallCause::WriteBufferManagerLimit,
-        };
-        check_may_wait(options, condition)?;
+    pub(super) fn wait_for_memory(&self, manager: &WriteBufferManager) {
         log_line!(
             self.log,
             Warn,
@@ -69,27 +101,14 @@ impl DbInner {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();
         manager.wait();
-        self.stats
-            .stalled(condition, self.options.clock.now().saturating_sub(start));
-        Ok(())
+        let waited = self.options.clock.now().saturating_sub(start);
+        self.stats.stalled(MEMORY_LIMIT, waited);
     }
 
-    /// Holds the writer back until what was written since it was last held back has taken the time it should.
-    pub(super) fn delay(
-        &self,
-        writer: &mut Writer,
-        mut state: MutexGuard<'_, DbState>,
-        options: &WriteOptions,
-        reason: StallReason,
-    ) -> Result<()> {
-        let start = self.options.clock.now();
-        let bytes = std::mem::take(&mut writer.delayed_bytes);
-        let mut due = writer.paid.charge(start, bytes, reason.write_rate);
-        if due.is_zero() {
-            return Ok(());
-        }
-        check_may_wait(options, reason.condition)?;
+    /// Waits for as long as what was written since somebody was last held back should have taken, or until nothing stalls any more.
+    pub(super) fn delay(&self, mut state: MutexGuard<'_, DbState>, mut due: Duration, reason: StallReason) {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+        let start = self.options.clock.now();
         let until = start + due;
         loop {
             let waited = self.changed.wait_for(&mut state, due);
@@ -101,7 +120,6 @@ impl DbInner {
             }
         }
         self.count_stall(&mut state, reason.family, reason.condition, start);
-        Ok(())
     }
 
     fn count_stall(&self, state: &mut DbState, family: u32, condition: StallCondition, start: Duration) {
@@ -113,12 +131,10 @@ impl DbInner {
     }
 }
 
-fn check_may_wait(options: &WriteOptions, condition: StallCondition) -> Result<()> {
+/// `Incomplete` for a write that is not to wait, because of `why`.
+pub(super) fn check_may_wait(options: &WriteOptions, why: impl fmt::Display) -> Result<()> {
     match options.no_slowdown {
-        true => Err(Error::new(
-            ErrorKind::Incomplete,
-            format!("Write stall: {condition}"),
-        )),
+        true => Err(Error::new(ErrorKind::Incomplete, format!("Write stall: {why}"))),
         false => Ok(()),
     }
 }

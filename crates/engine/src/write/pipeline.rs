@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::sync::{self, MutexGuard};
-use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
+use base::{Error, Kind, Protection, Result, SeqNo};
 use memtable::Memtable;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use super::batch_protection;
-use super::controller::Paid;
+use super::controller::{MEMORY_LIMIT, Paid, check_may_wait};
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -51,6 +51,8 @@ pub(crate) struct Writer {
     pub(super) delayed_bytes: u64,
     /// Until when what was written is paid for, while writes are delayed.
     pub(super) paid: Paid,
+    /// The first in the line of those held back waits, and this lock is free meanwhile.
+    pub(super) held_back: bool,
 }
 
 /// What a write consists of.
@@ -70,6 +72,7 @@ impl Writer {
             scratch: Vec::new(),
             delayed_bytes: 0,
             paid: Paid::default(),
+            held_back: false,
         }
     }
 
@@ -103,7 +106,7 @@ impl DbInner {
         }
         let mut writer = sync::lock_soon(&self.writer);
         if self.attention.load(Ordering::Relaxed) {
-            self.make_room_to_write(&mut writer, options)?;
+            self.make_room(&mut writer, options)?;
         }
         let first = writer.last_seqno + 1;
         let Writer {
@@ -305,43 +308,34 @@ impl DbInner {
         }
     }
 
-    /// As [`make_room`](Self::make_room), and waits until the WAL is not locked, with the write queue's lock released: who holds the WAL's lock
-    /// may flush meanwhile.
-    #[cold]
-    pub(crate) fn make_room_to_write(
-        &self,
-        writer: &mut MutexGuard<'_, Writer>,
-        options: &WriteOptions,
-    ) -> Result<()> {
-        loop {
-            self.make_room(writer, options)?;
-            if !self.wal_is_locked()? {
-                return Ok(());
-            }
-            if options.no_slowdown {
-                return Err(Error::new(
-                    ErrorKind::Incomplete,
-                    "Write stall: the WAL is locked",
-                ));
-            }
-            MutexGuard::unlocked(writer, || self.wait_for_wal_lock());
-        }
-    }
-
     /// Called with the write queue's lock when something wants attention before more is written: an error, a full
-    /// memtable, a stall, too much WAL. Waits for room where it must.
+    /// memtable, a stall, too much WAL, a lock on the WAL. Waits where it must, as [`hold_back`](Self::hold_back) does: with the write
+    /// queue's lock released.
     #[cold]
-    pub(crate) fn make_room(
+    pub(super) fn make_room(
         &self,
         writer: &mut MutexGuard<'_, Writer>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let mut place = None;
+        let mut was_delayed = false;
         loop {
+            if writer.held_back && place.is_none() && !options.no_slowdown {
+                place = Some(self.stand_in_line(writer));
+            }
             let mut state = self.state.lock();
             state.check_writable()?;
+            if state.wal_locks > 0 {
+                check_may_wait(options, "the WAL is locked")?;
+                self.hold_back(writer, &mut place, state, |state| self.wait_for_wal_lock(state));
+                continue;
+            }
             let reason = state.stall_reason(self.current.load().delayed_write_rate);
             if let Some(reason) = reason.filter(|reason| reason.is_stop()) {
-                self.wait_for_room(&mut state, options, reason.family, reason.condition)?;
+                check_may_wait(options, reason.condition)?;
+                self.hold_back(writer, &mut place, state, |state| {
+                    self.wait_for_room(state, reason.family, reason.condition);
+                });
                 continue;
             }
             let full: Vec<u32> = {
@@ -354,10 +348,12 @@ impl DbInner {
                     .values()
                     .find(|family| family.mem_is_full() && !family.has_room_for_immutable());
                 if let Some(blocked) = blocked.map(|family| family.family.id) {
-                    if !options.no_slowdown && self.tell_memtable_stall(&mut state) {
-                        continue;
+                    check_may_wait(options, MEMTABLE_LIMIT)?;
+                    if !self.tell_memtable_stall(&mut state) {
+                        self.hold_back(writer, &mut place, state, |state| {
+                            self.wait_for_room(state, blocked, MEMTABLE_LIMIT);
+                        });
                     }
-                    self.wait_for_room(&mut state, options, blocked, MEMTABLE_LIMIT)?;
                     continue;
                 }
                 drop(state);
@@ -382,16 +378,31 @@ impl DbInner {
                 continue;
             }
             if let Some(manager) = manager.filter(|manager| manager.should_stall()) {
-                drop(state);
-                manager.flush_immutable();
-                self.wait_for_memory(manager, options)?;
+                check_may_wait(options, MEMORY_LIMIT)?;
+                self.hold_back(writer, &mut place, state, |state| {
+                    drop(state);
+                    manager.flush_immutable();
+                    self.wait_for_memory(manager);
+                });
                 continue;
             }
             if let Some(reason) = reason {
-                return self.delay(writer, state, options, reason);
+                if was_delayed {
+                    return Ok(());
+                }
+                let now = self.options.clock.now();
+                let bytes = std::mem::take(&mut writer.delayed_bytes);
+                let due = writer.paid.charge(now, bytes, reason.write_rate);
+                if due.is_zero() {
+                    return Ok(());
+                }
+                check_may_wait(options, reason.condition)?;
+                was_delayed =
+                    self.hold_back(writer, &mut place, state, |state| self.delay(state, due, reason));
+                continue;
             }
             writer.delayed_bytes = 0;
-            self.attention.store(state.wal_locks > 0, Ordering::Relaxed);
+            self.attention.store(false, Ordering::Relaxed);
             return Ok(());
         }
     }

@@ -6,7 +6,7 @@ use base::sync::{self, MutexGuard};
 use base::{Error, ErrorKind, Result};
 
 use super::pipeline::Writer;
-use crate::db::state::APPEND_TO_WAL;
+use crate::db::state::{APPEND_TO_WAL, DbState};
 use crate::db::{Db, DbInner};
 
 impl Db {
@@ -83,18 +83,22 @@ impl DbInner {
         Ok(())
     }
 
-    /// Whether the WAL is locked; an error if nothing can be written anyway.
-    pub(crate) fn wal_is_locked(&self) -> Result<bool> {
-        let state = self.state.lock();
-        state.check_writable()?;
-        Ok(state.wal_locks > 0)
-    }
-
-    /// Returns when the WAL is not locked, or nothing can be written anyway.
-    pub(crate) fn wait_for_wal_lock(&self) {
-        let mut state: MutexGuard<'_, _> = self.state.lock();
+    /// Waits for a change of the locks on the WAL, or until nothing can be written anyway.
+    pub(super) fn wait_for_wal_lock(&self, mut state: MutexGuard<'_, DbState>) {
         while state.wal_locks > 0 && state.check_writable().is_ok() {
             self.changed.wait(&mut state);
+        }
+    }
+
+    /// Returns with the write queue's lock once the WAL is not locked, having released it while it was.
+    pub(crate) fn wait_until_wal_unlocked(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+        loop {
+            let state = self.state.lock();
+            state.check_writable()?;
+            if state.wal_locks == 0 {
+                return Ok(());
+            }
+            MutexGuard::unlocked(writer, || self.wait_for_wal_lock(state));
         }
     }
 }
