@@ -448,8 +448,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "rows without WAL are not flushed when the database is closed",
         file: "crates/engine/src/db/control.rs",
-        right: "if !unlogged || self.read_only",
-        wrong: "if unlogged || self.read_only",
+        right: "if !writer.unlogged || self.read_only",
+        wrong: "if writer.unlogged || self.read_only",
         caught_by: PowerLoss(3),
     },
     Canary {

@@ -772,3 +772,116 @@ fn whoever_waits_for_memory_holds_nobody_else_back() {
     only_those_wait_who_are_held_back(&db, "stopped (write-buffer-manager-limit)", go, || ());
     db.close().unwrap();
 }
+
+/// How a database ends.
+type End = fn(&Db) -> esker::Result<()>;
+
+const ENDS: [End; 2] = [Db::close, |db| db.cancel_all_background_work(true)];
+
+/// Ends `db` while somebody writes to it for as long as he may, and gives it time.
+fn ends_while_somebody_writes(db: &Db, end: End) {
+    let (done, heard) = channel();
+    std::thread::scope(|scope| {
+        let writes = scope.spawn(|| {
+            let unlogged = WriteOptions {
+                disable_wal: true,
+                ..WriteOptions::default()
+            };
+            let family = db.default_column_family();
+            let mut written = 0u32;
+            loop {
+                let key = written.to_be_bytes();
+                match db.put_opt(&unlogged, &family, &key, &[1; 10 << 10]) {
+                    Ok(()) => written += 1,
+                    Err(error) => break (written, error),
+                }
+            }
+        });
+        // By then it is stopped.
+        heard.recv_timeout(Duration::from_millis(100)).unwrap_err();
+        assert!(!writes.is_finished());
+        scope.spawn(move || done.send(end(db)).unwrap());
+        heard.recv_timeout(LONG).expect("it does not end").unwrap();
+        let (written, error) = writes.join().unwrap();
+        assert_eq!(error.kind(), esker::ErrorKind::ShutdownInProgress);
+        assert!(written > 0);
+        // What no WAL holds was flushed.
+        db.close().unwrap();
+        let options = db.options().clone();
+        let db = Db::open(&options, "/db").unwrap();
+        for key in 0..written {
+            assert!(
+                db.get(&key.to_be_bytes()).unwrap().is_some(),
+                "{key} of {written}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_paused_database_with_a_stopped_writer_can_be_closed() {
+    for end in ENDS {
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            column_family: ColumnFamilyOptions {
+                write_buffer_size: 64 << 10,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        db.pause_background_work().unwrap();
+        ends_while_somebody_writes(&db, end);
+    }
+}
+
+#[test]
+fn a_compaction_without_bytes_to_write_with_does_not_keep_a_stopped_database_open() {
+    for end in ENDS {
+        let (limiter, mut options) = limited(100 << 20, RateLimiterMode::WritesOnly);
+        let (gate, heard, _go) = gate(|_| false);
+        options.listeners = vec![gate];
+        options.column_family = ColumnFamilyOptions {
+            level0_file_num_compaction_trigger: 2,
+            level0_slowdown_writes_trigger: 2,
+            level0_stop_writes_trigger: 2,
+            disable_auto_compactions: true,
+            compression: CompressionType::None,
+            ..ColumnFamilyOptions::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        for round in 0..2 {
+            for key in 0..20_000u32 {
+                let key = key.wrapping_mul(0x9e37_79b1);
+                db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
+            }
+            flush(&db);
+        }
+        // What the close flushes takes a second of it, the compaction more than a minute.
+        limiter.set_bytes_per_second(30 << 10).unwrap();
+        let unlogged = WriteOptions {
+            disable_wal: true,
+            ..WriteOptions::default()
+        };
+        let family = db.default_column_family();
+        db.put_opt(&unlogged, &family, &0u32.to_be_bytes(), b"1").unwrap();
+        db.set_options(&family, &[("disable_auto_compactions", "false")])
+            .unwrap();
+        while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
+        let (done, ended) = channel();
+        std::thread::scope(|scope| {
+            let writes = scope.spawn(|| db.put(b"stopped", b""));
+            ended.recv_timeout(Duration::from_millis(50)).unwrap_err();
+            assert!(!writes.is_finished());
+            let db = &db;
+            scope.spawn(move || done.send(end(db)).unwrap());
+            ended.recv_timeout(LONG).expect("it does not end").unwrap();
+            let error = writes.join().unwrap().unwrap_err();
+            assert_eq!(error.kind(), esker::ErrorKind::ShutdownInProgress);
+        });
+        db.close().unwrap();
+        let db = Db::open(&options, "/db").unwrap();
+        assert_eq!(db.get(&0u32.to_be_bytes()).unwrap().unwrap(), b"1");
+    }
+}

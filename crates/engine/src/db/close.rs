@@ -20,6 +20,7 @@ impl DbInner {
             return Ok(());
         }
         log_line!(self.log, Info, "Shutdown: canceling all background work");
+        self.begin_shutdown();
         let flushed = self.flush_unlogged();
         self.end_background_work();
         self.stop_verifier();

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::picker::range::{RangeStep, promote_level0};
 
 use super::column_family::ColumnFamily;
-use super::state::DbState;
+use super::state::{DbState, closing};
 use super::{Db, DbInner};
 use crate::events::Event;
 use crate::options::FlushOptions;
@@ -75,11 +76,8 @@ impl Db {
         while state.running_flushes > 0 || state.running_compactions > 0 {
             inner.changed.wait(&mut state);
         }
-        match state.closing {
-            true => Err(Error::new(
-                ErrorKind::ShutdownInProgress,
-                "the database is closing",
-            )),
+        match state.shutting_down {
+            true => Err(closing()),
             false => Ok(()),
         }
     }
@@ -122,7 +120,7 @@ impl Db {
         let disabled = state.manual_disabled.checked_sub(1);
         state.manual_disabled =
             disabled.ok_or_else(|| Error::invalid_argument("manual compactions are not disabled"))?;
-        if state.manual_disabled == 0 && !state.closing {
+        if state.manual_disabled == 0 && !state.shutting_down {
             inner.manual_cancelled.store(false, Ordering::Relaxed);
         }
         Ok(())
@@ -136,6 +134,7 @@ impl Db {
     /// Those of that flush.
     pub fn cancel_all_background_work(&self, wait: bool) -> Result<()> {
         let inner = self.inner();
+        inner.begin_shutdown();
         let flushed = inner.flush_unlogged();
         inner.end_background_work();
         let mut state = inner.state.lock();
@@ -250,7 +249,7 @@ impl DbInner {
     /// Does what a user has asked for, under the database mutex, so that who disables such work knows of it.
     pub(crate) fn manually<T>(
         &self,
-        work: impl FnOnce(&mut base::sync::MutexGuard<'_, DbState>) -> Result<T>,
+        work: impl FnOnce(&mut MutexGuard<'_, DbState>) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.state.lock();
         state.running_manual += 1;
@@ -270,7 +269,7 @@ impl DbInner {
     }
 
     /// Waits for a job of family `id` to end. None begins by itself meanwhile: it might take what is waited for, and the next one again.
-    pub(crate) fn wait_in_line(&self, state: &mut base::sync::MutexGuard<'_, DbState>, id: u32) {
+    pub(crate) fn wait_in_line(&self, state: &mut MutexGuard<'_, DbState>, id: u32) {
         let waits = |state: &mut DbState, more: bool| {
             if let Some(own) = state.families.get_mut(&id) {
                 own.manual_waits = match more {
@@ -285,31 +284,12 @@ impl DbInner {
         self.work.notify_all();
     }
 
-    /// Flushes rows that no WAL holds, unless that is not wanted.
-    pub(crate) fn flush_unlogged(&self) -> Result<()> {
-        let unlogged = self.writer.lock().unlogged;
-        if !unlogged || self.read_only || self.current.load().avoid_flush_during_shutdown {
-            return Ok(());
-        }
+    /// Refuses what is still to be written, and calls compactions off, so that a last flush waits for nobody: neither for writers that are
+    /// stopped, nor for compactions that wait for the rate limiter. Flushes go on, paused or not: whoever has paused them has waited
+    /// long enough.
+    pub(crate) fn begin_shutdown(&self) {
         let mut state = self.state.lock();
-        if state.closing {
-            return Ok(());
-        }
-        // Whoever has paused it has waited long enough.
-        state.background_paused = 0;
-        let families: Vec<_> = state
-            .families
-            .values()
-            .map(|family| family.family.clone())
-            .collect();
-        drop(state);
-        self.flush(&FlushOptions::default(), &families)
-    }
-
-    /// Lets no job begin, and calls compactions off.
-    pub(crate) fn end_background_work(&self) {
-        let mut state = self.state.lock();
-        state.closing = true;
+        state.shutting_down = true;
         self.cancelled.store(true, Ordering::Relaxed);
         self.manual_cancelled.store(true, Ordering::Relaxed);
         self.look_again(&mut state);
@@ -318,6 +298,41 @@ impl DbInner {
             limiter.wake();
         }
         self.low_pri_limiter.wake();
+    }
+
+    /// Flushes rows that no WAL holds, unless that is not wanted. Called once nothing more is written.
+    pub(crate) fn flush_unlogged(&self) -> Result<()> {
+        let mut writer = self.writer.lock();
+        if !writer.unlogged || self.read_only || self.current.load().avoid_flush_during_shutdown {
+            return Ok(());
+        }
+        let state = self.state.lock();
+        // A database that has failed cannot do it, and one that was shut down before has done it.
+        let may = |state: &DbState| match state.closing {
+            true => Err(closing()),
+            false => state.check_no_error(),
+        };
+        let has_room = |state: &DbState| {
+            let mut families = state.families.values();
+            families.all(|family| family.mem.table.is_empty() || family.has_room_for_immutable())
+        };
+        if state.closing {
+            return Ok(());
+        }
+        let families: Vec<u32> = state.families.keys().copied().collect();
+        // Whoever comes meanwhile is told at once. Nobody makes memtables immutable any more but this.
+        MutexGuard::unlocked(&mut writer, || self.wait_until(&mut { state }, may, has_room))?;
+        self.switch_memtables(&mut writer, &families)?;
+        let pending = self.request_flush(&families);
+        drop(writer);
+        self.wait_for_flush(&pending, may)
+    }
+
+    /// Lets no job begin any more.
+    pub(crate) fn end_background_work(&self) {
+        let mut state = self.state.lock();
+        state.closing = true;
+        self.look_again(&mut state);
     }
 }
 

@@ -104,7 +104,7 @@ impl DbInner {
         if !options.wait {
             return Ok(());
         }
-        self.wait_for_flush(&pending)?;
+        self.wait_for_flush(&pending, DbState::check_writable)?;
         // A flush that a drop called off has made nothing durable.
         families.iter().try_for_each(|family| family.check_writable())
     }
@@ -138,12 +138,12 @@ impl DbInner {
 
     /// Flushes the immutable memtables of `families`.
     pub(crate) fn finish_flush(&self, families: &[u32]) -> Result<()> {
-        self.wait_for_flush(&self.request_flush(families))
+        self.wait_for_flush(&self.request_flush(families), DbState::check_writable)
     }
 
     /// Has the immutable memtables of `families` flushed, and gives the newest of each. Those switched later are somebody else's
     /// business.
-    fn request_flush(&self, families: &[u32]) -> Vec<(u32, Arc<Memtable>)> {
+    pub(super) fn request_flush(&self, families: &[u32]) -> Vec<(u32, Arc<Memtable>)> {
         let mut state = self.state.lock();
         let mut pending = Vec::new();
         for &id in families {
@@ -158,8 +158,13 @@ impl DbInner {
         pending
     }
 
-    fn wait_for_flush(&self, pending: &[(u32, Arc<Memtable>)]) -> Result<()> {
-        self.wait_until(&mut self.state.lock(), |state| {
+    /// Waits until those memtables are in tables, as long as it `may`.
+    pub(super) fn wait_for_flush(
+        &self,
+        pending: &[(u32, Arc<Memtable>)],
+        may: impl Fn(&DbState) -> Result<()>,
+    ) -> Result<()> {
+        self.wait_until(&mut self.state.lock(), may, |state| {
             pending.iter().all(|(id, newest)| {
                 state.families.get(id).is_none_or(|family| {
                     !family
@@ -171,10 +176,15 @@ impl DbInner {
         })
     }
 
-    /// Waits until `done`, as long as background work can still get there.
-    fn wait_until(&self, state: &mut MutexGuard<'_, DbState>, done: impl Fn(&DbState) -> bool) -> Result<()> {
+    /// Waits until it is `done`, as long as it `may`.
+    pub(super) fn wait_until(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        may: impl Fn(&DbState) -> Result<()>,
+        done: impl Fn(&DbState) -> bool,
+    ) -> Result<()> {
         while !done(state) {
-            state.check_writable()?;
+            may(state)?;
             self.work.notify_all();
             self.changed.wait(state);
         }
@@ -196,7 +206,7 @@ impl DbInner {
 
     pub(crate) fn wait_for_compact(&self) -> Result<()> {
         let mut state = self.state.lock();
-        self.wait_until(&mut state, |state| {
+        self.wait_until(&mut state, DbState::check_writable, |state| {
             let idle = state.running_flushes == 0 && state.running_compactions == 0;
             idle && state
                 .families

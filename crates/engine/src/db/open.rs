@@ -607,6 +607,7 @@ pub(crate) fn assemble_db(
         manifest_busy: false,
         running_flushes: 0,
         running_compactions: 0,
+        shutting_down: false,
         closing: false,
         closed: false,
         background_paused: 0,

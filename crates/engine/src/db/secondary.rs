@@ -278,10 +278,7 @@ impl DbInner {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             if self.state.lock().closing {
-                return Err(Error::new(
-                    ErrorKind::ShutdownInProgress,
-                    "the database is closing",
-                ));
+                return Err(crate::db::state::closing());
             }
             let moment = Moment::of(&self.options, &self.dir)?;
             match self.attempt(secondary, reading, &moment) {

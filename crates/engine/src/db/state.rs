@@ -48,7 +48,9 @@ pub(crate) struct DbState {
     pub running_flushes: usize,
     /// See above.
     pub running_compactions: usize,
-    /// True once the database is closing: no job begins.
+    /// True once the database is to be closed: nothing is written any more and no compaction begins, while what no WAL holds is flushed.
+    pub shutting_down: bool,
+    /// True when that is done: no job begins. Only then does background work end.
     pub closing: bool,
     /// True once somebody has begun to close it.
     pub closed: bool,
@@ -449,14 +451,16 @@ impl DbState {
     /// As [`check_no_error`](Self::check_no_error), and `ShutdownInProgress` if the database is closing.
     pub fn check_writable(&self) -> Result<()> {
         self.check_no_error()?;
-        if self.closing {
-            return Err(Error::new(
-                ErrorKind::ShutdownInProgress,
-                "the database is closing",
-            ));
+        match self.shutting_down {
+            true => Err(closing()),
+            false => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// `ShutdownInProgress`.
+pub(crate) fn closing() -> Error {
+    Error::new(ErrorKind::ShutdownInProgress, "the database is closing")
 }
 
 /// Actions that leave everything as it was when they fail.

@@ -139,7 +139,8 @@ impl DbInner {
             let due = wanting
                 .min_by_key(|family| family.oldest_wal(current))
                 .map(|family| family.family.id);
-            let may = state.background_error.is_none() && state.background_paused == 0;
+            let may =
+                state.background_error.is_none() && (state.background_paused == 0 || state.shutting_down);
             let wanted = at < workers(self.current.load().max_background_jobs as usize).0;
             match due.filter(|_| may && wanted) {
                 // A failure has latched the database and is told from there.
@@ -162,7 +163,7 @@ impl DbInner {
 
     /// Compacts the family most in need. False if there is nothing that could be done now.
     fn compact_once(&self, state: &mut base::sync::MutexGuard<'_, DbState>) -> bool {
-        if state.background_error.is_some() || state.background_paused > 0 {
+        if state.background_error.is_some() || state.background_paused > 0 || state.shutting_down {
             return false;
         }
         let mut due: Vec<(f64, u32)> = state

@@ -77,10 +77,7 @@ impl DbInner {
             let part = left.min(limiter.single_burst_bytes()).max(1);
             let goes_on = || !self.cancelled.load(std::sync::atomic::Ordering::Relaxed);
             if !limiter.request_while(part, IoPriority::User, OpType::Write, goes_on) {
-                return Err(Error::new(
-                    ErrorKind::ShutdownInProgress,
-                    "the database is closing",
-                ));
+                return Err(crate::db::state::closing());
             }
             left -= part;
         }
