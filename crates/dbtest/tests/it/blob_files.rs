@@ -11,7 +11,7 @@ use esker::{
     BlobGarbageCollectionPolicy, BlockCache, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
     CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind,
     FileChecksumGenFactory, FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions,
-    ReadTier, ValueType, WriteBatch,
+    ReadTier, Ticker, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -140,6 +140,26 @@ fn large_values_leave_the_tables() {
 }
 
 /// An entity of version 2, as RocksDB 11 writes it: an inline column and one in a blob file.
+#[test]
+fn blob_files_count_among_what_jobs_read_and_write() {
+    let (_, mut options) = in_memory();
+    options.column_family.enable_blob_garbage_collection = true;
+    options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..100, 0, 10_000);
+    flush(&db);
+    let ticker = |ticker| db.statistics().get(ticker);
+    let of_values = 100 * 10_000;
+    let flushed = ticker(Ticker::FlushWriteBytes);
+    assert!((of_values..of_values * 2).contains(&flushed), "{flushed}");
+    // All values are written again, to another blob file.
+    rewrite(&db);
+    for bytes in [Ticker::CompactReadBytes, Ticker::CompactWriteBytes] {
+        let moved = ticker(bytes);
+        assert!((of_values..of_values * 2).contains(&moved), "{bytes:?} {moved}");
+    }
+}
+
 fn entity_with_blob(inline: &[u8], index: &[u8]) -> Vec<u8> {
     let mut entity = vec![2, 2];
     // Bytes of the sizes of names, of those of values, of the names; types; sizes; names; values.

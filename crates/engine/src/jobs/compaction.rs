@@ -31,7 +31,10 @@ struct WrittenBy {
     cpu: Duration,
     compression: CompressionType,
     entries: u64,
+    /// Of tables.
     bytes: u64,
+    /// Of values in blob files: read, and written.
+    blob_bytes: (u64, u64),
 }
 
 /// What a family's files are, for the picker.
@@ -315,6 +318,7 @@ impl DbInner {
                     compression: written.compression,
                     entries: entries(written.files.iter().map(|file| &**file)),
                     bytes: written.files.iter().map(|file| file.size).sum(),
+                    blob_bytes: (written.blob_bytes_read, blob_bytes),
                 });
                 applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied(), blobs))
             })
@@ -387,7 +391,8 @@ impl DbInner {
 
     fn count_compaction(&self, plan: &Plan, written: &WrittenBy, micros: u64) {
         let stats = &self.stats;
-        let (read, wrote) = (plan.input_bytes(), written.bytes);
+        let (blobs_read, blobs_wrote) = written.blob_bytes;
+        let (read, wrote) = (plan.input_bytes() + blobs_read, written.bytes + blobs_wrote);
         stats.add(Ticker::CompactReadBytes, read);
         stats.add(Ticker::CompactWriteBytes, wrote);
         let of_reason = match plan.reason {

@@ -103,6 +103,7 @@ impl DbInner {
                 }
             })
             .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
+            self.stats.add(Ticker::FlushWriteBytes, blob_bytes);
             Ok(tables)
         });
         self.release(state, id, &placed);
