@@ -15,6 +15,10 @@ pub enum StallCause {
     PendingCompactionBytes,
     /// Memtables of several databases together take too much memory.
     WriteBufferManagerLimit,
+    /// Compactions are behind, and the write is of low priority.
+    LowPriority,
+    /// A user has locked the WAL.
+    WalLocked,
 }
 
 /// Whether writes may go on.
@@ -36,11 +40,13 @@ pub enum StallCondition {
 
 impl StallCause {
     /// All of them.
-    pub const ALL: [StallCause; 4] = [
+    pub const ALL: [StallCause; 6] = [
         StallCause::MemtableLimit,
         StallCause::L0FileCountLimit,
         StallCause::PendingCompactionBytes,
         StallCause::WriteBufferManagerLimit,
+        StallCause::LowPriority,
+        StallCause::WalLocked,
     ];
 }
 
@@ -61,6 +67,8 @@ impl fmt::Display for StallCause {
             StallCause::L0FileCountLimit => "l0-file-count-limit",
             StallCause::PendingCompactionBytes => "pending-compaction-bytes",
             StallCause::WriteBufferManagerLimit => "write-buffer-manager-limit",
+            StallCause::LowPriority => "low-priority",
+            StallCause::WalLocked => "wal-locked",
         })
     }
 }

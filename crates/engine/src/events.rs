@@ -14,7 +14,7 @@ use vfs::{FileObserver, FileOperation, ObservedFs};
 
 use crate::log::InfoLog;
 use crate::options::Options;
-use crate::stats::Counter;
+use crate::stats::{Counter, StallTotal};
 
 /// Why memtables are flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,9 +220,11 @@ pub enum Event {
     RecoveryBegun { job: u64, wals: Vec<u64> },
     /// Recovery is over.
     Recovered { job: u64 },
-    /// Writes to a family are slowed or stopped, or no longer are; while they were in the condition before, writers waited so often and so
-    /// long. Because of `immutable_memtables` of at most
-    /// `max_write_buffer_number` memtables, or `l0_files`, or `pending_compaction_bytes`. Bytes a second to which they are slowed.
+    /// Writes are slowed or stopped, or no longer are: once when a condition begins, and once when it ends, with how often and how long writers
+    /// waited in it. The condition names the limit; the numbers are how much there is of what it limits, and the limits, those at which writes are
+    /// slowed and those at which they stop (0: none). `family` is the one that has reached it, of low priority the one whose compactions are
+    /// behind; it is empty where the limit is that of a write buffer manager, or the WAL is locked, which are told once a writer waits for
+    /// them. `delayed_write_rate`: bytes a second to which writes are slowed.
     Stall {
         family: String,
         previous: StallCondition,
@@ -232,7 +234,13 @@ pub enum Event {
         immutable_memtables: usize,
         max_write_buffer_number: usize,
         l0_files: usize,
+        level0_slowdown_writes_trigger: usize,
+        level0_stop_writes_trigger: usize,
         pending_compaction_bytes: u64,
+        soft_pending_compaction_bytes_limit: u64,
+        hard_pending_compaction_bytes_limit: u64,
+        memtable_bytes: u64,
+        write_buffer_manager_limit: u64,
         delayed_write_rate: u64,
     },
     /// A background job failed; the database takes no more writes.
@@ -263,6 +271,34 @@ pub enum Event {
 }
 
 impl Event {
+    /// What is no family's, and slows or stops writes, begins or ends. `memory`: bytes of memtables, and what is allowed of them, where that is
+    /// the limit.
+    pub(crate) fn stall_of_database(
+        previous: StallCondition,
+        condition: StallCondition,
+        stalled: StallTotal,
+        memory: (u64, u64),
+    ) -> Event {
+        Event::Stall {
+            family: String::new(),
+            previous,
+            condition,
+            waits: stalled.count,
+            waited_micros: stalled.micros,
+            immutable_memtables: 0,
+            max_write_buffer_number: 0,
+            l0_files: 0,
+            level0_slowdown_writes_trigger: 0,
+            level0_stop_writes_trigger: 0,
+            pending_compaction_bytes: 0,
+            soft_pending_compaction_bytes_limit: 0,
+            hard_pending_compaction_bytes_limit: 0,
+            memtable_bytes: memory.0,
+            write_buffer_manager_limit: memory.1,
+            delayed_write_rate: 0,
+        }
+    }
+
     /// `table` of `family` takes no more rows.
     pub(crate) fn sealed(family: &str, table: &Memtable) -> Event {
         Event::MemtableSealed {
@@ -407,6 +443,9 @@ impl fmt::Display for Event {
             Event::WalCreated { wal } => write!(f, "began {wal:06}.log"),
             Event::RecoveryBegun { wals, .. } => write!(f, "recovers {} WALs", wals.len()),
             Event::Recovered { .. } => write!(f, "recovered"),
+            Event::Stall {
+                family, condition, ..
+            } if family.is_empty() => write!(f, "writes {condition}"),
             Event::Stall {
                 family, condition, ..
             } => write!(f, "[{family}] writes {condition}"),

@@ -101,8 +101,8 @@ struct CacheCounts {
     evictions: u64,
 }
 
-/// Every condition that holds writers back, with RocksDB's name.
-const STALLS: [(&str, StallCondition); 7] = [
+/// Every condition that holds writers back, with RocksDB's name where it has one.
+const STALLS: [(&str, StallCondition); 9] = [
     (
         "memtable-limit-delays",
         StallCondition::Delayed {
@@ -143,6 +143,18 @@ const STALLS: [(&str, StallCondition); 7] = [
         "write-buffer-manager-limit-stops",
         StallCondition::Stopped {
             cause: StallCause::WriteBufferManagerLimit,
+        },
+    ),
+    (
+        "low-priority-delays",
+        StallCondition::Delayed {
+            cause: StallCause::LowPriority,
+        },
+    ),
+    (
+        "wal-locked-stops",
+        StallCondition::Stopped {
+            cause: StallCause::WalLocked,
         },
     ),
 ];

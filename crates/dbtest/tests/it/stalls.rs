@@ -1,5 +1,6 @@
 //! Writers that are held back, and told why; jobs that are held back by a rate limiter.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -86,11 +87,15 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
         Event::Stall {
             condition,
             l0_files,
+            level0_slowdown_writes_trigger,
+            level0_stop_writes_trigger,
             delayed_write_rate,
             waits,
             ..
         } => {
             assert_eq!((condition, l0_files, waits), (delayed, 4, 0));
+            let triggers = (level0_slowdown_writes_trigger, level0_stop_writes_trigger);
+            assert_eq!(triggers, (4, 20));
             assert!(
                 (1..=1 << 20).contains(&delayed_write_rate),
                 "{delayed_write_rate}"
@@ -383,13 +388,49 @@ fn writers_wait_for_memory_that_is_being_flushed() {
     let stopped = StallCondition::Stopped {
         cause: StallCause::WriteBufferManagerLimit,
     };
-    // Each wait is short, and counted when it is over.
-    while db.statistics().stall(stopped).count == 0 {
-        std::thread::yield_now();
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            family,
+            previous,
+            condition,
+            memtable_bytes,
+            write_buffer_manager_limit,
+            ..
+        } => {
+            assert_eq!(
+                (family, previous, condition),
+                (String::new(), StallCondition::Normal, stopped)
+            );
+            assert_eq!(write_buffer_manager_limit, 256 << 10);
+            assert!(memtable_bytes >= write_buffer_manager_limit, "{memtable_bytes}");
+        }
+        event => panic!("{event}"),
+    }
+    // It looks at what others flush every tenth of a second, which is no news.
+    while let Ok(event) = heard.recv_timeout(Duration::from_millis(250)) {
+        assert!(!matches!(event, Event::Stall { .. }), "{event}");
     }
     assert!(!writer.is_finished());
     drop(go);
     writer.join().unwrap();
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            previous,
+            condition,
+            waits,
+            waited_micros,
+            ..
+        } => {
+            assert_eq!((previous, condition, waits), (stopped, StallCondition::Normal, 1));
+            assert!(waited_micros > 200_000, "{waited_micros}");
+            let counted = db.statistics().stall(stopped);
+            assert_eq!((counted.count, counted.micros), (waits, waited_micros));
+        }
+        event => panic!("{event}"),
+    }
+    let log = String::from_utf8(options.fs.read_file(Path::new("/db/LOG")).unwrap()).unwrap();
+    let told = log.lines().filter(|line| line.contains("Stopping writes"));
+    assert_eq!(told.count(), 1, "{log}");
     assert_eq!(db.get(b"key").unwrap().unwrap(), b"value");
     assert!(manager.memory_usage() < 256 << 10);
     db.close().unwrap();
@@ -454,6 +495,11 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
         (error.kind(), error.message()),
         (esker::ErrorKind::Incomplete, "Low priority write stall")
     );
+    assert!(
+        heard
+            .try_iter()
+            .all(|event| !matches!(event, Event::Stall { .. }))
+    );
     let value = [1; 150 << 10];
     let start = std::time::Instant::now();
     db.put_opt(&low, &family, b"b", &value).unwrap();
@@ -474,10 +520,98 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
         &value,
     )
     .unwrap();
+    let slowed = StallCondition::Delayed {
+        cause: StallCause::LowPriority,
+    };
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            family,
+            previous,
+            condition,
+            l0_files,
+            delayed_write_rate,
+            ..
+        } => {
+            assert_eq!(family, "default");
+            assert_eq!((previous, condition), (StallCondition::Normal, slowed));
+            assert_eq!((l0_files, delayed_write_rate), (4, 1 << 20));
+        }
+        event => panic!("{event}"),
+    }
     drop(go);
     db.wait_for_compact().unwrap();
     db.put_opt(&hurried, &family, b"a", b"3").unwrap();
-    drop(heard);
+    // Both writes were held back, which is one stall.
+    match wait_for_stall(&heard) {
+        Event::Stall {
+            previous,
+            condition,
+            waits,
+            waited_micros,
+            ..
+        } => {
+            assert_eq!((previous, condition, waits), (slowed, StallCondition::Normal, 2));
+            assert!(waited_micros > 150_000, "{waited_micros}");
+            let counted = db.statistics().stall(slowed);
+            assert_eq!((counted.count, counted.micros), (waits, waited_micros));
+        }
+        event => panic!("{event}"),
+    }
+}
+
+#[test]
+fn waits_for_a_locked_wal_are_told_and_counted() {
+    let (gate, heard, _go) = gate(|_| false);
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let locked = StallCondition::Stopped {
+        cause: StallCause::WalLocked,
+    };
+    let of_stall = |event| match event {
+        Event::Stall {
+            family,
+            previous,
+            condition,
+            waits,
+            waited_micros,
+            ..
+        } => (family, previous, condition, (waits, waited_micros)),
+        event => panic!("{event}"),
+    };
+    // Nobody waits for this one.
+    db.lock_wal().unwrap();
+    db.unlock_wal().unwrap();
+    db.put(b"a", b"1").unwrap();
+    db.lock_wal().unwrap();
+    std::thread::scope(|scope| {
+        let writers = [b"b", b"c"].map(|key| scope.spawn(|| db.put(key, b"1").unwrap()));
+        let begun = of_stall(wait_for_stall(&heard));
+        std::iter::from_fn(|| heard.recv_timeout(Duration::from_millis(50)).ok())
+            .for_each(|event| assert!(!matches!(event, Event::Stall { .. }), "{event}"));
+        db.unlock_wal().unwrap();
+        assert_eq!(begun, (String::new(), StallCondition::Normal, locked, (0, 0)));
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+    });
+    let (_, previous, condition, waited) = of_stall(wait_for_stall(&heard));
+    assert_eq!((previous, condition), (locked, StallCondition::Normal));
+    let counted = db.statistics().stall(locked);
+    assert_eq!(waited, (counted.count, counted.micros));
+    // Of the two only the first in their line waits for it.
+    assert!(waited.0 == 1 && waited.1 > 40_000, "{waited:?}");
+    let family = db.default_column_family();
+    let told = db.property(&family, "rocksdb.db-write-stall-stats").unwrap();
+    assert!(told.contains("wal-locked-stops: 1"), "{told}");
+    let log = String::from_utf8(options.fs.read_file(Path::new("/db/LOG")).unwrap()).unwrap();
+    assert!(log.contains("Stopping writes because the WAL is locked"), "{log}");
+    assert!(
+        log.contains("Writes go on: they were stopped (wal-locked): 1 waits"),
+        "{log}"
+    );
 }
 
 #[test]

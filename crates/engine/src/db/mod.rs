@@ -367,7 +367,11 @@ impl DbInner {
     /// Tells of the stalls that nobody was told of yet. Called without the database mutex.
     pub(crate) fn tell_stalls(&self) {
         let _telling = self.telling.lock();
-        let events = std::mem::take(&mut self.state.lock().stall_events);
+        let events = {
+            let mut state = self.state.lock();
+            state.note_caught_up();
+            std::mem::take(&mut state.stall_events)
+        };
         events.iter().for_each(|event| self.notify(event));
     }
 

@@ -22,7 +22,7 @@ use super::families::{Shared, assemble, fresh_state};
 use super::recover::RECOVERY_JOB;
 use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
-use super::state::{DbState, Recorded};
+use super::state::{DbState, Recorded, Waiting};
 use super::stats_history::{self, STATS_COLUMN_FAMILY};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Event, Listeners, with_file_listeners};
@@ -615,6 +615,9 @@ pub(crate) fn assemble_db(
         manual_disabled: 0,
         running_manual: 0,
         stall_events: Vec::new(),
+        memory_stall: Waiting::default(),
+        wal_lock_stall: Waiting::default(),
+        low_pri_stall: None,
     };
     let stats_options = stats_history::family_options();
     let mut default_family: Option<Arc<Family>> = None;

@@ -64,6 +64,35 @@ pub(crate) struct DbState {
     pub running_manual: usize,
     /// Stalls begun and ended that nobody was told of yet, in their order.
     pub stall_events: Vec<Event>,
+    /// Writers that wait for memory shared with other databases.
+    pub memory_stall: Waiting,
+    /// Writers, and ingestions, that wait for the WAL to be unlocked.
+    pub wal_lock_stall: Waiting,
+    /// Waits of writes of low priority since they are slowed, and the family they are slowed for; `None` while nobody was told that they are.
+    pub low_pri_stall: Option<(u32, StallTotal)>,
+}
+
+/// Those who wait for one thing that is no family's, and what they waited since the first of them came.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    now: usize,
+    total: StallTotal,
+}
+
+impl Waiting {
+    /// One more waits. True if it is the only one.
+    pub fn begin(&mut self) -> bool {
+        self.now += 1;
+        self.now == 1
+    }
+
+    /// One of them has waited so many microseconds. What all of them have, if it was the last.
+    pub fn end(&mut self, micros: u64) -> Option<StallTotal> {
+        self.now -= 1;
+        self.total.count += 1;
+        self.total.micros += micros;
+        (self.now == 0).then(|| std::mem::take(&mut self.total))
+    }
 }
 
 /// What a MANIFEST says beside its files.
@@ -247,7 +276,20 @@ impl FamilyState {
             return None;
         }
         let stalled = std::mem::take(&mut self.stalled);
-        Some(Event::Stall {
+        let rate = self.write_rate(delayed_write_rate);
+        Some(self.event_of(previous, condition, stalled, rate))
+    }
+
+    /// The event of a stall of this family.
+    fn event_of(
+        &self,
+        previous: StallCondition,
+        condition: StallCondition,
+        stalled: StallTotal,
+        delayed_write_rate: u64,
+    ) -> Event {
+        let options = self.family.current().leveled();
+        Event::Stall {
             family: self.family.name.clone(),
             previous,
             condition,
@@ -255,10 +297,16 @@ impl FamilyState {
             waited_micros: stalled.micros,
             immutable_memtables: self.immutable.len(),
             max_write_buffer_number: self.family.current().max_write_buffer_number as usize,
-            l0_files: self.family.current().leveled().files_that_stall(&self.version),
+            l0_files: options.files_that_stall(&self.version),
+            level0_slowdown_writes_trigger: options.level0_slowdown_writes_trigger.unwrap_or(0),
+            level0_stop_writes_trigger: options.level0_stop_writes_trigger,
             pending_compaction_bytes: self.pending_compaction_bytes,
-            delayed_write_rate: self.write_rate(delayed_write_rate),
-        })
+            soft_pending_compaction_bytes_limit: options.soft_pending_compaction_bytes_limit,
+            hard_pending_compaction_bytes_limit: options.hard_pending_compaction_bytes_limit,
+            memtable_bytes: self.mem.table.memory_usage() as u64,
+            write_buffer_manager_limit: 0,
+            delayed_write_rate,
+        }
     }
 
     /// What decides whether writes stall.
@@ -422,6 +470,33 @@ impl DbState {
         })
     }
 
+    /// A write of low priority is slowed, to so many bytes a second, for the sake of a family whose compactions are behind. True if somebody is
+    /// to be told.
+    pub fn note_low_pri(&mut self, rate: u64) -> bool {
+        let behind = self.families.values().find(|family| family.behind);
+        let Some(family) = behind.filter(|_| self.low_pri_stall.is_none()) else {
+            return false;
+        };
+        let event = family.event_of(StallCondition::Normal, LOW_PRIORITY, StallTotal::default(), rate);
+        self.low_pri_stall = Some((family.family.id, StallTotal::default()));
+        self.stall_events.push(event);
+        true
+    }
+
+    /// Notes that writes of low priority are slowed no more, if they were.
+    pub fn note_caught_up(&mut self) {
+        if self.families.values().any(|family| family.behind) {
+            return;
+        }
+        let Some((id, stalled)) = self.low_pri_stall.take() else {
+            return;
+        };
+        self.stall_events.push(match self.families.get(&id) {
+            Some(family) => family.event_of(LOW_PRIORITY, StallCondition::Normal, stalled, 0),
+            None => Event::stall_of_database(LOW_PRIORITY, StallCondition::Normal, stalled, (0, 0)),
+        });
+    }
+
     /// The family with most in its memtable, if that is something and it may have one more immutable one.
     pub fn largest_memtable(&self) -> Option<u32> {
         // An empty one counts for nothing: to flush it would free no memory.
@@ -491,6 +566,21 @@ pub(crate) struct StallReason {
     /// Bytes a second, while they are delayed.
     pub write_rate: u64,
 }
+
+/// The condition of writes of low priority while compactions are behind.
+pub(crate) const LOW_PRIORITY: StallCondition = StallCondition::Delayed {
+    cause: StallCause::LowPriority,
+};
+
+/// The condition while somebody has locked the WAL.
+pub(crate) const WAL_LOCKED: StallCondition = StallCondition::Stopped {
+    cause: StallCause::WalLocked,
+};
+
+/// The condition in which memtables of several databases take too much memory.
+pub(crate) const MEMORY_LIMIT: StallCondition = StallCondition::Stopped {
+    cause: StallCause::WriteBufferManagerLimit,
+};
 
 /// The condition of a family whose memtables are all full.
 pub(crate) const MEMTABLE_LIMIT: StallCondition = StallCondition::Stopped {

@@ -165,15 +165,15 @@ impl DbInner {
         let _ = write!(
             out,
             "Flushed: {} bytes\nCompaction: {} bytes read, {} bytes written, {} trivial moves\n\
-             Write amplification: {amplification:.2}\nStalled: {} us (memtable-limit {}, l0-file-count-limit {}, pending-compaction-bytes {})\n",
+             Write amplification: {amplification:.2}\nStalled: {} us ({})\n",
             stats.get(Ticker::FlushWriteBytes),
             stats.get(Ticker::CompactReadBytes),
             stats.get(Ticker::CompactWriteBytes),
             stats.get(Ticker::TrivialMoves),
             stats.get(Ticker::StallMicros),
-            stats.stall_micros(StallCause::MemtableLimit),
-            stats.stall_micros(StallCause::L0FileCountLimit),
-            stats.stall_micros(StallCause::PendingCompactionBytes),
+            StallCause::ALL
+                .map(|cause| format!("{cause} {}", stats.stall_micros(cause)))
+                .join(", "),
         );
         out
     }

@@ -186,23 +186,59 @@ impl EventListener for InfoLog {
                 immutable_memtables,
                 max_write_buffer_number,
                 l0_files,
+                level0_slowdown_writes_trigger,
+                level0_stop_writes_trigger,
                 pending_compaction_bytes,
+                soft_pending_compaction_bytes_limit,
+                hard_pending_compaction_bytes_limit,
+                memtable_bytes,
+                write_buffer_manager_limit,
                 delayed_write_rate,
-                ..
             } => {
-                let (word, cause, rate) = match condition {
-                    StallCondition::Normal => {
+                // What is no family's is all of theirs.
+                let family = match family.is_empty() {
+                    true => "all",
+                    false => family,
+                };
+                let ended = |cause: &StallCause| match cause {
+                    // A family's other stalls go on, or not, without these.
+                    StallCause::LowPriority | StallCause::WriteBufferManagerLimit | StallCause::WalLocked => {
+                        format!("Writes go on: they were {previous}")
+                    }
+                    _ => format!("Writes go on: nothing stalls them any more. They were {previous}"),
+                };
+                let (word, cause, files, bytes, rate) = match (condition, previous) {
+                    (
+                        StallCondition::Normal,
+                        StallCondition::Delayed { cause } | StallCondition::Stopped { cause },
+                    ) => {
+                        let ended = ended(cause);
                         log_line!(
                             self,
                             Info,
-                            "[{family}] Writes go on: nothing stalls them any more. They were {previous}: {waits} waits, {waited_micros} us"
+                            "[{family}] {ended}: {waits} waits, {waited_micros} us"
                         );
                         return;
                     }
-                    StallCondition::Delayed { cause } => {
-                        ("Stalling", cause, format!(" rate {delayed_write_rate}"))
-                    }
-                    StallCondition::Stopped { cause } => ("Stopping", cause, String::new()),
+                    (StallCondition::Normal, StallCondition::Normal) => return,
+                    (StallCondition::Delayed { cause }, _) => (
+                        "Stalling",
+                        cause,
+                        format!("level0_slowdown_writes_trigger is set to {level0_slowdown_writes_trigger}"),
+                        format!(
+                            "soft_pending_compaction_bytes_limit is set to {soft_pending_compaction_bytes_limit}"
+                        ),
+                        format!(" rate {delayed_write_rate}"),
+                    ),
+                    (StallCondition::Stopped { cause }, _) => (
+                        "Stopping",
+                        cause,
+                        format!("level0_stop_writes_trigger is set to {level0_stop_writes_trigger}"),
+                        format!(
+                            "hard_pending_compaction_bytes_limit is set to {hard_pending_compaction_bytes_limit}"
+                        ),
+                        String::new(),
+                    ),
                 };
                 match cause {
                     StallCause::MemtableLimit => log_line!(
@@ -214,14 +250,27 @@ impl EventListener for InfoLog {
                     StallCause::L0FileCountLimit => log_line!(
                         self,
                         Warn,
-                        "[{family}] {word} writes because we have {l0_files} level-0 files{rate}"
+                        "[{family}] {word} writes because we have {l0_files} level-0 files, {files}{rate}"
                     ),
-                    // Told where it is waited for: it is no family's.
-                    StallCause::WriteBufferManagerLimit => {}
+                    StallCause::WriteBufferManagerLimit => log_line!(
+                        self,
+                        Warn,
+                        "[{family}] {word} writes because memtables take {memtable_bytes} bytes, of which the write buffer manager allows \
+                         {write_buffer_manager_limit}"
+                    ),
+                    StallCause::LowPriority => log_line!(
+                        self,
+                        Warn,
+                        "[{family}] {word} writes of low priority because compactions are behind: {l0_files} level-0 files, \
+                         {pending_compaction_bytes} estimated pending compaction bytes{rate}"
+                    ),
+                    StallCause::WalLocked => {
+                        log_line!(self, Warn, "[{family}] {word} writes because the WAL is locked");
+                    }
                     StallCause::PendingCompactionBytes => log_line!(
                         self,
                         Warn,
-                        "[{family}] {word} writes because of estimated pending compaction bytes {pending_compaction_bytes}{rate}"
+                        "[{family}] {word} writes because of estimated pending compaction bytes {pending_compaction_bytes}, {bytes}{rate}"
                     ),
                 }
             }

@@ -6,17 +6,18 @@ use std::time::Duration;
 use base::perf;
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
-use compact::stall::{StallCause, StallCondition};
+use compact::stall::StallCondition;
 
 use super::pipeline::Writer;
 use super::write_buffer_manager::WriteBufferManager;
 use crate::db::DbInner;
-use crate::db::state::{DbState, StallReason};
-use crate::log::log_line;
+use crate::db::state::{DbState, MEMORY_LIMIT, StallReason};
+use crate::events::Event;
 use crate::options::WriteOptions;
+use crate::stats::StallTotal;
 
 /// Shorter waits cost more than they slow. Who was silent has no more than this to his credit.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
+pub(super) const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// What was written while writes are delayed, as the time it should have taken.
 #[derive(Debug, Default)]
@@ -35,11 +36,6 @@ impl Paid {
         }
     }
 }
-
-/// The condition in which memtables of several databases take too much memory.
-pub(super) const MEMORY_LIMIT: StallCondition = StallCondition::Stopped {
-    cause: StallCause::WriteBufferManagerLimit,
-};
 
 impl DbInner {
     /// A place at the head of the line of those held back, once all who came before have left it. The write queue's lock is released
@@ -89,20 +85,34 @@ impl DbInner {
         self.count_stall(&mut state, family, condition, start);
     }
 
-    /// Waits for memtables of whatever database to be flushed.
-    pub(super) fn wait_for_memory(&self, manager: &WriteBufferManager) {
-        log_line!(
-            self.log,
-            Warn,
-            "Stopping writes because memtables take {} bytes, of which the write buffer manager allows {}",
-            manager.memory_usage(),
-            manager.buffer_size()
-        );
+    /// Waits for memtables of whatever database to be flushed, until they take less than the write buffer manager allows or nothing can be
+    /// written anyway.
+    pub(super) fn wait_for_memory(&self, mut state: MutexGuard<'_, DbState>, manager: &WriteBufferManager) {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();
-        manager.wait();
+        let event = |previous, condition, stalled| {
+            let memory = (manager.memory_usage(), manager.buffer_size());
+            Event::stall_of_database(previous, condition, stalled, memory)
+        };
+        if state.memory_stall.begin() {
+            let begun = event(StallCondition::Normal, MEMORY_LIMIT, StallTotal::default());
+            state.stall_events.push(begun);
+            MutexGuard::unlocked(&mut state, || self.tell_stalls());
+        }
+        while manager.should_stall() && state.check_writable().is_ok() {
+            MutexGuard::unlocked(&mut state, || {
+                manager.flush_immutable();
+                manager.wait();
+            });
+        }
         let waited = self.options.clock.now().saturating_sub(start);
         self.stats.stalled(MEMORY_LIMIT, waited);
+        if let Some(stalled) = state.memory_stall.end(waited.as_micros() as u64) {
+            let ended = event(MEMORY_LIMIT, StallCondition::Normal, stalled);
+            state.stall_events.push(ended);
+            drop(state);
+            self.tell_stalls();
+        }
     }
 
     /// Waits for as long as what was written since somebody was last held back should have taken, or until nothing stalls any more.

@@ -24,11 +24,13 @@ use memtable::Memtable;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use super::batch_protection;
-use super::controller::{MEMORY_LIMIT, Paid, check_may_wait};
+use super::controller::{Paid, check_may_wait};
 use super::predecessor::Predecessor;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::db::state::{APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMTABLE_LIMIT, Memory};
+use crate::db::state::{
+    APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory,
+};
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::options::WriteOptions;
@@ -380,9 +382,7 @@ impl DbInner {
             if let Some(manager) = manager.filter(|manager| manager.should_stall()) {
                 check_may_wait(options, MEMORY_LIMIT)?;
                 self.hold_back(writer, &mut place, state, |state| {
-                    drop(state);
-                    manager.flush_immutable();
-                    self.wait_for_memory(manager);
+                    self.wait_for_memory(state, manager);
                 });
                 continue;
             }

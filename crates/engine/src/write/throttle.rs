@@ -8,8 +8,10 @@ use base::{Error, ErrorKind, Result, perf};
 use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterOptions};
 
 use super::batch;
+use super::controller::LEAST_WAIT;
 use super::pipeline::Commit;
 use crate::db::DbInner;
+use crate::db::state::LOW_PRIORITY;
 use crate::options::{Options, WriteOptions};
 
 /// Bytes a second that all writes of low priority together come to while compactions are behind: RocksDB's.
@@ -58,14 +60,38 @@ impl DbInner {
                 ));
             }
         }
-        if options.low_pri && self.state.lock().families.values().any(|own| own.behind) {
-            if options.no_slowdown {
-                return Err(Error::new(ErrorKind::Incomplete, "Low priority write stall"));
-            }
-            let _timer = perf::time_wait(|cells| &cells.write_delay_time);
-            self.wait_for_permission(&self.low_pri_limiter, bytes)?;
+        match options.low_pri {
+            true => self.throttle_low_pri(options, bytes),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    fn throttle_low_pri(&self, options: &WriteOptions, bytes: u64) -> Result<()> {
+        let mut state = self.state.lock();
+        if !state.families.values().any(|own| own.behind) {
+            return Ok(());
+        }
+        if options.no_slowdown {
+            return Err(Error::new(ErrorKind::Incomplete, "Low priority write stall"));
+        }
+        let is_news = state.note_low_pri(LOW_PRI_RATE);
+        drop(state);
+        if is_news {
+            self.tell_stalls();
+        }
+        let _timer = perf::time_wait(|cells| &cells.write_delay_time);
+        let start = self.options.clock.now();
+        let permitted = self.wait_for_permission(&self.low_pri_limiter, bytes);
+        let waited = self.options.clock.now().saturating_sub(start);
+        // What is there to be had at once is not waited for.
+        if waited >= LEAST_WAIT {
+            self.stats.stalled(LOW_PRIORITY, waited);
+            if let Some((_, stalled)) = &mut self.state.lock().low_pri_stall {
+                stalled.count += 1;
+                stalled.micros += waited.as_micros() as u64;
+            }
+        }
+        permitted
     }
 
     fn wait_for_permission(&self, limiter: &RateLimiter, bytes: u64) -> Result<()> {

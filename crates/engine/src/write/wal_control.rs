@@ -4,10 +4,13 @@ use std::sync::atomic::Ordering;
 
 use base::sync::{self, MutexGuard};
 use base::{Error, ErrorKind, Result};
+use compact::stall::StallCondition;
 
 use super::pipeline::Writer;
-use crate::db::state::{APPEND_TO_WAL, DbState};
+use crate::db::state::{APPEND_TO_WAL, DbState, WAL_LOCKED};
 use crate::db::{Db, DbInner};
+use crate::events::Event;
+use crate::stats::StallTotal;
 
 impl Db {
     /// Makes everything written so far durable, as [`WriteOptions::sync`](crate::WriteOptions::sync) does for one write; with
@@ -85,8 +88,23 @@ impl DbInner {
 
     /// Waits for a change of the locks on the WAL, or until nothing can be written anyway.
     pub(super) fn wait_for_wal_lock(&self, mut state: MutexGuard<'_, DbState>) {
+        let start = self.options.clock.now();
+        if state.wal_lock_stall.begin() {
+            let event =
+                Event::stall_of_database(StallCondition::Normal, WAL_LOCKED, StallTotal::default(), (0, 0));
+            state.stall_events.push(event);
+            MutexGuard::unlocked(&mut state, || self.tell_stalls());
+        }
         while state.wal_locks > 0 && state.check_writable().is_ok() {
             self.changed.wait(&mut state);
+        }
+        let waited = self.options.clock.now().saturating_sub(start);
+        self.stats.stalled(WAL_LOCKED, waited);
+        if let Some(stalled) = state.wal_lock_stall.end(waited.as_micros() as u64) {
+            let event = Event::stall_of_database(WAL_LOCKED, StallCondition::Normal, stalled, (0, 0));
+            state.stall_events.push(event);
+            drop(state);
+            self.tell_stalls();
         }
     }
 
