@@ -315,8 +315,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "options that cannot be together change all the same",
         file: "crates/engine/src/db/set_options.rs",
-        right: "true => check(),",
-        wrong: "true => check().or(Ok(())),",
+        right: "wrong.take_all(wrong_with(&options), &of_family(name));",
+        wrong: "drop((wrong_with(&options), of_family(name)));",
         caught_by: Tests(&["-p", "esker-dbtest", "control"]),
     },
     Canary {

@@ -1,5 +1,6 @@
 //! Options changed while the database is open; background work held, let go, called off and asked for.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -9,8 +10,9 @@ use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, Db, Decision, ErrorKind,
-    FilterContext, FlushOptions, Options, OptionsFile, ReadOptions, ValueType, WriteOptions,
+    CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, CompressionType, Db, Decision,
+    ErrorKind, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ReadOptions, ValueType,
+    WriteOptions,
 };
 use testkit::rng;
 use vfs::MemFs;
@@ -562,4 +564,85 @@ fn level_0_is_promoted() {
     assert_eq!(iter.key(), b"a");
     drop(iter);
     db.close().unwrap();
+}
+
+#[test]
+fn contradicting_options_are_refused_together() {
+    let sound = options();
+    let mut options = sound.clone();
+    options.max_background_jobs = 0;
+    options.wal_compression = CompressionType::Lz4;
+    let family = &mut options.column_family;
+    family.max_write_buffer_number = 0;
+    family.max_bytes_for_level_multiplier = 0.0;
+    family.num_levels = 1;
+    family.table.block_size = 1;
+    family.table.cache_index_and_filter_blocks = true;
+    family.table.no_block_cache = true;
+    family.table.index_type = IndexType::HashSearch;
+    family.table.block_align = true;
+    family.compression = CompressionType::Zstd;
+    family.compression_opts.zstd_max_train_bytes = 1000;
+    family.block_protection_bytes_per_key = 3;
+    let other = ColumnFamilyOptions {
+        min_write_buffer_number_to_merge: 0,
+        ..ColumnFamilyOptions::default()
+    };
+    options.column_families.insert("other".to_owned(), other);
+    let of_family = [
+        "max_write_buffer_number=0 is outside",
+        "max_bytes_for_level_multiplier=0 is outside",
+        "num_levels=1",
+        "block_size=1 is outside",
+        "no_block_cache",
+        "prefix_extractor",
+        "block_align",
+        "max_dict_bytes",
+        "Block per key-value checksum",
+    ];
+    let error = Db::open(&options, "/db").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let of_database = [
+        "max_background_jobs=0 is outside",
+        "wal_compression",
+        "options of column family other: min_write_buffer_number_to_merge=0 is outside",
+    ];
+    for part in of_family.into_iter().chain(of_database) {
+        assert!(error.to_string().contains(part), "{part} is not in {error}");
+    }
+    assert!(!options.fs.exists(Path::new("/db/CURRENT")).unwrap());
+
+    let db = Db::open(&sound, "/db").unwrap();
+    let error = db
+        .create_column_family("more", &options.column_family)
+        .unwrap_err()
+        .to_string();
+    for part in of_family {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+    let family = db.default_column_family();
+    let changes = [
+        ("max_write_buffer_number", "0"),
+        ("no_such_option", "1"),
+        ("block_align", "true"),
+        ("compression", "kZSTD"),
+        ("compression_opts", "{zstd_max_train_bytes=1000;}"),
+    ];
+    let error = db.set_options(&family, &changes).unwrap_err().to_string();
+    for part in [
+        "max_write_buffer_number=0 is outside",
+        "unknown option no_such_option",
+        "block_align",
+        "max_dict_bytes",
+    ] {
+        assert_eq!(error.matches(part).count(), 1, "{part} in {error}");
+    }
+    let error = db
+        .set_db_options(&[("max_background_jobs", "0"), ("no_such_option", "1")])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("max_background_jobs=0 is outside") && error.contains("unknown option no_such_option"),
+        "{error}"
+    );
 }

@@ -304,8 +304,7 @@ impl DbInner {
 
     /// Creates a family without telling the OPTIONS file.
     pub(crate) fn add_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<Arc<Family>> {
-        crate::db::open::check_family_options(name, options)?;
-        crate::db::open::check_memtables(&self.options, name, options)?;
+        crate::db::open::check_family_options(&self.options, name, options)?;
         // With the write queue's lock no other family comes or goes, and no WAL begins.
         let writer = self.writer.lock();
         let mut state = self.state.lock();

@@ -31,6 +31,7 @@ use crate::jobs::verifier::Verifier;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::file::OptionsFile;
 use crate::options::table::{OptionTable, OptionValue};
+use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
 use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
@@ -126,66 +127,85 @@ impl Db {
     }
 }
 
-/// `InvalidArgument` for options that cannot be, or that are not built.
-pub(crate) fn check_family_options(name: &str, options: &ColumnFamilyOptions) -> Result<()> {
-    let check = || {
-        options.check()?;
-        options.check_compaction()?;
-        options.table.check()?;
-        protection::check_width("Memtable", options.memtable_protection_bytes_per_key)?;
-        protection::check_width("Block", options.block_protection_bytes_per_key)?;
-        if options.table.cache_index_and_filter_blocks && options.table.no_block_cache {
-            return Err(Error::invalid_argument(
-                "Enable cache_index_and_filter_blocks, but block cache is disabled",
-            ));
+/// `InvalidArgument` for options of a family that cannot be, by themselves or in this database, or `NotSupported` for those that are not built:
+/// all of them, each named.
+pub(crate) fn check_family_options(
+    options: &Options,
+    name: &str,
+    family: &ColumnFamilyOptions,
+) -> Result<()> {
+    let mut wrong = Wrong::default();
+    wrong.take_all(wrong_with(family), &of_family(name));
+    wrong.take(check_memtables(options, name, family));
+    wrong.result()
+}
+
+/// Of whom an error about options of a family speaks.
+pub(crate) fn of_family(name: &str) -> String {
+    format!("options of column family {name}")
+}
+
+/// What cannot be, or is not built, among the options of a family.
+pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
+    let mut wrong = Wrong::default();
+    wrong.take(options.check());
+    wrong.take(options.check_compaction());
+    wrong.take(options.table.check());
+    wrong.take(protection::check_width(
+        "Memtable",
+        options.memtable_protection_bytes_per_key,
+    ));
+    wrong.take(protection::check_width(
+        "Block",
+        options.block_protection_bytes_per_key,
+    ));
+    if options.table.cache_index_and_filter_blocks && options.table.no_block_cache {
+        wrong.invalid("Enable cache_index_and_filter_blocks, but block cache is disabled (no_block_cache)");
+    }
+    if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
+        wrong.unsupported("merges (merge_operator) in families with timestamps (comparator)");
+    }
+    if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
+        wrong.invalid(
+            "Hash index (index_type) is specified for block-based table, but prefix_extractor is not given",
+        );
+    }
+    let compressions = options
+        .compression_per_level
+        .iter()
+        .chain(&options.bottommost_compression);
+    for compression in compressions.chain([&options.compression]) {
+        if options.table.block_align && *compression != CompressionType::None {
+            wrong.invalid("Enable block_align, but compression enabled");
         }
-        if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
-            return Err(Error::not_supported("merges in families with timestamps"));
-        }
-        if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
-            return Err(Error::invalid_argument(
-                "Hash index is specified for block-based table, but prefix_extractor is not given",
-            ));
-        }
-        let compressions = options
-            .compression_per_level
-            .iter()
-            .chain(&options.bottommost_compression);
-        for compression in compressions.chain([&options.compression]) {
-            if options.table.block_align && *compression != CompressionType::None {
-                return Err(Error::invalid_argument(
-                    "Enable block_align, but compression enabled",
-                ));
-            }
-            for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
-                codec::compression::Compressor::new(*compression, opts, None)?;
-            }
-        }
-        codec::compression::Compressor::new(
-            options.blob_compression_type,
-            &CompressionOptions::default(),
-            None,
-        )?;
         for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
-            if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
-                return Err(Error::invalid_argument(
-                    "The dictionary size limit (`CompressionOptions::max_dict_bytes`) should be nonzero if we're using zstd's dictionary \
-                     generator.",
-                ));
-            }
-            if opts.zstd_max_train_bytes > 0 && !opts.use_zstd_dict_trainer {
-                return Err(Error::not_supported(
-                    "use_zstd_dict_trainer=false: a dictionary is trained, or is made of the samples as they are",
-                ));
-            }
+            wrong.take(codec::compression::Compressor::new(*compression, opts, None).map(drop));
         }
-        Ok(())
-    };
-    check().map_err(|error: Error| error.context(&format!("options of column family {name}")))
+    }
+    let of_blobs = codec::compression::Compressor::new(
+        options.blob_compression_type,
+        &CompressionOptions::default(),
+        None,
+    );
+    wrong.take(of_blobs.map(drop));
+    for opts in [&options.compression_opts, &options.bottommost_compression_opts] {
+        if opts.zstd_max_train_bytes > 0 && opts.max_dict_bytes == 0 {
+            wrong.invalid(
+                "The dictionary size limit (`CompressionOptions::max_dict_bytes`) should be nonzero if we're using zstd's dictionary \
+                 generator (zstd_max_train_bytes).",
+            );
+        }
+        if opts.zstd_max_train_bytes > 0 && !opts.use_zstd_dict_trainer {
+            wrong.unsupported(
+                "use_zstd_dict_trainer=false: a dictionary is trained, or is made of the samples as they are",
+            );
+        }
+    }
+    wrong
 }
 
 /// `InvalidArgument` for memtables of a kind that the database's options do not allow.
-pub(crate) fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) -> Result<()> {
+fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) -> Result<()> {
     if options.allow_concurrent_memtable_write && !family.memtable_factory.is_insert_concurrently_supported()
     {
         return Err(Error::invalid_argument(format!(
@@ -196,26 +216,24 @@ pub(crate) fn check_memtables(options: &Options, name: &str, family: &ColumnFami
     Ok(())
 }
 
+/// As [`check_family_options`], of the options of a database and of all its families.
 pub(crate) fn check_options(options: &Options) -> Result<()> {
-    options.check()?;
-    let others = options
-        .column_families
-        .iter()
-        .map(|(name, family)| (&**name, family));
-    let mut families = std::iter::once((DEFAULT_COLUMN_FAMILY, &options.column_family)).chain(others);
-    families.try_for_each(|(name, family)| {
-        check_family_options(name, family)?;
-        check_memtables(options, name, family)
-    })?;
+    let mut wrong = Wrong::default();
+    wrong.take(options.check());
     if !matches!(
         options.wal_compression,
         CompressionType::None | CompressionType::Zstd
     ) {
-        return Err(Error::not_supported(
-            "wal_compression other than kNoCompression and kZSTD",
-        ));
+        wrong.unsupported("wal_compression other than kNoCompression and kZSTD");
     }
-    Ok(())
+    let others = options
+        .column_families
+        .iter()
+        .map(|(name, family)| (&**name, family));
+    for (name, family) in std::iter::once((DEFAULT_COLUMN_FAMILY, &options.column_family)).chain(others) {
+        wrong.take(check_family_options(options, name, family));
+    }
+    wrong.result()
 }
 
 fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {

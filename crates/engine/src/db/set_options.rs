@@ -6,11 +6,12 @@ use base::sync::MutexGuard;
 use base::{Error, Result};
 
 use super::column_family::ColumnFamily;
-use super::open::{check_family_options, check_options, wal_limit};
+use super::open::{check_options, of_family, wal_limit, wrong_with};
 use super::state::DbState;
 use super::{Db, DbInner};
 use crate::log::log_line;
 use crate::options::table::{OptionRow, OptionTable};
+use crate::options::wrong::Wrong;
 use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
 
 impl Db {
@@ -73,38 +74,24 @@ impl Db {
     }
 }
 
-/// What is wrong with some changes, together.
-#[derive(Default)]
-struct Wrong(Vec<String>);
-
-impl Wrong {
-    /// Sets `name` of `options`, if there is such an option. False if there is none.
-    fn set<S: OptionTable + Clone>(&mut self, options: &mut S, name: &str, value: &str) -> bool {
-        // `options.field=value` is `options={field=value;}`.
-        let (name, value) = match name.split_once('.') {
-            Some((whole, field)) if S::row(whole).is_some() => (whole, format!("{{{field}={value};}}")),
-            _ => (name, value.to_owned()),
-        };
-        let Some(row) = S::row(name) else {
-            return false;
-        };
-        if let Err(error) = change(row, options, &value) {
-            self.0.push(error);
-        }
-        true
+/// Sets `name` of `options`, if there is such an option. False if there is none.
+fn set<S: OptionTable + Clone>(wrong: &mut Wrong, options: &mut S, name: &str, value: &str) -> bool {
+    // `options.field=value` is `options={field=value;}`.
+    let (name, value) = match name.split_once('.') {
+        Some((whole, field)) if S::row(whole).is_some() => (whole, format!("{{{field}={value};}}")),
+        _ => (name, value.to_owned()),
+    };
+    let Some(row) = S::row(name) else {
+        return false;
+    };
+    if let Err(error) = change(row, options, &value) {
+        wrong.invalid(error);
     }
+    true
+}
 
-    fn unknown(&mut self, name: &str) {
-        self.0.push(format!("unknown option {name}"));
-    }
-
-    /// Says so, or goes on to what is wrong with all of it together.
-    fn or_check(self, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        match self.0.is_empty() {
-            true => check(),
-            false => Err(Error::invalid_argument(self.0.join("; "))),
-        }
-    }
+fn unknown(wrong: &mut Wrong, name: &str) {
+    wrong.invalid(format!("unknown option {name}"));
 }
 
 fn change<S: OptionTable>(
@@ -115,8 +102,8 @@ fn change<S: OptionTable>(
     if !row.mutable {
         return Err(format!("Option not changeable: {}", row.name));
     }
-    (row.set)(options, value).ok_or_else(|| format!("{}={value}: expected {}", row.name, row.type_name))?;
-    row.check(options).map_err(|error| error.message().to_owned())
+    // Its range is looked at with everything else.
+    (row.set)(options, value).ok_or_else(|| format!("{}={value}: expected {}", row.name, row.type_name))
 }
 
 /// The options of a family after `changes`.
@@ -136,19 +123,23 @@ fn changed_family(
             ("block_based_table_factory" | "table_factory", Some(inner)) => {
                 for entry in inner.split(';').filter(|entry| !entry.trim().is_empty()) {
                     let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
-                    if !wrong.set::<BlockBasedOptions>(&mut options.table, name.trim(), value.trim()) {
-                        wrong.unknown(name.trim());
+                    if !set::<BlockBasedOptions>(&mut wrong, &mut options.table, name.trim(), value.trim()) {
+                        unknown(&mut wrong, name.trim());
                     }
                 }
             }
             _ => {
-                if !wrong.set(&mut options, name, value) && !wrong.set(&mut options.table, name, value) {
-                    wrong.unknown(name);
+                if !set(&mut wrong, &mut options, name, value)
+                    && !set(&mut wrong, &mut options.table, name, value)
+                {
+                    unknown(&mut wrong, name);
                 }
             }
         }
     }
-    wrong.or_check(|| check_family_options(name, &options))?;
+    // What was set and cannot be is found again, with what it cannot be together with.
+    wrong.take_all(wrong_with(&options), &of_family(name));
+    wrong.result()?;
     Ok(options)
 }
 
@@ -177,11 +168,12 @@ impl DbInner {
         let mut options = Options::clone(&before);
         let mut wrong = Wrong::default();
         for (name, value) in changes {
-            if !wrong.set(&mut options, name, value) {
-                wrong.unknown(name);
+            if !set(&mut wrong, &mut options, name, value) {
+                unknown(&mut wrong, name);
             }
         }
-        wrong.or_check(|| check_options(&options))?;
+        wrong.take(check_options(&options));
+        wrong.result()?;
         let jobs = options.max_background_jobs;
         let more = (jobs != before.max_background_jobs).then_some(jobs as usize);
         self.current.store(options.into());

@@ -1,6 +1,6 @@
 //! The text of what compactions are steered by: `{size_ratio=1;min_merge_width=2;...}`, `kMinOverlappingRatio`, `1:1:2`.
 
-use base::{Error, Result, Temperature};
+use base::{Result, Temperature};
 use compact::{
     CompactionOptionsFifo, CompactionOptionsUniversal, CompactionPri, CompactionStopStyle,
     FileTemperatureAge, LeveledOptions, Style,
@@ -8,6 +8,7 @@ use compact::{
 
 use super::ColumnFamilyOptions;
 use super::fields::{Field, fields, parse_onto, split_outside_braces, text};
+use super::wrong::Wrong;
 use crate::options::table::{OptionValue, enum_option};
 
 /// How a family's files are merged.
@@ -263,11 +264,10 @@ impl ColumnFamilyOptions {
     /// `InvalidArgument`, or `NotSupported`, for what cannot be together, each option named.
     pub(crate) fn check_compaction(&self) -> Result<()> {
         let universal = &self.compaction_options_universal;
-        let mut wrong: Vec<String> = Vec::new();
-        let mut missing: Vec<&str> = Vec::new();
+        let mut wrong = Wrong::default();
         match self.compaction_style {
             CompactionStyle::Level if self.num_levels < 2 => {
-                wrong.push(format!(
+                wrong.invalid(format!(
                     "num_levels={} with compaction_style=kCompactionStyleLevel, which needs 2",
                     self.num_levels
                 ));
@@ -275,44 +275,38 @@ impl ColumnFamilyOptions {
             CompactionStyle::Universal => {
                 let (runs, trigger) = (universal.max_read_amp, self.level0_file_num_compaction_trigger);
                 if runs < -1 {
-                    wrong.push(format!("max_read_amp={runs} is less than -1"));
+                    wrong.invalid(format!("max_read_amp={runs} is less than -1"));
                 }
                 if 0 < runs && runs < trigger {
-                    wrong.push(format!(
+                    wrong.invalid(format!(
                         "max_read_amp={runs} is less than level0_file_num_compaction_trigger={trigger}"
                     ));
                 }
                 if universal.incremental {
-                    missing.push("incremental=true in compaction_options_universal");
+                    wrong.unsupported("incremental=true in compaction_options_universal");
                 }
             }
             CompactionStyle::Fifo if self.compaction_options_fifo.use_kv_ratio_compaction => {
-                missing.push("use_kv_ratio_compaction=true in compaction_options_fifo");
+                wrong.unsupported("use_kv_ratio_compaction=true in compaction_options_fifo");
             }
             _ => {}
         }
         let ages = &self.compaction_options_fifo.file_temperature_age_thresholds;
         if !ages.is_sorted_by(|a, b| a.age < b.age) {
-            wrong.push(format!(
+            wrong.invalid(format!(
                 "file_temperature_age_thresholds={} in compaction_options_fifo: ages must rise",
                 ages.text()
             ));
         }
         if self.cf_allow_ingest_behind && !self.can_reserve_last_level() {
-            wrong.push(format!(
+            wrong.invalid(format!(
                 "cf_allow_ingest_behind=true with num_levels={} and compaction_style={}: it needs 3 levels and \
                  kCompactionStyleUniversal",
                 self.num_levels,
                 self.compaction_style.text()
             ));
         }
-        if !wrong.is_empty() {
-            return Err(Error::invalid_argument(wrong.join("; ")));
-        }
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(Error::not_supported(missing.join("; "))),
-        }
+        wrong.result()
     }
 }
 

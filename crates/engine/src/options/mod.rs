@@ -10,6 +10,7 @@ mod memtable_factory;
 pub(crate) mod metadata_cache;
 pub(crate) mod operation;
 pub mod table;
+pub(crate) mod wrong;
 
 pub use cf::{
     BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlobCache,

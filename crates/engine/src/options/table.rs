@@ -7,6 +7,8 @@ use codec::checksum::ChecksumType;
 use codec::compression::CompressionType;
 use wal::RecoveryMode;
 
+use super::wrong::Wrong;
+
 /// A type an option can have: it has one text form, RocksDB's.
 pub trait OptionValue: Sized {
     /// What the documentation calls it.
@@ -69,9 +71,11 @@ pub trait OptionTable: Default + Sized + 'static {
         row.check(self)
     }
 
-    /// Checks every option's range.
+    /// Checks every option's range. `InvalidArgument` names all that are outside theirs.
     fn check(&self) -> Result<()> {
-        Self::rows().iter().try_for_each(|row| row.check(self))
+        let mut wrong = Wrong::default();
+        Self::rows().iter().for_each(|row| wrong.take(row.check(self)));
+        wrong.result()
     }
 }
 

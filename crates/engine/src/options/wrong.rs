@@ -1,0 +1,82 @@
+//! What is wrong with options, all of it: whoever is refused hears of everything at once.
+
+use base::{Error, ErrorKind, Result};
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Wrong {
+    invalid: Vec<String>,
+    unsupported: Vec<String>,
+}
+
+impl Wrong {
+    /// What cannot be. Twice the same is once.
+    pub fn invalid(&mut self, what: impl Into<String>) {
+        add(&mut self.invalid, what.into());
+    }
+
+    /// What could be, and is not built.
+    pub fn unsupported(&mut self, what: impl Into<String>) {
+        add(&mut self.unsupported, what.into());
+    }
+
+    /// What a check found.
+    pub fn take(&mut self, checked: Result<()>) {
+        match checked {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotSupported => self.unsupported(error.message()),
+            Err(error) => self.invalid(error.message()),
+        }
+    }
+
+    /// What another has found, said of `context`.
+    pub fn take_all(&mut self, others: Wrong, context: &str) {
+        self.take(others.result().map_err(|error| error.context(context)));
+    }
+
+    /// One error that names everything: `InvalidArgument`, or `NotSupported` where that is all that is wrong.
+    pub fn result(self) -> Result<()> {
+        match (self.invalid.is_empty(), self.unsupported.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Error::not_supported(self.unsupported.join("; "))),
+            (false, _) => {
+                let all: Vec<String> = self.invalid.into_iter().chain(self.unsupported).collect();
+                Err(Error::invalid_argument(all.join("; ")))
+            }
+        }
+    }
+}
+
+fn add(to: &mut Vec<String>, what: String) {
+    if !to.contains(&what) {
+        to.push(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_named_once() {
+        let mut wrong = Wrong::default();
+        wrong.take(Ok(()));
+        wrong.unsupported("c");
+        assert_eq!(
+            wrong.result().unwrap_err().kind(),
+            ErrorKind::NotSupported,
+            "nothing else is wrong"
+        );
+        let mut wrong = Wrong::default();
+        wrong.take(Err(Error::not_supported("c")));
+        wrong.take(Err(Error::invalid_argument("a")));
+        wrong.invalid("a");
+        let mut others = Wrong::default();
+        others.invalid("b");
+        wrong.take_all(others, "of another");
+        let error = wrong.result().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(error.message(), "a; of another: b; c");
+        assert!(Wrong::default().result().is_ok());
+    }
+}
