@@ -43,6 +43,8 @@ pub struct FileStats {
     pub raw_key_size: u64,
     /// Bytes of all values, uncompressed.
     pub raw_value_size: u64,
+    /// What its blocks are compressed with, as their trailers say it; `None` if the table does not tell.
+    pub compression: Option<u8>,
 }
 
 /// An SST: what MANIFEST says of it, and what the engine hangs on it while it is live. Shared in an `Arc` by versions and jobs.

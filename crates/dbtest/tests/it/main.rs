@@ -13,6 +13,7 @@ mod block_copy;
 mod block_damage;
 mod compaction_hooks;
 mod company;
+mod compression;
 mod control;
 mod crash;
 mod crash_faults;

@@ -1,6 +1,7 @@
 //! Compaction: picks under the database mutex, reads and writes without it, installs under it again.
 
 use base::statistics::{Histogram, Ticker};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,8 @@ struct Facts<'a> {
     preserved_from: SeqNo,
     suggested: &'a BTreeSet<u64>,
     to_rewrite: &'a BTreeSet<u64>,
+    /// Numbers of files that were asked about and that nobody has opened yet.
+    never_opened: &'a RefCell<BTreeSet<u64>>,
 }
 
 impl FileFacts for Facts<'_> {
@@ -82,8 +85,7 @@ impl FileFacts for Facts<'_> {
                 .is_some_and(|operands| operands == 0)
     }
 
-    /// By the file's own compression, not by what is configured for the level it lies in. A table that is not open is not
-    /// opened for the question: where levels differ it is rewritten, as it would be if it differed.
+    /// By the file's own compression, not by what is configured for the level it lies in.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
         if let Some(factory) = &self.family.sst_partitioner_factory {
             let (smallest, largest) = (file.smallest_user_key(), file.largest_user_key());
@@ -103,12 +105,15 @@ impl FileFacts for Facts<'_> {
         if options.move_files_of_any_compression {
             return true;
         }
-        let one_for_all =
-            options.compression_per_level.is_empty() && options.bottommost_compression.is_none();
         let wanted = options.compression_for(output_level, self.base_level, output_level >= self.last_level);
-        match self.family.tables.compression(file) {
-            Some(compression) => compression == wanted,
-            None => one_for_all,
+        let stats = file.stats.get();
+        if stats.is_none() {
+            self.never_opened.borrow_mut().insert(file.number);
+        }
+        match stats.and_then(|stats| stats.compression) {
+            Some(compression) => compression == wanted as u8,
+            // Where levels differ it is rewritten, as it would be if it differed.
+            None => options.compression_per_level.is_empty() && options.bottommost_compression.is_none(),
         }
     }
 }
@@ -128,6 +133,17 @@ impl DbInner {
         &self,
         state: &DbState,
         id: u32,
+        pick: impl FnOnce(&PickContext<'_>) -> T,
+    ) -> Option<T> {
+        self.with_facts(state, id, &RefCell::default(), pick)
+    }
+
+    /// As [`with_pick_context`](Self::with_pick_context), and collects the numbers of files that were asked about and that nobody has opened yet.
+    fn with_facts<T>(
+        &self,
+        state: &DbState,
+        id: u32,
+        never_opened: &RefCell<BTreeSet<u64>>,
         pick: impl FnOnce(&PickContext<'_>) -> T,
     ) -> Option<T> {
         let own = state.families.get(&id)?;
@@ -150,6 +166,7 @@ impl DbInner {
                 family: &own.family,
                 suggested: &own.suggested,
                 to_rewrite: &own.to_rewrite,
+                never_opened,
                 base_level,
                 last_level: own.version.num_non_empty_levels().saturating_sub(1),
                 visible_to_all: self.oldest_snapshot(),
@@ -161,11 +178,19 @@ impl DbInner {
     /// Runs the compaction that family `id` needs most. False if there is none that could run now.
     pub(crate) fn compact_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<bool> {
         let waits = |own: &FamilyState| own.manual_waits > 0;
-        let picked = match state.families.get(&id).is_some_and(waits) {
-            // Its turn comes when what runs has ended.
-            true => return Ok(false),
-            false => self.with_pick_context(state, id, pick).flatten(),
-        };
+        // Its turn comes when what runs has ended.
+        if state.families.get(&id).is_some_and(waits) {
+            return Ok(false);
+        }
+        let never_opened = RefCell::default();
+        let mut picked = self.with_facts(state, id, &never_opened, pick).flatten();
+        if picked.as_ref().is_some_and(|plan| !plan.trivial_move) && !never_opened.borrow().is_empty() {
+            self.open_tables(state, id, &never_opened.into_inner());
+            if !self.may_compact(state) || state.families.get(&id).is_some_and(waits) {
+                return Ok(true);
+            }
+            picked = self.with_pick_context(state, id, pick).flatten();
+        }
         match picked {
             Some(plan) => self.run_plan(state, id, plan, 0).map(|_| true),
             None => {
@@ -181,6 +206,21 @@ impl DbInner {
                 Ok(false)
             }
         }
+    }
+
+    /// Opens tables of family `id`, with the database mutex released, so that more is known of them: a few of a family that was not used since
+    /// the database was opened. What cannot be opened is whoever's that reads it.
+    fn open_tables(&self, state: &mut MutexGuard<'_, DbState>, id: u32, numbers: &BTreeSet<u64>) {
+        let Some(own) = state.families.get(&id) else {
+            return;
+        };
+        let (family, version) = (own.family.clone(), own.version.clone());
+        MutexGuard::unlocked(state, || {
+            let files = version
+                .all_files()
+                .filter(|(_, file)| numbers.contains(&file.number));
+            files.for_each(|(_, file)| drop(family.tables.table(file)));
+        });
     }
 
     /// Compacts a range of `family`, on the caller's thread.

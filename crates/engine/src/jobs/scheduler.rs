@@ -163,7 +163,7 @@ impl DbInner {
 
     /// Compacts the family most in need. False if there is nothing that could be done now.
     fn compact_once(&self, state: &mut base::sync::MutexGuard<'_, DbState>) -> bool {
-        if state.background_error.is_some() || state.background_paused > 0 || state.shutting_down {
+        if !self.may_compact(state) {
             return false;
         }
         let mut due: Vec<(f64, u32)> = state
@@ -177,6 +177,11 @@ impl DbInner {
         // it may have missed being told that the database closes.
         due.into_iter()
             .any(|(_, id)| self.compact_family(state, id).unwrap_or(true))
+    }
+
+    /// True if compactions may begin by themselves.
+    pub(crate) fn may_compact(&self, state: &DbState) -> bool {
+        state.background_error.is_none() && state.background_paused == 0 && !state.shutting_down
     }
 
     /// True if a compaction of `family` should run.

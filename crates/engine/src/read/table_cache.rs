@@ -162,6 +162,7 @@ pub(crate) fn file_stats(properties: &TableProperties) -> FileStats {
         num_range_deletions: properties.num_range_deletions,
         raw_key_size: properties.raw_key_size,
         raw_value_size: properties.raw_value_size,
+        compression: compression_named(&properties.compression).map(|compression| compression as u8),
     }
 }
 
@@ -269,14 +270,6 @@ impl TableCache {
     pub fn usage_by_role(&self) -> Option<[RoleUsage; EntryRole::ALL.len()]> {
         let cache = self.options.block_cache.as_ref()?;
         Some(cache.usage_by_role(Some(self.cache_owner)))
-    }
-
-    /// The compression of the blocks of `file`, if its table is open.
-    pub fn compression(&self, file: &FileMetadata) -> Option<CompressionType> {
-        let guard = self.slot(file).table.load();
-        guard
-            .as_ref()
-            .and_then(|table| compression_named(&table.properties().compression))
     }
 
     /// Merge operands in `file`, if its table is open.

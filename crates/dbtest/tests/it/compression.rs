@@ -1,0 +1,230 @@
+//! What tables of each level are compressed with, and what moves though it is compressed in another way.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dbtest::by_hand::{compact, flush};
+use esker::{ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Options, Ticker};
+use vfs::{LogFs, MemFs};
+
+const DIR: &str = "/db";
+
+fn options(mem: &MemFs, column_family: ColumnFamilyOptions) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(mem.clone()),
+        column_family,
+        ..Options::default()
+    }
+}
+
+/// Rows that every compression makes smaller, without a gap between their keys.
+fn put(db: &Db, from: u32, to: u32) {
+    for key in from..to {
+        db.put(format!("key{key:06}").as_bytes(), &[b'v'; 100]).unwrap();
+    }
+}
+
+/// The level of each table, and what it says it is compressed with; in order.
+fn compressions(db: &Db) -> Vec<(usize, String)> {
+    let properties = db.properties_of_all_tables(&db.default_column_family()).unwrap();
+    let mut found: Vec<_> = db
+        .live_files()
+        .iter()
+        .map(|file| {
+            let named = |path: &Path| path.ends_with(format!("{:06}.sst", file.number));
+            let (_, properties) = properties.iter().find(|(path, _)| named(path)).unwrap();
+            (
+                file.level,
+                String::from_utf8(properties.compression.to_vec()).unwrap(),
+            )
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn expect(found: Vec<(usize, String)>, expected: &[(usize, &str)]) {
+    let found: Vec<_> = found.iter().map(|(level, name)| (*level, &**name)).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn each_level_has_its_compression() {
+    use CompressionType::{Lz4, None, Snappy, Zstd};
+    for (bottommost, last) in [(Option::None, "ZSTD"), (Some(CompressionType::Zlib), "Zlib")] {
+        let mem = MemFs::new();
+        let options = options(
+            &mem,
+            ColumnFamilyOptions {
+                level_compaction_dynamic_level_bytes: false,
+                disable_auto_compactions: true,
+                streams_bypass_level0: false,
+                compression_per_level: vec![None, Snappy, Lz4, Zstd],
+                bottommost_compression: bottommost,
+                ..ColumnFamilyOptions::default()
+            },
+        );
+        let db = Db::open(&options, DIR).unwrap();
+        let family = db.default_column_family();
+        // From below, so that each file is merged into an empty level. The last one named is that of all below.
+        for level in (0..7).rev() {
+            put(&db, 0, 100);
+            flush(&db);
+            if level > 0 {
+                let of_level_0 = db
+                    .live_files()
+                    .iter()
+                    .find(|file| file.level == 0)
+                    .unwrap()
+                    .number;
+                db.compact_files(&family, &CompactFilesOptions::default(), &[of_level_0], level)
+                    .unwrap();
+            }
+        }
+        expect(
+            compressions(&db),
+            &[
+                (0, "NoCompression"),
+                (1, "Snappy"),
+                (2, "LZ4"),
+                (3, "ZSTD"),
+                (4, "ZSTD"),
+                (5, "ZSTD"),
+                (6, last),
+            ],
+        );
+    }
+}
+
+/// With dynamic level sizes the second one named is that of the first level below L0 that holds something.
+#[test]
+fn levels_are_counted_from_the_base_level() {
+    let mem = MemFs::new();
+    let options = options(
+        &mem,
+        ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            streams_bypass_level0: false,
+            compression_per_level: vec![CompressionType::None, CompressionType::Lz4, CompressionType::Zstd],
+            ..ColumnFamilyOptions::default()
+        },
+    );
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0, 100);
+    flush(&db);
+    put(&db, 0, 100);
+    flush(&db);
+    compact(&db);
+    expect(compressions(&db), &[(6, "LZ4")]);
+    put(&db, 0, 100);
+    flush(&db);
+    expect(compressions(&db), &[(0, "NoCompression"), (6, "LZ4")]);
+}
+
+/// A database with one file in L0 that is compressed with `is`, which is to go to L6 where `wanted` is configured; opened again, so that
+/// nobody has opened the file.
+fn about_to_move(is: CompressionType, wanted: CompressionType, any: bool, max_open_files: i32) -> Db {
+    let mem = MemFs::new();
+    let mut options = options(
+        &mem,
+        ColumnFamilyOptions {
+            compression: is,
+            streams_bypass_level0: false,
+            level0_file_num_compaction_trigger: 1,
+            disable_auto_compactions: true,
+            move_files_of_any_compression: any,
+            ..ColumnFamilyOptions::default()
+        },
+    );
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0, 100);
+    flush(&db);
+    db.close().unwrap();
+    options.max_open_files = max_open_files;
+    options.column_family.compression_per_level = vec![CompressionType::None, wanted];
+    options.column_family.compression = wanted;
+    options.column_family.disable_auto_compactions = false;
+    let db = Db::open(&options, DIR).unwrap();
+    db.wait_for_compact().unwrap();
+    db
+}
+
+/// Files moved until the database is closed: a job counts when others take it for ended already.
+fn moves(db: &Db) -> u64 {
+    db.close().unwrap();
+    db.statistics().get(Ticker::TrivialMoves)
+}
+
+#[test]
+fn a_file_moves_where_its_own_compression_is_that_of_the_level() {
+    use CompressionType::{Lz4, None};
+    for max_open_files in [-1, 16] {
+        for (is, moved) in [(Lz4, 1), (None, 0)] {
+            let db = about_to_move(is, Lz4, false, max_open_files);
+            expect(compressions(&db), &[(6, "LZ4")]);
+            assert_eq!(moves(&db), moved, "{is:?}, max_open_files={max_open_files}");
+        }
+    }
+}
+
+#[test]
+fn files_of_any_compression_move_by_option_and_are_compressed_when_merged() {
+    let db = about_to_move(CompressionType::None, CompressionType::Lz4, true, -1);
+    expect(compressions(&db), &[(6, "NoCompression")]);
+    // Rows among those that were moved.
+    put(&db, 50, 60);
+    flush(&db);
+    db.wait_for_compact().unwrap();
+    expect(compressions(&db), &[(6, "LZ4")]);
+    assert_eq!(moves(&db), 1);
+}
+
+#[test]
+fn the_file_system_is_told_how_many_bytes_may_be_dirty() {
+    for strict in [false, true] {
+        let mem = MemFs::new();
+        let log = LogFs::new(Arc::new(mem.clone()), DIR);
+        let mut options = options(
+            &mem,
+            ColumnFamilyOptions {
+                enable_blob_files: true,
+                min_blob_size: 50,
+                disable_auto_compactions: true,
+                ..ColumnFamilyOptions::default()
+            },
+        );
+        options.fs = Arc::new(log.clone());
+        options.bytes_per_sync = 1 << 20;
+        options.wal_bytes_per_sync = 2 << 20;
+        options.strict_bytes_per_sync = strict;
+        let db = Db::open(&options, DIR).unwrap();
+        put(&db, 0, 100);
+        flush(&db);
+        put(&db, 0, 100);
+        flush(&db);
+        compact(&db);
+        let changes = [("bytes_per_sync", "3145728"), ("wal_bytes_per_sync", "4194304")];
+        db.set_db_options(&changes).unwrap();
+        put(&db, 0, 100);
+        db.flush(&FlushOptions::default()).unwrap();
+        let made = log.take();
+        let strict = if strict { " strict_bytes_per_sync" } else { "" };
+        for (ending, files, expected) in [
+            (".sst", 3, 1 << 20),
+            (".sst", 1, 3 << 20),
+            (".blob", 2, 1 << 20),
+            (".blob", 1, 3 << 20),
+            (".log", 3, 2 << 20),
+            (".log", 1, 4 << 20),
+        ] {
+            let asked = format!(" bytes_per_sync={expected}{strict}");
+            let created = made.lines().filter(|line| {
+                let mut words = line.split(' ');
+                let creates = words.next() == Some("create");
+                creates && words.next().is_some_and(|path| path.ends_with(ending)) && line.contains(&asked)
+            });
+            assert_eq!(created.count(), files, "{ending}{asked} in\n{made}");
+        }
+    }
+}
