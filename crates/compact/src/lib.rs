@@ -65,7 +65,7 @@ pub use score::{LevelScore, Scores};
 pub use seqno_to_time::SeqnoToTimeMapping;
 pub use split::{Border, OutputSplitter, SplitLimits};
 pub use stall::{StallCause, StallCondition};
-pub use streams::{Stream, StreamFinder, files_around, lowest_level};
+pub use streams::{Stream, StreamFinder, any_in_order, files_around, lowest_level};
 pub use styles::{
     CompactionOptionsFifo, CompactionOptionsUniversal, CompactionStopStyle, FileTemperatureAge, Style,
 };

@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use base::internal_key;
-use base::{SeqNo, UserComparator};
+use base::{Cursor, MAX_SEQNO, Result, SeqNo, UserComparator, internal_key};
 use manifest::{FileMetadata, Version};
 
 use crate::options::LeveledOptions;
@@ -18,8 +17,12 @@ use crate::split::Border;
 /// Keys in a row that rise, or fall, before that is more than chance.
 const MIN_KEYS: u64 = 32;
 
-/// Keys after which, if hardly any were in a long run, no more are looked at.
+/// Keys after which, if hardly any were in a long run, it is asked whether there is use in showing more.
 const PROBE: u64 = 4096;
+
+/// Places at which that is looked for, and keys that are looked at there.
+const PLACES: u64 = 32;
+const KEYS_AT_PLACE: u64 = 512;
 
 /// Of so many keys of a stream one may be out of turn.
 const KEYS_PER_STRAY: u64 = 8;
@@ -115,7 +118,8 @@ impl StreamFinder {
         }
     }
 
-    /// Shows the next entry. False once there is no use in showing more: what comes is in no order.
+    /// Shows the next entry. False, once at most, where hardly anything so far is in order: if nothing is [elsewhere](any_in_order), there is no
+    /// use in showing more.
     #[inline]
     pub fn add(&mut self, internal: &[u8], value_len: usize) -> bool {
         let (key, seqno) = (internal_key::user_key(internal), internal_key::seqno(internal));
@@ -137,7 +141,12 @@ impl StreamFinder {
         }
         self.open.stream.bytes += bytes;
         self.shown += 1;
-        self.shown != PROBE || self.in_long_runs.max(self.open.keys) * 4 >= PROBE
+        self.shown != PROBE || self.is_in_order()
+    }
+
+    /// True if a quarter of the keys shown, or more, is in long runs.
+    fn is_in_order(&self) -> bool {
+        self.in_long_runs.max(self.open.keys) * 4 >= self.shown
     }
 
     /// The order turns at `key`: a run ends.
@@ -194,6 +203,60 @@ impl StreamFinder {
         });
         streams.collect()
     }
+}
+
+/// True if, somewhere behind where `cursor` stands, many keys in a row are in order. Looks at some keys at places spread evenly over those that lie
+/// between, by their first bytes: groups of keys under prefixes of their own are told from each other, wherever the larger part of the rows is.
+/// Only in bytewise order, in which such places can be made up. Moves the cursor.
+pub fn any_in_order(cursor: &mut impl Cursor, cmp: &UserComparator) -> Result<bool> {
+    if !cmp.is_bytewise() || !cursor.valid() {
+        return Ok(false);
+    }
+    let mut passed = internal_key::user_key(cursor.key()).to_vec();
+    cursor.seek_to_last();
+    if !cursor.valid() {
+        return cursor.status().map(|()| false);
+    }
+    let last = internal_key::user_key(cursor.key()).to_vec();
+    let mut target = Vec::new();
+    for place in places(&passed, &last) {
+        if place <= passed {
+            continue;
+        }
+        internal_key::set_seek_target(&mut target, &place, MAX_SEQNO);
+        cursor.seek(&target);
+        let mut finder = StreamFinder::new(0);
+        while cursor.valid() && finder.shown < KEYS_AT_PLACE {
+            finder.add(cursor.key(), cursor.value().len());
+            cursor.next();
+        }
+        cursor.status()?;
+        if finder.shown >= MIN_KEYS && finder.is_in_order() {
+            return Ok(true);
+        }
+        passed.clone_from(&finder.open.stream.last);
+    }
+    Ok(false)
+}
+
+/// Keys that part what lies between two keys evenly, in ascending order, the first key not among them.
+fn places(first: &[u8], last: &[u8]) -> impl Iterator<Item = Vec<u8>> + use<> {
+    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let number = |key: &[u8]| {
+        let mut bytes = [0; 8];
+        let behind = key.get(common..).unwrap_or_default();
+        let len = behind.len().min(bytes.len());
+        bytes[..len].copy_from_slice(&behind[..len]);
+        u128::from(u64::from_be_bytes(bytes))
+    };
+    let (low, high) = (number(first), number(last));
+    let prefix = first[..common].to_vec();
+    (1..u128::from(PLACES)).map(move |at| {
+        let number = low + high.saturating_sub(low) * at / u128::from(PLACES);
+        let mut key = prefix.clone();
+        key.extend_from_slice(&(number as u64).to_be_bytes());
+        key
+    })
 }
 
 impl Run {

@@ -182,6 +182,33 @@ fn rows_in_no_order_beside_them_cost_what_they_would_alone() {
 }
 
 #[test]
+fn streams_are_found_before_and_behind_rows_in_no_order() {
+    let seed = testkit::rng::seed();
+    let amplification = |streams_bypass_level0: bool, beside: char| {
+        let fs = MemFs::new();
+        let mut options = options(&fs);
+        options.column_family.streams_bypass_level0 = streams_bypass_level0;
+        let mut writer = Writer::open(&options);
+        let mut rng = TestRng::with_seed(seed);
+        // Half of the rows, which is thousands in each memtable.
+        for from in (0..20_000).step_by(10) {
+            writer.streams(4, from, 10, false);
+            for _ in 0..40 {
+                writer.put(format!("{beside}{:08}", rng.u64(..100_000_000)));
+            }
+        }
+        writer.settle();
+        writer.check();
+        writer.write_amplification()
+    };
+    // The streams' keys begin with digits.
+    for beside in ['!', 'x'] {
+        let (with, without) = (amplification(true, beside), amplification(false, beside));
+        assert!(with < 0.85 * without, "{beside}: {with} with, {without} without");
+    }
+}
+
+#[test]
 fn a_stream_stays_above_older_rows_of_its_keys() {
     let fs = MemFs::new();
     let mut writer = Writer::open(&options(&fs));

@@ -6,7 +6,7 @@ use base::Cursor;
 use base::sync::MutexGuard;
 use codec::compression::CompressionType;
 use compact::picker::JobId;
-use compact::{LevelTargets, Stream, StreamFinder, files_around, lowest_level};
+use compact::{LevelTargets, Stream, StreamFinder, any_in_order, files_around, lowest_level};
 use manifest::{FileMetadata, Version};
 use memtable::Memtable;
 
@@ -64,7 +64,11 @@ impl DbInner {
         cursor.seek_to_first();
         while cursor.valid() {
             if !finder.add(cursor.key(), cursor.value().len()) {
-                return Vec::new();
+                let here = cursor.key().to_vec();
+                if !any_in_order(&mut cursor, family.cmp.user()).unwrap_or(false) {
+                    return Vec::new();
+                }
+                cursor.seek(&here);
             }
             cursor.next();
         }
