@@ -825,10 +825,7 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
         db.put(b"k", &[1; 80 << 10]).unwrap();
     }
     only_those_wait_who_are_held_back(&db, "stopped (memtable-limit)", go, || {
-        let begin = FlushOptions {
-            wait: false,
-            ..FlushOptions::default()
-        };
+        let begin = FlushOptions { wait: false };
         db.flush_cf(&begin, std::slice::from_ref(&other)).unwrap();
         let immutable = db.property_int(&other, "rocksdb.num-immutable-mem-table");
         assert_eq!(immutable, Some(1));
