@@ -34,6 +34,13 @@ const DOMAINS: &[(&str, &[&str])] = &[
         "compression",
         &["kNoCompression", "kSnappyCompression", "kLZ4Compression"],
     ),
+    (
+        "compression_per_level",
+        &[
+            "kNoCompression:kLZ4Compression",
+            "kNoCompression:kSnappyCompression:kLZ4Compression",
+        ],
+    ),
     ("block_size", &["128", "512", "4096"]),
     ("format_version", &["2", "5", "6", "7"]),
     (
@@ -347,6 +354,8 @@ impl Generator {
             return What::Write {
                 sync: false,
                 no_wal: true,
+                no_slowdown: self.one_in(8),
+                low_pri: false,
                 changes: vec![change],
             };
         }
@@ -355,6 +364,8 @@ impl Generator {
         What::Write {
             sync: self.one_in(5),
             no_wal: false,
+            no_slowdown: self.one_in(8),
+            low_pri: self.one_in(16),
             changes,
         }
     }

@@ -30,7 +30,7 @@
 //!
 //! | operation | does |
 //! |---|---|
-//! | `write [sync] [no_wal]: CHANGE / CHANGE ...` | a batch of `put FAMILY KEY LENGTH`, `del FAMILY KEY`, `delrange FAMILY FROM TO`, `merge FAMILY KEY`; values are made from the operation's number |
+//! | `write [sync] [no_wal] [no_slowdown] [low_pri]: CHANGE / CHANGE ...` | a batch of `put FAMILY KEY LENGTH`, `del FAMILY KEY`, `delrange FAMILY FROM TO`, `merge FAMILY KEY`; values are made from the operation's number |
 //! | `get FAMILY KEY [@SNAPSHOT]`, `multi_get FAMILY KEY ...`, `scan FAMILY [back] [@SNAPSHOT]` | |
 //! | `snapshot NAME`, `release NAME` | |
 //! | `iter NAME FAMILY [@SNAPSHOT]`, `refresh NAME` | an iterator, of a snapshot one that refreshes itself; has it read what there is now |
@@ -95,6 +95,8 @@ pub enum What {
     Write {
         sync: bool,
         no_wal: bool,
+        no_slowdown: bool,
+        low_pri: bool,
         changes: Vec<Change>,
     },
     Get {
@@ -289,12 +291,23 @@ impl fmt::Display for What {
             What::Write {
                 sync,
                 no_wal,
+                no_slowdown,
+                low_pri,
                 changes,
             } => {
                 let changes: Vec<String> = changes.iter().map(Change::to_string).collect();
-                let sync = if *sync { " sync" } else { "" };
-                let no_wal = if *no_wal { " no_wal" } else { "" };
-                write!(f, "write{sync}{no_wal}: {}", changes.join(" / "))
+                f.write_str("write")?;
+                for (is, word) in [
+                    (sync, "sync"),
+                    (no_wal, "no_wal"),
+                    (no_slowdown, "no_slowdown"),
+                    (low_pri, "low_pri"),
+                ] {
+                    if *is {
+                        write!(f, " {word}")?;
+                    }
+                }
+                write!(f, ": {}", changes.join(" / "))
             }
             What::Get {
                 family,
@@ -464,6 +477,8 @@ fn parse_what(words: &[&str]) -> Option<What> {
             What::Write {
                 sync: head.contains(&"sync"),
                 no_wal: head.contains(&"no_wal"),
+                no_slowdown: head.contains(&"no_slowdown"),
+                low_pri: head.contains(&"low_pri"),
                 changes: changes.split(" / ").map(parse_change).collect::<Option<_>>()?,
             }
         }

@@ -173,8 +173,19 @@ impl<'a> Worker<'a> {
             What::Write {
                 sync,
                 no_wal,
+                no_slowdown,
+                low_pri,
                 changes,
-            } => self.write(step.id, *sync, *no_wal, changes),
+            } => {
+                let options = WriteOptions {
+                    sync: *sync,
+                    disable_wal: *no_wal,
+                    no_slowdown: *no_slowdown,
+                    low_pri: *low_pri,
+                    ..WriteOptions::default()
+                };
+                self.write(step.id, &options, changes)
+            }
             What::Get {
                 family,
                 key,
@@ -308,7 +319,7 @@ impl<'a> Worker<'a> {
         Ok(format!("versions {left:?}"))
     }
 
-    fn write(&mut self, step: u64, sync: bool, no_wal: bool, changes: &[Change]) -> Done {
+    fn write(&mut self, step: u64, options: &WriteOptions, changes: &[Change]) -> Done {
         let mut batch = WriteBatch::new();
         let mut effects = Vec::new();
         for (at, change) in changes.iter().enumerate() {
@@ -339,7 +350,7 @@ impl<'a> Worker<'a> {
         }
         let unlogged = changes
             .first()
-            .filter(|_| no_wal)
+            .filter(|_| options.disable_wal)
             .map(|change| change.key.as_bytes().to_vec());
         let family = effects.first().map_or(0, |(family, _)| *family);
         let effects: Effects = Arc::new(effects);
@@ -353,26 +364,26 @@ impl<'a> Worker<'a> {
         IN_FLIGHT.set(Some(InFlight {
             step,
             effects,
-            no_wal,
+            no_wal: options.disable_wal,
             published: None,
         }));
-        let options = WriteOptions {
-            sync,
-            disable_wal: no_wal,
-            ..WriteOptions::default()
-        };
-        let result = self.db.write(&options, batch);
+        let result = self.db.write(options, batch);
         let published = IN_FLIGHT.take().and_then(|write| write.published);
         let mut model = self.shared.model();
         match (result, published) {
             (Ok(()), Some(number)) => {
                 match &unlogged {
                     Some(key) => model.acknowledge_unlogged(family, key, step),
-                    None => model.acknowledge(number, sync),
+                    None => model.acknowledge(number, options.sync),
                 }
                 Ok(format!("version {}", model.version()))
             }
             (Ok(()), None) => Err(Fault::Broken("write: acknowledged and never visible".to_owned())),
+            // It would have had to wait, and nothing of it was done.
+            (Err(error), None) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => {
+                model.refused(step);
+                Ok("refused".to_owned())
+            }
             (Err(error), published) => {
                 // Refused because something had failed before: nothing of it can be on the disk.
                 if published.is_none() && error.kind() == ErrorKind::ReadOnly {

@@ -21,6 +21,7 @@ counted! {
     Batch = "batches",
     Delete = "deletes",
     DeleteRange = "range deletes",
+    Refused = "writes refused where they would have waited",
     Ingest = "ingestions",
     Snapshot = "snapshots",
     Flush = "flushes",

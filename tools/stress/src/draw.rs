@@ -31,6 +31,7 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "column_families", &["1", "2", "5"]),
         one_of(rng, "nooverwritepercent", &["0", "1", "60"]),
         one_of(rng, "value_size_mult", &["8", "33", "300"]),
+        one_of(rng, "allow_ingest_behind", &["false", "false", "true"]),
         "--progress_reports=false".to_owned(),
     ];
     for row in ColumnFamilyOptions::rows()
@@ -99,6 +100,9 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["none", "snappy", "zlib", "lz4", "zstd"],
         ),
         one_of(rng, "range_deletion_width", &["1", "10", "100"]),
+        one_of(rng, "ascending_run", &["0", "0", "100", "2000"]),
+        one_of(rng, "no_slowdown_one_in", &["0", "2", "20"]),
+        one_of(rng, "low_pri_one_in", &["0", "0", "20"]),
         one_of(rng, "acquire_snapshot_one_in", &["0", "100", "10000"]),
         one_of(rng, "snapshot_hold_ops", &["10", "10000"]),
         one_of(rng, "flush_one_in", rarely),

@@ -58,6 +58,12 @@ flags::flags! {
     use_multiget: bool = false;
     /// Of the writes, one in so many is a batch of several keys of several families; 0: none.
     batch_one_in: u64 = 10;
+    /// Each thread writes ascending runs of so many keys, between its other operations; 0: it draws each key. Ours.
+    ascending_run: u64 = 0;
+    /// Of the writes, one in so many fails where it would have to wait for a stall, and is not done then; 0: none. Ours.
+    no_slowdown_one_in: u64 = 0;
+    /// Of the writes, one in so many is of low priority; 0: none. Ours.
+    low_pri_one_in: u64 = 0;
     /// A snapshot is taken once in so many operations; 0: never.
     acquire_snapshot_one_in: u64 = 0;
     /// Operations a snapshot is held before it is compared with what was there when it was taken, and released.

@@ -27,6 +27,7 @@ mod trace;
 mod unsynced_fs;
 mod verify;
 mod worker;
+mod writes;
 
 use std::process::ExitCode;
 

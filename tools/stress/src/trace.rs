@@ -92,6 +92,7 @@ const CLEAR: u64 = 4;
 const END: u64 = 5;
 const FLOOR: u64 = 6;
 const HEAD: u64 = 7;
+const REFUSED: u64 = 8;
 
 /// The family of a floor that is that of all.
 const ALL: u64 = u64::MAX;
@@ -131,6 +132,11 @@ impl Trace {
     /// Notes that it was done, as `seqno`.
     pub fn end(&self, operation: OperationId, seqno: SeqNo) -> io::Result<()> {
         self.note(&[END, operation.0, seqno, 0])
+    }
+
+    /// Notes that it was refused: nothing of it was done.
+    pub fn refused(&self, operation: OperationId) -> io::Result<()> {
+        self.note(&[REFUSED, operation.0, 0, 0])
     }
 
     /// Notes a promise.
@@ -202,6 +208,11 @@ fn decode(words: &[u64]) -> Events {
             END => {
                 if let Some(place) = places.get(&first) {
                     events.operations[*place].seqno = Some(second);
+                }
+            }
+            REFUSED => {
+                if let Some(place) = places.get(&first) {
+                    events.operations[*place].changes.clear();
                 }
             }
             FLOOR => events.floors.push(Floor {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use base::{Error, ErrorKind};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, Db, DbIterator, FileChecksumGenFactory, FlushOptions, IoPriority, MultiScanArgs,
-    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    CompactRangeOptions, DbIterator, FileChecksumGenFactory, FlushOptions, IoPriority, MultiScanArgs,
+    ReadOptions, Snapshot,
 };
 use fastrand::Rng;
 
@@ -18,6 +18,7 @@ use crate::keys;
 use crate::stress::{Failure, Open, Outcome, Stress, is_collision};
 use crate::trace::{Change, Trace};
 use crate::verify;
+use crate::writes::Run;
 
 /// Keys an iterator looks at.
 pub(super) const SCAN_WIDTH: u64 = 100;
@@ -29,7 +30,7 @@ const PREFIX_WIDTH: u64 = 512;
 const STEPS: usize = 40;
 
 /// Keys of a MultiGet, or a batch, at most.
-const BATCH: usize = 16;
+pub(super) const BATCH: usize = 16;
 
 /// A thread.
 pub struct Worker<'a> {
@@ -44,6 +45,8 @@ pub struct Worker<'a> {
     pub(super) changing: bool,
     /// The one to release first in front.
     snapshots: VecDeque<Held>,
+    /// The run of ascending keys it writes.
+    pub(super) run: Run,
     pub done: Done,
 }
 
@@ -81,6 +84,7 @@ impl<'a> Worker<'a> {
             at: 0,
             changing: false,
             snapshots: VecDeque::new(),
+            run: Run::default(),
             done: Done::default(),
         }
     }
@@ -149,21 +153,6 @@ impl<'a> Worker<'a> {
             allow_unprepared_value: flags.allow_unprepared_value,
             rate_limiter_priority: flags.rate_limit_user_ops.then_some(IoPriority::User),
             ..ReadOptions::default()
-        }
-    }
-
-    fn new_batch(&self) -> base::Result<WriteBatch> {
-        WriteBatch::with_protection(self.stress.flags.batch_protection_bytes_per_key as usize)
-    }
-
-    fn write_options(&self) -> WriteOptions {
-        let flags = &self.stress.flags;
-        WriteOptions {
-            sync: flags.sync,
-            disable_wal: flags.disable_wal,
-            protection_bytes_per_key: flags.batch_protection_bytes_per_key as usize,
-            rate_limiter_priority: flags.rate_limit_auto_wal_flush.then_some(IoPriority::User),
-            ..WriteOptions::default()
         }
     }
 
@@ -554,209 +543,6 @@ impl<'a> Worker<'a> {
                     "column family {family}, keys {keys:?}: after step {step} an iterator stands on {found}, expected is {expected:02x?}"
                 )));
             }
-        }
-        Ok(())
-    }
-
-    // Writes.
-
-    fn write(&mut self) -> Outcome {
-        let batch_one_in = self.stress.flags.batch_one_in;
-        if self.one_in(batch_one_in) {
-            return self.write_batch();
-        }
-        let (family, key) = (self.family(), self.key());
-        let handle = self.open.families[family].read();
-        let _lock = self.stress.lock(family, key);
-        let expected = self.settled(family, key)?;
-        if self.stress.is_single(key) && expected.exists() {
-            return Ok(());
-        }
-        if self.stress.flags.verify_before_write {
-            let found = self
-                .open
-                .db
-                .get_opt(&self.read_options(), &handle, &keys::key(key))?;
-            self.stress
-                .check(family, key, expected, found.as_deref(), "a Get before a write")?;
-        }
-        self.stress.expected.set(family, key, expected.begin_write())?;
-        let done = expected.begin_write().settle();
-        let value = self.stress.value(key, expected.next_write());
-        let name = keys::key(key);
-        let merges = self.stress.flags.use_merge && !self.stress.is_single(key) && self.rng.u32(..8) > 0;
-        self.commit(
-            &[Change::Set {
-                family,
-                key,
-                value: done,
-            }],
-            |db, options| match merges {
-                true => db.merge(options, &handle, &name, &value),
-                false => db.put_opt(options, &handle, &name, &value),
-            },
-            |batch| match merges {
-                true => batch.merge_cf(&handle, &name, &value),
-                false => batch.put_cf(&handle, &name, &value),
-            },
-        )?;
-        self.stress.expected.set(family, key, done)?;
-        self.done.count(What::Write);
-        Ok(())
-    }
-
-    /// Does what `changes` says: by a call of its own, or where the operation is traced as a batch, which tells its place among
-    /// the others.
-    fn commit(
-        &self,
-        changes: &[Change],
-        call: impl FnOnce(&Db, &WriteOptions) -> base::Result<()>,
-        add_to: impl FnOnce(&mut WriteBatch),
-    ) -> Outcome {
-        if self.stress.expected.trace().is_none() {
-            return Ok(call(&self.open.db, &self.write_options())?);
-        }
-        let mut batch = self.new_batch()?;
-        add_to(&mut batch);
-        self.commit_batch(changes, batch)
-    }
-
-    fn commit_batch(&self, changes: &[Change], batch: WriteBatch) -> Outcome {
-        let (db, options) = (&self.open.db, self.write_options());
-        let Some(trace) = self.stress.expected.trace() else {
-            return Ok(db.write(&options, batch)?);
-        };
-        let operation = trace.begin(db.latest_sequence_number(), changes)?;
-        let seqno = db.write_sequenced(&options, batch)?;
-        trace.end(operation, seqno)?;
-        if options.sync {
-            self.stress.promised(None, seqno)?;
-        }
-        Ok(())
-    }
-
-    /// Several keys of several families, all or none of them.
-    fn write_batch(&mut self) -> Outcome {
-        let count = self.rng.usize(2..=BATCH);
-        let mut places: Vec<(usize, u64)> = (0..count).map(|_| (self.family(), self.key())).collect();
-        // In the order of locks, of which several keys share one.
-        places.sort_unstable();
-        places.dedup_by_key(|&mut (family, key)| (family, key >> self.stress.flags.log2_keys_per_lock));
-        let handles: Vec<_> = self.open.families.iter().map(|family| family.read()).collect();
-        let _locks: Vec<_> = places
-            .iter()
-            .map(|&(family, key)| self.stress.lock(family, key))
-            .collect();
-        let mut batch = self.new_batch()?;
-        let mut changes = Vec::new();
-        for (family, key) in places {
-            let expected = self.settled(family, key)?;
-            let (handle, name) = (&handles[family], keys::key(key));
-            let pending = match (expected.exists(), self.rng.bool()) {
-                (true, true) => {
-                    if self.stress.is_single(key) {
-                        batch.single_delete_cf(handle, &name);
-                    } else {
-                        batch.delete_cf(handle, &name);
-                    }
-                    expected.begin_delete()
-                }
-                (true, false) if self.stress.is_single(key) => continue,
-                _ => {
-                    batch.put_cf(handle, &name, &self.stress.value(key, expected.next_write()));
-                    expected.begin_write()
-                }
-            };
-            self.stress.expected.set(family, key, pending)?;
-            changes.push((family, key, pending));
-        }
-        let noted: Vec<Change> = changes
-            .iter()
-            .map(|&(family, key, pending)| Change::Set {
-                family,
-                key,
-                value: pending.settle(),
-            })
-            .collect();
-        if noted.is_empty() {
-            return Ok(());
-        }
-        self.commit_batch(&noted, batch)?;
-        for (family, key, pending) in changes {
-            self.stress.expected.set(family, key, pending.settle())?;
-        }
-        self.done.count(What::Batch);
-        Ok(())
-    }
-
-    fn delete(&mut self) -> Outcome {
-        let (family, key) = (self.family(), self.key());
-        let handle = self.open.families[family].read();
-        let _lock = self.stress.lock(family, key);
-        let expected = self.settled(family, key)?;
-        let single = self.stress.is_single(key);
-        if single && !expected.exists() {
-            return Ok(());
-        }
-        self.stress.expected.set(family, key, expected.begin_delete())?;
-        let done = expected.begin_delete().settle();
-        let name = keys::key(key);
-        self.commit(
-            &[Change::Set {
-                family,
-                key,
-                value: done,
-            }],
-            |db, options| match single {
-                true => db.single_delete(options, &handle, &name),
-                false => db.delete_opt(options, &handle, &name),
-            },
-            |batch| match single {
-                true => batch.single_delete_cf(&handle, &name),
-                false => batch.delete_cf(&handle, &name),
-            },
-        )?;
-        self.stress.expected.set(family, key, done)?;
-        self.done.count(What::Delete);
-        Ok(())
-    }
-
-    fn delete_range(&mut self) -> Outcome {
-        let (family, start) = (self.family(), self.key());
-        let width = self.stress.flags.range_deletion_width.max(1) as u64;
-        let keys = start..start.saturating_add(width).min(self.stress.expected.keys());
-        let handle = self.open.families[family].read();
-        let _locks = self.stress.lock_range(family, keys.start, keys.end);
-        let all = self.begin_delete(family, keys.clone())?;
-        let (start, end) = (keys::key(keys.start), keys::key(keys.end));
-        self.commit(
-            &[Change::DeleteRange {
-                family,
-                start: keys.start,
-                end: keys.end,
-            }],
-            |db, options| db.delete_range(options, &handle, &start, &end),
-            |batch| batch.delete_range_cf(&handle, &start, &end),
-        )?;
-        self.finish_delete(family, keys.start, &all)?;
-        self.done.count(What::DeleteRange);
-        Ok(())
-    }
-
-    /// Marks deletions under way.
-    fn begin_delete(&self, family: usize, keys: Range<u64>) -> Outcome<Vec<ExpectedValue>> {
-        let mut all = Vec::new();
-        for key in keys {
-            let pending = self.settled(family, key)?.begin_delete();
-            self.stress.expected.set(family, key, pending)?;
-            all.push(pending);
-        }
-        Ok(all)
-    }
-
-    fn finish_delete(&self, family: usize, start: u64, all: &[ExpectedValue]) -> Outcome {
-        for (key, pending) in (start..).zip(all) {
-            self.stress.expected.set(family, key, pending.settle())?;
         }
         Ok(())
     }

@@ -148,7 +148,8 @@ option_table! {
         bottommost_compression: Option<CompressionType> = None, mutable = true, domain["kDisableCompressionOption", "kZSTD"];
         /// Compression by level from L0 on (with dynamic level bytes: L0, then the base level on); the last entry stands
         /// for the levels below. Empty: `compression` everywhere. Default: empty.
-        compression_per_level: Vec<CompressionType> = Vec::new(), mutable = true;
+        compression_per_level: Vec<CompressionType> = Vec::new(), mutable = true,
+            domain["", "", "kNoCompression:kLZ4Compression", "kNoCompression:kSnappyCompression:kZSTD"];
         /// How hard to compress: level, window_bits and strategy are the libraries' own. With max_dict_bytes above 0 the data blocks of
         /// each table are compressed with a dictionary of so many bytes, of ZSTD trained from zstd_max_train_bytes of samples if that is
         /// not 0: blocks are held in memory, at most max_dict_buffer_bytes of them, until there are enough to make it of.

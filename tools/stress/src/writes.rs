@@ -1,0 +1,296 @@
+//! What a thread writes: single rows, batches and deletions, and what becomes of the expected state.
+
+use std::ops::Range;
+
+use base::ErrorKind;
+use esker::{Db, IoPriority, WriteBatch, WriteOptions};
+
+use crate::done::What;
+use crate::expected_value::ExpectedValue;
+use crate::keys;
+use crate::stress::Outcome;
+use crate::trace::Change;
+use crate::worker::{BATCH, Worker};
+
+/// Keys of one family that are written one after the other.
+#[derive(Default)]
+pub(super) struct Run {
+    family: usize,
+    next: u64,
+    left: u64,
+}
+
+impl Worker<'_> {
+    pub(super) fn new_batch(&self) -> base::Result<WriteBatch> {
+        WriteBatch::with_protection(self.stress.flags.batch_protection_bytes_per_key as usize)
+    }
+
+    pub(super) fn write_options(&mut self) -> WriteOptions {
+        let flags = &self.stress.flags;
+        WriteOptions {
+            no_slowdown: self.one_in(flags.no_slowdown_one_in),
+            low_pri: self.one_in(flags.low_pri_one_in),
+            sync: flags.sync,
+            disable_wal: flags.disable_wal,
+            protection_bytes_per_key: flags.batch_protection_bytes_per_key as usize,
+            rate_limiter_priority: flags.rate_limit_auto_wal_flush.then_some(IoPriority::User),
+            ..WriteOptions::default()
+        }
+    }
+
+    /// A key to write, and its family: any, or the next of a run.
+    fn place_to_write(&mut self) -> (usize, u64) {
+        let keys = self.stress.flags.ascending_run;
+        if keys == 0 {
+            return (self.family(), self.key());
+        }
+        if self.run.left == 0 || self.run.next >= self.stress.expected.keys() {
+            self.run = Run {
+                family: self.family(),
+                next: self.key(),
+                left: keys,
+            };
+        }
+        let place = (self.run.family, self.run.next);
+        self.run.next += 1;
+        self.run.left -= 1;
+        place
+    }
+
+    pub(super) fn write(&mut self) -> Outcome {
+        let batch_one_in = self.stress.flags.batch_one_in;
+        if self.one_in(batch_one_in) {
+            return self.write_batch();
+        }
+        let (family, key) = self.place_to_write();
+        let handle = self.open.families[family].read();
+        let _lock = self.stress.lock(family, key);
+        let expected = self.settled(family, key)?;
+        if self.stress.is_single(key) && expected.exists() {
+            return Ok(());
+        }
+        if self.stress.flags.verify_before_write {
+            let found = self
+                .open
+                .db
+                .get_opt(&self.read_options(), &handle, &keys::key(key))?;
+            self.stress
+                .check(family, key, expected, found.as_deref(), "a Get before a write")?;
+        }
+        self.stress.expected.set(family, key, expected.begin_write())?;
+        let done = expected.begin_write().settle();
+        let value = self.stress.value(key, expected.next_write());
+        let name = keys::key(key);
+        let merges = self.stress.flags.use_merge && !self.stress.is_single(key) && self.rng.u32(..8) > 0;
+        let written = self.commit(
+            &[Change::Set {
+                family,
+                key,
+                value: done,
+            }],
+            |db, options| match merges {
+                true => db.merge(options, &handle, &name, &value),
+                false => db.put_opt(options, &handle, &name, &value),
+            },
+            |batch| match merges {
+                true => batch.merge_cf(&handle, &name, &value),
+                false => batch.put_cf(&handle, &name, &value),
+            },
+        )?;
+        if !written {
+            return self.roll_back(family, key..key + 1);
+        }
+        self.stress.expected.set(family, key, done)?;
+        self.done.count(What::Write);
+        Ok(())
+    }
+
+    /// Does what `changes` says: by a call of its own, or where the operation is traced as a batch, which tells its place among
+    /// the others. False if it was not to wait and would have had to: then nothing of it was done.
+    fn commit(
+        &mut self,
+        changes: &[Change],
+        call: impl FnOnce(&Db, &WriteOptions) -> base::Result<()>,
+        add_to: impl FnOnce(&mut WriteBatch),
+    ) -> Outcome<bool> {
+        if self.stress.expected.trace().is_none() {
+            let options = self.write_options();
+            return was_done(&options, call(&self.open.db, &options)).map(|done| done.is_some());
+        }
+        let mut batch = self.new_batch()?;
+        add_to(&mut batch);
+        self.commit_batch(changes, batch)
+    }
+
+    /// As [`commit`](Self::commit).
+    fn commit_batch(&mut self, changes: &[Change], batch: WriteBatch) -> Outcome<bool> {
+        let (db, options) = (&self.open.db, self.write_options());
+        let Some(trace) = self.stress.expected.trace() else {
+            return was_done(&options, db.write(&options, batch)).map(|done| done.is_some());
+        };
+        let operation = trace.begin(db.latest_sequence_number(), changes)?;
+        let Some(seqno) = was_done(&options, db.write_sequenced(&options, batch))? else {
+            trace.refused(operation)?;
+            return Ok(false);
+        };
+        trace.end(operation, seqno)?;
+        if options.sync {
+            self.stress.promised(None, seqno)?;
+        }
+        Ok(true)
+    }
+
+    /// The changes of these keys that were under way came to nothing.
+    fn roll_back(&mut self, family: usize, keys: Range<u64>) -> Outcome {
+        for key in keys {
+            let before = self.stress.expected.get(family, key).roll_back();
+            self.stress.expected.set(family, key, before)?;
+        }
+        self.done.count(What::Refused);
+        Ok(())
+    }
+
+    /// Several keys of several families, all or none of them.
+    fn write_batch(&mut self) -> Outcome {
+        let count = self.rng.usize(2..=BATCH);
+        let mut places: Vec<(usize, u64)> = (0..count).map(|_| (self.family(), self.key())).collect();
+        // In the order of locks, of which several keys share one.
+        places.sort_unstable();
+        places.dedup_by_key(|&mut (family, key)| (family, key >> self.stress.flags.log2_keys_per_lock));
+        let handles: Vec<_> = self.open.families.iter().map(|family| family.read()).collect();
+        let _locks: Vec<_> = places
+            .iter()
+            .map(|&(family, key)| self.stress.lock(family, key))
+            .collect();
+        let mut batch = self.new_batch()?;
+        let mut changes = Vec::new();
+        for (family, key) in places {
+            let expected = self.settled(family, key)?;
+            let (handle, name) = (&handles[family], keys::key(key));
+            let pending = match (expected.exists(), self.rng.bool()) {
+                (true, true) => {
+                    if self.stress.is_single(key) {
+                        batch.single_delete_cf(handle, &name);
+                    } else {
+                        batch.delete_cf(handle, &name);
+                    }
+                    expected.begin_delete()
+                }
+                (true, false) if self.stress.is_single(key) => continue,
+                _ => {
+                    batch.put_cf(handle, &name, &self.stress.value(key, expected.next_write()));
+                    expected.begin_write()
+                }
+            };
+            self.stress.expected.set(family, key, pending)?;
+            changes.push((family, key, pending));
+        }
+        let noted: Vec<Change> = changes
+            .iter()
+            .map(|&(family, key, pending)| Change::Set {
+                family,
+                key,
+                value: pending.settle(),
+            })
+            .collect();
+        if noted.is_empty() {
+            return Ok(());
+        }
+        if !self.commit_batch(&noted, batch)? {
+            return changes
+                .into_iter()
+                .try_for_each(|(family, key, _)| self.roll_back(family, key..key + 1));
+        }
+        for (family, key, pending) in changes {
+            self.stress.expected.set(family, key, pending.settle())?;
+        }
+        self.done.count(What::Batch);
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self) -> Outcome {
+        let (family, key) = (self.family(), self.key());
+        let handle = self.open.families[family].read();
+        let _lock = self.stress.lock(family, key);
+        let expected = self.settled(family, key)?;
+        let single = self.stress.is_single(key);
+        if single && !expected.exists() {
+            return Ok(());
+        }
+        self.stress.expected.set(family, key, expected.begin_delete())?;
+        let done = expected.begin_delete().settle();
+        let name = keys::key(key);
+        let deleted = self.commit(
+            &[Change::Set {
+                family,
+                key,
+                value: done,
+            }],
+            |db, options| match single {
+                true => db.single_delete(options, &handle, &name),
+                false => db.delete_opt(options, &handle, &name),
+            },
+            |batch| match single {
+                true => batch.single_delete_cf(&handle, &name),
+                false => batch.delete_cf(&handle, &name),
+            },
+        )?;
+        if !deleted {
+            return self.roll_back(family, key..key + 1);
+        }
+        self.stress.expected.set(family, key, done)?;
+        self.done.count(What::Delete);
+        Ok(())
+    }
+
+    pub(super) fn delete_range(&mut self) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let width = self.stress.flags.range_deletion_width.max(1) as u64;
+        let keys = start..start.saturating_add(width).min(self.stress.expected.keys());
+        let handle = self.open.families[family].read();
+        let _locks = self.stress.lock_range(family, keys.start, keys.end);
+        let all = self.begin_delete(family, keys.clone())?;
+        let (start, end) = (keys::key(keys.start), keys::key(keys.end));
+        let deleted = self.commit(
+            &[Change::DeleteRange {
+                family,
+                start: keys.start,
+                end: keys.end,
+            }],
+            |db, options| db.delete_range(options, &handle, &start, &end),
+            |batch| batch.delete_range_cf(&handle, &start, &end),
+        )?;
+        if !deleted {
+            return self.roll_back(family, keys);
+        }
+        self.finish_delete(family, keys.start, &all)?;
+        self.done.count(What::DeleteRange);
+        Ok(())
+    }
+
+    /// Marks deletions under way.
+    pub(super) fn begin_delete(&self, family: usize, keys: Range<u64>) -> Outcome<Vec<ExpectedValue>> {
+        let mut all = Vec::new();
+        for key in keys {
+            let pending = self.settled(family, key)?.begin_delete();
+            self.stress.expected.set(family, key, pending)?;
+            all.push(pending);
+        }
+        Ok(all)
+    }
+
+    pub(super) fn finish_delete(&self, family: usize, start: u64, all: &[ExpectedValue]) -> Outcome {
+        for (key, pending) in (start..).zip(all) {
+            self.stress.expected.set(family, key, pending.settle())?;
+        }
+        Ok(())
+    }
+}
+
+/// What a write gave; `None` if it was not to wait, and was refused for that.
+fn was_done<T>(options: &WriteOptions, written: base::Result<T>) -> Outcome<Option<T>> {
+    match written {
+        Err(error) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => Ok(None),
+        written => Ok(Some(written?)),
+    }
+}
