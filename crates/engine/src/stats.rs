@@ -11,9 +11,10 @@ use base::statistics::{Histogram, Statistics, Ticker};
 use base::sync::Mutex;
 use base::{Error, ErrorKind};
 use cache::{EntryRole, SecondaryTally};
-use compact::CompactionStats;
 use compact::stall::{StallCause, StallCondition};
+use compact::{CompactionReason, CompactionStats};
 use crossbeam_utils::CachePadded;
+use sst::CompressionTally;
 
 use crate::events::{Event, EventListener};
 
@@ -199,6 +200,24 @@ impl Stats {
         if matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace) {
             self.count(Ticker::BgIoErrorCount, 1);
         }
+    }
+
+    /// What was compressed for a table.
+    pub(crate) fn count_compressed(&self, compressed: CompressionTally) {
+        self.count(Ticker::BlocksCompressed, compressed.blocks);
+        self.count(Ticker::BytesCompressedFrom, compressed.bytes_from);
+        self.count(Ticker::BytesCompressedTo, compressed.bytes_to);
+    }
+
+    /// A compaction was done for this reason.
+    pub(crate) fn count_reason(&self, reason: CompactionReason) {
+        let ticker = match reason {
+            CompactionReason::FIFOMaxSize => Ticker::FifoMaxSizeCompactions,
+            CompactionReason::FIFOTtl => Ticker::FifoTtlCompactions,
+            CompactionReason::ChangeTemperature => Ticker::FifoChangeTemperatureCompactions,
+            _ => return,
+        };
+        self.count(ticker, 1);
     }
 
     /// What a compaction, or a flush, left out.

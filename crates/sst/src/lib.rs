@@ -45,4 +45,4 @@ pub use readahead::{AutoReadahead, ScanBounds};
 pub use reader::{
     BlockCache, BlockReadOptions, Located, MetadataCaching, Table, TableMemory, TableReadOptions, Value,
 };
-pub use writer::{TableSummary, TableWriter, TableWriterOptions};
+pub use writer::{CompressionTally, TableSummary, TableWriter, TableWriterOptions};

@@ -243,6 +243,18 @@ named! {
         CompactionBlocksCopied = "esker.compaction.blocks.copied";
         /// Bytes of them, as stored, with their trailers.
         CompactionBytesCopied = "esker.compaction.bytes.copied";
+        /// FIFO compactions that dropped files because there were too many bytes.
+        FifoMaxSizeCompactions = "rocksdb.fifo.max.size.compactions";
+        /// FIFO compactions that dropped files because of their age.
+        FifoTtlCompactions = "rocksdb.fifo.ttl.compactions";
+        /// FIFO compactions that gave a file another temperature.
+        FifoChangeTemperatureCompactions = "rocksdb.fifo.change_temperature.compactions";
+        /// Blocks of tables that were written compressed.
+        BlocksCompressed = "rocksdb.number.block.compressed";
+        /// Their bytes uncompressed.
+        BytesCompressedFrom = "rocksdb.bytes.compressed.from";
+        /// Their bytes as stored.
+        BytesCompressedTo = "rocksdb.bytes.compressed.to";
         /// Blocks read that had to be uncompressed.
         BlocksDecompressed = "rocksdb.number.block.decompressed";
         /// Their bytes as stored.

@@ -508,7 +508,10 @@ fn values_are_read_when_they_are_asked_for() {
                         true => iter.next(),
                     }
                     assert_eq!(iter.key(), at);
-                    assert_eq!(iter.prepare_value().then(|| iter.value()), Some(&expected[&at][..]));
+                    assert_eq!(
+                        iter.prepare_value().then(|| iter.value()),
+                        Some(&expected[&at][..])
+                    );
                     go_on(&mut iter);
                 }
             }
@@ -518,7 +521,12 @@ fn values_are_read_when_they_are_asked_for() {
         assert!(read <= 27, "{read}");
     }
     // What one reads one after the other is what one reads otherwise.
-    assert!(db.iter(&ReadOptions::default()).unprepared_value().unwrap().is_none());
+    assert!(
+        db.iter(&ReadOptions::default())
+            .unprepared_value()
+            .unwrap()
+            .is_none()
+    );
 }
 
 /// A blob that cannot be read fails who asks for it, and nobody else.

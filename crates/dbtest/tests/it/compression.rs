@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dbtest::by_hand::{compact, flush};
-use esker::{ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Options, Ticker};
+use esker::{
+    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Options, Statistics, Ticker,
+};
 use vfs::{LogFs, MemFs};
 
 const DIR: &str = "/db";
@@ -178,6 +180,44 @@ fn files_of_any_compression_move_by_option_and_are_compressed_when_merged() {
     db.wait_for_compact().unwrap();
     expect(compressions(&db), &[(6, "LZ4")]);
     assert_eq!(moves(&db), 1);
+}
+
+#[test]
+fn what_is_compressed_is_counted() {
+    for threads in [1, 3] {
+        for (compression, compresses) in [
+            (CompressionType::None, false),
+            (CompressionType::Lz4, true),
+            (CompressionType::Zstd, true),
+        ] {
+            let mut options = options(
+                &MemFs::new(),
+                ColumnFamilyOptions {
+                    compression,
+                    ..ColumnFamilyOptions::default()
+                },
+            );
+            options.column_family.compression_opts.parallel_threads = threads;
+            options.statistics = Some(Statistics::new());
+            let db = Db::open(&options, DIR).unwrap();
+            put(&db, 0, 1000);
+            flush(&db);
+            let ticker = |ticker| db.statistics().get(ticker);
+            let blocks = ticker(Ticker::BlocksCompressed);
+            let (from, to) = (
+                ticker(Ticker::BytesCompressedFrom),
+                ticker(Ticker::BytesCompressedTo),
+            );
+            if compresses {
+                // Blocks of four kibibytes, of rows of 109 bytes.
+                assert!((27..40).contains(&blocks), "{compression:?} {blocks}");
+                assert!((100_000..130_000).contains(&from), "{compression:?} {from}");
+                assert!((100..from / 2).contains(&to), "{compression:?} {to}");
+            } else {
+                assert_eq!((blocks, from, to), (0, 0, 0));
+            }
+        }
+    }
 }
 
 #[test]

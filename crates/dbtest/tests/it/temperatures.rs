@@ -149,6 +149,7 @@ fn fifo_rewrites_files_by_their_age() {
         create_if_missing: true,
         fs: Arc::new(MemFs::new()),
         clock: clock.clone(),
+        statistics: Some(Statistics::new()),
         ..Options::default()
     };
     let age = |temperature, age| FileTemperatureAge { temperature, age };
@@ -204,6 +205,22 @@ fn fifo_rewrites_files_by_their_age() {
             .unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
+    let small = [("compaction_options_fifo", "{max_table_files_size=1;}")];
+    db.set_options(&db.default_column_family(), &small).unwrap();
+    file("z");
+    db.wait_for_compact().unwrap();
+    db.close().unwrap();
+    let compactions = [
+        Ticker::FifoChangeTemperatureCompactions,
+        Ticker::FifoTtlCompactions,
+        Ticker::FifoMaxSizeCompactions,
+    ];
+    let [changed, aged, too_many] = compactions.map(|ticker| db.statistics().get(ticker));
+    // One for each file that became warm, or cold.
+    assert!(
+        changed >= 4 && aged == 1 && too_many >= 1,
+        "{changed} {aged} {too_many}"
+    );
 }
 
 #[test]

@@ -391,6 +391,9 @@ impl DbInner {
         self.work.notify_all();
         let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
+            if result.is_ok() {
+                self.stats.count_reason(plan.reason);
+            }
             if let Err(error) = &result {
                 self.report_failed_compaction(&family, job, error);
             } else if let Some(written) = written_by {

@@ -411,6 +411,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             open.writer.set_seqno_to_time_mapping(times);
         }
         let summary = open.writer.finish()?;
+        self.db.stats.count_compressed(summary.compressed);
         let properties = &summary.properties;
         let file = FileMetadata {
             number: open.number,

@@ -187,6 +187,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index.handle),
     };
     let footer = footer.encode(sink.offset());
+    let compressed = sink.tally();
     let file_size = sink.finish(&footer)?;
     Ok(TableSummary {
         file_size,
@@ -195,6 +196,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
         largest: bounds.largest,
         smallest_seqno: bounds.smallest_seqno,
         largest_seqno: bounds.largest_seqno,
+        compressed,
     })
 }
 

@@ -23,7 +23,7 @@ mod prefixes;
 mod sink;
 
 pub use meta::tombstone_bounds;
-pub use options::{TableSummary, TableWriterOptions};
+pub use options::{CompressionTally, TableSummary, TableWriterOptions};
 
 use std::cmp::Ordering;
 

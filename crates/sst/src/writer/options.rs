@@ -224,4 +224,17 @@ pub struct TableSummary {
     pub smallest_seqno: SeqNo,
     /// Highest sequence number; 0 if the table holds nothing.
     pub largest_seqno: SeqNo,
+    /// What was compressed for it; blocks that were copied as another table has them are not among it.
+    pub compressed: CompressionTally,
+}
+
+/// Blocks that were compressed, and are stored so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompressionTally {
+    /// How many.
+    pub blocks: u64,
+    /// Their bytes uncompressed.
+    pub bytes_from: u64,
+    /// Their bytes as stored, without trailers.
+    pub bytes_to: u64,
 }

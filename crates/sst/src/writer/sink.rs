@@ -4,6 +4,7 @@ use base::Result;
 use codec::{ChecksumType, CompressionOptions, CompressionType, Compressor};
 use vfs::WritableFile;
 
+use super::options::CompressionTally;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, block_trailer, moved_trailer};
 
 /// Larger blocks are stored as they are, as in RocksDB.
@@ -47,6 +48,7 @@ pub(super) struct BlockSink {
     compressed: Vec<u8>,
     /// One bit for each type byte that stands in the file.
     types_used: u128,
+    tally: CompressionTally,
 }
 
 impl BlockSink {
@@ -64,7 +66,13 @@ impl BlockSink {
             compression_opts,
             compressed: Vec::new(),
             types_used: 0,
+            tally: CompressionTally::default(),
         }
+    }
+
+    /// What it has compressed.
+    pub fn tally(&self) -> CompressionTally {
+        self.tally
     }
 
     /// Bytes written.
@@ -106,7 +114,12 @@ impl BlockSink {
         ty: CompressionType,
     ) -> Result<BlockHandle> {
         match stored {
-            Stored::Compressed => self.append(compressed, ty),
+            Stored::Compressed => {
+                self.tally.blocks += 1;
+                self.tally.bytes_from += contents.len() as u64;
+                self.tally.bytes_to += compressed.len() as u64;
+                self.append(compressed, ty)
+            }
             Stored::Rejected | Stored::Raw => self.append(contents, CompressionType::None),
         }
     }
