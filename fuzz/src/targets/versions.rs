@@ -171,7 +171,26 @@ pub fn mvcc_record(data: &[u8]) {
     });
 }
 
-/// Rows of range tombstones, length-prefixed, at times one after the other.
+/// The spans of a row of range tombstones; `None` of one that must be refused.
+fn spans_of(row: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let mut reader = Reader::new(row);
+    if reader.u8("version").ok()? != 1 {
+        return None;
+    }
+    let mut spans: Vec<(&[u8], &[u8])> = Vec::new();
+    while !reader.is_empty() {
+        let start = reader.length_prefixed("start").ok()?;
+        let end = reader.length_prefixed("end").ok()?;
+        let is_behind = spans.last().is_none_or(|(_, before)| *before < start);
+        if start >= end || !is_behind {
+            return None;
+        }
+        spans.push((start, end));
+    }
+    (!spans.is_empty()).then_some(spans)
+}
+
+/// Rows of range tombstones, length-prefixed, at times one after the other: they are what their spans say, or refused.
 pub fn mvcc_ranges(data: &[u8]) {
     let mut reader = Reader::new(data);
     let mut rows = Vec::new();
@@ -184,20 +203,36 @@ pub fn mvcc_ranges(data: &[u8]) {
         };
         rows.push((key.encode(), row));
     }
+    let spans: Option<Vec<_>> = rows.iter().map(|(_, row)| spans_of(row)).collect();
     with_rows(&rows, |db| {
         let family = db.default_column_family();
-        let Ok(reader) = mvcc::Reader::new(db, &family).with_range_tombstones() else {
+        let read = mvcc::Reader::new(db, &family).with_range_tombstones();
+        assert_eq!(read.is_ok(), spans.is_some());
+        let (Ok(reader), Some(spans)) = (read, spans) else {
             return;
         };
+        // From the newest to the oldest.
+        let deleted = |key: &[u8]| -> Vec<Timestamp> {
+            let rows = spans.iter().enumerate().rev();
+            let over = rows.filter(|(_, spans)| spans.iter().any(|(start, end)| *start <= key && key < *end));
+            over.map(|(at, _)| Timestamp::from_nanos(at as i64 + 1)).collect()
+        };
         let found = reader.range_tombstones(Span::ALL, Timestamp::ZERO, Timestamp::MAX);
+        let found = found.expect("a window of all times");
         let mut end: &[u8] = b"";
-        for tombstone in &found.expect("a window of all times") {
+        for tombstone in &found {
             assert!(end <= &tombstone.start[..] && tombstone.start < tombstone.end);
-            assert!(tombstone.timestamps.is_sorted_by(|a, b| a > b));
-            assert!((1..=rows.len()).contains(&tombstone.timestamps.len()));
+            assert_eq!(tombstone.timestamps, deleted(&tombstone.start));
             end = &tombstone.end;
-            let within = reader.get(&tombstone.start, Timestamp::MAX, &Default::default());
-            assert!(tombstone.start.is_empty() || within.expect("a read of memory").found.is_none());
+        }
+        for (start, end) in spans.iter().flatten() {
+            for bound in [start, end] {
+                let over = found
+                    .iter()
+                    .find(|tombstone| &tombstone.start[..] <= *bound && *bound < &tombstone.end[..]);
+                let times = over.map_or(&[][..], |tombstone| &tombstone.timestamps);
+                assert_eq!(times, deleted(bound));
+            }
         }
         let scanned = reader.scan(Span::ALL, Timestamp::MAX, &Default::default());
         assert!(scanned.expect("a read of memory").rows.is_empty());
