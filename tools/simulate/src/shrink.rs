@@ -155,6 +155,14 @@ impl Shrinker<'_> {
                 Some(What::Write { sync, .. }) => std::mem::take(sync),
                 _ => false,
             });
+            smaller |= self.attempt(false, |history| match what_of(history, id) {
+                Some(What::Write { no_slowdown, .. }) => std::mem::take(no_slowdown),
+                _ => false,
+            });
+            smaller |= self.attempt(false, |history| match what_of(history, id) {
+                Some(What::Write { low_pri, .. }) => std::mem::take(low_pri),
+                _ => false,
+            });
             smaller |= self.attempt(false, |history| {
                 let Some(What::Write { changes, .. }) = what_of(history, id) else {
                     return false;
