@@ -6,8 +6,11 @@
 //! batch, so that every call finds the same.
 //!
 //! * `in_memory`, `in_memory_with_statistics`: as there
-//! * `in_files`: the same flushed and compacted, in the block cache
-//! * `committed`, `scanned_after`: one key's versions removed and written; a scan of what is left, over the deletions
+//! * `in_files`, `in_files_with_statistics`: the same flushed and compacted, in the block cache
+//! * `under_range_tombstones`, `under_range_tombstones_with_statistics`: in memory, with 1 or 2 range tombstones over keys of 2 versions, 1 or 100 over
+//!   those of 1024: the first over all keys and below all versions, the others between random keys and versions
+//! * `committed`, `committed_with_statistics`: removed and written, of 1 key and of 1024
+//! * `scanned_after`: a scan of what is left, over the deletions
 //! * `kept`: 1 of 2 to 65,536 versions of one key goes: what stays is not to be paid for
 //!
 //! A reader learns whether a collection may be done page by page, and whether statistics can stay on.
@@ -20,7 +23,8 @@ use std::sync::OnceLock;
 use divan::Bencher;
 use esker::{ColumnFamily, Db, FlushOptions, WriteBatch, WriteOptions};
 use esker_mvcc::{
-    BatchOptions, GcKey, MvccBatch, MvccReadOptions, Reader, Span, Timestamp, Value, encode_key,
+    BatchOptions, GcKey, MvccBatch, MvccReadOptions, MvccStore, RangeTombstone, Reader, Span, Timestamp,
+    Value, encode_key, next_user_key,
 };
 use testkit::bench::size;
 
@@ -109,25 +113,64 @@ impl Loaded {
         LOADED[at].get_or_init(|| Loaded::new(case.keys, case.versions, in_files))
     }
 
-    /// Removes the oldest so many versions of the first key, for good.
-    fn commit(&self, delete: usize) {
-        let mut keys = [GcKey {
-            user_key: self.keys[0].clone(),
+    /// What has the oldest so many versions of each key go.
+    fn garbage(&self, delete: usize) -> Vec<GcKey> {
+        let keys = self.keys.iter().map(|user_key| GcKey {
+            user_key: user_key.clone(),
             timestamp: time(delete - 1),
-        }];
-        let mut batch = MvccBatch::new(&self.db, &self.family, BatchOptions::default(), BASE + 2);
-        batch.garbage_collect(&mut keys).expect("a collection");
+        });
+        keys.collect()
+    }
+
+    /// Removes them for good.
+    fn commit(&self, keys: &mut [GcKey], statistics: bool) {
+        let mut batch = MvccBatch::new(&self.db, &self.family, options(statistics), BASE + 2);
+        batch.garbage_collect(keys).expect("a collection");
         let batch = batch.into_write_batch();
         self.db.write(&WriteOptions::default(), batch).expect("a write");
     }
 
     fn collect(&self, keys: &mut [GcKey], statistics: bool) {
-        let options = BatchOptions {
-            statistics,
-            ..BatchOptions::default()
-        };
-        let mut batch = MvccBatch::new(&self.db, &self.family, options, BASE + 2);
+        let mut batch = MvccBatch::new(&self.db, &self.family, options(statistics), BASE + 2);
         divan::black_box(batch.garbage_collect(keys).expect("a collection"));
+    }
+
+    /// Writes so many range tombstones: the first below all of the versions and over all keys, the others anywhere.
+    fn delete_ranges(&self, count: usize, versions: usize) {
+        let options = BatchOptions {
+            range_tombstones: true,
+            ..options(false)
+        };
+        let store = MvccStore::open(&self.db, &self.family, options, BASE).expect("a store");
+        let mut rng = fastrand::Rng::with_seed(87517);
+        let mut keys = self.keys.clone();
+        keys.sort_unstable();
+        let tombstones: Vec<RangeTombstone> = (0..count)
+            .map(|nth| {
+                let (a, b) = (rng.usize(..keys.len()), rng.usize(..keys.len()));
+                let (first, last, at) = match nth {
+                    0 => (0, keys.len() - 1, Timestamp::from_nanos(BASE)),
+                    _ => (a.min(b), a.max(b), time(rng.usize(..versions)).next()),
+                };
+                RangeTombstone {
+                    start: keys[first].clone(),
+                    end: next_user_key(&keys[last]),
+                    timestamps: vec![at],
+                }
+            })
+            .collect();
+        let mut batch = store.begin(BASE);
+        batch
+            .import_range_tombstones(&tombstones)
+            .expect("range tombstones");
+        batch.commit(&WriteOptions::default()).expect("a write");
+    }
+}
+
+fn options(statistics: bool) -> BatchOptions {
+    BatchOptions {
+        statistics,
+        ..BatchOptions::default()
     }
 }
 
@@ -136,11 +179,7 @@ fn time(version: usize) -> Timestamp {
 }
 
 fn bench(bencher: Bencher<'_, '_>, case: Case, loaded: &Loaded, statistics: bool) {
-    let keys = loaded.keys.iter().map(|user_key| GcKey {
-        user_key: user_key.clone(),
-        timestamp: time(case.delete - 1),
-    });
-    let mut keys: Vec<GcKey> = keys.collect();
+    let mut keys = loaded.garbage(case.delete);
     bencher.bench_local(|| loaded.collect(&mut keys, statistics));
 }
 
@@ -159,30 +198,95 @@ fn in_files(bencher: Bencher<'_, '_>, case: Case) {
     bench(bencher, case, Loaded::of(case, true), false);
 }
 
-const OF_1024: [usize; 6] = [1, 16, 32, 512, 1015, 1023];
-
-fn loaded_for_commit() -> Loaded {
-    Loaded::new(1, 1024, false)
+#[divan::bench(args = cases())]
+fn in_files_with_statistics(bencher: Bencher<'_, '_>, case: Case) {
+    bench(bencher, case, Loaded::of(case, true), true);
 }
 
-#[divan::bench(args = OF_1024, sample_count = 20, sample_size = 1)]
-fn committed(bencher: Bencher<'_, '_>, delete: usize) {
-    bencher
-        .with_inputs(loaded_for_commit)
-        .bench_local_refs(|loaded| loaded.commit(delete));
+/// A case under so many range tombstones.
+#[derive(Clone, Copy)]
+struct Covered {
+    case: Case,
+    tombstones: usize,
 }
 
-#[divan::bench(args = OF_1024, sample_count = 20, sample_size = 1)]
-fn scanned_after(bencher: Bencher<'_, '_>, delete: usize) {
-    let loaded = || {
-        let loaded = loaded_for_commit();
-        loaded.commit(delete);
-        loaded
+impl fmt::Display for Covered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} range tombstones {}", self.case, self.tombstones)
+    }
+}
+
+fn covered() -> Vec<Covered> {
+    let of = |case: Case| {
+        let counts = if case.versions == 2 { [1, 2] } else { [1, 100] };
+        counts.map(|tombstones| Covered { case, tombstones })
     };
-    bencher.with_inputs(loaded).bench_local_refs(|loaded| {
+    cases().into_iter().flat_map(of).collect()
+}
+
+fn bench_covered(bencher: Bencher<'_, '_>, Covered { case, tombstones }: Covered, statistics: bool) {
+    static LOADED: [OnceLock<Loaded>; 8] = [const { OnceLock::new() }; 8];
+    let at =
+        usize::from(case.keys > 1) * 4 + usize::from(case.versions > 2) * 2 + usize::from(tombstones > 1);
+    let loaded = LOADED[at].get_or_init(|| {
+        let loaded = Loaded::new(case.keys, case.versions, false);
+        loaded.delete_ranges(tombstones, case.versions);
+        loaded
+    });
+    let store = MvccStore::open(&loaded.db, &loaded.family, options(statistics), BASE).expect("a store");
+    let mut keys = loaded.garbage(case.delete);
+    bencher.bench_local(|| {
+        let mut batch = store.begin(BASE + 2);
+        divan::black_box(batch.garbage_collect(&mut keys).expect("a collection"));
+    });
+}
+
+#[divan::bench(args = covered())]
+fn under_range_tombstones(bencher: Bencher<'_, '_>, covered: Covered) {
+    bench_covered(bencher, covered, false);
+}
+
+#[divan::bench(args = covered())]
+fn under_range_tombstones_with_statistics(bencher: Bencher<'_, '_>, covered: Covered) {
+    bench_covered(bencher, covered, true);
+}
+
+fn of_1024_versions() -> Vec<Case> {
+    let all = cases().into_iter();
+    all.filter(|case| case.versions == 1024).collect()
+}
+
+/// Each call finds what nobody has collected yet.
+fn bench_committed(bencher: Bencher<'_, '_>, case: Case, statistics: bool) {
+    let loaded = || {
+        let loaded = Loaded::new(case.keys, case.versions, false);
+        let keys = loaded.garbage(case.delete);
+        (loaded, keys)
+    };
+    bencher
+        .with_inputs(loaded)
+        .bench_local_refs(|(loaded, keys)| loaded.commit(keys, statistics));
+}
+
+#[divan::bench(args = of_1024_versions(), sample_count = 5, sample_size = 1)]
+fn committed(bencher: Bencher<'_, '_>, case: Case) {
+    bench_committed(bencher, case, false);
+}
+
+#[divan::bench(args = of_1024_versions(), sample_count = 5, sample_size = 1)]
+fn committed_with_statistics(bencher: Bencher<'_, '_>, case: Case) {
+    bench_committed(bencher, case, true);
+}
+
+/// What is left is the same with statistics and without.
+#[divan::bench(args = of_1024_versions(), sample_count = 20, sample_size = 1)]
+fn scanned_after(bencher: Bencher<'_, '_>, case: Case) {
+    let loaded = Loaded::new(case.keys, case.versions, false);
+    loaded.commit(&mut loaded.garbage(case.delete), false);
+    bencher.bench_local(|| {
         let reader = Reader::new(&loaded.db, &loaded.family);
         let found = reader.scan(Span::ALL, Timestamp::MAX, &MvccReadOptions::default());
-        assert_eq!(found.expect("a scan").rows.len(), 1);
+        assert_eq!(found.expect("a scan").rows.len(), case.keys as u64);
     });
 }
 
