@@ -1,6 +1,7 @@
 //! The testers tested: bugs planted one at a time, each of which a named test must catch.
 
 mod plant;
+mod versions;
 
 pub use plant::{run, stale};
 
@@ -101,7 +102,11 @@ const FAILED_READS: &[&str] = &[
 ];
 
 /// Every planted bug. `tidy` checks that each still fits its file.
-pub const CANARIES: &[Canary] = &[
+pub fn canaries() -> impl Iterator<Item = &'static Canary> {
+    CANARIES.iter().chain(versions::CANARIES)
+}
+
+const CANARIES: &[Canary] = &[
     Canary {
         name: "a Get takes its sequence number before its super version",
         file: "crates/engine/src/db/get.rs",
@@ -710,160 +715,6 @@ pub const CANARIES: &[Canary] = &[
         right: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() {\n        context.covering",
         wrong: "    let tombstones = mem.range_tombstones();\n    if !tombstones.is_empty() && mem.may_contain(context.user_key) != Some(false) {\n        context.covering",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "memtable_filter::"]),
-    },
-    Canary {
-        name: "a collection does not know the time of the version above what it removes",
-        file: "crates/mvcc/src/collect.rs",
-        right: "            *above = iter.time_of(user_key)?;\n",
-        wrong: "            iter.time_of(user_key)?;\n",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a version that was reverted hides what it once hid",
-        file: "crates/mvcc/src/gc/compactions.rs",
-        right: "self.hidden = time > self.after && time <= self.until;",
-        wrong: "self.hidden = time <= self.until;",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "compactions leave out what a snapshot sees",
-        file: "crates/mvcc/src/gc/compactions.rs",
-        right: "rfind(|rise| rise.since <= oldest_snapshot)",
-        wrong: "rfind(|rise| rise.since <= oldest_snapshot.max(rise.since))",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "keys written while garbage is weighed are not weighed again",
-        file: "crates/mvcc/src/batch.rs",
-        right: "        self.keys.extend(other.keys);\n",
-        wrong: "",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "what is cleared while garbage is weighed is weighed all the same",
-        file: "crates/mvcc/src/gc/compactions.rs",
-        right: "            if touched.all {",
-        wrong: "            if touched.all && false {",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a deletion that is garbage weighs something",
-        file: "crates/mvcc/src/stats.rs",
-        right: "if timestamp <= self.collected && (is_tombstone || is_hidden) {",
-        wrong: "if timestamp <= self.collected && is_hidden {",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "the time up to which garbage counts no more is not on the disk",
-        file: "crates/mvcc/src/store.rs",
-        right: "for time in [threshold, writing.collected, writing.distrusted] {",
-        wrong: "for time in [threshold, Timestamp::ZERO, writing.distrusted] {",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "tables that end with a window are not looked into",
-        file: "crates/mvcc/src/window.rs",
-        right: "times.first <= self.until && times.last > self.after",
-        wrong: "times.first < self.until && times.last > self.after",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a version hidden by one above the threshold counts as garbage",
-        file: "crates/mvcc/src/gc/plan.rs",
-        right: "above.is_some_and(|above| above <= self.threshold)",
-        wrong: "above.is_some()",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a scan that goes back takes the oldest version after a seek",
-        file: "crates/mvcc/src/reader.rs",
-        right: "        self.seek(user_key, timestamp);\n        self.take(found)?;",
-        wrong: "        self.seek(user_key, timestamp);",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a store's reader looks at the threshold without keeping to it",
-        file: "crates/mvcc/src/reader.rs",
-        right: "if timestamp <= self.threshold {",
-        wrong: "if timestamp < self.threshold {",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a page that fails leaves half of itself in the batch",
-        file: "crates/mvcc/src/batch.rs",
-        right: "                self.stats = stats;\n",
-        wrong: "",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a reader at the moment of a write has the range tombstones of the moment before",
-        file: "crates/mvcc/src/ranges/index.rs",
-        right: "        if !current.is_changing {",
-        wrong: "        if !current.is_changing || current.ranges.is_some() {",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "one row of range tombstones hides the others from compactions",
-        file: "crates/mvcc/src/gc/compactions.rs",
-        right: "if time.is_zero() || user_key.is_empty() {",
-        wrong: "if time.is_zero() {",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "what a range tombstone hides is as old as what came last",
-        file: "crates/mvcc/src/stats.rs",
-        right: "(Some(a), Some(b)) => Some(a.min(b)),",
-        wrong: "(Some(a), Some(b)) => Some(a.max(b)),",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "what a range tombstone above the threshold hides counts as garbage",
-        file: "crates/mvcc/src/gc/plan.rs",
-        right: "deleted.is_some_and(|deleted| deleted <= self.threshold)",
-        wrong: "deleted.is_some()",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a return to an earlier time that stops takes the range tombstones of all of its span",
-        file: "crates/mvcc/src/clear.rs",
-        right: "self.remove_ranges(done, |time| time > timestamp);",
-        wrong: "self.remove_ranges(span, |time| time > timestamp);",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "keys that only a range tombstone deleted stay dead when that is reverted",
-        file: "crates/mvcc/src/clear.rs",
-        right: "let mut any = deleted.is_some();",
-        wrong: "let mut any = false;",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a locking scan is told of range tombstones behind what it has read",
-        file: "crates/mvcc/src/scan.rs",
-        right: "        Some(left) => read.end = Some(&left.start),\n",
-        wrong: "        Some(_) => {}\n",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a store's record forgets that there are range tombstones",
-        file: "crates/mvcc/src/store.rs",
-        right: "&total, ranges.is_some());",
-        wrong: "&total, false);",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "a range tombstone goes though it hides something",
-        file: "crates/mvcc/src/ranges/write.rs",
-        right: "            if let Some(left) = left.next()? {\n",
-        wrong: "            if let Some(left) = left.next()?.filter(|_| false) {\n",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
-    },
-    Canary {
-        name: "inline values under a range tombstone are passed over with what it hides",
-        file: "crates/mvcc/src/window.rs",
-        right: "times.has_inline || times.last > self.0",
-        wrong: "times.last > self.0",
-        caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
         name: "a walk backwards does not look for what is not written yet above what is hidden",

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Catcher::{self, CrashTest, PowerLoss, Simulation, Stress, Tests};
-use super::{CANARIES, Canary};
+use super::{Canary, canaries};
 use crate::shell::{self, Outcome};
 
 /// Why a canary no longer fits, if it does not.
@@ -43,10 +43,7 @@ pub fn run(words: &str) -> Outcome {
     let mut sound = Vec::new();
     let mut survivors = Vec::new();
     let mut caught = 0;
-    for canary in CANARIES
-        .iter()
-        .filter(|canary| words.split(',').any(|words| canary.name.contains(words)))
-    {
+    for canary in canaries().filter(|canary| words.split(',').any(|words| canary.name.contains(words))) {
         match place.plant(canary, &mut sound) {
             Ok(Some((run, end))) => {
                 caught += 1;

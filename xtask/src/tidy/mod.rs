@@ -124,7 +124,7 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
     found.extend(layout::check(tree, &sources));
     found.extend(docs::check(tree));
     found.extend(text::check(tree));
-    for canary in canary::CANARIES {
+    for canary in canary::canaries() {
         if let Some(reason) = canary::stale(canary, root) {
             found.push(Finding::new(
                 "canary",
