@@ -306,12 +306,20 @@ impl MvccStore {
 
     /// Raises the threshold to `threshold`, durably; a lower one changes nothing. From then on reads and writes at or below it are refused. Waits
     /// for the batch that is being written.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for [`Timestamp::MAX`], and a time that no version has; what the engine says.
     pub fn advance_threshold(&self, threshold: Timestamp) -> Result<()> {
         let writing = self.writing.lock();
         if threshold <= self.threshold() {
             return Ok(());
         }
         threshold.check()?;
+        if threshold == Timestamp::MAX {
+            return Err(Error::invalid_argument(
+                "no time is left above the last one for anything to be read or written",
+            ));
+        }
         let mut batch = WriteBatch::new();
         self.update_record(&mut batch, threshold, &writing, &writing.total);
         self.db.write(&durable(), batch)?;

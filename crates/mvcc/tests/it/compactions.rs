@@ -455,3 +455,77 @@ fn a_store_says_so_if_it_cannot() {
     assert!(store.collect_in_compactions(Duration::ZERO, NOW).is_err());
     assert_eq!(store.threshold(), Timestamp::ZERO);
 }
+
+/// Snapshots that are taken, by the store and past it, while garbage is collected and compacted: each reads the same until it is closed.
+#[test]
+fn snapshots_read_the_same_until_they_are_closed() {
+    let (db, store) = open(Arc::new(MemFs::new()), BatchOptions::default());
+    let family = db.default_column_family();
+    let (clock, rounds) = (AtomicI64::new(1000), AtomicI64::new(0));
+    let done = AtomicBool::new(false);
+    let seed = rng::rng().u64(..);
+    let time = |clock: i64| Timestamp::from_nanos(clock * 10_000);
+    // What there is to collect in a round, about, whoever is the faster.
+    let written_by = |round: i64| 1000 + 100 * (round + 1);
+    std::thread::scope(|scope| {
+        let _stop = StopOnDrop(&done);
+        scope.spawn(|| {
+            let _stop = StopOnDrop(&done);
+            let mut rng = TestRng::with_seed(seed);
+            while !done.load(Ordering::Relaxed) {
+                if clock.load(Ordering::Relaxed) >= written_by(rounds.load(Ordering::Relaxed)) + 50 {
+                    std::thread::yield_now();
+                    continue;
+                }
+                let at = time(clock.fetch_add(1, Ordering::Relaxed));
+                let mut batch = store.begin(NOW);
+                let key = [rng.u8(b'a'..b'm')];
+                let written = match rng.one_in(4) {
+                    true => batch.delete(&key, at).map(drop),
+                    false => batch.put(&key, at, Value::Bytes(at.to_string().as_bytes())),
+                };
+                written.unwrap();
+                batch.commit(&WriteOptions::default()).unwrap();
+            }
+        });
+        for reader in 0..2 {
+            let (db, store, family, rounds, done, clock) = (&db, &store, &family, &rounds, &done, &clock);
+            scope.spawn(move || {
+                let _stop = StopOnDrop(done);
+                let mut rng = TestRng::with_seed(seed + 1 + reader);
+                while !done.load(Ordering::Relaxed) {
+                    let reader = match reader {
+                        0 => Reader::new(db, family).at(db.snapshot()),
+                        _ => store.reader(Timestamp::MAX).unwrap(),
+                    };
+                    let from = store.threshold().next();
+                    let now = clock.load(Ordering::Relaxed);
+                    let between = Timestamp::from_nanos(rng.i64(from.wall..=time(now).wall.max(from.wall)));
+                    let times = [from, between.max(from)];
+                    let seen = times.map(|at| scan(&reader, at, false));
+                    let until = rounds.load(Ordering::Relaxed) + rng.i64(1..4);
+                    while rounds.load(Ordering::Relaxed) < until && !done.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    let again = times.map(|at| scan(&reader, at, rng.bool()));
+                    for (mut again, seen) in again.into_iter().zip(seen) {
+                        again.sort();
+                        assert_eq!(again, seen, "seed {seed}");
+                    }
+                }
+            });
+        }
+        for round in 0..150 {
+            while clock.load(Ordering::Relaxed) < written_by(round) && !done.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            store
+                .collect_in_compactions(ttl(time(clock.load(Ordering::Relaxed) - 3)), NOW)
+                .unwrap();
+            compact(&db, None, None);
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    compact(&db, None, None);
+    assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
+}

@@ -95,6 +95,9 @@ fn a_lifetime_longer_than_time_collects_nothing() {
             false => assert_eq!(report.unwrap().removed.versions, 0),
         }
     }
+    // Nor does one that leaves no time to read at.
+    let last = store.collect_garbage_at(Timestamp::MAX, NOW, &Default::default());
+    assert!(matches!(last, Err(Error::Engine(_))));
     assert_eq!(store.threshold(), Timestamp::ZERO);
     assert_eq!(dump(&db), before);
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
