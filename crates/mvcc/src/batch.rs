@@ -352,15 +352,13 @@ impl<'a> MvccBatch<'a> {
         return_keys: bool,
     ) -> Result<DeleteRangeResult> {
         self.check_time(timestamp)?;
-        let found = self.scan(
-            span,
-            timestamp,
-            &MvccReadOptions {
-                max_keys,
-                fail_on_more_recent: true,
-                ..MvccReadOptions::default()
-            },
-        )?;
+        let options = MvccReadOptions {
+            max_keys,
+            fail_on_more_recent: true,
+            ..MvccReadOptions::default()
+        };
+        let statistics = self.options.statistics;
+        let (found, value_lens) = self.reader().scan_keys(span, timestamp, &options, statistics)?;
         self.counters += found.counters;
         if let Some(inline) = found.rows.iter().find(|row| row.timestamp.is_zero()) {
             return Err(inline_in_the_way(inline.user_key));
@@ -370,13 +368,8 @@ impl<'a> MvccBatch<'a> {
             count: found.rows.len(),
             keys: Vec::new(),
         };
-        for row in found.rows.iter() {
-            self.write_over(
-                row.user_key,
-                timestamp,
-                None,
-                Some((row.timestamp, row.stored.len())),
-            );
+        for (row, value_len) in found.rows.iter().zip(value_lens) {
+            self.write_over(row.user_key, timestamp, None, Some((row.timestamp, value_len)));
             if return_keys {
                 result.keys.push(row.user_key.to_vec());
             }

@@ -216,14 +216,36 @@ impl Reader<'_> {
         timestamp: Timestamp,
         options: &MvccReadOptions,
     ) -> Result<ScanResult> {
+        Ok(self.scan_for(span, timestamp, options, Wanted::Values)?.0)
+    }
+
+    /// The same forwards, of rows without their values, and no limit but of keys; of each the bytes of its value, or 0 unless `weighs`.
+    pub(crate) fn scan_keys(
+        &self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &MvccReadOptions,
+        weighs: bool,
+    ) -> Result<(ScanResult, Vec<usize>)> {
+        debug_assert!(!options.reverse);
+        self.scan_for(span, timestamp, options, Wanted::Keys { weighs })
+    }
+
+    fn scan_for(
+        &self,
+        span: Span<'_>,
+        timestamp: Timestamp,
+        options: &MvccReadOptions,
+        wanted: Wanted,
+    ) -> Result<(ScanResult, Vec<usize>)> {
         self.check_time(timestamp)?;
         let mut result = ScanResult::default();
         if span.is_empty() {
-            return Ok(result);
+            return Ok((result, Vec::new()));
         }
         result.resume = nothing_wanted(span, options);
         if result.resume.is_some() {
-            return Ok(result);
+            return Ok((result, Vec::new()));
         }
         let mut scan = Scan {
             iter: self.versions(span)?,
@@ -231,7 +253,9 @@ impl Reader<'_> {
             span,
             timestamp,
             options,
+            wanted,
             result,
+            value_lens: Vec::new(),
             too_recent: None,
         };
         match (options.reverse, scan.covered.is_some()) {
@@ -252,7 +276,7 @@ impl Reader<'_> {
             totals.add(&scan.result.counters);
         }
         refuse(scan.too_recent, timestamp)?;
-        Ok(scan.result)
+        Ok((scan.result, scan.value_lens))
     }
 
     fn covered<'a>(&'a self, span: Span<'a>, reverse: bool) -> Option<Covered<'a>> {
@@ -359,6 +383,16 @@ struct Covered<'a> {
     mask: Mask<'a>,
 }
 
+/// What a scan is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Values,
+    /// And how large values are, if that `weighs`.
+    Keys {
+        weighs: bool,
+    },
+}
+
 struct Scan<'a> {
     iter: VersionIter,
     /// `None` without range tombstones.
@@ -366,7 +400,10 @@ struct Scan<'a> {
     span: Span<'a>,
     timestamp: Timestamp,
     options: &'a MvccReadOptions,
+    wanted: Wanted,
     result: ScanResult,
+    /// Of values that are not wanted, a row each.
+    value_lens: Vec<usize>,
     too_recent: Option<TooRecent>,
 }
 
@@ -416,9 +453,13 @@ impl Scan<'_> {
                     continue;
                 }
             }
-            let taken = match deleted {
-                Some(at) => take(&mut self.result, options, deletion(&user_key, at)),
-                None => {
+            let taken = match (deleted, self.wanted) {
+                (Some(at), _) => take(&mut self.result, options, deletion(&user_key, at)),
+                (None, Wanted::Keys { weighs }) => {
+                    let time = seen.timestamp;
+                    self.take_key(&user_key, time, weighs)?
+                }
+                (None, Wanted::Values) => {
                     let len = self.iter.unread_len()?;
                     match len.and_then(|len| too_large(&self.result, options, seen, len)) {
                         Some(size) => Taken::TooLarge(size),
@@ -448,6 +489,23 @@ impl Scan<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the version of `user_key` it stands on without its value, if it has one.
+    fn take_key(&mut self, user_key: &[u8], timestamp: Timestamp, weighs: bool) -> Result<Taken> {
+        if self.iter.is_tombstone()? {
+            self.result.counters.tombstones += 1;
+            return Ok(Taken::GoOn);
+        }
+        self.value_lens
+            .push(if weighs { self.iter.value_len()? } else { 0 });
+        let rows = &mut self.result.rows;
+        rows.push(user_key, timestamp, &[]);
+        let is_full = self.options.max_keys.is_some_and(|most| rows.len() >= most);
+        Ok(match is_full {
+            true => Taken::Full(ResumeReason::KeyLimit),
+            false => Taken::GoOn,
+        })
     }
 
     fn backwards<const COVERED: bool>(&mut self) -> Result<()> {

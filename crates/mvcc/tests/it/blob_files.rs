@@ -180,6 +180,9 @@ fn garbage_and_counts_read_none() {
         let time = Timestamp::from_secs(50);
         batch.put(b"key003", time, Value::Bytes(b"new")).unwrap();
         batch.delete(b"key004", time).unwrap();
+        let (start, end) = (user_key(10), user_key(20));
+        let deleted = batch.delete_range(Span::new(&start, &end), time, None, false);
+        assert_eq!(deleted.unwrap().count, 7);
         batch
             .revert_to(Span::ALL, Timestamp::from_secs(49), &Default::default())
             .unwrap();
