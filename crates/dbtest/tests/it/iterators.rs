@@ -12,7 +12,7 @@ use esker::{
     KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins, ReadOptions, ReadTier, Snapshot, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
-use vfs::{FileSystem, LogFs, MemFs};
+use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
 
 const KEYS: u32 = 100;
 
@@ -425,6 +425,55 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     assert_eq!(refused.status().unwrap_err().kind(), ErrorKind::InvalidArgument);
     let error = iter.refresh(both.snapshot.as_ref()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+/// What it holds is not what is there: no seek may show it.
+#[test]
+fn a_tailing_iterator_that_cannot_open_a_file_says_so() {
+    let faults = FaultFs::new(Arc::new(MemFs::new()));
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(faults.clone()),
+        // A table is open at a time.
+        max_open_files: 11,
+        column_family: ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let tailing = ReadOptions {
+        tailing: true,
+        ..ReadOptions::default()
+    };
+    let write = |value: &[u8]| {
+        db.put(b"k", value).unwrap();
+        flush(&db);
+    };
+    (0..3).for_each(|_| write(b"old"));
+    let mut iter = db.iter(&tailing);
+    iter.seek(b"k");
+    assert_eq!(iter.value(), b"old");
+    write(b"new");
+    for _ in 0..2 {
+        faults.add(Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Open]));
+        let mut opened = db.iter(&tailing);
+        for iter in [&mut iter, &mut opened] {
+            for _ in 0..2 {
+                iter.seek(b"k");
+                assert!(!iter.valid());
+                assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::Io);
+            }
+        }
+        faults.clear_rules();
+        for iter in [&mut iter, &mut opened] {
+            iter.seek_to_last();
+            iter.status().unwrap();
+            assert_eq!((iter.key(), iter.value()), (&b"k"[..], &b"new"[..]));
+        }
+        write(b"new");
+    }
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub struct ReadOptions {
     /// Where rows are looked for. Default: everywhere.
     pub read_tier: ReadTier,
     /// Iterators see, at each seek, the database as it is then; between seeks they see the same rows. A seek that finds nothing
-    /// new costs what another one costs. Not together with a [`snapshot`](Self::snapshot): the iterator's status is
+    /// new costs what another one costs; one that finds a file that cannot be opened fails. Not together with a [`snapshot`](Self::snapshot): the iterator's status is
     /// `InvalidArgument` then. Default: false.
     pub tailing: bool,
     /// Versions and deletions that an iterator may pass over in one move before it fails with `Incomplete`, standing nowhere; 0 sets

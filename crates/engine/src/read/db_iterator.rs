@@ -313,13 +313,18 @@ impl DbIterator {
         }
     }
 
-    /// Reads on at what is published now. Where no super version is newer, all that is open stays.
+    /// Reads on at what is published now. Where no super version is newer, all that is open stays. Where one is that cannot be read, what it
+    /// holds is too old: it is broken until the next seek.
     fn catch_up(&mut self) {
         let seqno = self.family.published.load(Ordering::Acquire);
         let newest = &self.family.super_version;
         // If a memtable was switched before, rows up to `seqno` may lie where this super version does not look.
-        if !Arc::ptr_eq(&self.super_version, &newest.load()) {
-            return self.move_to_newest();
+        if self.broken.is_some() || !Arc::ptr_eq(&self.super_version, &newest.load()) {
+            let (super_version, seqno) = self.family.view(None);
+            if let Err(error) = self.move_to(super_version, seqno) {
+                self.broken = Some(error);
+            }
+            return;
         }
         self.seqno = seqno.min(self.super_version.visible);
         let tombstones = self.super_version.mem.range_tombstones().source();
