@@ -33,7 +33,8 @@ pub(super) type Found = Result<Option<PinnedValue>>;
 impl Db {
     /// The values of many keys of one family, all as of one moment, in the order of `keys`.
     ///
-    /// Cheaper than as many Gets: 32 keys at a time wait for memory together.
+    /// Cheaper than as many Gets: 32 keys at a time wait for memory together. Not in families with timestamps, where each version is a
+    /// key of its own and each Get a short scan: there it costs as much as they do, one after the other.
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,

@@ -410,8 +410,8 @@ option_table! {
         /// blocks a prefix is, which needs a prefix extractor, and without `total_order_seek` has RocksDB see one prefix only;
         /// kTwoLevelIndexSearch, partitions under an index of their
         /// own; kBinarySearchWithFirstKey, one block that holds the first key of each data block too. All are read whatever is set
-        /// here, and all are kept in memory in one form: partitions matter to RocksDB, which loads them one by one.
-        /// Default: kBinarySearch.
+        /// here. A table that owns its index keeps it whole and in one form, partitions or not; with `cache_index_and_filter_blocks`
+        /// partitions are loaded into the block cache, and evicted, one by one. Default: kBinarySearch.
         index_type: IndexType = IndexType::BinarySearch, mutable = true,
             domain["kBinarySearch", "kTwoLevelIndexSearch", "kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"];
         /// Which separators of the index are made shorter than the keys they come from: kNoShortening, none;

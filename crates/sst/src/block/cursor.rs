@@ -8,6 +8,7 @@ use base::{Error, UserComparator};
 
 use super::builder::shared_prefix;
 use super::entries::bad_entry;
+use super::key_buffer::KeyBuffer;
 use super::pin::HeldEntries;
 use super::prefetch::prefetch;
 use super::search::{compare, restart_before_target};
@@ -29,7 +30,7 @@ pub(crate) struct BlockCursor {
     entry: Entry,
     place: KeyPlace,
     /// The stored key, where `place` is not `Block`.
-    buffer: Vec<u8>,
+    buffer: KeyBuffer,
     /// The key as it is read, where that is not as it is stored.
     rewritten: Vec<u8>,
     /// Which entry this is, after a step back; forward steps do not keep count.
@@ -95,7 +96,7 @@ impl BlockCursor {
             at: 0,
             entry: NO_ENTRY,
             place: KeyPlace::Buffer,
-            buffer: Vec::new(),
+            buffer: KeyBuffer::new(),
             rewritten: Vec::new(),
             ordinal: None,
             behind: Interval::default(),
@@ -267,7 +268,7 @@ impl BlockCursor {
             if self.place == KeyPlace::Block {
                 let before = self.entry.suffix(entries);
                 self.buffer.clear();
-                self.buffer.reserve(USUAL_KEY);
+                self.buffer.make_room(USUAL_KEY);
                 self.buffer.extend_from_slice(before);
                 self.place = KeyPlace::Buffer;
             }
@@ -537,7 +538,7 @@ fn set_key(
     entry: &Entry,
     entries: &[u8],
     place: &mut KeyPlace,
-    buffer: &mut Vec<u8>,
+    buffer: &mut KeyBuffer,
 ) -> bool {
     if entry.shared == 0 {
         *place = KeyPlace::Block;
@@ -548,7 +549,7 @@ fn set_key(
     }
     // Whatever key of this block the buffer holds, it begins as all of them do.
     if buffer.is_empty() {
-        buffer.reserve(USUAL_KEY);
+        buffer.make_room(USUAL_KEY);
         buffer.extend_from_slice(index.common());
     }
     index.set_shared(i, entry, buffer);

@@ -23,6 +23,7 @@ pub(crate) mod entries;
 mod entry;
 mod entry_index;
 mod hash_index;
+mod key_buffer;
 mod key_form;
 #[expect(unsafe_code, reason = "a cursor holds the block it points into")]
 mod pin;
