@@ -738,6 +738,20 @@ const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
     },
     Canary {
+        name: "an iterator jumps over rows that lie beside an older range deletion of theirs",
+        file: "crates/engine/src/read/merging_cursor.rs",
+        right: "self.lies_under(lane, tombstone).then_some(lane)",
+        wrong: "self.lies_under(lane, MAX_SEQNO).then_some(lane)",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "range_delete_jumps::"]),
+    },
+    Canary {
+        name: "a block that its reader did not verify goes into the cache",
+        file: "crates/sst/src/reader/get.rs",
+        right: "let verify = options.verify_checksums || cache.is_some();",
+        wrong: "let verify = options.verify_checksums;",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
+    },
+    Canary {
         name: "the first key that an index tells is not compared with its block's",
         file: "crates/sst/src/cursor.rs",
         right: "self.block_failed() || self.block.valid() && self.block.key() == self.deferred_key()",

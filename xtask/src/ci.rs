@@ -11,11 +11,12 @@ pub fn pull_request() -> Outcome {
     fuzz::quick(5)
 }
 
-/// The tier of pull requests, then what takes long: the suite optimised and with debug assertions off, fuzzing for
-/// longer, planted bugs, loom, and the unsafe crates and a stress run under the address and leak sanitizers.
+/// The tier of pull requests, then what takes long: the suite optimised and with debug assertions off, a million range tombstones in a
+/// file, fuzzing for longer, planted bugs, loom, and the unsafe crates and a stress run under the address and leak sanitizers.
 pub fn nightly() -> Outcome {
     pull_request()?;
     test_run::test(&["--release".to_owned()])?;
+    limits()?;
     fuzz::quick(60)?;
     canary::run("")?;
     loom()?;
@@ -49,6 +50,13 @@ pub fn static_checks() -> Outcome {
     } else {
         Err(failed.join("\nerror: "))
     }
+}
+
+/// Ten times what a plain run of the tests has of what there usually is little of.
+fn limits() -> Outcome {
+    let mut command = shell::cargo();
+    command.args(["test", "--release", "--package", "esker-dbtest", "--test", "it"]);
+    shell::run(command.arg("limits::").env("ESKER_LIMITS", "10"))
 }
 
 /// Crates that model-check their concurrency under `cfg(loom)`.

@@ -17,6 +17,7 @@ mod faults;
 mod flags;
 mod followers;
 mod ingest;
+mod iterate;
 mod keys;
 mod kill_fs;
 mod recover;

@@ -7,7 +7,7 @@ use base::{Error, ErrorKind};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, DbIterator, FileChecksumGenFactory, FlushOptions, IoPriority, MultiScanArgs,
-    ReadOptions, Snapshot,
+    ReadOptions, ReadTier, Snapshot,
 };
 use fastrand::Rng;
 
@@ -25,9 +25,6 @@ pub(super) const SCAN_WIDTH: u64 = 100;
 
 /// Keys a scan of a prefix looks at.
 const PREFIX_WIDTH: u64 = 512;
-
-/// Steps of an iterator.
-const STEPS: usize = 40;
 
 /// Keys of a MultiGet, or a batch, at most.
 pub(super) const BATCH: usize = 16;
@@ -67,7 +64,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// The numbers of those that existed, and of their last writes.
-    fn rows(&self) -> Vec<(u64, u32)> {
+    pub(super) fn rows(&self) -> Vec<(u64, u32)> {
         let values = self.keys.clone().zip(&self.values);
         let there = values.filter(|(_, value)| value.exists());
         there.map(|(key, value)| (key, value.write())).collect()
@@ -265,10 +262,24 @@ impl<'a> Worker<'a> {
     // Reads.
 
     fn read(&mut self) -> Outcome {
+        let mut options = self.read_options();
+        // From memory alone now and then: the answer, or that it is not known.
+        options.read_tier = match self.rng.u32(..20) {
+            0 => ReadTier::BlockCache,
+            1 => ReadTier::Memtable,
+            _ => options.read_tier,
+        };
+        let in_memory = options.read_tier != ReadTier::All;
+        match self.read_by(options) {
+            Err(Failure::Error(error)) if in_memory && error.kind() == ErrorKind::Incomplete => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    fn read_by(&mut self, mut options: ReadOptions) -> Outcome {
         let many = self.stress.flags.use_multiget && self.rng.bool();
         let family = self.family();
         let keys: Vec<u64> = (0..if many { BATCH } else { 1 }).map(|_| self.key()).collect();
-        let mut options = self.read_options();
         // What is asked for at once and one by one is the same at one moment.
         let twice = many && self.stress.flags.check_multiget_consistency && self.rng.bool();
         let expected = |key: &u64| self.stress.expected.get(family, *key);
@@ -436,7 +447,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Ranges of keys, one behind the other.
-    fn scan_ranges(&mut self) -> Outcome {
+    pub(super) fn scan_ranges(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
         let mut ends: Vec<u64> = (0..2 * self.rng.usize(1..4))
@@ -482,65 +493,6 @@ impl<'a> Worker<'a> {
             if let Some(key) = more {
                 return Err(Failure::Wrong(format!(
                     "column family {family}: range {range:?} of a multi-scan goes on to {key:02x?}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// An iterator moved about, turning round at will.
-    fn iterate(&mut self) -> Outcome {
-        if self.stress.flags.use_multiscan && self.rng.bool() {
-            return self.scan_ranges();
-        }
-        let (family, start) = (self.family(), self.key());
-        let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());
-        let options = self.bounded(&keys);
-        let (mut iter, seen) = self.see(family, keys.clone(), |handle| {
-            self.open.db.iter_cf(&options, handle)
-        })?;
-        self.done.count(What::Iterate);
-        let rows = seen.rows();
-        let mut at: Option<usize> = None;
-        for _ in 0..self.rng.usize(1..STEPS) {
-            let step = self.rng.u32(..12);
-            match (step, at) {
-                (0..4, Some(place)) => {
-                    iter.next();
-                    at = Some(place + 1).filter(|&place| place < rows.len());
-                }
-                (4..8, Some(place)) => {
-                    iter.prev();
-                    at = place.checked_sub(1);
-                }
-                (8 | 0 | 1, _) => {
-                    let key = self.rng.u64(keys.clone());
-                    iter.seek(&keys::key(key));
-                    at = rows.iter().position(|row| row.0 >= key);
-                }
-                (9 | 2 | 3, _) => {
-                    let key = self.rng.u64(keys.clone());
-                    iter.seek_for_prev(&keys::key(key));
-                    at = rows.iter().rposition(|row| row.0 <= key);
-                }
-                (10 | 4 | 5, _) => {
-                    iter.seek_to_first();
-                    at = (!rows.is_empty()).then_some(0);
-                }
-                _ => {
-                    iter.seek_to_last();
-                    at = rows.len().checked_sub(1);
-                }
-            }
-            iter.status()?;
-            let expected = at.map(|at| (keys::key(rows[at].0), self.stress.value(rows[at].0, rows[at].1)));
-            let found = verify::row(&mut iter);
-            if found != expected.as_ref().map(|row| (&row.0[..], &row.1[..])) {
-                let found = format!("{found:02x?}");
-                // Its value may have failed it.
-                iter.status()?;
-                return Err(Failure::Wrong(format!(
-                    "column family {family}, keys {keys:?}: after step {step} an iterator stands on {found}, expected is {expected:02x?}"
                 )));
             }
         }

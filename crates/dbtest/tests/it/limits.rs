@@ -1,12 +1,15 @@
 //! Many of what there usually are few of: iterators, snapshots, range tombstones in one file. What they cost grows with their number and
 //! no faster: these tests would not come to an end otherwise.
 //!
-//! `ESKER_LIMITS` multiplies the numbers of tombstones.
+//! `ESKER_LIMITS` multiplies the numbers of tombstones; `cargo xtask ci nightly` runs them with a million.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use base::{Comparator, UserComparator};
 use dbtest::by_hand::{flush, rewrite};
-use esker::{Db, Options, ReadOptions, WriteBatch, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
 use testkit::rng::{self, TestRng};
 use vfs::MemFs;
 
@@ -46,6 +49,7 @@ fn ten_thousand_iterators_are_open() {
     let pins = db.pins();
     let holders: usize = pins.super_versions.iter().map(|pinned| pinned.holders).sum();
     assert_eq!(holders as u64, ITERATORS);
+    assert_eq!(pins.iterators.len() as u64, ITERATORS);
     assert!(pins.file_bytes > 0 && pins.memtable_bytes > 0);
     for (number, iter) in iterators.iter_mut().enumerate() {
         let at = number as u64 % ROWS;
@@ -55,7 +59,8 @@ fn ten_thousand_iterators_are_open() {
         iter.status().unwrap();
     }
     drop(iterators);
-    assert!(db.pins().super_versions.is_empty());
+    let pins = db.pins();
+    assert!(pins.super_versions.is_empty() && pins.iterators.is_empty());
 }
 
 #[test]
@@ -98,15 +103,32 @@ fn a_hundred_thousand_snapshots_are_held() {
     );
 }
 
-#[test]
-fn one_file_has_its_fill_of_range_tombstones() {
-    let times = std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap());
-    let tombstones: u64 = 100_000 * times;
+/// As `ESKER_LIMITS` says.
+fn times() -> u64 {
+    std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap())
+}
+
+/// Bytewise, and counts. Not known as that order, so that all there is to compare is compared here.
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.Counting"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.0.fetch_add(1, Relaxed);
+        a.cmp(b)
+    }
+}
+
+/// Writes so many range tombstones, each over the first half of ten keys, in no order, into a memtable and one file, and looks for what they
+/// cover and what not. Tells `step` when it has done something.
+fn work_with_tombstones(db: &Db, tombstones: u64, mut step: impl FnMut(&'static str)) {
     let rng = &mut TestRng::with_seed(rng::seed());
-    let db = open();
     let family = db.default_column_family();
     let write = WriteOptions::default();
-    // Each covers the first half of its ten keys; they come in no order.
     let mut order: Vec<u64> = (0..tombstones).collect();
     rng.shuffle(&mut order);
     for numbers in order.chunks(1_000) {
@@ -118,12 +140,14 @@ fn one_file_has_its_fill_of_range_tombstones() {
         }
         db.write(&write, batch).unwrap();
     }
-    let look = |rng: &mut TestRng| {
+    step("write");
+    let look = |rng: &mut TestRng, step: &mut dyn FnMut(&'static str), steps: [&'static str; 2]| {
         for _ in 0..10_000 {
             let number = 10 * rng.u64(..tombstones);
             assert_eq!(db.get(&key(number + 2)).unwrap(), None);
             assert_eq!(db.get(&key(number + 7)).unwrap().as_deref(), Some(&b"seen"[..]));
         }
+        step(steps[0]);
         let mut iter = db.iter(&ReadOptions::default());
         iter.seek_to_first();
         for number in 0..tombstones {
@@ -132,12 +156,62 @@ fn one_file_has_its_fill_of_range_tombstones() {
         }
         assert!(!iter.valid());
         iter.status().unwrap();
+        step(steps[1]);
     };
-    look(rng);
-    flush(&db);
-    look(rng);
+    look(
+        rng,
+        &mut step,
+        ["Gets from the memtable", "a scan of the memtable"],
+    );
+    // What they cover is kept in the file.
+    let snapshot = db.snapshot();
+    flush(db);
+    step("flush");
+    look(rng, &mut step, ["Gets from the file", "a scan of the file"]);
     let memory = db
         .property_int(&family, "rocksdb.estimate-table-readers-mem")
         .unwrap();
     assert!(memory < 200 * tombstones, "{memory} bytes");
+    drop(snapshot);
+    rewrite(db);
+    step("compaction");
+}
+
+#[test]
+fn one_file_has_its_fill_of_range_tombstones() {
+    work_with_tombstones(&open(), 100_000 * times(), |_| {});
+}
+
+/// Comparisons of keys, counted: with ten times the tombstones there are ten times as many, and the logarithm's share more.
+#[test]
+fn what_range_tombstones_cost_is_linear() {
+    let counts = |tombstones: u64| {
+        let counting = Arc::new(Counting::default());
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            column_family: ColumnFamilyOptions {
+                comparator: UserComparator::Custom(counting.clone()),
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        let mut counts: Vec<(&str, u64)> = Vec::new();
+        work_with_tombstones(&db, tombstones, |step| {
+            counts.push((step, counting.0.swap(0, Relaxed)));
+        });
+        counts
+    };
+    let (few, many) = (counts(2_000 * times()), counts(20_000 * times()));
+    println!("{few:?}\n{many:?}");
+    for ((step, few), (_, many)) in few.into_iter().zip(many) {
+        let most = match step {
+            _ if step.starts_with("Gets") => 2 * few,
+            // A level of the tree of tombstones more, which is high or low.
+            "a scan of the memtable" => 20 * few,
+            _ => 13 * few,
+        };
+        assert!(many <= most, "{step}: {few} comparisons, then {many}");
+    }
 }
