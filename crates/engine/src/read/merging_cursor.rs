@@ -125,15 +125,16 @@ impl Source {
         matches!(self, Source::Level(level) if level.is_unread())
     }
 
-    /// True unless nothing that a reader at `snapshot` sees can be newer than one of its range tombstones in force, of sequence number
-    /// `tombstone`, and within its span.
+    /// True unless nothing that a reader at `snapshot` sees can be as new as one of its range tombstones in force, of sequence number
+    /// `tombstone`, or newer, and within its span.
     fn may_have_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
         let table = match self {
             Source::Memtable(cursor) => return cursor.table().has_entries_over(tombstone, snapshot),
             Source::Table(cursor) => Some(cursor),
             Source::Level(cursor) => cursor.at_table(),
         };
-        table.is_none_or(|cursor| cursor.table().largest_entry_seqno() > tombstone)
+        // All of an ingested file has one sequence number, and its deletions cover what is older.
+        table.is_none_or(|cursor| cursor.table().largest_entry_seqno() >= tombstone)
     }
 }
 
