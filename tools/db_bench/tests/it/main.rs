@@ -378,7 +378,7 @@ fn figures_are_written_as_json() {
     let amplification = all.iter().sum::<f64>() / number(&writes["user_bytes"]);
     assert!((number(&writes["write_amplification"]) - amplification).abs() < 1e-9);
     assert!(number(&fill["cpu"]["micros_per_operation"]) > 0.0 && number(&fill["memory"]["peak"]) > 0.0);
-    assert_eq!(fill["stalls"].as_array().map(Vec::len), Some(7));
+    assert_eq!(fill["stalls"].as_array().map(Vec::len), Some(9));
 
     let settle = &runs[1];
     assert_eq!(
