@@ -171,7 +171,7 @@ pub(crate) fn whole_seconds(from: i64, to: i64) -> i64 {
     to.div_euclid(NANOS) - from.div_euclid(NANOS)
 }
 
-/// Adds up the versions of one key, from the newest down. It may begin below the newest and end above the oldest: what the versions
+/// Adds up the versions of one key, or of one after the other, each from the newest down. It may begin below the newest and end above the oldest: what the versions
 /// left out weigh does not depend on those that are in, but for the first one below, whose age they give.
 #[derive(Debug)]
 pub(crate) struct KeyStats {
@@ -197,6 +197,14 @@ impl KeyStats {
             collected,
             deleted: deleted.cloned(),
         }
+    }
+
+    /// What comes next are versions of another key, added to those before.
+    #[inline]
+    fn begin_key(&mut self, user_key: &[u8], deleted: Option<&Stack>) {
+        self.above = None;
+        self.key_bytes = user_key.len() as i64 + 1;
+        self.deleted = deleted.cloned();
     }
 
     /// The first version to come stands below one of that time, which is not to be weighed.
@@ -280,37 +288,58 @@ pub(crate) fn count_versions(
     span: Span<'_>,
     now: i64,
 ) -> Result<(MvccStats, Timestamp)> {
+    let ([total], latest) = count_by(reader, span, now, [reader.collected()])?;
+    Ok((total, latest))
+}
+
+/// What is garbage in `span` at `until` and was not at `from`. Reads all of it.
+pub(crate) fn weigh_garbage(
+    reader: &Reader<'_>,
+    span: Span<'_>,
+    now: i64,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<MvccStats> {
+    let ([mut garbage, left], _) = count_by(reader, span, now, [from, until])?;
+    garbage -= left;
+    Ok(garbage)
+}
+
+/// What versions weigh for stores that have collected up to each of the times `collected`, and the latest time of one.
+fn count_by<const N: usize>(
+    reader: &Reader<'_>,
+    span: Span<'_>,
+    now: i64,
+    collected: [Timestamp; N],
+) -> Result<([MvccStats; N], Timestamp)> {
     let mut latest = Timestamp::ZERO;
     let mut iter = reader.versions(span)?;
     iter.seek_to_first();
-    let mut total = MvccStats::at(now);
-    let mut key: Option<(Vec<u8>, KeyStats)> = None;
+    let mut stats = collected.map(|collected| KeyStats::new(&[], now, collected, None));
+    let mut key: Option<Vec<u8>> = None;
     let mut cover = reader.cover(Order::Forwards);
     while iter.current()?.is_some() {
         let value_len = iter.value_len()?;
         let Some(version) = iter.current()? else { break };
-        let stats = match &mut key {
-            Some((user_key, stats)) if *user_key == version.user_key => stats,
-            _ => {
-                if let Some((_, stats)) = key.take() {
-                    total += stats.finish();
-                }
-                let deleted = cover.as_mut().and_then(|cover| cover.stack(version.user_key));
-                let stats = KeyStats::new(version.user_key, now, reader.collected(), deleted);
-                &mut key.insert((version.user_key.to_vec(), stats)).1
+        if key.as_ref().is_none_or(|key| key != version.user_key) {
+            let key = key.get_or_insert_default();
+            key.clear();
+            key.extend_from_slice(version.user_key);
+            let deleted = cover.as_mut().and_then(|cover| cover.stack(version.user_key));
+            for stats in &mut stats {
+                stats.begin_key(version.user_key, deleted);
             }
-        };
+        }
         latest = latest.max(version.timestamp);
-        match version.timestamp.is_zero() {
-            true => stats.inline(value_len),
-            false => stats.version(version.timestamp, value_len),
+        for stats in &mut stats {
+            match version.timestamp.is_zero() {
+                true => stats.inline(value_len),
+                false => stats.version(version.timestamp, value_len),
+            }
         }
         iter.next();
     }
-    if let Some((_, stats)) = key {
-        total += stats.finish();
-    }
-    Ok((total, latest))
+    Ok((stats.map(KeyStats::finish), latest))
 }
 
 #[cfg(test)]

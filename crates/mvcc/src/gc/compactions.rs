@@ -30,8 +30,8 @@ use super::hidden::HiddenVersions;
 use super::threshold_of;
 use crate::error::{Error, Result};
 use crate::key::{MvccKey, next_user_key};
-use crate::reader::{Reader, Span};
-use crate::stats::{MvccStats, compute_stats};
+use crate::reader::Span;
+use crate::stats::{MvccStats, weigh_garbage};
 use crate::store::MvccStore;
 use crate::timestamp::Timestamp;
 
@@ -148,17 +148,17 @@ impl MvccStore {
         self.advance_threshold(threshold_of(ttl, now))?;
         let until = self.threshold();
         let (then, from) = self.begin_watch();
-        let walked = weigh_garbage(&then, Span::ALL, from, until, now);
+        let walked = weigh_garbage(&then, Span::ALL, now, from, until);
         let garbage = self.end_watch(|writing, touched| {
             let mut garbage = walked?;
             let reader = self.written(writing.collected);
             if touched.all {
-                garbage = weigh_garbage(&reader, Span::ALL, from, until, now)?;
+                garbage = weigh_garbage(&reader, Span::ALL, now, from, until)?;
             }
             for key in touched.keys.iter().filter(|_| !touched.all) {
                 let end = next_user_key(key);
-                garbage -= weigh_garbage(&then, Span::new(key, &end), from, until, now)?;
-                garbage += weigh_garbage(&reader, Span::new(key, &end), from, until, now)?;
+                garbage -= weigh_garbage(&then, Span::new(key, &end), now, from, until)?;
+                garbage += weigh_garbage(&reader, Span::new(key, &end), now, from, until)?;
             }
             let mut total = writing.total;
             total -= garbage;
@@ -172,19 +172,6 @@ impl MvccStore {
         self.suggest_compactions()?;
         Ok(garbage)
     }
-}
-
-/// What is garbage at `until` and was not at `from`.
-fn weigh_garbage(
-    reader: &Reader<'_>,
-    span: Span<'_>,
-    from: Timestamp,
-    until: Timestamp,
-    now: i64,
-) -> Result<MvccStats> {
-    let mut garbage = compute_stats(&reader.clone().of_store(from), span, now)?;
-    garbage -= compute_stats(&reader.clone().of_store(until), span, now)?;
-    Ok(garbage)
 }
 
 impl CompactionFilterFactory for CompactionGc {
