@@ -3,3 +3,4 @@
 mod metamorphic;
 mod ownership;
 mod rocksdb_store;
+mod versions;
