@@ -23,6 +23,13 @@ pub trait Comparator: Send + Sync + 'static {
         self.compare(a, b)
     }
 
+    /// Whether `key` is an older version of what `newer` is a version of. `newer` stands before it in this order, with nothing but versions of
+    /// the same between them. A compaction asks this of neighbours to tell what is likely to be garbage soon; no entry is dropped for it.
+    /// Default: they differ by their timestamps alone.
+    fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
+        self.compare_without_timestamp(newer, key).is_eq()
+    }
+
     /// Shortens `start` to a key `k` with `start <= k < limit`, where `start < limit`, to be an index entry between two blocks:
     /// RocksDB's `FindShortestSeparator`. What does not lie between them is not used. Default: leaves it as it is.
     fn shorten_separator(&self, _start: &mut Vec<u8>, _limit: &[u8]) {}
@@ -157,6 +164,14 @@ impl UserComparator {
         match self {
             UserComparator::Custom(custom) => custom.compare(b, a),
             _ => u64_ts(a).cmp(&u64_ts(b)),
+        }
+    }
+
+    /// Whether `key`, which stands behind `newer`, is an older version of the same.
+    pub fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
+        match self {
+            UserComparator::Custom(custom) => custom.is_older_version(newer, key),
+            _ => self.compare_without_timestamp(newer, key).is_eq(),
         }
     }
 
@@ -317,6 +332,9 @@ mod tests {
             order.compare_without_timestamp(&at(b"a", 1), &at(b"a", 2)),
             Ordering::Equal
         );
+        assert!(order.is_older_version(&at(b"a", 2), &at(b"a", 1)));
+        assert!(!order.is_older_version(&at(b"a", 2), &at(b"aa", 1)));
+        assert!(!UserComparator::Bytewise.is_older_version(&at(b"a", 2), &at(b"a", 1)));
         let (bare, stamped) = (b"prefix".as_slice(), at(b"prefix", 7));
         assert!(
             order

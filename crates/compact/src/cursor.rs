@@ -19,6 +19,7 @@
 //! of the key and no allocation; everything else is out of line.
 
 mod merge;
+mod older_versions;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ use crate::filter::{BlobHook, CompactionFilter};
 use crate::order;
 use crate::stripes::Stripes;
 use crate::tombstones::CompactionTombstones;
+use older_versions::OlderVersions;
 
 pub(crate) use whole_block::BlockRun;
 
@@ -213,7 +215,8 @@ pub struct CompactionCursor<C> {
     filter: Option<Box<dyn CompactionFilter>>,
     level: usize,
     blobs: Option<Box<dyn BlobHook>>,
-    min_blob_size: usize,
+    /// Where values go by their size and by what stands before them.
+    older_versions: OlderVersions,
     full_history_ts_low: Option<Vec<u8>>,
     keep_unknown_kinds: bool,
     cancelled: Option<Arc<AtomicBool>>,
@@ -243,10 +246,7 @@ impl<C: Cursor> CompactionCursor<C> {
         let low = rules.full_history_ts_low.filter(|_| ts_size > 0);
         let covering = rules.tombstones.cursor(low.as_deref());
         let has_tombstones = !rules.tombstones.is_empty();
-        let min_blob_size = rules
-            .blobs
-            .as_ref()
-            .map_or(usize::MAX, |blobs| blobs.min_blob_size());
+        let older_versions = OlderVersions::new(rules.blobs.as_deref());
         // At the bottom most tombstones go, and there is nothing below to align files with.
         let starts = if rules.bottommost {
             FragmentedTombstones::empty()
@@ -293,7 +293,7 @@ impl<C: Cursor> CompactionCursor<C> {
             filter: rules.filter,
             level: rules.level,
             blobs: rules.blobs,
-            min_blob_size,
+            older_versions,
             full_history_ts_low: low,
             keep_unknown_kinds: rules.keep_unknown_kinds,
             cancelled: rules.cancelled,

@@ -106,7 +106,13 @@ pub trait BlobHook: Send {
         usize::MAX
     }
 
-    /// Writes `value` to a blob file and its index to `index`; false if it is to stay in the SST.
+    /// The same of a value that stands behind a newer version of its key, and is not to be read by many any more. Not above
+    /// [`min_blob_size`](BlobHook::min_blob_size). Default: no less.
+    fn min_older_version_blob_size(&self) -> usize {
+        self.min_blob_size()
+    }
+
+    /// Writes `value`, which is large enough, to a blob file and its index to `index`; false if it is to stay in the SST all the same.
     fn extract(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<bool>;
 
     /// Moves the blob behind `index` where garbage collection wants that, filling `out`.

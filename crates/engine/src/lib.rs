@@ -42,6 +42,7 @@ pub use base::perf::{self, PerfContext, PerfLevel};
 pub use base::prefix::PrefixExtractor;
 pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker};
 pub use base::{Error, ErrorKind, Progress, Result, SeqNo, Temperature};
+pub use blob::{BlobIndex, BlobLocation};
 pub use cache::{
     AdmissionPolicy, Cache, CacheOptions, CacheType, CompressedSecondaryCacheOptions, EntryRole,
     MetadataChargePolicy, RoleUsage, SecondaryUsage, TieredCacheOptions,

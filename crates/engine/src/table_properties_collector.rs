@@ -20,7 +20,8 @@ pub struct CollectorContext {
 
 /// Sees the entries of one table as it is written, on one thread.
 pub trait TablePropertiesCollector: Send {
-    /// An entry, in the order of keys, and the bytes of the table so far. Range tombstones are not shown.
+    /// An entry, in the order of keys, and the bytes of the table so far. Of a value in a blob file ([`EntryType::BlobIndex`]) `value` tells
+    /// where it lies: a [`BlobIndex`](crate::BlobIndex), encoded. Range tombstones are not shown.
     fn add_user_key(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo, file_size: u64);
 
     /// The properties to put into the table, by name. Called once, when all entries were shown. Default: none.

@@ -48,6 +48,12 @@ impl Comparator for MvccComparator {
         compare(a, b)
     }
 
+    /// Versions of one user key, inline values aside. Those of the empty user key are range tombstones, and none is an older one of another.
+    fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
+        let ((prefix, suffix), (newer_prefix, newer_suffix)) = (split(key), split(newer));
+        prefix == newer_prefix && prefix.len() > 1 && !suffix.is_empty() && !newer_suffix.is_empty()
+    }
+
     /// Shortens the user key; the outcome has no version, and so stands before all versions of the user key it names.
     fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
         let (Some(start_key), Some(limit_key)) = (user_key(start), user_key(limit)) else {
@@ -174,6 +180,26 @@ mod tests {
                 assert_eq!(order.is_lt(), bare(&a_bytes));
             }
         }
+    }
+
+    #[test]
+    fn versions_of_a_key_are_older_ones_of_the_first() {
+        let key = |user_key: &[u8], wall| {
+            let timestamp = Timestamp::from_nanos(wall);
+            MvccKey { user_key, timestamp }.encode()
+        };
+        let order = UserComparator::Custom(Arc::new(MvccComparator));
+        assert!(order.is_older_version(&key(b"k", 9), &key(b"k", 8)));
+        assert!(!order.is_older_version(&key(b"k", 9), &key(b"k\0", 8)));
+        assert!(
+            !order.is_older_version(&key(b"k", 0), &key(b"k", 8)),
+            "an inline value"
+        );
+        assert!(
+            !order.is_older_version(&key(b"", 9), &key(b"", 8)),
+            "range tombstones"
+        );
+        assert!(!order.is_older_version(b"", &key(b"k", 8)));
     }
 
     #[test]

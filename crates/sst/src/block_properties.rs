@@ -21,7 +21,8 @@ const SPAN_BYTES: usize = 64 << 10;
 
 /// Sees the entries of one table as it is written, on one thread, and sums them up: every 64 KiB or so, and at the end.
 pub trait BlockPropertyCollector: Send {
-    /// An entry, in the order of keys: the user key, with its timestamp if it has one. Range tombstones are not shown.
+    /// An entry, in the order of keys: the user key, with its timestamp if it has one. Of a value in a blob file ([`EntryType::BlobIndex`])
+    /// `value` tells where it lies. Range tombstones are not shown.
     fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo);
 
     /// Appends what is to be known of the entries since the last call, and forgets them.

@@ -57,6 +57,7 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("paranoid_file_checks", &["true", "false"]),
     ("enable_blob_files", &["true"]),
     ("min_blob_size", &["0", "20"]),
+    ("min_older_version_blob_size", &["0", "1", "10"]),
     ("blob_file_size", &["1", "300"]),
     ("enable_blob_garbage_collection", &["true"]),
     ("blob_garbage_collection_age_cutoff", &["0.5", "1"]),

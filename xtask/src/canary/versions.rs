@@ -193,4 +193,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
+    Canary {
+        name: "what hidden versions have in blob files is worth no compaction",
+        file: "crates/mvcc/src/gc/hidden.rs",
+        right: "self.groups.add(hider, bytes.saturating_add(blob));",
+        wrong: "self.groups.add(hider, bytes);",
+        caught_by: Tests(&["-p", "esker-mvcc"]),
+    },
+    Canary {
+        name: "of the versions behind a newer one only the first is an older one",
+        file: "crates/compact/src/cursor/older_versions.rs",
+        right: "is_version && (self.is_older || self.hides_versions == Some(true));",
+        wrong: "is_version && !self.is_older && self.hides_versions == Some(true);",
+        caught_by: Tests(&["-p", "esker-compact", "--lib", "older_versions"]),
+    },
 ];

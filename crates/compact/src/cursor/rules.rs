@@ -41,6 +41,11 @@ impl<C: Cursor> CompactionCursor<C> {
             if relation == Relation::OtherKey {
                 self.shown_user_key = false;
             }
+            if self.older_versions.matter() {
+                let newer = &self.key[..self.key.len().saturating_sub(TRAILER_LEN)];
+                let is_version = self.has_key && self.cmp.is_older_version(newer, user_key);
+                self.older_versions.begin_key(is_version);
+            }
             self.key.clear();
             self.key.extend_from_slice(self.input.key());
             self.has_key = true;
@@ -123,8 +128,11 @@ impl<C: Cursor> CompactionCursor<C> {
     pub(super) fn show(&mut self, mut seqno: SeqNo, mut kind: Kind, mut value: ValueAt, ahead: bool) -> bool {
         self.value = value;
         self.ahead = ahead;
-        if self.blobs.is_some() && !self.place_value(&mut kind, &mut value) {
-            return true;
+        if self.blobs.is_some() {
+            if !self.place_value(&mut kind, &mut value) {
+                return true;
+            }
+            self.older_versions.shown(kind, self.ts_size > 0);
         }
         if seqno < self.zero_below && kind != Kind::Merge && !kind.is_tombstone() {
             let at = self.key.len() - TRAILER_LEN;
@@ -458,11 +466,11 @@ impl<C: Cursor> CompactionCursor<C> {
             && self.cmp.compare(internal_key::user_key(internal), until) == Ordering::Less
     }
 
-    /// Puts the value where it belongs: into a blob file if it is large, into another one if garbage collection wants
+    /// Puts the value where it belongs: into a blob file if it is large for what it is, into another one if garbage collection wants
     /// that. False if that failed.
     fn place_value(&mut self, kind: &mut Kind, value: &mut ValueAt) -> bool {
         if *kind == Kind::Value {
-            if self.value().len() < self.min_blob_size {
+            if self.value().len() < self.older_versions.min_blob_size() {
                 return true;
             }
             let mut index = Vec::new();

@@ -13,7 +13,7 @@ fn over(text: &str, rules: CompactionRules) -> CompactionCursor<VecCursor> {
 }
 
 fn over_entries(entries: Vec<(Vec<u8>, Vec<u8>)>, rules: CompactionRules) -> CompactionCursor<VecCursor> {
-    let order = InternalComparator::new(UserComparator::Bytewise);
+    let order = InternalComparator::new(rules.comparator.clone());
     let mut cursor = CompactionCursor::new(VecCursor::new(entries, order), rules);
     cursor.seek_to_first();
     cursor
@@ -198,6 +198,8 @@ fn cancelling_stops_it_among_dropped_entries() {
 #[derive(Default)]
 struct Blobs {
     log: Arc<Mutex<Vec<String>>>,
+    /// Of older versions; 0: as of others.
+    min_older: usize,
 }
 
 impl Blobs {
@@ -212,6 +214,12 @@ impl Blobs {
 impl BlobHook for Blobs {
     fn min_blob_size(&self) -> usize {
         5
+    }
+    fn min_older_version_blob_size(&self) -> usize {
+        match self.min_older {
+            0 => 5,
+            size => size,
+        }
     }
     fn extract(&mut self, _: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<bool> {
         if value.starts_with(b"stay") {
@@ -266,6 +274,7 @@ fn with_blobs(text: &str, mut rules: CompactionRules) -> (String, String) {
     let log = Arc::new(Mutex::new(Vec::new()));
     rules.blobs = Some(Box::new(Blobs {
         log: Arc::clone(&log),
+        ..Blobs::default()
     }));
     rules.merge_operator = base::merge::builtin("stringappend");
     let shown = shown(&mut over(text, rules));
@@ -295,6 +304,7 @@ fn columns_in_blob_files_enter_and_leave_with_their_entity() {
     let rules = CompactionRules {
         blobs: Some(Box::new(Blobs {
             log: Arc::clone(&log),
+            ..Blobs::default()
         })),
         ..rules()
     };
@@ -430,4 +440,104 @@ fn a_compaction_may_run_on_any_thread() {
     is_send::<crate::Plan>();
     is_send::<crate::OutputSplitter>();
     is_send::<crate::Running>();
+}
+
+/// Versions of `a:9`, `a:8` and so on are of one key.
+struct Versions;
+
+impl base::Comparator for Versions {
+    fn name(&self) -> &str {
+        "versions"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a[..1].cmp(&b[..1]).then_with(|| b.cmp(a))
+    }
+    fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
+        newer[0] == key[0]
+    }
+}
+
+/// The entries shown where older versions go to blob files from 3 bytes on, others from 5.
+fn with_older(text: &str, rules: CompactionRules) -> String {
+    let blobs = Blobs {
+        min_older: 3,
+        ..Blobs::default()
+    };
+    shown(&mut over(
+        text,
+        CompactionRules {
+            blobs: Some(Box::new(blobs)),
+            ..rules
+        },
+    ))
+}
+
+#[test]
+fn older_versions_leave_the_table_sooner() {
+    let versions = || CompactionRules::new(UserComparator::Custom(Arc::new(Versions)));
+    // The newest stays, what is behind it goes, however far; but not what is small.
+    let text = "a9@9:new a8@8:old a7@7:ol a6@6:old b5@5:own b4@4#del b3@3:old";
+    assert_eq!(
+        with_older(text, versions()),
+        "a9@9:new a8@8#blob:new\\x3aold a7@7:ol a6@6#blob:new\\x3aold b5@5:own b4@4#del b3@3#blob:new\\x3aold"
+    );
+    // What was taken away hides nothing, though a snapshot sees it.
+    let taken = CompactionRules {
+        snapshots: vec![8],
+        ..versions()
+    };
+    assert_eq!(
+        with_older("a9@9#del a9@8:tak a8@7:new a7@6:old", taken),
+        "a9@9#del ~a9@8#blob:new\\x3atak a8@7:new a7@6#blob:new\\x3aold"
+    );
+}
+
+#[test]
+fn entries_that_snapshots_keep_leave_the_table_sooner() {
+    let kept = || CompactionRules {
+        snapshots: vec![3, 5, 7],
+        ..rules()
+    };
+    assert_eq!(
+        with_older("a@8:new a@6:old a@4:old a@2:ol b@2:new", kept()),
+        "a@8:new ~a@6#blob:new\\x3aold ~a@4#blob:new\\x3aold ~a@2:ol b@2:new"
+    );
+    assert_eq!(
+        with_older("a@8#del a@6:old b@8#merge:x b@6:new b@4:old", kept()),
+        "a@8#del ~a@6#blob:new\\x3aold b@8#merge:x ~b@6:new ~b@4#blob:new\\x3aold",
+        "a merge hides nothing"
+    );
+}
+
+#[test]
+fn versions_of_another_timestamp_leave_the_table_sooner() {
+    let order = UserComparator::BytewiseU64Ts;
+    let at = |key: &[u8], ts: u64, seqno, kind, value: &[u8]| {
+        (
+            encode(&[key, &ts.to_le_bytes()].concat(), seqno, kind),
+            value.to_vec(),
+        )
+    };
+    let entries = vec![
+        at(b"a", 9, 9, Kind::Value, b"new"),
+        at(b"a", 8, 8, Kind::Value, b"old"),
+        at(b"b", 7, 7, Kind::DeletionWithTimestamp, b""),
+        at(b"b", 6, 6, Kind::Value, b"old"),
+        at(b"c", 5, 5, Kind::Value, b"new"),
+    ];
+    let blobs = Blobs {
+        min_older: 3,
+        ..Blobs::default()
+    };
+    let rules = CompactionRules {
+        blobs: Some(Box::new(blobs)),
+        ..CompactionRules::new(order)
+    };
+    let mut cursor = over_entries(entries, rules);
+    let mut values = Vec::new();
+    while cursor.valid() {
+        values.push(String::from_utf8_lossy(cursor.value()).into_owned());
+        cursor.next();
+    }
+    assert_eq!(values, ["new", "new:old", "", "new:old", "new"]);
 }

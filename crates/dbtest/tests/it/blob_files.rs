@@ -11,7 +11,7 @@ use esker::{
     BlobGarbageCollectionPolicy, BlockCache, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
     CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind,
     FileChecksumGenFactory, FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions,
-    ReadTier, Ticker, ValueType, WriteBatch,
+    ReadTier, Snapshot, Ticker, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -60,9 +60,19 @@ fn property(db: &Db, name: &str) -> u64 {
         .unwrap()
 }
 
-fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn rows(db: &Db) -> Rows {
+    rows_at(db, None)
+}
+
+/// What a snapshot sees.
+fn rows_at(db: &Db, snapshot: Option<Snapshot>) -> Rows {
     let mut rows = BTreeMap::new();
-    let mut iterator = db.iter(&ReadOptions::default());
+    let mut iterator = db.iter(&ReadOptions {
+        snapshot,
+        ..ReadOptions::default()
+    });
     iterator.seek_to_first();
     while iterator.valid() {
         rows.insert(iterator.key().to_vec(), iterator.value().to_vec());
@@ -646,6 +656,80 @@ fn what_is_collected_goes_where_the_options_say_now() {
     check(&db, &fs, Path::new(DIR));
 }
 
+/// Blobs in all files, garbage among them.
+fn total_blobs(db: &Db) -> u64 {
+    let files = db.blob_files(&db.default_column_family());
+    files.iter().map(|file| file.total_blob_count).sum()
+}
+
+#[test]
+fn versions_behind_newer_ones_leave_the_tables_sooner() {
+    for (min_older, expected) in [(0, 0), (50, 20), (61, 0), (1000, 0)] {
+        let (fs, mut options) = in_memory();
+        options.column_family.min_older_version_blob_size = min_older;
+        options.column_family.enable_blob_garbage_collection = true;
+        options.column_family.blob_garbage_collection_age_cutoff = 1.0;
+        let db = Db::open(&options, DIR).unwrap();
+        put(&db, 0..20, 0, 60);
+        put(&db, 20..30, 0, 40);
+        let (old, old_rows) = (db.snapshot(), rows(&db));
+        put(&db, 0..25, 1, 60);
+        flush(&db);
+        assert_eq!(total_blobs(&db), expected, "{min_older}");
+        let seen = || rows_at(&db, Some(old.clone()));
+        assert_eq!(seen(), old_rows);
+        let now = rows(&db);
+        // Where all blob files are emptied, they go to new ones.
+        rewrite(&db);
+        assert_eq!(total_blobs(&db), expected);
+        assert_eq!((seen(), rows(&db)), (old_rows, now.clone()));
+        drop(old);
+        rewrite(&db);
+        assert_eq!((property(&db, "num-blob-files"), rows(&db)), (0, now));
+        check(&db, &fs, Path::new(DIR));
+    }
+}
+
+/// What is newer may come later: then it is the compaction that brings them together.
+#[test]
+fn versions_that_meet_in_a_compaction_are_told_apart_there() {
+    let (fs, mut options) = in_memory();
+    options.column_family.min_older_version_blob_size = 50;
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..20, 0, 60);
+    flush(&db);
+    let old = db.snapshot();
+    put(&db, 0..10, 1, 60);
+    flush(&db);
+    assert_eq!(total_blobs(&db), 0);
+    rewrite(&db);
+    assert_eq!(total_blobs(&db), 10);
+    let written = db.blob_files(&db.default_column_family());
+    // A second time it stays where it is, and no other joins it.
+    rewrite(&db);
+    let left = db.blob_files(&db.default_column_family());
+    assert_eq!(written[0].number, left[0].number);
+    assert_eq!((left.len(), left[0].garbage_blob_count), (1, 0));
+    // Without blob files they come back, as all do.
+    db.set_options(&db.default_column_family(), &[("enable_blob_files", "false")])
+        .unwrap();
+    let all = CompactRangeOptions {
+        blob_garbage_collection_policy: BlobGarbageCollectionPolicy::Force,
+        blob_garbage_collection_age_cutoff: Some(1.0),
+        ..everything()
+    };
+    db.compact_range(&db.default_column_family(), &all, None, None)
+        .unwrap();
+    assert_eq!(property(&db, "num-blob-files"), 0);
+    let then: BTreeMap<_, _> = (0..20).map(|i| (key(i), value(i, 0, 60))).collect();
+    assert_eq!(rows_at(&db, Some(old)), then);
+    let now: BTreeMap<_, _> = (0..20)
+        .map(|i| (key(i), value(i, u32::from(i < 10), 60)))
+        .collect();
+    assert_eq!(rows(&db), now);
+    check(&db, &fs, Path::new(DIR));
+}
+
 #[test]
 fn tables_are_compacted_for_the_garbage_of_their_blobs() {
     let (fs, mut options) = in_memory();
@@ -967,6 +1051,7 @@ fn random_histories_are_what_a_map_says() {
         let (fs, mut options) = in_memory();
         let family = &mut options.column_family;
         family.min_blob_size = *rng.pick(&[0, 50, 150]);
+        family.min_older_version_blob_size = *rng.pick(&[0, 1, 50]);
         family.blob_file_size = *rng.pick(&[1, 500, 5000, 1 << 28]);
         family.blob_compression_type = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
         family.enable_blob_garbage_collection = rng.bool();
@@ -978,7 +1063,15 @@ fn random_histories_are_what_a_map_says() {
         family.write_buffer_size = 64 << 10;
         let mut db = Db::open(&options, DIR).unwrap();
         let mut model = BTreeMap::new();
+        let mut held: Option<(Snapshot, Rows)> = None;
         for step in 0..400u32 {
+            if rng.one_in(20) {
+                if let Some((snapshot, then)) = held.take() {
+                    assert_eq!(rows_at(&db, Some(snapshot)), then);
+                } else {
+                    held = Some((db.snapshot(), model.clone()));
+                }
+            }
             let i = rng.u32(..60);
             match rng.u32(..100) {
                 0..70 => {
@@ -999,6 +1092,7 @@ fn random_histories_are_what_a_map_says() {
                 83..94 => flush(&db),
                 94..97 => rewrite(&db),
                 97..98 => {
+                    held = None;
                     db.close().unwrap();
                     drop(db);
                     db = Db::open(&options, DIR).unwrap();
@@ -1006,6 +1100,7 @@ fn random_histories_are_what_a_map_says() {
                 _ => assert_eq!(rows(&db), model),
             }
         }
+        drop(held);
         assert_eq!(rows(&db), model);
         let keys: Vec<_> = (0..60).map(key).collect();
         let found = db.multi_get(&ReadOptions::default(), &db.default_column_family(), &keys);
@@ -1146,12 +1241,14 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
         let mut options = options(Options::default().fs);
         options.column_family.blob_compression_type = compression;
         options.column_family.blob_file_size = 4000;
+        options.column_family.min_older_version_blob_size = 50;
         options.column_family.enable_blob_garbage_collection = true;
         options.column_family.blob_garbage_collection_age_cutoff = 0.1;
         options.file_checksum_gen_factory = FileChecksumGenFactory::Crc32c;
         let db = Db::open(&options, &place).unwrap();
         let mut model = BTreeMap::new();
-        for _ in 0..4 {
+        let mut held = None;
+        for round in 0..4 {
             for _ in 0..60 {
                 let (i, value) = (rng.u32(..100), random_value(&mut rng));
                 db.put(&key(i), &value).unwrap();
@@ -1159,8 +1256,19 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
             }
             flush(&db);
             rewrite(&db);
+            // What it sees of the next round's keys lies in blob files from fewer bytes on.
+            if round < 3 {
+                held = Some(db.snapshot());
+            }
         }
         assert!(property(&db, "live-blob-file-garbage-size") > 0);
+        let newest = model.values().filter(|value| value.len() >= 100).count() as u64;
+        let files = db.blob_files(&db.default_column_family());
+        let live = files
+            .iter()
+            .map(|file| file.total_blob_count - file.garbage_blob_count);
+        assert!(live.sum::<u64>() > newest, "older versions of 99 bytes, too");
+        drop(held);
         db.close().unwrap();
         drop(db);
         if let Some(mut ldb) = oracle::ldb() {

@@ -87,6 +87,10 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
     family.write_buffer_size = 16 << 10;
     family.target_file_size_base = 2 << 10;
     family.max_bytes_for_level_base = 8 << 10;
+    family.enable_blob_files = rng.bool();
+    family.min_blob_size = *rng.pick(&[20, 60, 1000]);
+    family.min_older_version_blob_size = *rng.pick(&[0, 1, 30]);
+    family.enable_blob_garbage_collection = rng.bool();
     settings::draw(rng, &mut family.table);
     let extractor = *rng.pick(&["nullptr", "fixed:3", "capped:6"]);
     settings::set_family(family, "prefix_extractor", extractor).unwrap();

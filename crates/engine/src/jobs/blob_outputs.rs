@@ -21,7 +21,7 @@ use super::file_checksum::FileSum;
 use super::output::BlobGarbage;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
-use crate::options::{FileChecksumGenFactory, PrepopulateBlobCache};
+use crate::options::{BlobSizes, FileChecksumGenFactory, PrepopulateBlobCache};
 use crate::read::blob_cache::BlobFileCache;
 use crate::stats::Stats;
 use crate::version_set::FileNumbers;
@@ -152,7 +152,7 @@ pub(crate) struct Blobs {
     pub inputs: Option<BlobInputs>,
     pub outputs: Option<Arc<Mutex<BlobOutputs>>>,
     /// Bytes of a value from which on it goes to the outputs.
-    pub min_blob_size: u64,
+    pub sizes: BlobSizes,
     /// Blobs in files of lower numbers are moved.
     pub cutoff: u64,
     pub garbage: Arc<Mutex<BlobGarbage>>,
@@ -173,6 +173,14 @@ impl Blobs {
         }
     }
 
+    /// Bytes from which on something goes to the outputs, of which `size` says so.
+    fn min_size(&self, size: u64) -> usize {
+        match self.outputs {
+            Some(_) => usize::try_from(size).unwrap_or(usize::MAX),
+            None => usize::MAX,
+        }
+    }
+
     fn is_to_move(&self, index: &BlobIndex<'_>) -> bool {
         matches!(index, BlobIndex::Blob { location, expiration: None } if location.file_number < self.cutoff)
     }
@@ -180,18 +188,17 @@ impl Blobs {
 
 impl BlobHook for Blobs {
     fn min_blob_size(&self) -> usize {
-        match self.outputs {
-            Some(_) => usize::try_from(self.min_blob_size).unwrap_or(usize::MAX),
-            None => usize::MAX,
-        }
+        self.min_size(self.sizes.newest)
+    }
+
+    fn min_older_version_blob_size(&self) -> usize {
+        self.min_size(self.sizes.older)
     }
 
     fn extract(&mut self, user_key: &[u8], value: &[u8], index: &mut Vec<u8>) -> Result<bool> {
         match &self.outputs {
-            Some(outputs) if value.len() as u64 >= self.min_blob_size => {
-                outputs.lock().add(user_key, value, index).map(|()| true)
-            }
-            _ => Ok(false),
+            Some(outputs) => outputs.lock().add(user_key, value, index).map(|()| true),
+            None => Ok(false),
         }
     }
 
@@ -207,7 +214,8 @@ impl BlobHook for Blobs {
         if let Some(inputs) = &self.inputs {
             inputs.count_relocated(value.len());
         }
-        if self.extract(user_key, &value, out)? {
+        // One that went out as an older version is one still, though what is newer may not be among the inputs.
+        if value.len() >= self.min_older_version_blob_size() && self.extract(user_key, &value, out)? {
             return Ok(Relocation::Moved);
         }
         *out = value;

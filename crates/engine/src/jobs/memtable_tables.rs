@@ -199,7 +199,7 @@ impl<'a> MemtableWriter<'a> {
             Box::new(Blobs {
                 inputs: None,
                 outputs: Some(outputs.clone()),
-                min_blob_size: family.current().min_blob_size,
+                sizes: family.current().blob_sizes(),
                 cutoff: 0,
                 garbage: Arc::default(),
                 entered: None,

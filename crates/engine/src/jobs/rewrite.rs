@@ -352,7 +352,7 @@ impl<'a> Rewrite<'a> {
             Box::new(Blobs {
                 inputs: Some(BlobInputs::new(self.db, family)),
                 outputs,
-                min_blob_size: family.current().min_blob_size,
+                sizes: family.current().blob_sizes(),
                 cutoff: collection.map_or(0, |collection| collection.cutoff(self.version)),
                 garbage: self.garbage.clone(),
                 entered: None,

@@ -184,6 +184,12 @@ option_table! {
         /// every value does, though of small ones the record in the blob file (32 bytes and the key again) and the reference to
         /// it cost more than they spare. Default: 0.
         min_blob_size: u64 = 0, mutable = true, domain["0", "8", "64", "1024"];
+        /// With enable_blob_files: bytes of a value, not compressed, from which on it goes into a blob file if a newer version of its key stands
+        /// before it in what is flushed or compacted: then it is likely to be garbage soon, and compactions need not rewrite it until
+        /// it is. A newer version is one of a later timestamp, an entry that a snapshot does not see, or what the comparator says
+        /// (`Comparator::is_older_version`). What went out for it stays in blob files when these are emptied. The trap: reads of
+        /// the past cost an access more. 0, or more than `min_blob_size`: as that says. Default: 0.
+        min_older_version_blob_size: u64 = 0, mutable = true, domain["0", "0", "1", "20", "100"];
         /// Bytes of a blob file, from which on it is closed and another one begun. One is begun for each flush, and for each thread
         /// of a compaction, that writes a blob. Garbage is collected by whole files: larger ones are emptied later.
         /// Default: 256 MiB.
@@ -269,6 +275,15 @@ option_table! {
         /// How tables are written and read.
         table: BlockBasedOptions = BlockBasedOptions::default();
     }
+}
+
+/// Bytes of a value from which on it belongs into a blob file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlobSizes {
+    /// Of most values.
+    pub newest: u64,
+    /// Of a value behind a newer version of its key; not above the other.
+    pub older: u64,
 }
 
 enum_option!(IndexType, "index type",
@@ -554,6 +569,18 @@ impl ColumnFamilyOptions {
             force_threshold: self.blob_garbage_collection_force_threshold,
         };
         request.over(own, self.enable_blob_garbage_collection)
+    }
+
+    /// From how many bytes on values belong into blob files, where they go there.
+    pub(crate) fn blob_sizes(&self) -> BlobSizes {
+        let older = match self.min_older_version_blob_size {
+            0 => self.min_blob_size,
+            size => size.min(self.min_blob_size),
+        };
+        BlobSizes {
+            newest: self.min_blob_size,
+            older,
+        }
     }
 
     /// True if large values of tables at `level` go into blob files.

@@ -23,6 +23,7 @@ const ROCKSDB_VERSION: &str = "7.8.3";
 /// Options that no RocksDB has.
 const NOT_ROCKSDBS: &[&str] = &[
     "copy_untouched_blocks",
+    "min_older_version_blob_size",
     "streams_bypass_level0",
     "move_files_of_any_compression",
     "verify_checksums_in_compaction",

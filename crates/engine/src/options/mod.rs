@@ -12,6 +12,7 @@ pub(crate) mod operation;
 pub mod table;
 pub(crate) mod wrong;
 
+pub(crate) use cf::BlobSizes;
 pub use cf::{
     BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlobCache,
     PrepopulateBlockCache,

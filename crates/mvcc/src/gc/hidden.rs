@@ -11,10 +11,13 @@
 //! ```
 //!
 //! A group counts when all of it goes: too little is told rather than too much.
+//!
+//! A version whose value lies in a blob file counts with what it has there, which is garbage when the table is rewritten. How much that is of
+//! all groups together, another property tells, as a u64: such bytes are no part of the table, and are not written again with it.
 
 use base::coding::{self, Reader as Bytes};
 use esker::{
-    CollectorContext, EntryType, LiveFile, SeqNo, TableProperties, TablePropertiesCollector,
+    BlobIndex, CollectorContext, EntryType, LiveFile, SeqNo, TableProperties, TablePropertiesCollector,
     TablePropertiesCollectorFactory,
 };
 
@@ -26,6 +29,8 @@ use crate::timestamp::Timestamp;
 
 /// The name of what tables say.
 const NAME: &str = "esker.mvcc.hidden";
+/// And of how much of it lies in blob files; not there if nothing does.
+const BLOBS_NAME: &str = "esker.mvcc.hidden.blobs";
 /// Groups that a table has at most.
 const MAX_GROUPS: usize = 32;
 /// What the engine keeps with each key.
@@ -136,6 +141,8 @@ impl TablePropertiesCollectorFactory for HiddenVersions {
 #[derive(Default)]
 struct Collector {
     groups: Groups,
+    /// Bytes of the groups that lie in blob files.
+    blobs: u64,
     /// The last entry's.
     key: Vec<u8>,
     /// The time of the last version of its user key that the filter would be shown.
@@ -155,13 +162,18 @@ impl TablePropertiesCollector for Collector {
         // Damage is told by whoever reads.
         // Range tombstones, versions of the empty user key, stay.
         if let Some(time) = decode_suffix(suffix)
-            && entry == EntryType::Put
+            && matches!(entry, EntryType::Put | EntryType::BlobIndex)
             && !time.is_zero()
             && prefix != [SENTINEL]
         {
             if let Some(hider) = self.hider {
+                let blob = match entry {
+                    EntryType::BlobIndex => blob_size(value),
+                    _ => 0,
+                };
                 let bytes = key.len() as u64 + TRAILER + value.len() as u64;
-                self.groups.add(hider, bytes);
+                self.groups.add(hider, bytes.saturating_add(blob));
+                self.blobs = self.blobs.saturating_add(blob);
             }
             self.hider = Some(time);
         }
@@ -170,17 +182,33 @@ impl TablePropertiesCollector for Collector {
     }
 
     fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        vec![(NAME.into(), self.groups.encode())]
+        let mut properties = vec![(NAME.into(), self.groups.encode())];
+        if self.blobs > 0 {
+            properties.push((BLOBS_NAME.into(), self.blobs.to_le_bytes().into()));
+        }
+        properties
     }
 }
 
-/// True if at least the part `fraction` of a table's bytes would be left out if it were rewritten now, and anything at all.
+/// Bytes in a blob file of the value that `index` stands for. Damage is told by whoever reads.
+fn blob_size(index: &[u8]) -> u64 {
+    match BlobIndex::decode(index) {
+        Ok(BlobIndex::Blob { location, .. }) => location.size,
+        _ => 0,
+    }
+}
+
+/// True if at least the part `fraction` of a table's bytes, and of what else would go with them, would be left out if it were rewritten now, and
+/// anything at all.
 fn is_worth_it(properties: &TableProperties, after: Timestamp, until: Timestamp, fraction: f64) -> bool {
     let Some(property) = properties.user_collected.get(NAME.as_bytes()) else {
         return false;
     };
     let hidden = Groups::decode(property).between(after, until);
+    let blobs = properties.user_collected.get(BLOBS_NAME.as_bytes());
+    let blobs = blobs.and_then(|bytes| Bytes::new(bytes).u64("bytes").ok());
     let all = properties.raw_key_size.saturating_add(properties.raw_value_size);
+    let all = all.saturating_add(blobs.unwrap_or(0));
     hidden > 0 && hidden as f64 >= fraction * all as f64
 }
 
@@ -331,5 +359,56 @@ mod tests {
         assert!(is_worth_it(&table, at(0), at(9), 0.5) && !is_worth_it(&table, at(0), at(9), 0.6));
         assert!(is_worth_it(&table, at(0), at(8), 0.25) && !is_worth_it(&table, at(5), at(8), 0.0));
         assert!(!is_worth_it(&TableProperties::default(), at(0), at(9), 0.0));
+    }
+
+    /// A value in a blob file is freed with its version, and costs nothing where it stays.
+    #[test]
+    fn values_in_blob_files_count_where_they_lie() {
+        let mut collector = Collector::default();
+        let mut index = Vec::new();
+        let location = esker::BlobLocation {
+            file_number: 7,
+            offset: 40,
+            size: 1000,
+            compression: esker::CompressionType::None,
+        };
+        BlobIndex::Blob {
+            location,
+            expiration: None,
+        }
+        .encode(&mut index);
+        let mut raw = (0, 0);
+        for (wall, value, entry) in [
+            (9, &[b'v'; 400][..], EntryType::Put),
+            (8, &index[..], EntryType::BlobIndex),
+            (7, b"damaged", EntryType::BlobIndex),
+        ] {
+            let key = MvccKey {
+                user_key: b"k",
+                timestamp: at(wall),
+            }
+            .encode();
+            collector.add_user_key(&key, value, entry, 0, 0);
+            raw.0 += key.len() as u64 + TRAILER;
+            raw.1 += value.len() as u64;
+        }
+        let each = raw.0 / 3;
+        let hidden = 1000 + 2 * each + index.len() as u64 + 7;
+        assert_eq!(collector.groups.between(at(0), at(9)), hidden);
+        let mut table = TableProperties {
+            raw_key_size: raw.0,
+            raw_value_size: raw.1,
+            user_collected: collector.finish().into_iter().collect(),
+            ..TableProperties::default()
+        };
+        let part = hidden as f64 / (1000 + raw.0 + raw.1) as f64;
+        assert!(part > 0.5 && part < 1.0);
+        assert!(is_worth_it(&table, at(0), at(9), part - 0.01));
+        assert!(!is_worth_it(&table, at(0), at(9), part + 0.01));
+        table.user_collected.insert(BLOBS_NAME.into(), vec![1]);
+        assert!(
+            is_worth_it(&table, at(0), at(9), 1.0),
+            "damaged, it is as if it were not there"
+        );
     }
 }

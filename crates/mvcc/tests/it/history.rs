@@ -30,7 +30,7 @@ use mvcc::{
 };
 use vfs::MemFs;
 
-use super::model::{NOW, blobs, open, open_with, range_tombstones};
+use super::model::{NOW, blobs, old_blobs, open, open_with, range_tombstones};
 
 struct State {
     db: Db,
@@ -61,16 +61,21 @@ fn histories() {
     });
 }
 
-/// The same where every value lies in a blob file, deletions, too.
+/// The same where every value lies in a blob file, deletions, too; and where every value does behind which is a newer one.
 #[test]
 fn histories_in_blob_files() {
     if std::env::var_os("REWRITE").is_some() {
         return;
     }
-    for compression in [CompressionType::None, CompressionType::Lz4] {
+    for (compression, only_old) in [
+        (CompressionType::None, false),
+        (CompressionType::Lz4, false),
+        (CompressionType::None, true),
+    ] {
         run_all(|path| {
-            let db = open_with(Arc::new(MemFs::new()), "/db", |options| {
-                blobs(options, 0, compression);
+            let db = open_with(Arc::new(MemFs::new()), "/db", |options| match only_old {
+                true => old_blobs(options, 1, compression),
+                false => blobs(options, 0, compression),
             });
             // Where it is counted what it takes, what lies in files takes more.
             let counts = std::fs::read_to_string(path).unwrap().contains("counters");

@@ -11,6 +11,7 @@ mod files;
 mod fingerprint;
 mod history;
 mod model;
+mod old_versions;
 mod races;
 mod range_tombstones;
 mod recount;

@@ -302,6 +302,12 @@ pub fn blobs(options: &mut Options, min: u64, compression: CompressionType) {
     family.enable_blob_garbage_collection = true;
 }
 
+/// Has values of `min` bytes and more lie in blob files where a newer version stands before them, and no others.
+pub fn old_blobs(options: &mut Options, min: u64, compression: CompressionType) {
+    blobs(options, u64::MAX, compression);
+    options.column_family.min_older_version_blob_size = min;
+}
+
 pub const NOW: i64 = 100_000_000_000;
 
 /// Keys that are prefixes of others, and bytes that look like sentinels and lengths.
@@ -923,12 +929,17 @@ fn the_store_is_the_model() {
     let mut rng = rng::rng();
     for round in 0..30 {
         let fs = Arc::new(MemFs::new());
-        let (with_blobs, min) = (rng.one_in(3), *rng.pick(&[0, 5, 8]));
+        let (with_blobs, min) = (rng.bool(), *rng.pick(&[0, 5, 8]));
+        // From how many bytes on versions behind newer ones lie in blob files.
+        let min_older = *rng.pick(&[0, 1, 6]);
+        let only_older = min_older > 0 && rng.bool();
         let compression = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);
         let open = |fs| {
             open_with(fs, "/db", |options| {
                 if with_blobs {
+                    let min = if only_older { u64::MAX } else { min };
                     blobs(options, min, compression);
+                    options.column_family.min_older_version_blob_size = min_older;
                 }
             })
         };
