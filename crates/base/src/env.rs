@@ -131,6 +131,15 @@ impl Stopwatch {
     }
 }
 
+/// CPU time the calling thread has used. While the engine is simulated there is none: runs repeat exactly.
+pub fn thread_cpu() -> Duration {
+    if crate::sync::SIMULATED {
+        return Duration::ZERO;
+    }
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
+}
+
 /// A seed nobody chose: for session identities, and for tests that print it so that a failure can be replayed.
 ///
 /// While the engine is simulated it is the simulation's seed that chooses.

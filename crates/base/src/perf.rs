@@ -1,13 +1,15 @@
 //! What one thread has done and waited for, under the names of RocksDB's `PerfContext`: for finding out why one call was slow.
 //!
 //! Nothing is counted before the thread asks for it by [`set_level`]; then each thing that is counted costs one addition to
-//! memory of the thread, and each time two looks at the clock.
+//! memory of the thread, and each time two looks at the clock; CPU time, which the kernel is asked for, is taken from a level of its
+//! own on.
 
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Sub;
+use std::time::Duration;
 
-use crate::env::Stopwatch;
+use crate::env::{Stopwatch, thread_cpu};
 
 /// How much is counted, by thread. Each level counts what those before it do, and more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,9 +24,9 @@ pub enum PerfLevel {
     EnableWait = 3,
     /// And the time of everything else; no mutex is timed.
     EnableTimeExceptForMutex = 4,
-    /// The same: CPU time is not taken.
+    /// And CPU time, for which the kernel is asked twice each time.
     EnableTimeAndCpuTimeExceptForMutex = 5,
-    /// The same.
+    /// The same: no mutex is timed.
     EnableTime = 6,
 }
 
@@ -110,10 +112,14 @@ perf_context! {
     block_cache_index_hit_count;
     /// Indexes, and partitions of them, read from files.
     index_block_read_count;
+    /// Time of reading them, and of decoding them.
+    read_index_block_nanos;
     /// Filters, and partitions of them, found in the block cache.
     block_cache_filter_hit_count;
     /// Filters, and partitions of them, read from files.
     filter_block_read_count;
+    /// Time of reading them.
+    read_filter_block_nanos;
     /// Time of computing checksums of blocks.
     block_checksum_time;
     /// Time of uncompressing blocks.
@@ -160,6 +166,14 @@ perf_context! {
     iter_prev_count;
     /// Seeks.
     iter_seek_count;
+    /// CPU time of Gets.
+    get_cpu_nanos;
+    /// CPU time of steps forwards.
+    iter_next_cpu_nanos;
+    /// CPU time of steps backwards.
+    iter_prev_cpu_nanos;
+    /// CPU time of seeks.
+    iter_seek_cpu_nanos;
 }
 
 thread_local! {
@@ -198,8 +212,7 @@ pub fn counts() -> bool {
 pub fn count(field: impl FnOnce(&PerfCells) -> &Cell<u64>, amount: u64) {
     CELLS.with(|cells| {
         if cells.level.get() >= PerfLevel::EnableCount as u8 {
-            let cell = field(cells);
-            cell.set(cell.get().wrapping_add(amount));
+            add(field(cells), amount);
         }
     });
 }
@@ -214,6 +227,29 @@ pub fn time(field: fn(&PerfCells) -> &Cell<u64>) -> Timer {
 #[inline]
 pub fn time_wait(field: fn(&PerfCells) -> &Cell<u64>) -> Timer {
     Timer::at(PerfLevel::EnableWait, field)
+}
+
+/// Takes the CPU time of the thread from now until it is dropped, if the thread takes CPU times.
+#[inline]
+pub fn time_cpu(field: fn(&PerfCells) -> &Cell<u64>) -> CpuTimer {
+    CpuTimer(takes_cpu_times().then(|| (thread_cpu(), field)))
+}
+
+/// True if the calling thread takes times.
+#[inline]
+pub fn takes_times() -> bool {
+    CELLS.with(|cells| cells.level.get() >= PerfLevel::EnableTimeExceptForMutex as u8)
+}
+
+/// True if the calling thread takes CPU times.
+#[inline]
+pub fn takes_cpu_times() -> bool {
+    CELLS.with(|cells| cells.level.get() >= PerfLevel::EnableTimeAndCpuTimeExceptForMutex as u8)
+}
+
+/// Adds to a cell.
+fn add(cell: &Cell<u64>, amount: u64) {
+    cell.set(cell.get().wrapping_add(amount));
 }
 
 /// Where a thread adds to one of its counts.
@@ -236,10 +272,21 @@ impl Drop for Timer {
     fn drop(&mut self) {
         if let Some((start, field)) = self.0 {
             let nanos = start.nanos();
-            CELLS.with(|cells| {
-                let cell = field(cells);
-                cell.set(cell.get().wrapping_add(nanos));
-            });
+            CELLS.with(|cells| add(field(cells), nanos));
+        }
+    }
+}
+
+/// Adds the CPU time that the thread uses while it lives to one of the counts.
+#[must_use = "what is dropped at once takes no time"]
+pub struct CpuTimer(Option<(Duration, Field)>);
+
+impl Drop for CpuTimer {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((before, field)) = self.0 {
+            let nanos = thread_cpu().saturating_sub(before).as_nanos() as u64;
+            CELLS.with(|cells| add(field(cells), nanos));
         }
     }
 }
@@ -298,6 +345,32 @@ mod tests {
             assert_eq!(context(), PerfContext::default());
         });
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn cpu_time_is_taken_from_a_level_of_its_own_on() {
+        let of_level = |level: PerfLevel| {
+            let taken = move || {
+                set_level(level);
+                let timer = time_cpu(|cells| &cells.get_cpu_nanos);
+                let watch = Stopwatch::start();
+                while watch.nanos() < 2_000_000 {
+                    std::hint::spin_loop();
+                }
+                drop(timer);
+                // Waiting is no work.
+                let idle = time_cpu(|cells| &cells.iter_seek_cpu_nanos);
+                std::thread::park_timeout(Duration::from_millis(20));
+                drop(idle);
+                context()
+            };
+            std::thread::spawn(taken).join().unwrap()
+        };
+        let without = of_level(PerfLevel::EnableTimeExceptForMutex);
+        assert_eq!((without.get_cpu_nanos, without.iter_seek_cpu_nanos), (0, 0));
+        let with = of_level(PerfLevel::EnableTimeAndCpuTimeExceptForMutex);
+        assert!(with.get_cpu_nanos > 0, "{with}");
+        assert!(with.iter_seek_cpu_nanos < 10_000_000, "{with}");
     }
 
     #[test]

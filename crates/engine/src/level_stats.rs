@@ -373,15 +373,6 @@ pub(crate) fn count(number: u64) -> String {
     }
 }
 
-/// CPU time the calling thread has used. While the engine is simulated there is none: runs repeat exactly.
-pub(crate) fn thread_cpu() -> Duration {
-    if base::sync::SIMULATED {
-        return Duration::ZERO;
-    }
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

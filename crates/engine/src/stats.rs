@@ -207,6 +207,10 @@ impl Stats {
         self.count(Ticker::BlocksCompressed, compressed.blocks);
         self.count(Ticker::BytesCompressedFrom, compressed.bytes_from);
         self.count(Ticker::BytesCompressedTo, compressed.bytes_to);
+        self.count(Ticker::BlocksCompressionRejected, compressed.rejected_blocks);
+        self.count(Ticker::BytesCompressionRejected, compressed.rejected_bytes);
+        self.count(Ticker::BlocksCompressionBypassed, compressed.bypassed_blocks);
+        self.count(Ticker::BytesCompressionBypassed, compressed.bypassed_bytes);
     }
 
     /// A compaction was done for this reason.

@@ -354,6 +354,7 @@ impl Table {
 
     fn load_index(&self) -> Result<Index> {
         base::perf::count(|cells| &cells.index_block_read_count, 1);
+        let _timer = base::perf::time(|cells| &cells.read_index_block_nanos);
         let coding = IndexCoding::of(&self.properties);
         let limit = self.file_size() - FOOTER_LEN as u64;
         let mut builder = IndexBuilder::new(coding.user_keys, limit);

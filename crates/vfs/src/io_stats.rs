@@ -1,51 +1,155 @@
-//! What the calling thread has read from the disk through [`PosixFs`](crate::PosixFs): what RocksDB calls IOStatsContext.
-//! Counted beside system calls, so it costs nothing that can be measured. What is read through a mapping is not counted:
-//! only the kernel knows.
+//! What the calling thread has had the kernel do to files through [`PosixFs`](crate::PosixFs): what RocksDB calls IOStatsContext, and
+//! mostly by its names.
+//!
+//! Calls and bytes are counted beside system calls, so they cost nothing that can be measured. Times are taken only where the thread
+//! takes times ([`base::perf::set_level`]), CPU times where it takes those. What is read and written through mappings, and so the log of
+//! a database, is not counted: only the kernel knows.
 
 use std::cell::Cell;
 use std::ops::Sub;
+use std::time::Duration;
 
-/// Reads of a thread since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IoStats {
-    /// Calls that read a part of a table, WAL or other file.
-    pub reads: u64,
-    /// Bytes they gave.
-    pub bytes_read: u64,
-}
+use base::env::{Stopwatch, thread_cpu};
+use base::perf;
 
-impl Sub for IoStats {
-    type Output = IoStats;
-
-    fn sub(self, earlier: IoStats) -> IoStats {
-        IoStats {
-            reads: self.reads - earlier.reads,
-            bytes_read: self.bytes_read - earlier.bytes_read,
+macro_rules! io_stats {
+    ($( $(#[$doc:meta])+ $field:ident; )+) => {
+        /// What a thread has done since it began. Times are nanoseconds.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct IoStats {
+            $( $(#[$doc])+ pub $field: u64, )+
         }
-    }
+
+        impl Sub for IoStats {
+            type Output = IoStats;
+
+            fn sub(self, earlier: IoStats) -> IoStats {
+                IoStats {
+                    $( $field: self.$field - earlier.$field, )+
+                }
+            }
+        }
+
+        /// Where a thread counts.
+        pub(crate) struct IoCells {
+            $( pub(crate) $field: Cell<u64>, )+
+        }
+
+        thread_local! {
+            static CELLS: IoCells = const {
+                IoCells {
+                    $( $field: Cell::new(0), )+
+                }
+            };
+        }
+
+        /// What the calling thread has done so far.
+        pub fn current() -> IoStats {
+            CELLS.with(|cells| IoStats {
+                $( $field: cells.$field.get(), )+
+            })
+        }
+    };
 }
 
-thread_local! {
-    static CURRENT: Cell<IoStats> = const { Cell::new(IoStats { reads: 0, bytes_read: 0 }) };
+io_stats! {
+    /// Calls that read a part of a table, WAL or other file.
+    reads;
+    /// Bytes they gave.
+    bytes_read;
+    /// Calls that wrote a part of a file.
+    writes;
+    /// Bytes they took.
+    bytes_written;
+    /// Time of opening and creating files.
+    open_nanos;
+    /// Time of claiming space for files in advance.
+    allocate_nanos;
+    /// Time of reads.
+    read_nanos;
+    /// CPU time of reads.
+    cpu_read_nanos;
+    /// Time of writes into the page cache, or past it.
+    write_nanos;
+    /// CPU time of those.
+    cpu_write_nanos;
+    /// Time of having the kernel begin to write to the disk what it holds: `bytes_per_sync`.
+    range_sync_nanos;
+    /// Time of syncs of files.
+    fsync_nanos;
 }
 
-/// What the calling thread has read so far.
-pub fn current() -> IoStats {
-    CURRENT.get()
+/// One of a thread's counts.
+type Field = fn(&IoCells) -> &Cell<u64>;
+
+fn add(field: Field, amount: u64) {
+    CELLS.with(|cells| {
+        let cell = field(cells);
+        cell.set(cell.get().wrapping_add(amount));
+    });
 }
 
 /// Counts a read of `bytes`.
 pub(crate) fn count_read(bytes: usize) {
-    let mut stats = CURRENT.get();
-    stats.reads += 1;
-    stats.bytes_read += bytes as u64;
-    CURRENT.set(stats);
+    add(|cells| &cells.reads, 1);
+    add(|cells| &cells.bytes_read, bytes as u64);
+}
+
+/// Counts a write of `bytes`.
+pub(crate) fn count_write(bytes: usize) {
+    add(|cells| &cells.writes, 1);
+    add(|cells| &cells.bytes_written, bytes as u64);
+}
+
+/// Adds the time it lives to one of the counts, and the CPU time to another.
+#[must_use = "what is dropped at once takes no time"]
+pub(crate) struct Timer {
+    wall: Option<(Stopwatch, Field)>,
+    cpu: Option<(Duration, Field)>,
+}
+
+/// Takes the time from now until it is dropped, if the thread takes times.
+pub(crate) fn time(field: Field) -> Timer {
+    Timer {
+        wall: perf::takes_times().then(|| (Stopwatch::start(), field)),
+        cpu: None,
+    }
+}
+
+/// The same of a read.
+pub(crate) fn time_read() -> Timer {
+    time_with_cpu(|cells| &cells.read_nanos, |cells| &cells.cpu_read_nanos)
+}
+
+/// The same of a write.
+pub(crate) fn time_write() -> Timer {
+    time_with_cpu(|cells| &cells.write_nanos, |cells| &cells.cpu_write_nanos)
+}
+
+fn time_with_cpu(wall: Field, cpu: Field) -> Timer {
+    Timer {
+        cpu: perf::takes_cpu_times().then(|| (thread_cpu(), cpu)),
+        ..time(wall)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Some((start, field)) = self.wall {
+            add(field, start.nanos());
+        }
+        if let Some((before, field)) = self.cpu {
+            add(field, thread_cpu().saturating_sub(before).as_nanos() as u64);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use base::perf::PerfLevel;
+
     use super::*;
-    use crate::{FileSystem, OpenOptions, PosixFs};
+    use crate::{CreateOptions, FileSystem, OpenOptions, PosixFs};
 
     #[test]
     fn reads_are_counted_by_thread() {
@@ -73,6 +177,71 @@ mod tests {
             }
             let elsewhere = std::thread::spawn(current).join().unwrap();
             assert_eq!(elsewhere, IoStats::default());
+        }
+    }
+
+    /// Writes a file, syncs it and reads it, on a thread of its own.
+    fn at_level(level: PerfLevel, direct: bool) -> Option<IoStats> {
+        let work = move || {
+            perf::set_level(level);
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("file");
+            let fs = PosixFs::new();
+            let options = CreateOptions {
+                preallocate: 1 << 20,
+                bytes_per_sync: 1 << 20,
+                direct,
+                ..CreateOptions::default()
+            };
+            let mut file = fs.create(&path, &options).ok()?;
+            for _ in 0..4_096 {
+                file.append(&[7; 1_000]).unwrap();
+            }
+            file.sync().unwrap();
+            file.close().unwrap();
+            let file = fs.open_random(&path, &OpenOptions::default()).unwrap();
+            let mut back = vec![0; 1 << 20];
+            file.read_exact_at(0, &mut back).unwrap();
+            Some(current())
+        };
+        std::thread::spawn(work).join().unwrap()
+    }
+
+    #[test]
+    fn times_are_taken_where_the_thread_takes_them() {
+        for direct in [false, true] {
+            let Some(counted) = at_level(PerfLevel::EnableWait, direct) else {
+                assert!(direct, "not every file system can write past the page cache");
+                continue;
+            };
+            let only_counts = IoStats {
+                reads: 1,
+                bytes_read: 1 << 20,
+                writes: counted.writes,
+                bytes_written: counted.bytes_written,
+                ..IoStats::default()
+            };
+            assert_eq!(counted, only_counts);
+            assert!(
+                counted.bytes_written >= 4_096_000 && counted.writes < 20,
+                "{counted:?}"
+            );
+
+            let timed = at_level(PerfLevel::EnableTimeExceptForMutex, direct).unwrap();
+            let times = [
+                timed.open_nanos,
+                timed.allocate_nanos,
+                timed.read_nanos,
+                timed.write_nanos,
+                timed.fsync_nanos,
+            ];
+            assert!(times.iter().all(|nanos| *nanos > 0), "{timed:?}");
+            // What goes past the page cache leaves nothing behind to be written.
+            assert_eq!(timed.range_sync_nanos > 0, !direct, "{timed:?}");
+            assert_eq!((timed.cpu_read_nanos, timed.cpu_write_nanos), (0, 0));
+
+            let all = at_level(PerfLevel::EnableTimeAndCpuTimeExceptForMutex, direct).unwrap();
+            assert!(all.cpu_read_nanos > 0 && all.cpu_write_nanos > 0, "{all:?}");
         }
     }
 }

@@ -255,6 +255,14 @@ named! {
         BytesCompressedFrom = "rocksdb.bytes.compressed.from";
         /// Their bytes as stored.
         BytesCompressedTo = "rocksdb.bytes.compressed.to";
+        /// Blocks of data and index that were stored as they are because their compression saved too little.
+        BlocksCompressionRejected = "rocksdb.number.block_compression_rejected";
+        /// Their bytes.
+        BytesCompressionRejected = "rocksdb.bytes.compression.rejected";
+        /// Blocks of data and index that nobody tried to compress.
+        BlocksCompressionBypassed = "rocksdb.number.block_compression_bypassed";
+        /// Their bytes.
+        BytesCompressionBypassed = "rocksdb.bytes.compression.bypassed";
         /// Blocks read that had to be uncompressed.
         BlocksDecompressed = "rocksdb.number.block.decompressed";
         /// Their bytes as stored.
@@ -325,6 +333,8 @@ named! {
         BytesPerWrite = "rocksdb.bytes.per.write";
         /// Bytes of the values that a MultiGet returned.
         BytesPerMultiGet = "rocksdb.bytes.per.multiget";
+        /// Nanoseconds of compressing a block.
+        CompressionTimesNanos = "rocksdb.compression.times.nanos";
         /// Nanoseconds of uncompressing a block.
         DecompressionTimesNanos = "rocksdb.decompression.times.nanos";
         /// Merge operands that a Get put together.

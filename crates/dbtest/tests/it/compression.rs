@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{compact, flush};
 use esker::{
-    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Options, Statistics, Ticker,
+    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Histogram, Options,
+    Statistics, StatsLevel, Ticker,
 };
 use vfs::{LogFs, MemFs};
 
@@ -218,6 +219,75 @@ fn what_is_compressed_is_counted() {
             }
         }
     }
+}
+
+/// Blocks that are not worth it and blocks nobody tried are counted too, and times from the level of times of blocks on.
+#[test]
+fn what_compression_takes_and_what_it_leaves_is_counted() {
+    let rows = |level: StatsLevel, compression: CompressionType, threads: u32, noise: bool| {
+        let mut options = options(
+            &MemFs::new(),
+            ColumnFamilyOptions {
+                compression,
+                ..ColumnFamilyOptions::default()
+            },
+        );
+        options.column_family.table.enable_index_compression = false;
+        options.column_family.compression_opts.parallel_threads = threads;
+        let statistics = Statistics::of_level(level);
+        options.statistics = Some(statistics.clone());
+        let db = Db::open(&options, DIR).unwrap();
+        let mut rng = testkit::TestRng::with_seed(7);
+        for number in 0..1_000u32 {
+            let value: Vec<u8> = match noise {
+                true => (0..100).map(|_| rng.u8(..)).collect(),
+                false => vec![b'v'; 100],
+            };
+            db.put(format!("{number:09}").as_bytes(), &value).unwrap();
+        }
+        flush(&db);
+        let of = |ticker| statistics.get_ticker_count(ticker);
+        (
+            of(Ticker::BlocksCompressed),
+            (
+                of(Ticker::BlocksCompressionRejected),
+                of(Ticker::BytesCompressionRejected),
+            ),
+            (
+                of(Ticker::BlocksCompressionBypassed),
+                of(Ticker::BytesCompressionBypassed),
+            ),
+            statistics.histogram_data(Histogram::CompressionTimesNanos),
+        )
+    };
+    for threads in [1, 3] {
+        let (compressed, rejected, bypassed, times) = rows(
+            StatsLevel::ExceptTimeForMutex,
+            CompressionType::Zstd,
+            threads,
+            false,
+        );
+        assert!(
+            compressed > 20 && times.count == compressed && times.sum > 0,
+            "{times:?}"
+        );
+        // The index.
+        assert_eq!((rejected, bypassed.0), ((0, 0), 1));
+        let (compressed, rejected, bypassed, times) = rows(
+            StatsLevel::ExceptTimeForMutex,
+            CompressionType::Zstd,
+            threads,
+            true,
+        );
+        assert_eq!((compressed, bypassed.0, times.count), (0, 1, rejected.0));
+        assert!(rejected.0 > 20 && rejected.1 > 100_000, "{rejected:?}");
+    }
+    let (compressed, _, _, times) = rows(StatsLevel::ExceptDetailedTimers, CompressionType::Zstd, 1, false);
+    assert!(compressed > 20 && times.count == 0, "{times:?}");
+    let (compressed, rejected, bypassed, times) =
+        rows(StatsLevel::ExceptTimeForMutex, CompressionType::None, 1, false);
+    assert_eq!((compressed, rejected, times.count), (0, (0, 0), 0));
+    assert!(bypassed.0 > 20 && bypassed.1 > 100_000, "{bypassed:?}");
 }
 
 #[test]

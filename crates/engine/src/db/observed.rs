@@ -19,7 +19,9 @@ impl DbInner {
         let stats = &self.stats;
         let started = stats.start();
         let before = io_stats::current();
+        let timer = perf::time_cpu(|cells| &cells.get_cpu_nanos);
         let found = get();
+        drop(timer);
         stats.stop(started, Histogram::DbGet);
         stats.count(Ticker::KeysRead, 1);
         let read = io_stats::current() - before;

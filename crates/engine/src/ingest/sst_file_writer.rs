@@ -142,6 +142,7 @@ impl SstFileWriter {
                 db_id: "SST Writer".to_owned(),
                 session_id: new_session_id(),
                 external: true,
+                statistics: options.statistics.clone(),
                 ..table_format(family, &cmp)
             },
             files: 0,

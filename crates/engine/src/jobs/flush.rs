@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::env::thread_cpu;
 use base::statistics::{Histogram, Ticker};
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
@@ -15,7 +16,6 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{DbState, FLUSH};
 use crate::events::{Event, FlushReason};
-use crate::level_stats::thread_cpu;
 
 impl DbInner {
     /// Flushes what is immutable of family `id`, if that is due. Called with the database mutex, which it releases while

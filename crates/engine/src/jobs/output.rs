@@ -214,6 +214,7 @@ impl<'a> TableOutputs<'a> {
             },
             oldest_key_time: self.oldest_ancestor_time,
             file_creation_time: now,
+            statistics: self.db.options.statistics.clone(),
             ..common
         }
     }

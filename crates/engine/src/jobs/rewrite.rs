@@ -1,5 +1,6 @@
 //! What a compaction reads and writes, in one key range or in several at once.
 
+use base::env::thread_cpu;
 use base::sync::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +24,6 @@ use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::events::Event;
-use crate::level_stats::thread_cpu;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
 

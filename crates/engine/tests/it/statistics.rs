@@ -269,6 +269,12 @@ fn a_thread_counts_for_itself() {
         assert!(read.get_from_output_files_time >= read.block_read_time, "{read}");
         assert_eq!((cached.block_read_count, cached.block_cache_hit_count), (0, 1));
         assert_eq!((iterated.iter_seek_count, iterated.iter_next_count), (1, 1));
+        assert!(read.get_cpu_nanos > 0 && cached.get_cpu_nanos > 0, "{read}");
+        assert!(
+            iterated.iter_seek_cpu_nanos > 0 && iterated.iter_next_cpu_nanos > 0,
+            "{iterated}"
+        );
+        assert_eq!((iterated.iter_prev_cpu_nanos, iterated.get_cpu_nanos), (0, 0));
         assert_eq!(iterated.iter_read_bytes, 2 * 108);
     });
 }

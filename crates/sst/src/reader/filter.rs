@@ -72,6 +72,7 @@ impl Table {
         if !matches!(self.filter_handle, FilterHandle::None) {
             base::perf::count(|cells| &cells.filter_block_read_count, 1);
         }
+        let _timer = base::perf::time(|cells| &cells.read_filter_block_nanos);
         let verify = self.verify_checksums;
         let read = |handle: BlockHandle| {
             FilterReader::new(self.fetcher.raw(handle, verify)?)

@@ -242,11 +242,18 @@ impl Table {
             Some(Err(block)) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
             None => {
                 self.note_miss(kind.role());
-                match kind.role() {
-                    EntryRole::IndexBlock => perf::count(|cells| &cells.index_block_read_count, 1),
-                    _ => perf::count(|cells| &cells.filter_block_read_count, 1),
-                }
+                let timer = match kind.role() {
+                    EntryRole::IndexBlock => {
+                        perf::count(|cells| &cells.index_block_read_count, 1);
+                        perf::time(|cells| &cells.read_index_block_nanos)
+                    }
+                    _ => {
+                        perf::count(|cells| &cells.filter_block_read_count, 1);
+                        perf::time(|cells| &cells.read_filter_block_nanos)
+                    }
+                };
                 let block = read()?;
+                drop(timer);
                 if !options.fill_cache && pins.is_none() {
                     return Ok(PartRef::Pin(BlockPin::Owned(block.into())));
                 }

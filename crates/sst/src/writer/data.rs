@@ -97,7 +97,9 @@ impl DataSection {
             && options.index_type != IndexType::TwoLevel
             && is_worth_handing_over(compression, opts);
         let parallel = match compressor {
-            Some(_) if may_be_parallel => ParallelCompression::start(compression, opts, None)?,
+            Some(_) if may_be_parallel => {
+                ParallelCompression::start(compression, opts, None, sink.statistics())?
+            }
             _ => None,
         };
         Ok(DataSection {
@@ -237,7 +239,9 @@ impl DataSection {
         )?);
         if self.may_be_parallel {
             let dictionary = Some(&self.dictionary[..]);
-            self.parallel = ParallelCompression::start(self.compression, &self.compression_opts, dictionary)?;
+            let statistics = self.sink.statistics();
+            self.parallel =
+                ParallelCompression::start(self.compression, &self.compression_opts, dictionary, statistics)?;
         }
         for mut block in held.blocks {
             self.write_block(&mut block)?;

@@ -140,7 +140,7 @@ pub(super) fn finish(writer: TableWriter) -> Result<TableSummary> {
 
     if !dictionary.is_empty() {
         let mut contents = dictionary;
-        metaindex.push((meta::COMPRESSION_DICT, sink.write(&mut contents, None)?.0));
+        metaindex.push((meta::COMPRESSION_DICT, sink.write_plain(&mut contents)?));
     }
 
     let tombstones = FragmentedTombstones::build(range_tombstones, cmp.user());
@@ -222,14 +222,14 @@ fn write_filter(
             } in partitions
             {
                 properties.filter_size += contents.len() as u64;
-                top_level.add(&last_key, sink.write(&mut contents, None)?.0, None);
+                top_level.add(&last_key, sink.write_plain(&mut contents)?, None);
             }
             (meta::PARTITIONED_FILTER, top_level.finish())
         }
     };
     properties.num_filter_entries = filter.num_added() as u64;
     properties.filter_size += contents.len() as u64;
-    Ok(Some((name, sink.write(&mut contents, None)?.0)))
+    Ok(Some((name, sink.write_plain(&mut contents)?)))
 }
 
 /// The properties that come from the options.
@@ -314,7 +314,7 @@ fn write_range_deletions(
         block.add(&key, &tombstone.end);
         count(&tombstone);
     }
-    Ok(sink.write(block.finish().0, None)?.0)
+    sink.write_plain(block.finish().0)
 }
 
 fn write_properties(sink: &mut BlockSink, properties: &TableProperties) -> Result<BlockHandle> {
@@ -323,7 +323,7 @@ fn write_properties(sink: &mut BlockSink, properties: &TableProperties) -> Resul
     for (name, value) in properties.entries() {
         block.add(&name, &value);
     }
-    Ok(sink.write(block.finish().0, None)?.0)
+    sink.write_plain(block.finish().0)
 }
 
 fn write_metaindex(sink: &mut BlockSink, mut entries: Vec<(&str, BlockHandle)>) -> Result<BlockHandle> {
@@ -335,5 +335,5 @@ fn write_metaindex(sink: &mut BlockSink, mut entries: Vec<(&str, BlockHandle)>) 
         handle.encode(&mut value);
         block.add(name.as_bytes(), &value);
     }
-    Ok(sink.write(block.finish().0, None)?.0)
+    sink.write_plain(block.finish().0)
 }

@@ -99,6 +99,7 @@ impl TableWriter {
             options.checksum,
             meta::base_context_checksum(&options),
             options.compression_opts.clone(),
+            options.statistics.clone(),
         );
         let mut block = BlockBuilder::of_data(
             options.block_restart_interval,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::prefix::PrefixExtractor;
+use base::statistics::Statistics;
 use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
@@ -101,6 +102,8 @@ pub struct TableWriterOptions {
     pub block_property_collectors: Vec<Arc<dyn BlockPropertyCollectorFactory>>,
     /// Names of those who gather user properties, as `[a,b]`. `[]`.
     pub property_collectors: String,
+    /// Takes the time of each block's compression, if its level is high enough. None.
+    pub statistics: Option<Arc<Statistics>>,
 }
 
 impl TableWriterOptions {
@@ -146,6 +149,7 @@ impl TableWriterOptions {
             user_properties: BTreeMap::new(),
             block_property_collectors: Vec::new(),
             property_collectors: "[]".to_owned(),
+            statistics: None,
         }
     }
 
@@ -228,7 +232,7 @@ pub struct TableSummary {
     pub compressed: CompressionTally,
 }
 
-/// Blocks that were compressed, and are stored so.
+/// Blocks of data and index: those that were compressed, and are stored so, and those that are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompressionTally {
     /// How many.
@@ -237,4 +241,12 @@ pub struct CompressionTally {
     pub bytes_from: u64,
     /// Their bytes as stored, without trailers.
     pub bytes_to: u64,
+    /// Blocks whose compression saved too little, stored as they are.
+    pub rejected_blocks: u64,
+    /// Their bytes.
+    pub rejected_bytes: u64,
+    /// Blocks nobody tried to compress: none was asked for, or they are too large.
+    pub bypassed_blocks: u64,
+    /// Their bytes.
+    pub bypassed_bytes: u64,
 }

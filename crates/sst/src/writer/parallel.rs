@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use base::statistics::Statistics;
 use base::sync::thread::{self, JoinHandle};
 use base::sync::{Condvar, Mutex};
 use base::{Error, Result};
@@ -66,11 +67,13 @@ pub(super) struct ParallelCompression {
 }
 
 impl ParallelCompression {
-    /// As many threads as the options say; fewer where no more are to be had, and `None` where none is.
+    /// As many threads as the options say; fewer where no more are to be had, and `None` where none is. `statistics` take the time of
+    /// each block's compression.
     pub fn start(
         compression: CompressionType,
         options: &CompressionOptions,
         dictionary: Option<&[u8]>,
+        statistics: Option<&Arc<Statistics>>,
     ) -> Result<Option<ParallelCompression>> {
         let shared = Arc::new(Shared::default());
         let mut started = ParallelCompression {
@@ -82,8 +85,9 @@ impl ParallelCompression {
         for _ in 0..options.parallel_threads.min(MOST_THREADS) {
             let compressor = Compressor::new(compression, options, dictionary)?;
             let (shared, options) = (started.shared.clone(), options.clone());
+            let statistics = statistics.cloned();
             let thread = thread::Builder::new().name("esker-compress".to_owned());
-            match thread.spawn(move || shared.work(compressor, &options)) {
+            match thread.spawn(move || shared.work(compressor, &options, statistics.as_deref())) {
                 Ok(thread) => started.threads.push(thread),
                 Err(_) => break,
             }
@@ -152,7 +156,12 @@ impl Drop for ParallelCompression {
 
 impl Shared {
     /// What each thread does until there is nothing left to come.
-    fn work(&self, mut compressor: Compressor, options: &CompressionOptions) {
+    fn work(
+        &self,
+        mut compressor: Compressor,
+        options: &CompressionOptions,
+        statistics: Option<&Statistics>,
+    ) {
         let mut queue = self.queue.lock();
         loop {
             if queue.closed {
@@ -175,12 +184,12 @@ impl Shared {
                 number,
                 outcome: Err(Error::corruption("a thread that compresses blocks has panicked")),
             };
-            told.outcome =
-                compress(&mut compressor, options, &contents, &mut compressed).map(|stored| Finished {
-                    contents,
-                    compressed,
-                    stored,
-                });
+            let stored = compress(&mut compressor, options, statistics, &contents, &mut compressed);
+            told.outcome = stored.map(|stored| Finished {
+                contents,
+                compressed,
+                stored,
+            });
             drop(told);
             queue = self.queue.lock();
         }

@@ -1,6 +1,10 @@
 //! Where blocks go: compressed if that pays, with their trailer, by one append each.
 
+use std::sync::Arc;
+
 use base::Result;
+use base::env::Stopwatch;
+use base::statistics::{Histogram, Statistics};
 use codec::{ChecksumType, CompressionOptions, CompressionType, Compressor};
 use vfs::WritableFile;
 
@@ -21,17 +25,23 @@ pub(super) enum Stored {
     Raw,
 }
 
-/// Compresses a block, and says how it is to be stored.
+/// Compresses a block, and says how it is to be stored. `statistics` take the time of it, if they are to.
 pub(super) fn compress(
     compressor: &mut Compressor,
     options: &CompressionOptions,
+    statistics: Option<&Statistics>,
     contents: &[u8],
     compressed: &mut Vec<u8>,
 ) -> Result<Stored> {
     if contents.len() >= MAX_COMPRESSED {
         return Ok(Stored::Raw);
     }
+    let timed = statistics.filter(|statistics| statistics.times_details());
+    let started = timed.map(|_| Stopwatch::start());
     compressor.compress(contents, compressed)?;
+    if let (Some(statistics), Some(started)) = (timed, started) {
+        statistics.record_in_histogram(Histogram::CompressionTimesNanos, started.nanos());
+    }
     Ok(match options.keeps(contents.len(), compressed.len()) {
         true => Stored::Compressed,
         false => Stored::Rejected,
@@ -45,6 +55,7 @@ pub(super) struct BlockSink {
     checksum: ChecksumType,
     base_context_checksum: u32,
     compression_opts: CompressionOptions,
+    statistics: Option<Arc<Statistics>>,
     compressed: Vec<u8>,
     /// One bit for each type byte that stands in the file.
     types_used: u128,
@@ -57,6 +68,7 @@ impl BlockSink {
         checksum: ChecksumType,
         base_context_checksum: u32,
         compression_opts: CompressionOptions,
+        statistics: Option<Arc<Statistics>>,
     ) -> BlockSink {
         BlockSink {
             offset: file.len(),
@@ -64,15 +76,21 @@ impl BlockSink {
             checksum,
             base_context_checksum,
             compression_opts,
+            statistics,
             compressed: Vec::new(),
             types_used: 0,
             tally: CompressionTally::default(),
         }
     }
 
-    /// What it has compressed.
+    /// What it has compressed, and what it was not to or not worth it.
     pub fn tally(&self) -> CompressionTally {
         self.tally
+    }
+
+    /// Who takes the time of compressing.
+    pub fn statistics(&self) -> Option<&Arc<Statistics>> {
+        self.statistics.as_ref()
     }
 
     /// Bytes written.
@@ -89,18 +107,30 @@ impl BlockSink {
             .filter(move |&ty| ty != CompressionType::None && used >> ty as u8 & 1 != 0)
     }
 
-    /// Writes a block. `contents` is a buffer to work in: it holds the contents when this is called, and anything after.
+    /// Writes a block that is never compressed: of filters, of properties. `contents` is a buffer to work in, as in
+    /// [`write`](BlockSink::write).
+    pub fn write_plain(&mut self, contents: &mut Vec<u8>) -> Result<BlockHandle> {
+        self.append(contents, CompressionType::None)
+    }
+
+    /// Writes a block of data or index. `contents` is a buffer to work in: it holds the contents when this is called, and anything
+    /// after.
     pub fn write(
         &mut self,
         contents: &mut Vec<u8>,
         compressor: Option<&mut Compressor>,
     ) -> Result<(BlockHandle, Stored)> {
-        let Some(compressor) = compressor else {
-            return Ok((self.append(contents, CompressionType::None)?, Stored::Raw));
-        };
         let mut compressed = std::mem::take(&mut self.compressed);
-        let stored = compress(compressor, &self.compression_opts, contents, &mut compressed)?;
-        let handle = self.write_finished(contents, &mut compressed, stored, compressor.compression_type());
+        let (stored, ty) = match compressor {
+            None => (Stored::Raw, CompressionType::None),
+            Some(compressor) => {
+                let statistics = self.statistics.as_deref();
+                let options = &self.compression_opts;
+                let stored = compress(compressor, options, statistics, contents, &mut compressed)?;
+                (stored, compressor.compression_type())
+            }
+        };
+        let handle = self.write_finished(contents, &mut compressed, stored, ty);
         self.compressed = compressed;
         Ok((handle?, stored))
     }
@@ -120,7 +150,16 @@ impl BlockSink {
                 self.tally.bytes_to += compressed.len() as u64;
                 self.append(compressed, ty)
             }
-            Stored::Rejected | Stored::Raw => self.append(contents, CompressionType::None),
+            Stored::Rejected => {
+                self.tally.rejected_blocks += 1;
+                self.tally.rejected_bytes += contents.len() as u64;
+                self.append(contents, CompressionType::None)
+            }
+            Stored::Raw => {
+                self.tally.bypassed_blocks += 1;
+                self.tally.bypassed_bytes += contents.len() as u64;
+                self.append(contents, CompressionType::None)
+            }
         }
     }
 

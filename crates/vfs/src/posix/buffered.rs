@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use super::io::{Preallocation, Writeback, error, write_full};
+use super::io::{Preallocation, Writeback, error, sync, write_full};
 use crate::{CreateOptions, FileSync, WritableFile};
 
 /// Bytes gathered before a system call, which hands over all up to a multiple of as many: what comes at once the kernel keeps in one
@@ -22,9 +22,7 @@ pub(super) struct SyncHandle {
 
 impl FileSync for SyncHandle {
     fn sync(&self) -> Result<()> {
-        self.file
-            .sync_data()
-            .map_err(|e| error("fdatasync", &self.path, e))
+        sync(&self.file, false).map_err(|e| error("fdatasync", &self.path, e))
     }
 }
 
@@ -144,7 +142,7 @@ impl WritableFile for BufferedFile {
     fn sync_all(&mut self) -> Result<()> {
         self.flush()?;
         let SyncHandle { file, path } = &*self.handle;
-        file.sync_all().map_err(|e| error("fsync", path, e))
+        sync(file, true).map_err(|e| error("fsync", path, e))
     }
 
     fn len(&self) -> u64 {
@@ -172,5 +170,53 @@ impl WritableFile for BufferedFile {
 
     fn syncer(&self) -> Option<Arc<dyn FileSync>> {
         Some(self.handle.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appends pieces of a length; gives the lengths of the file that the kernel had after each call, once each.
+    fn handed_over(piece: usize, total: usize) -> Vec<u64> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut file = BufferedFile::new(
+            File::create(&path).unwrap(),
+            &path,
+            &CreateOptions::default(),
+            false,
+        );
+        let mut ends = Vec::new();
+        let mut appended = 0;
+        while appended < total {
+            let len = piece.min(total - appended);
+            file.append(&vec![appended as u8; len]).unwrap();
+            appended += len;
+            ends.push(file.written);
+        }
+        file.close().unwrap();
+        ends.push(file.written);
+        ends.dedup();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), total as u64);
+        ends
+    }
+
+    #[test]
+    fn the_kernel_gets_whole_pieces_from_where_the_last_one_ended() {
+        const PIECE: u64 = BUFFER as u64;
+        let total = 5 * BUFFER + 1_234;
+        for piece in [37, 4_101, BUFFER - 1, BUFFER] {
+            let ends = handed_over(piece, total);
+            let expected: Vec<u64> = (0..=5).map(|at| at * PIECE).chain([total as u64]).collect();
+            assert_eq!(
+                ends.strip_prefix(&[0]).unwrap_or(&ends),
+                &expected[1..],
+                "{piece}"
+            );
+        }
+        // Larger appends go over in one piece, up to the last border they reach.
+        let ends = handed_over(2 * BUFFER + 5, total);
+        assert_eq!(ends, [2 * PIECE, 4 * PIECE, 5 * PIECE, total as u64]);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::Result;
 
 use super::buffered::{SyncHandle, closed};
-use super::io::{Preallocation, error, write_full};
+use super::io::{Preallocation, error, sync, write_full};
 use super::sys::{self, AlignedBuffer};
 use crate::{CreateOptions, FileSync, WritableFile};
 
@@ -111,7 +111,7 @@ impl WritableFile for DirectWriter {
     fn sync_all(&mut self) -> Result<()> {
         self.flush()?;
         let SyncHandle { file, path } = &*self.handle;
-        file.sync_all().map_err(|e| error("fsync", path, e))
+        sync(file, true).map_err(|e| error("fsync", path, e))
     }
 
     fn len(&self) -> u64 {

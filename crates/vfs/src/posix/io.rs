@@ -24,6 +24,7 @@ pub(super) fn error(action: &str, path: &Path, source: io::Error) -> Error {
 
 /// Fills `buf` from `offset` on; fewer bytes only where the file ends.
 pub(super) fn read_full(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    let _timer = io_stats::time_read();
     let mut done = 0;
     while done < buf.len() {
         match file.read_at(&mut buf[done..], offset + done as u64) {
@@ -39,6 +40,7 @@ pub(super) fn read_full(file: &File, buf: &mut [u8], offset: u64) -> io::Result<
 
 /// Writes all of `data` at `offset`. An error comes with the number of bytes written before it.
 pub(super) fn write_full(file: &File, data: &[u8], offset: u64) -> Result<(), (usize, io::Error)> {
+    let _timer = io_stats::time_write();
     let mut done = 0;
     while done < data.len() {
         match file.write_at(&data[done..], offset + done as u64) {
@@ -48,7 +50,17 @@ pub(super) fn write_full(file: &File, data: &[u8], offset: u64) -> Result<(), (u
             Err(error) => return Err((done, error)),
         }
     }
+    io_stats::count_write(done);
     Ok(())
+}
+
+/// Has the disk hold what the kernel has of `file`: the data, or `all` there is to know of it.
+pub(super) fn sync(file: &File, all: bool) -> io::Result<()> {
+    let _timer = io_stats::time(|cells| &cells.fsync_nanos);
+    match all {
+        true => file.sync_all(),
+        false => file.sync_data(),
+    }
 }
 
 /// Claims disk space ahead of a file's data, a chunk at a time. A disk that cannot, or is nearly full, is not asked again:
@@ -71,6 +83,7 @@ impl Preallocation {
             return;
         }
         let target = end.div_ceil(self.chunk).saturating_mul(self.chunk);
+        let _timer = io_stats::time(|cells| &cells.allocate_nanos);
         match sys::claim_space(file, self.claimed, target - self.claimed) {
             Ok(()) => self.claimed = target,
             Err(_) => self.chunk = 0,
@@ -117,13 +130,14 @@ impl Writeback {
         if target < self.started.saturating_add(self.every) {
             return Ok(());
         }
+        let _timer = io_stats::time(|cells| &cells.range_sync_nanos);
         let started = match self.strict {
             true => sys::start_writeback_after(file, target),
             false => sys::start_writeback(file, self.started, target - self.started),
         };
         match started {
             // What cannot be begun apart from the waiting is waited for.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported && self.strict => file.sync_data()?,
+            Err(error) if error.kind() == io::ErrorKind::Unsupported && self.strict => sync(file, false)?,
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.every = 0,
             result => result?,
         }

@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::Result;
 
 use super::buffered::{SyncHandle, closed};
-use super::io::{Preallocation, Writeback, error, write_full};
+use super::io::{Preallocation, Writeback, error, sync, write_full};
 use super::sys::{self, Mapping};
 use crate::{CreateOptions, FileSync, WritableFile};
 
@@ -345,9 +345,7 @@ impl WritableFile for LogFile {
 
     fn sync_all(&mut self) -> Result<()> {
         self.flush()?;
-        self.file()
-            .sync_all()
-            .map_err(|e| error("fsync", self.path(), e))?;
+        sync(self.file(), true).map_err(|e| error("fsync", self.path(), e))?;
         self.shared.note_sync();
         Ok(())
     }

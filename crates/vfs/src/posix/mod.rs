@@ -24,7 +24,7 @@ use self::io::error;
 use self::log::LogFile;
 use self::random_access::{DirectFile, MappedFile, PreadFile};
 pub use self::ring::together;
-use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
+use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile, io_stats};
 
 /// The file systems of this machine.
 ///
@@ -99,6 +99,7 @@ fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Err
 
 impl FileSystem for PosixFs {
     fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
+        let _timer = io_stats::time(|cells| &cells.open_nanos);
         let file = fs::OpenOptions::new()
             .read(true)
             .custom_flags(if options.direct { libc::O_DIRECT } else { 0 })
@@ -129,6 +130,7 @@ impl FileSystem for PosixFs {
     }
 
     fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
+        let _timer = io_stats::time(|cells| &cells.open_nanos);
         let direct = options.direct && !options.log;
         let file = fs::OpenOptions::new()
             .read(options.log)
@@ -146,6 +148,7 @@ impl FileSystem for PosixFs {
 
     fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
         self.rename(old, new)?;
+        let _timer = io_stats::time(|cells| &cells.open_nanos);
         let file = fs::OpenOptions::new()
             .read(options.log)
             .write(true)
@@ -202,7 +205,7 @@ impl FileSystem for PosixFs {
     }
 
     fn sync_file(&self, path: &Path) -> Result<()> {
-        let synced = File::open(path).and_then(|file| file.sync_data());
+        let synced = File::open(path).and_then(|file| io::sync(&file, false));
         synced.map_err(|e| error("fdatasync", path, e))
     }
 

@@ -164,6 +164,7 @@ pub(super) fn read_aligned(
     buf: &mut [u8],
 ) -> std::io::Result<usize> {
     use std::os::unix::fs::FileExt;
+    let _timer = io_stats::time_read();
     let mut done = 0;
     while done < buf.len() && done.is_multiple_of(alignment) {
         match file.read_at(&mut buf[done..], offset + done as u64) {

@@ -100,11 +100,16 @@ impl InFlight for Started {
         let (mut memory, done) =
             match std::mem::replace(&mut self.state, Begun::Hinted(ReadBuffer::default())) {
                 Begun::Hinted(memory) => (memory, 0),
-                Begun::Ring(ticket) => match ticket.wait() {
-                    // Whatever error it was: a read tells whether it is one.
-                    Ok((memory, result)) => (memory, usize::try_from(result).unwrap_or(0)),
-                    Err(broken) => return Err(error("read", &self.path, broken).at(self.from)),
-                },
+                Begun::Ring(ticket) => {
+                    let timer = crate::io_stats::time_read();
+                    let waited = ticket.wait();
+                    drop(timer);
+                    match waited {
+                        // Whatever error it was: a read tells whether it is one.
+                        Ok((memory, result)) => (memory, usize::try_from(result).unwrap_or(0)),
+                        Err(broken) => return Err(error("read", &self.path, broken).at(self.from)),
+                    }
+                }
             };
         let read = match done == memory.len() {
             true => {

@@ -58,9 +58,12 @@ impl DbIterator {
     fn observe_seek(&mut self, seek: impl FnOnce(&mut DbIterator)) {
         let _charged = self.charge.clone().map(ChargedReads::begin);
         let started = self.family.tables.stats().start();
-        let timer = perf::time(|cells| &cells.seek_internal_seek_time);
+        let timers = (
+            perf::time(|cells| &cells.seek_internal_seek_time),
+            perf::time_cpu(|cells| &cells.iter_seek_cpu_nanos),
+        );
         seek(self);
-        drop(timer);
+        drop(timers);
         perf::count(|cells| &cells.iter_seek_count, 1);
         self.family.tables.stats().stop(started, Histogram::DbSeek);
         self.count_move(Ticker::Seeks, Ticker::SeeksFound);
@@ -69,9 +72,15 @@ impl DbIterator {
     #[cold]
     pub(super) fn observe_step(&mut self, step: impl FnOnce(&mut DbIterator), forward: bool) {
         let _charged = self.charge.clone().map(ChargedReads::begin);
-        let timer = perf::time(|cells| &cells.find_next_user_entry_time);
+        let timers = (
+            perf::time(|cells| &cells.find_next_user_entry_time),
+            match forward {
+                true => perf::time_cpu(|cells| &cells.iter_next_cpu_nanos),
+                false => perf::time_cpu(|cells| &cells.iter_prev_cpu_nanos),
+            },
+        );
         step(self);
-        drop(timer);
+        drop(timers);
         if forward {
             perf::count(|cells| &cells.iter_next_count, 1);
             self.count_move(Ticker::Nexts, Ticker::NextsFound);
