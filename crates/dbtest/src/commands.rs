@@ -82,6 +82,8 @@ impl EventListener for Events {
                 | Event::FlushBegun { .. }
                 | Event::CompactionBegun { .. }
                 | Event::JobEnded { .. }
+                | Event::TableCreationStarted { .. }
+                | Event::TableCreationFailed { .. }
                 | Event::TableCreated { .. }
                 | Event::BlobFileCreated { .. }
                 | Event::WalCreated { .. }

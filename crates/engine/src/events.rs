@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use base::{Error, SeqNo};
 use codec::compression::CompressionType;
-use compact::CompactionReason;
 use compact::stall::{StallCause, StallCondition};
+use compact::{CompactionReason, TableFileCreationReason};
 use memtable::Memtable;
 use sst::properties::TableProperties;
 use vfs::{FileObserver, FileOperation, ObservedFs};
@@ -189,6 +189,24 @@ pub enum Event {
         job: u64,
         action: &'static str,
         error: Option<Error>,
+    },
+    /// A table is about to be begun by a job. What becomes of it is told by [`TableCreated`](Event::TableCreated) or
+    /// [`TableCreationFailed`](Event::TableCreationFailed).
+    TableCreationStarted {
+        family: String,
+        job: u64,
+        file: u64,
+        path: String,
+        reason: TableFileCreationReason,
+    },
+    /// A table that was begun will not be: it, or another of its job, could not be written, or the job was cancelled. The file is deleted.
+    TableCreationFailed {
+        family: String,
+        job: u64,
+        file: u64,
+        path: String,
+        reason: TableFileCreationReason,
+        error: Error,
     },
     /// A table was written, and is about to be put in place. The checksum is that over the whole file, empty without one.
     TableCreated {
@@ -427,6 +445,10 @@ impl fmt::Display for Event {
                     None => f.write_str("nothing was left to write"),
                 }
             }
+            Event::TableCreationStarted { family, file, .. } => write!(f, "[{family}] begins {file:06}.sst"),
+            Event::TableCreationFailed {
+                family, file, error, ..
+            } => write!(f, "[{family}] did not write {file:06}.sst: {error}"),
             Event::TableCreated {
                 family, file, bytes, ..
             } => write!(f, "[{family}] wrote {file:06}.sst: {bytes} bytes"),

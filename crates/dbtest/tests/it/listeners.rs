@@ -7,7 +7,7 @@ use dbtest::by_hand::{flush, rewrite};
 use dbtest::events::Events;
 use esker::{
     ColumnFamilyOptions, Db, ErrorKind, Event, EventListener, FileOperation, FileOperationType, FlushOptions,
-    Options,
+    Options, TableFileCreationReason,
 };
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
@@ -261,4 +261,76 @@ fn operations_on_files_are_told_to_those_who_want_it() {
         db.put(b"k", b"v").unwrap_err();
         assert_eq!(listener.failed.lock().unwrap().len(), 1);
     }
+}
+
+/// What listeners were told of tables, a word and a number each.
+fn tables(told: &[Event]) -> Vec<(&'static str, u64, Option<TableFileCreationReason>)> {
+    let of = |event: &Event| match event {
+        Event::TableCreationStarted {
+            file, reason, path, ..
+        } => {
+            assert!(path.ends_with(&format!("{file:06}.sst")), "{path}");
+            Some(("started", *file, Some(*reason)))
+        }
+        Event::TableCreated { file, .. } => Some(("created", *file, None)),
+        Event::TableCreationFailed { file, reason, .. } => Some(("failed", *file, Some(*reason))),
+        _ => None,
+    };
+    told.iter().filter_map(of).collect()
+}
+
+#[test]
+fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
+    use TableFileCreationReason::{Compaction, Flush, Recovery};
+    let faults = FaultFs::new(Arc::new(MemFs::new()));
+    let events = Arc::new(Events::default());
+    let mut options = options(Arc::new(faults.clone()), events.clone());
+    options.max_subcompactions = 1;
+    let db = Db::open(&options, "/db").unwrap();
+    fill(&db);
+    rewrite(&db);
+    let told = tables(&events.all());
+    let pairs: Vec<_> = told.chunks(2).map(|pair| (pair[0], pair[1])).collect();
+    assert!(
+        pairs.len() > 5,
+        "three flushes, and some files of a compaction: {told:?}"
+    );
+    for (at, ((begun, number, reason), ended)) in pairs.iter().enumerate() {
+        let expected = if at < 3 { Flush } else { Compaction };
+        assert_eq!((*begun, *reason), ("started", Some(expected)), "{told:?}");
+        assert_eq!(*ended, ("created", *number, None), "{told:?}");
+    }
+
+    // One that cannot be created, and one that cannot be written to its end.
+    for op in [Op::Create, Op::Append] {
+        let rule = faults.add(
+            Rule::new(Action::Fail(ErrorKind::NoSpace))
+                .on([op])
+                .path_ends_with(".sst"),
+        );
+        let before = events.all().len();
+        let everything = dbtest::by_hand::everything();
+        let family = db.default_column_family();
+        db.compact_range(&family, &everything, None, None).unwrap_err();
+        let told = tables(&events.all().split_off(before));
+        assert!(
+            matches!(told[..], [("started", begun, Some(Compaction)), ("failed", ended, Some(Compaction))] if begun == ended),
+            "{op:?} {told:?}"
+        );
+        faults.remove_rule(rule);
+        db.resume().unwrap();
+    }
+
+    db.put(b"late", b"row").unwrap();
+    // What a WAL holds becomes a table when the database is opened.
+    drop(db);
+    let events = Arc::new(Events::default());
+    options.listeners = vec![events.clone()];
+    let db = Db::open(&options, "/db").unwrap();
+    let told = tables(&events.all());
+    assert!(
+        matches!(told[..], [("started", begun, Some(Recovery)), ("created", ended, None)] if begun == ended),
+        "{told:?}"
+    );
+    assert_eq!(db.get(b"late").unwrap().as_deref(), Some(&b"row"[..]));
 }

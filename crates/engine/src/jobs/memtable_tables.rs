@@ -88,7 +88,7 @@ impl DbInner {
         // They lie in one directory.
         let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
         if let Err(error) = written.and_then(|()| some.map_or(Ok(()), TableOutputs::sync_dir)) {
-            outputs.into_iter().for_each(TableOutputs::discard);
+            outputs.into_iter().for_each(|outputs| outputs.discard(&error));
             return Err(match error.file() {
                 Some(_) => error,
                 None => family.in_memory(error),

@@ -13,7 +13,7 @@ use blob::format::RECORD_HEADER_LEN;
 use codec::compression::CompressionType;
 use compact::filter::may_refer_to_blobs;
 use compact::plan::Plan;
-use compact::{CompactionReason, FileBounds, OutputSink, SeqnoToTimeMapping};
+use compact::{CompactionReason, FileBounds, OutputSink, SeqnoToTimeMapping, TableFileCreationReason};
 use manifest::{BlobFileAddition, FileMetadata};
 use rangedel::RangeTombstone;
 use sst::filter::UNKNOWN_LEVEL;
@@ -24,6 +24,7 @@ use vfs::CreateOptions;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::property::approximate_size;
+use crate::db::recover::RECOVERY_JOB;
 use crate::events::Event;
 use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::file_checksum::FileSum;
@@ -69,6 +70,8 @@ pub(crate) struct TableOutputs<'a> {
     /// Finished blob files.
     pub blob_files: Vec<BlobFileAddition>,
     open: Option<OpenTable>,
+    /// The table that was begun and of whose end nobody was told.
+    begun: Option<u64>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
     /// Every file begun.
@@ -138,6 +141,7 @@ impl<'a> TableOutputs<'a> {
             times: None,
             blob_files: Vec::new(),
             open: None,
+            begun: None,
             files: Vec::new(),
             paths: Vec::new(),
         }
@@ -162,6 +166,18 @@ impl<'a> TableOutputs<'a> {
         Ok(())
     }
 
+    fn path_of(&self, number: u64) -> PathBuf {
+        filename::table(&self.family.dir, number)
+    }
+
+    fn reason(&self) -> TableFileCreationReason {
+        match (self.destination.flushed, self.job) {
+            (false, _) => TableFileCreationReason::Compaction,
+            (true, RECOVERY_JOB) => TableFileCreationReason::Recovery,
+            (true, _) => TableFileCreationReason::Flush,
+        }
+    }
+
     /// Makes the directory entries of what was finished durable. Their contents are, file by file.
     pub fn sync_dir(&self) -> Result<()> {
         if self.files.is_empty() {
@@ -170,8 +186,18 @@ impl<'a> TableOutputs<'a> {
         self.db.options.fs.sync_dir(&self.family.dir)
     }
 
-    /// Queues every file begun for deletion: the job failed.
-    pub fn discard(mut self) {
+    /// Queues every file begun for deletion: the job failed with `error`.
+    pub fn discard(mut self, error: &Error) {
+        if let Some(file) = self.begun.take() {
+            self.db.notify(&Event::TableCreationFailed {
+                family: self.family.name.clone(),
+                job: self.job,
+                file,
+                path: self.path_of(file).display().to_string(),
+                reason: self.reason(),
+                error: error.clone(),
+            });
+        }
         if let Some(open) = self.open.take() {
             open.writer.abandon();
         }
@@ -314,7 +340,15 @@ pub(crate) fn table_format(options: &ColumnFamilyOptions, cmp: &InternalComparat
 impl OutputSink<MergingCursor> for TableOutputs<'_> {
     fn open(&mut self) -> Result<()> {
         let number = self.db.versions.new_file_number();
-        let path = filename::table(&self.family.dir, number);
+        let path = self.path_of(number);
+        self.begun = Some(number);
+        self.db.notify(&Event::TableCreationStarted {
+            family: self.family.name.clone(),
+            job: self.job,
+            file: number,
+            path: path.display().to_string(),
+            reason: self.reason(),
+        });
         let create = CreateOptions {
             bytes_per_sync: self.db.current.load().bytes_per_sync,
             strict_bytes_per_sync: self.db.options.strict_bytes_per_sync,
@@ -440,6 +474,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             self.prepopulate(table)
         })?;
         self.tell(&file, &summary.properties);
+        self.begun = None;
         self.files.push(file);
         Ok(())
     }

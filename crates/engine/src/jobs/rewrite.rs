@@ -146,7 +146,7 @@ impl<'a> Rewrite<'a> {
             failed = some.sync_dir().err();
         }
         if let Some(error) = failed {
-            written.into_iter().for_each(TableOutputs::discard);
+            written.into_iter().for_each(|outputs| outputs.discard(&error));
             return Err(error);
         }
         // Among the outputs and what is left in L0 the order of epochs stays that of the inputs.
@@ -283,7 +283,7 @@ impl<'a> Rewrite<'a> {
                 Ok(outputs)
             }
             Err(error) => {
-                outputs.discard();
+                outputs.discard(&error);
                 Err(error)
             }
         }

@@ -126,6 +126,19 @@ impl EventListener for InfoLog {
                 Info,
                 "[{family}] [JOB {job}] {action} ended without a result: nothing was left to write"
             ),
+            // Of a table RocksDB's log tells once it is there.
+            Event::TableCreationStarted { .. } => {}
+            Event::TableCreationFailed {
+                family,
+                job,
+                file,
+                error,
+                ..
+            } => log_line!(
+                self,
+                Warn,
+                "[{family}] [JOB {job}] Table #{file} was not written: {error}"
+            ),
             Event::TableCreated {
                 family,
                 job,
