@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dbtest::by_hand::{flush, rewrite, rewrite_family};
 use esker::{
     BlockBasedOptions, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
-    CompressionType, Db, Decision, ErrorKind, FilterContext, FilterPolicy, IndexType, Options, ReadOptions,
-    ValueType,
+    CompressionType, Db, Decision, ErrorKind, FilterContext, FilterPolicy, IndexType,
+    IngestExternalFileOptions, Options, ReadOptions, SstFileWriter, ValueType,
 };
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule};
 
@@ -196,6 +196,47 @@ fn verification_reads_as_much_as_it_is_told() {
     };
     // The index is one block.
     assert_eq!(largest(&told), (32 << 10) / BLOCK * BLOCK);
+}
+
+/// `verify_checksums_readahead_size` of an ingestion says how much of the file from outside is read at a time, where it is looked at.
+#[test]
+fn an_ingestion_reads_as_much_as_it_is_told() {
+    let stage = Stage::new(|_| {});
+    let mut next = 0;
+    let mut largest = |verify_checksums_before_ingest: bool, verify_checksums_readahead_size: usize| {
+        let path = format!("{DB}/outside{next}.sst");
+        let mut writer = SstFileWriter::new(&stage.options);
+        writer.open(&path).unwrap();
+        for number in 0..KEYS {
+            let number = (next + 1) * 1_000 + number;
+            writer.put(&key(number), &value(number)).unwrap();
+        }
+        writer.finish().unwrap();
+        stage.fs.take();
+        next += 1;
+        let told = IngestExternalFileOptions {
+            move_files: true,
+            verify_checksums_before_ingest,
+            verify_checksums_readahead_size,
+            ..IngestExternalFileOptions::default()
+        };
+        stage.db.ingest_external_file(&[path], &told).unwrap();
+        assert_eq!(
+            stage.db.get(&key(next * 1_000 + 7)).unwrap(),
+            Some(value(next * 1_000 + 7))
+        );
+        stage.reads()
+    };
+    let most = |reads: Vec<u64>| reads.into_iter().max().unwrap();
+    assert_eq!(most(largest(true, 0)), (256 << 10) / BLOCK * BLOCK);
+    for size in [32 << 10, 100 << 10] {
+        // The entries are walked through with a block, and as much behind it.
+        let expected = (size as u64 / BLOCK + 1) * BLOCK;
+        assert_eq!(most(largest(true, size)), expected, "{size}");
+    }
+    // Not looked at, it is not read: first and last block, index and properties.
+    let bytes: u64 = largest(false, 32 << 10).iter().sum();
+    assert!(bytes < 150 << 10, "{bytes}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 extern crate esker_dbtest as dbtest;
 
+mod allocations;
 mod api;
 mod background_verify;
 mod batch_index;
@@ -34,6 +35,7 @@ mod ingest_refused;
 mod ingest_replace;
 mod interop;
 mod iterators;
+mod less_work;
 mod limits;
 mod listeners;
 mod manual_wal;

@@ -1,0 +1,290 @@
+//! Work that is not done: blocks that do not come into the cache, keys that are not hashed again, system calls that are not made.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dbtest::by_hand::{flush, rewrite, rewrite_family};
+use esker::{
+    Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, Event, EventListener, FilterPolicy,
+    FlushOptions, IoStats, ManualClock, NullLogger, Options, PrefixExtractor, RateLimiter,
+    RateLimiterOptions, TableProperties, WriteOptions, io_stats,
+};
+use vfs::{MemFs, PosixFs};
+
+fn key(number: u32) -> Vec<u8> {
+    format!("key{number:07}").into_bytes()
+}
+
+/// Two families share a cache that holds one of them and no more. While the other is compacted, not a block of it comes into the cache,
+/// and none of the first is evicted.
+#[test]
+fn a_compaction_leaves_the_cache_as_it_is() {
+    const ROWS: u32 = 1_000;
+    for index_in_cache in [false, true] {
+        let cache = Cache::lru(CacheOptions {
+            capacity: 256 << 10,
+            num_shard_bits: 0,
+            ..CacheOptions::default()
+        });
+        let mut family = ColumnFamilyOptions {
+            disable_auto_compactions: true,
+            compression: CompressionType::None,
+            ..ColumnFamilyOptions::default()
+        };
+        family.table.block_size = 1024;
+        family.table.block_cache = Some(cache.clone());
+        family.table.cache_index_and_filter_blocks = index_in_cache;
+        family.table.filter_policy = FilterPolicy::Bloom(10.0);
+        let options = Options {
+            create_if_missing: true,
+            create_missing_column_families: true,
+            fs: Arc::new(MemFs::new()),
+            column_families: BTreeMap::from([("other".to_owned(), family.clone())]),
+            column_family: family,
+            ..Options::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        let other = db.column_family("other").unwrap();
+        for number in 0..ROWS {
+            db.put(&key(number), &[b'v'; 100]).unwrap();
+        }
+        flush(&db);
+        // Ten times what the cache holds.
+        for table in 0..4 {
+            for number in 0..5_000 {
+                db.put_opt(
+                    &WriteOptions::default(),
+                    &other,
+                    &key(number * 4 + table),
+                    &[b'o'; 150],
+                )
+                .unwrap();
+            }
+            db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
+                .unwrap();
+        }
+        let read = || {
+            for number in 0..ROWS {
+                assert!(db.get(&key(number)).unwrap().is_some());
+            }
+        };
+        read();
+        let before = cache.stats();
+        read();
+        let hot = cache.stats();
+        assert_eq!(
+            (hot.misses, hot.evictions),
+            (before.misses, before.evictions),
+            "all fits"
+        );
+
+        rewrite_family(&db, &other);
+        let after = cache.stats();
+        // An output is opened and looked at; its index and filter may come into the cache where they live there, no block of data.
+        let parts = if index_in_cache { 4 } else { 0 };
+        assert!(after.inserts - hot.inserts <= parts, "{hot:?} {after:?}");
+        let misses = after.misses;
+        read();
+        assert!(
+            cache.stats().misses - misses <= parts,
+            "{index_in_cache}: what was hot is hot: {:?}",
+            cache.stats()
+        );
+    }
+}
+
+/// Keeps the properties of the tables that were written.
+#[derive(Default)]
+struct Tables(Mutex<Vec<TableProperties>>);
+
+impl EventListener for Tables {
+    fn on_event(&self, event: &Event) {
+        if let Event::TableCreated { properties, .. } = event {
+            self.0.lock().unwrap().push(TableProperties::clone(properties));
+        }
+    }
+}
+
+/// The first eight bytes of a key; counts how often it is asked, which is whenever a filter hashes a key.
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl PrefixExtractor for Counting {
+    fn name(&self) -> &str {
+        "Counting"
+    }
+
+    fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        key.get(..8)
+    }
+}
+
+/// A filter is built of hashes, one for each key, however many versions of it there are, and one for each prefix.
+#[test]
+fn a_key_is_hashed_for_a_filter_once() {
+    const KEYS: u64 = 3_000;
+    // Keys of ten bytes, a hundred of which share the first eight.
+    const PREFIXES: u64 = KEYS / 100;
+    let ribbon = FilterPolicy::Ribbon {
+        bits_per_key: 10.0,
+        bloom_before_level: -1,
+    };
+    for policy in [FilterPolicy::Bloom(10.0), ribbon] {
+        let (tables, hashed) = (Arc::new(Tables::default()), Arc::new(Counting::default()));
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            listeners: vec![tables.clone()],
+            ..Options::default()
+        };
+        options.column_family.table.filter_policy = policy;
+        options.column_family.prefix_extractor = Some(hashed.clone());
+        let db = Db::open(&options, "/db").unwrap();
+        // Snapshots keep all versions.
+        let mut snapshots = Vec::new();
+        for _ in 0..4 {
+            for number in 0..KEYS as u32 {
+                db.put(&key(number), b"value").unwrap();
+            }
+            snapshots.push(db.snapshot());
+        }
+        hashed.0.store(0, Ordering::Relaxed);
+        flush(&db);
+        assert_eq!(hashed.0.swap(0, Ordering::Relaxed), KEYS, "a flush, {policy:?}");
+        rewrite(&db);
+        assert_eq!(
+            hashed.0.swap(0, Ordering::Relaxed),
+            KEYS,
+            "a compaction, {policy:?}"
+        );
+        let written = tables.0.lock().unwrap();
+        assert_eq!(written.len(), 2);
+        for table in &*written {
+            assert_eq!(table.num_entries, 4 * KEYS);
+            assert_eq!(table.num_filter_entries, KEYS + PREFIXES, "{policy:?}");
+        }
+    }
+}
+
+/// What the threads of flushes and compactions wrote, by the calls they made for it.
+#[derive(Default)]
+struct Writes {
+    /// Before the job that is running.
+    before: Mutex<IoStats>,
+    done: Mutex<Vec<IoStats>>,
+}
+
+impl EventListener for Writes {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::FlushBegun { .. } | Event::SubcompactionBegun { .. } => {
+                *self.before.lock().unwrap() = io_stats::current();
+            }
+            Event::TableCreated { .. } => {
+                let written = io_stats::current() - *self.before.lock().unwrap();
+                self.done.lock().unwrap().push(written);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Blocks of 4 KiB go to the kernel by the quarter of a MiB.
+#[test]
+fn tables_are_written_by_large_calls() {
+    const CALL: u64 = 256 << 10;
+    for direct in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let writes = Arc::new(Writes::default());
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(PosixFs::new()),
+            info_log: Some(Arc::new(NullLogger)),
+            listeners: vec![writes.clone()],
+            use_direct_io_for_flush_and_compaction: direct,
+            ..Options::default()
+        };
+        options.column_family.compression = CompressionType::None;
+        let Ok(db) = Db::open(&options, dir.path()) else {
+            assert!(direct, "not every file system writes past the page cache");
+            continue;
+        };
+        for number in 0..6_000 {
+            db.put(&key(number), &[b'v'; 1_000]).unwrap();
+        }
+        flush(&db);
+        rewrite(&db);
+        let done = writes.done.lock().unwrap();
+        assert_eq!(done.len(), 2, "a flush and a compaction");
+        for written in &*done {
+            assert!(written.bytes_written > 6_000_000, "{written:?}");
+            // The last is what is left.
+            assert!(
+                written.writes <= written.bytes_written / CALL + 1,
+                "direct {direct}: {written:?}"
+            );
+        }
+    }
+}
+
+/// The limit follows what flushes ask for: it rises while they wait, and falls when nobody does.
+#[test]
+fn a_tuned_rate_follows_the_jobs() {
+    const PERIOD: Duration = Duration::from_millis(1);
+    const MOST: u64 = 4_000_000;
+    let clock = Arc::new(ManualClock::default());
+    let tuned = RateLimiterOptions {
+        rate_bytes_per_sec: MOST,
+        refill_period_us: PERIOD.as_micros() as u64,
+        auto_tuned: true,
+        ..RateLimiterOptions::default()
+    };
+    let limiter = Arc::new(RateLimiter::with_options(tuned, clock.clone()).unwrap());
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        rate_limiter: Some(limiter.clone()),
+        ..Options::default()
+    };
+    options.column_family.compression = CompressionType::None;
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, "/db").unwrap();
+    let tables = || db.live_files().len();
+    // A period passes whenever somebody waits for it.
+    let flush = || {
+        let before = tables();
+        db.flush(&FlushOptions { wait: false }).unwrap();
+        while tables() == before {
+            let through = limiter.total_bytes_through(None);
+            if limiter.total_pending_requests(None) > 0 {
+                clock.advance(PERIOD);
+                while limiter.total_bytes_through(None) == through {
+                    std::thread::yield_now();
+                }
+            }
+            std::thread::yield_now();
+        }
+    };
+    let begun = limiter.bytes_per_second();
+    assert_eq!(begun, MOST / 2);
+    // A MB at 2 KB a period: hundreds of periods, each of which leaves the flush waiting.
+    for number in 0..1_000 {
+        db.put(&key(number), &[b'v'; 1_000]).unwrap();
+    }
+    flush();
+    let risen = limiter.bytes_per_second();
+    assert!(risen > begun + begun / 10, "{begun} {risen}");
+    assert!(limiter.total_bytes_through(None) > 1_000_000);
+    // A little is flushed long after, when nobody has waited for most of the time.
+    clock.advance(PERIOD * 1_000);
+    db.put(&key(1), b"small").unwrap();
+    flush();
+    assert!(
+        limiter.bytes_per_second() < risen,
+        "{}",
+        limiter.bytes_per_second()
+    );
+}
