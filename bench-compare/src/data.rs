@@ -33,8 +33,13 @@ impl Data {
 
     /// The value of entry `at`.
     pub fn value(&self, at: u64) -> &[u8] {
-        let start = (at as usize * self.value_size) % (self.pool.len() - self.value_size);
-        &self.pool[start..start + self.value_size]
+        self.value_of(at, self.value_size)
+    }
+
+    /// A value of `size` bytes, for entry `at`.
+    pub fn value_of(&self, at: u64, size: usize) -> &[u8] {
+        let start = (at as usize * size) % (self.pool.len() - size);
+        &self.pool[start..start + size]
     }
 
     /// Bytes of a key and a value.
@@ -43,10 +48,16 @@ impl Data {
     }
 }
 
+/// Key number `number` of as many bytes as `key` has, made in place: the number, then `0`s.
+pub fn write_key(number: u64, key: &mut [u8]) {
+    key.fill(b'0');
+    key[..8].copy_from_slice(&number.to_be_bytes());
+}
+
 /// Key number `number`.
 pub fn key(number: u64) -> [u8; KEY_SIZE] {
-    let mut key = [b'0'; KEY_SIZE];
-    key[..8].copy_from_slice(&number.to_be_bytes());
+    let mut key = [0; KEY_SIZE];
+    write_key(number, &mut key);
     key
 }
 

@@ -8,12 +8,13 @@
 //!
 //! Beside the times stand: CPU time, background threads included; peak resident memory of the process; bytes the process
 //! wrote to storage for each byte put (`disk/put`, from `/proc/self/io`, WAL and files since removed included, until
-//! flushes and compactions have come to rest); and the engine's own write amplification, without WAL (`W-amp`), where it
-//! keeps one.
+//! flushes and compactions have come to rest); the engine's own write amplification, without WAL (`W-amp`), where it keeps
+//! one; and bytes of live files for each byte of live keys and values (`S-amp`), as a scan of all of them finds them.
 //!
 //! `self-check` measures Esker against itself, then against itself with a tenth of slow-down planted, and fails unless
 //! the verdicts are "no difference" and "10%". `published` re-runs the tables of the documents Esker started from.
 
+mod benchmark;
 mod burden;
 mod collect;
 mod compare;
@@ -23,6 +24,7 @@ mod published;
 mod versions;
 mod worker;
 mod workload;
+mod write;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,7 +61,7 @@ struct CompareArgs {
     /// one; the same may stand twice.
     #[arg(long, default_value = "esker,rocksdb-tuned,rocksdb-default,fjall")]
     engines: String,
-    /// Workloads, separated by commas.
+    /// Workloads, separated by commas; `fillseq@4` has four threads. `writing` and `reading` are the tables of what Esker owes.
     #[arg(
         long,
         default_value = "fillseq,fillrandom,overwrite,overwriteandwait,readrandom,readmissing,readseq,readreverse,seekrandom10,seekrandom100"
@@ -137,15 +139,8 @@ fn place(asked: Option<&PathBuf>) -> Result<(PathBuf, Option<tempfile::TempDir>)
 
 fn compare(args: &CompareArgs) -> Result<(), String> {
     let entrants = compare::entrants(&args.engines, args.slow_down)?;
-    let names = args.benchmarks.split(',').filter(|name| !name.is_empty());
-    let benchmarks: Vec<Workload> = names.map(str::parse).collect::<Result<_, _>>()?;
+    let benchmarks = benchmark::benchmarks(&args.benchmarks)?;
     let (dir, _own) = place(args.dir.as_ref())?;
-    let arena = Arena {
-        entrants: &entrants,
-        common: &args.common,
-        rounds: args.rounds,
-        dir,
-    };
     println!(
         "{} keys of 16 bytes, values of {}, {} compression, {} MiB of cache, memtables of {} MiB, {}, {} rounds",
         args.common.num,
@@ -160,12 +155,28 @@ fn compare(args: &CompareArgs) -> Result<(), String> {
         },
         args.rounds
     );
-    if benchmarks.iter().any(|benchmark| benchmark.is_read()) {
+    if benchmarks.iter().any(|benchmark| benchmark.workload.is_read()) {
+        let arena = Arena {
+            entrants: &entrants,
+            common: &args.common,
+            rounds: args.rounds,
+            dir: dir.clone(),
+        };
         arena.load()?;
     }
     for benchmark in benchmarks {
-        let samples = arena.run(benchmark)?;
-        print!("{}", compare::report(benchmark, &entrants, &samples));
+        let common = Common {
+            threads: benchmark.threads.unwrap_or(args.common.threads),
+            ..args.common.clone()
+        };
+        let arena = Arena {
+            entrants: &entrants,
+            common: &common,
+            rounds: args.rounds,
+            dir: dir.clone(),
+        };
+        let samples = arena.run(benchmark.workload)?;
+        print!("{}", compare::report(&benchmark.to_string(), &entrants, &samples));
     }
     Ok(())
 }
@@ -185,7 +196,10 @@ fn self_check(args: &CheckArgs) -> Result<(), String> {
             arena.load()?;
         }
         let samples = arena.run(args.benchmark)?;
-        print!("{}", compare::report(args.benchmark, &entrants, &samples));
+        print!(
+            "{}",
+            compare::report(&args.benchmark.to_string(), &entrants, &samples)
+        );
         match (slow_down > 0.0, compare::verdict(&samples)) {
             (false, Some(Verdict::NoDifference(_))) | (true, Some(Verdict::Greater)) => {}
             (false, verdict) => wrong.push(format!("the same twice: {verdict:?}, and not no difference")),

@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::data::Data;
-use crate::engine::{Device, Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Settings};
+use crate::engine::{Device, Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Scan, Settings};
 use crate::workload::{self, Pace, Shape, Workload};
+use crate::write;
 
 /// A run that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(3_600);
@@ -44,7 +45,7 @@ pub struct Common {
     /// Read through mappings of the files.
     #[arg(long)]
     pub mmap: bool,
-    /// Threads that read.
+    /// Threads that read or write; `name@4` behind `--benchmarks` says it for one workload.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: u64,
     /// Writes a second beside the reads of `...whilewriting` and `readwhiledeleting`.
@@ -74,15 +75,16 @@ impl Common {
         }
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self, workload: Workload) -> Settings {
         Settings {
             cache_size: self.cache_size,
             write_buffer_size: self.write_buffer_size,
             lz4: !self.no_compression,
             bloom_bits: 10.0,
-            sync: self.sync,
+            sync: self.sync || workload.syncs(),
             direct: self.direct,
             mmap: self.mmap,
+            disable_auto_compactions: workload.disables_auto_compactions(),
         }
     }
 
@@ -156,18 +158,22 @@ pub struct Sample {
     pub storage_amplification: f64,
     /// What flushes and compactions wrote for each byte flushed; NaN where the engine does not say.
     pub write_amplification: f64,
+    /// Bytes of live files for each byte of live keys and values, when all has come to rest; NaN where nothing was put, or the engine
+    /// does not say.
+    pub space_amplification: f64,
 }
 
 impl Sample {
     fn line(&self) -> String {
         format!(
-            "result {} {} {} {} {} {}",
+            "result {} {} {} {} {} {} {}",
             self.nanos,
             self.found,
             self.cpu_nanos,
             self.peak_rss,
             self.storage_amplification,
-            self.write_amplification
+            self.write_amplification,
+            self.space_amplification
         )
     }
 
@@ -177,7 +183,7 @@ impl Sample {
             .rev()
             .find_map(|line| line.strip_prefix("result "))?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [nanos, found, cpu_nanos, peak_rss, storage, write] = words[..] else {
+        let [nanos, found, cpu_nanos, peak_rss, storage, write, space] = words[..] else {
             return None;
         };
         Some(Sample {
@@ -187,6 +193,7 @@ impl Sample {
             peak_rss: peak_rss.parse().ok()?,
             storage_amplification: storage.parse().ok()?,
             write_amplification: write.parse().ok()?,
+            space_amplification: space.parse().ok()?,
         })
     }
 }
@@ -227,7 +234,7 @@ pub fn work(task: &Task) -> Result<(), String> {
 }
 
 fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
-    let settings = task.common.settings();
+    let settings = task.common.settings(task.benchmark);
     let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
     let pace = Pace {
         seed: task.seed,
@@ -236,28 +243,37 @@ fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
         writes_per_second: task.common.writes_per_second,
         slow_down: task.slow_down,
     };
-    let (done, write_amplification) = match task.benchmark {
-        Workload::Recovery(mib) => (workload::recover::<E>(dir, &settings, &data, mib, &pace), None),
+    let (db, done) = match task.benchmark {
+        Workload::Recovery(mib) => write::recover::<E>(dir, &settings, &data, mib, &pace),
         benchmark => {
             let db = E::open(dir, &settings);
             let done = workload::run(&db, benchmark, &data, &pace);
-            (done, db.write_amplification())
+            (db, done)
         }
     };
     let operations = done.operations.max(1) as f64;
-    let put = (done.written * data.entry_size()) as f64;
+    let nanos = match done.tail {
+        Some(tail) => tail.as_nanos() as f64,
+        None => done.time.as_nanos() as f64 / operations,
+    };
+    let (write_amplification, live_file_bytes) = if done.written > 0 {
+        (db.write_amplification(), db.live_file_bytes())
+    } else {
+        (None, None)
+    };
+    let space_amplification = live_file_bytes.map(|bytes| {
+        let live = db.scan(Scan::Forward, u64::MAX);
+        bytes as f64 / live.bytes as f64
+    });
     Sample {
-        nanos: done.time.as_nanos() as f64 / operations,
+        nanos,
         found: done.found,
         cpu_nanos: done.cost.cpu_seconds * 1e9 / operations,
         peak_rss: done.cost.peak_rss as f64,
         // 0 of 0 is NaN, which is meant. A file system in memory accounts for no writes.
-        storage_amplification: done.cost.written as f64 / put,
-        write_amplification: if done.written > 0 {
-            write_amplification.unwrap_or(f64::NAN)
-        } else {
-            f64::NAN
-        },
+        storage_amplification: done.cost.written as f64 / done.written as f64,
+        write_amplification: write_amplification.unwrap_or(f64::NAN),
+        space_amplification: space_amplification.unwrap_or(f64::NAN),
     }
 }
 
@@ -274,6 +290,7 @@ mod tests {
             peak_rss: 1e9,
             storage_amplification: 2.25,
             write_amplification: 1.0,
+            space_amplification: 1.25,
         };
         let output = format!("noise\n{}\n", sample.line());
         assert_eq!(Sample::parse(&output), Some(sample));

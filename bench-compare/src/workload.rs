@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hint::black_box;
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,8 +9,9 @@ use std::time::{Duration, Instant};
 use paired::Cost;
 
 use crate::burden::Burden;
-use crate::data::{Data, KEY_SIZE, key, missing_key, stream_key};
-use crate::engine::{Engine, Scan, Settings};
+use crate::data::{Data, key, missing_key};
+use crate::engine::{Engine, Scan};
+use crate::write::{self, fill_unique_random};
 
 /// A workload by its name. A number behind a name is one the workload wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Workload {
     FillSeqDesc,
     /// Streams written at once.
     FillStreams(u64),
+    /// Streams written at once, until nothing is left to compact.
+    FillStreamsAndWait(u64),
     /// Streams written one after the other.
     FillStreamsInTurn(u64),
     FillRandom,
@@ -29,6 +31,14 @@ pub enum Workload {
     FillUniqueRandomAndWait,
     Overwrite,
     OverwriteAndWait,
+    /// Overwrites at full speed, of which the slowest thousandth is what counts: the time of an operation is the 99.9th percentile.
+    OverwriteTail,
+    /// Random keys, every write synced: a [hundredth](SYNCED_SHARE) of the writes of the others.
+    FillSync,
+    /// Two memtables' worth and more of random keys, nothing compacted yet, become one level. An operation is a KiB that goes in.
+    Compact,
+    /// A published setting of mixgraph.
+    Mixgraph(&'static str),
     /// A database is opened whose WAL holds so many MiB of rows; an operation is a row.
     Recovery(u64),
     ReadRandom,
@@ -52,10 +62,10 @@ pub enum Workload {
 }
 
 use Workload::{
-    FillRandom, FillSeq, FillSeqDesc, FillStreams, FillStreamsInTurn, FillUniqueRandomAndWait,
-    FwdRangeWhileWriting, Load, MultiReadRandom, Overwrite, OverwriteAndWait, ReadMissing, ReadRandom,
-    ReadReverse, ReadSeq, ReadWhileDeleting, ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom,
-    SeekReverse,
+    Compact, FillRandom, FillSeq, FillSeqDesc, FillStreams, FillStreamsAndWait, FillStreamsInTurn, FillSync,
+    FillUniqueRandomAndWait, FwdRangeWhileWriting, Load, Mixgraph, MultiReadRandom, Overwrite,
+    OverwriteAndWait, OverwriteTail, ReadMissing, ReadRandom, ReadReverse, ReadSeq, ReadWhileDeleting,
+    ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom, SeekReverse,
 };
 
 const PLAIN: &[(&str, Workload)] = &[
@@ -66,6 +76,13 @@ const PLAIN: &[(&str, Workload)] = &[
     ("filluniquerandomandwait", FillUniqueRandomAndWait),
     ("overwrite", Overwrite),
     ("overwriteandwait", OverwriteAndWait),
+    ("overwritetail", OverwriteTail),
+    ("fillsync", FillSync),
+    ("compact", Compact),
+    ("mixgraph_all_dist", Mixgraph("all_dist")),
+    ("mixgraph_prefix_dist", Mixgraph("prefix_dist")),
+    ("mixgraph_all_random", Mixgraph("all_random")),
+    ("mixgraph_prefix_random", Mixgraph("prefix_random")),
     ("readrandom", ReadRandom),
     ("readmissing", ReadMissing),
     ("readseq", ReadSeq),
@@ -79,6 +96,7 @@ type Numbered = fn(u64) -> Workload;
 /// With the least number that makes sense.
 const NUMBERED: &[(&str, u64, Numbered)] = &[
     ("fillstreamsinturn", 1, FillStreamsInTurn),
+    ("fillstreamsandwait", 1, FillStreamsAndWait),
     ("fillstreams", 1, FillStreams),
     ("recovery", 1, Recovery),
     ("multireadrandom", 1, MultiReadRandom),
@@ -129,6 +147,7 @@ impl Workload {
     fn number(self) -> u64 {
         match self {
             FillStreams(number)
+            | FillStreamsAndWait(number)
             | FillStreamsInTurn(number)
             | Recovery(number)
             | MultiReadRandom(number)
@@ -154,17 +173,32 @@ impl Workload {
         )
     }
 
+    /// True if nothing of its database is compacted until it says so.
+    pub fn disables_auto_compactions(self) -> bool {
+        self == Compact
+    }
+
+    /// True if every write of it is synced, asked for or not.
+    pub fn syncs(self) -> bool {
+        self == FillSync
+    }
+
     fn is_fill(self) -> bool {
         matches!(
             self,
             Load | FillSeq
                 | FillSeqDesc
                 | FillStreams(_)
+                | FillStreamsAndWait(_)
                 | FillStreamsInTurn(_)
                 | FillRandom
+                | FillSync
                 | FillUniqueRandomAndWait
                 | Overwrite
                 | OverwriteAndWait
+                | OverwriteTail
+                | Compact
+                | Mixgraph(_)
                 | Recovery(_)
         )
     }
@@ -185,7 +219,7 @@ pub struct Pace {
     pub seed: u64,
     /// Of the database to load.
     pub shape: Shape,
-    /// Threads that read.
+    /// Threads that read or write; streams, `compact` and `recovery` are written by one.
     pub threads: u64,
     /// Writes a second of the thread that writes while others read.
     pub writes_per_second: u64,
@@ -199,9 +233,11 @@ pub struct Done {
     pub operations: u64,
     /// Entries found or walked; every engine must find as many. 0 where that is up to chance.
     pub found: u64,
-    /// Entries written.
+    /// Bytes of keys and values written.
     pub written: u64,
     pub time: Duration,
+    /// Where the slowest operations count and not all: how long the 99.9th percentile took.
+    pub tail: Option<Duration>,
     /// What the operations cost, and the flushes and compactions they left to be done.
     pub cost: Cost,
 }
@@ -242,131 +278,51 @@ pub fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> D
         load(db, data, pace.shape);
         return Done::default();
     }
-    if workload.is_read() {
-        warm_up(db, data);
-    } else if matches!(workload, Overwrite | OverwriteAndWait) {
-        fill_unique_random(db, data);
-        db.settle();
+    if !workload.is_read() {
+        return write::run(db, workload, data, pace);
     }
+    warm_up(db, data);
     if let ReadWhileDeleting(tombstones) = workload {
         for at in 0..tombstones {
             delete_some(db, data, at);
         }
     }
     let before = Cost::of_self();
-    let mut done = if workload.changes_what_it_reads() {
+    let done = if workload.changes_what_it_reads() {
         beside_a_writer(db, workload, data, pace)
-    } else if workload.is_read() {
-        read_by_threads(db, workload, data, pace)
     } else {
-        let start = Instant::now();
-        let mut done = fill(db, workload, data, pace);
-        done.time = start.elapsed();
-        db.flush();
-        db.settle();
-        done
+        read_by_threads(db, workload, data, pace)
     };
-    done.cost = Cost::of_self().since(&before);
-    done
-}
-
-fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
-    let num = data.num;
-    let mut rng = fastrand::Rng::with_seed(pace.seed);
-    let burden = &mut Burden::new(pace.slow_down);
-    match workload {
-        FillStreams(streams) => put_all(db, data, burden, |at| stream_key(at % streams, at / streams)),
-        FillStreamsInTurn(streams) => {
-            let each = num.div_ceil(streams);
-            put_all(db, data, burden, |at| stream_key(at / each, at % each));
-        }
-        FillSeqDesc => put_all(db, data, burden, |at| key(num - 1 - at)),
-        FillUniqueRandomAndWait => {
-            let numbers = shuffled(num, pace.seed);
-            put_all(db, data, burden, |at| key(numbers[at as usize]));
-        }
-        FillRandom | Overwrite | OverwriteAndWait => put_all(db, data, burden, |_| key(rng.u64(..num))),
-        _ => put_all(db, data, burden, key),
-    }
-    if matches!(workload, FillUniqueRandomAndWait | OverwriteAndWait) {
-        db.settle();
-    }
     Done {
-        operations: num,
-        written: num,
-        ..Done::default()
+        cost: Cost::of_self().since(&before),
+        ..done
     }
 }
 
-fn put_all<E: Engine>(db: &E, data: &Data, burden: &mut Burden, mut key: impl FnMut(u64) -> [u8; KEY_SIZE]) {
-    for at in 0..data.num {
-        db.put(&key(at), data.value(at));
-        burden.bear();
-    }
-}
-
-/// Every key once, in random order.
-fn fill_unique_random<E: Engine>(db: &E, data: &Data) {
-    for (at, number) in shuffled(data.num, 7).into_iter().enumerate() {
-        db.put(&key(number), data.value(at as u64));
-    }
-}
-
-/// The numbers below `num` in random order.
-fn shuffled(num: u64, seed: u64) -> Vec<u64> {
-    let mut numbers: Vec<u64> = (0..num).collect();
-    fastrand::Rng::with_seed(seed).shuffle(&mut numbers);
-    numbers
-}
-
-/// Opens a database in `dir` whose WAL holds `mib` MiB of rows in random order, as a process leaves it that dies before its
-/// first flush: what is timed is the opening alone.
-pub fn recover<E: Engine>(dir: &Path, settings: &Settings, data: &Data, mib: u64, pace: &Pace) -> Done {
-    let rows = (mib << 20) / data.entry_size();
-    let unflushed = Settings {
-        write_buffer_size: 16 << 30,
-        ..settings.clone()
-    };
-    let db = E::open(dir, &unflushed);
-    for (at, number) in shuffled(rows, pace.seed).into_iter().enumerate() {
-        db.put(&key(number), data.value(at as u64));
-    }
-    drop(db);
-    let (before, start) = (Cost::of_self(), Instant::now());
-    let db = E::open(dir, settings);
-    let time = start.elapsed();
-    let cost = Cost::of_self().since(&before);
-    let found = db.scan(Scan::Forward, u64::MAX);
-    assert_eq!(found, rows, "rows after the recovery");
-    Done {
-        operations: rows,
-        found,
-        written: 0,
-        time,
-        cost,
-    }
+/// Has so many threads do the same, each told its number, and puts together what they did.
+pub fn by_threads(threads: u64, work: impl Fn(u64) -> Done + Sync) -> Done {
+    let start = Instant::now();
+    let work = &work;
+    let mut all = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads)
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
+        let mut all = work(0);
+        for thread in others {
+            let done = thread.join().expect("a thread of the workload");
+            all.operations += done.operations;
+            all.found += done.found;
+            all.written += done.written;
+        }
+        all
+    });
+    all.time = start.elapsed();
+    all
 }
 
 /// The threads do the same share each, over keys of their own choice.
 fn read_by_threads<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
-    let start = Instant::now();
-    let done: Vec<Done> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..pace.threads)
-            .map(|thread| scope.spawn(move || read(db, workload, data, pace, thread)))
-            .collect();
-        let own = read(db, workload, data, pace, 0);
-        others
-            .into_iter()
-            .map(|thread| thread.join().expect("a reader"))
-            .chain([own])
-            .collect()
-    });
-    Done {
-        operations: done.iter().map(|done| done.operations).sum(),
-        found: done.iter().map(|done| done.found).sum(),
-        time: start.elapsed(),
-        ..Done::default()
-    }
+    by_threads(pace.threads, |thread| read(db, workload, data, pace, thread))
 }
 
 /// Reads until the share of one thread is done.
@@ -400,7 +356,7 @@ fn read<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, thread:
             } else {
                 Scan::Backward
             };
-            found = db.scan(from, u64::MAX);
+            found = db.scan(from, u64::MAX).entries;
             burden.burn();
             found
         }
@@ -417,7 +373,7 @@ fn read<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, thread:
                 } else {
                     Scan::From(&key)
                 };
-                found += db.scan(from, steps.max(1));
+                found += db.scan(from, steps.max(1)).entries;
                 burden.bear();
             }
             seeks
@@ -495,6 +451,8 @@ mod tests {
             "readmissing",
             "readwhiledeleting3000",
             "recovery500",
+            "mixgraph_all_dist",
+            "fillstreamsandwait8",
             "filluniquerandomandwait",
         ] {
             assert_eq!(name.parse::<Workload>().unwrap().to_string(), name);

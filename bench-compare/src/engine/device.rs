@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use vfs::{FileSystem, OpenOptions, PosixFs, RandomAccessFile};
 
-use super::{Engine, Scan, Settings};
+use super::{Engine, Scan, Settings, Walked};
 use crate::data::KEY_SIZE;
 
 /// Bytes of a read.
@@ -67,8 +67,8 @@ impl Engine for Device {
 
     fn delete_range(&self, _: &[u8], _: &[u8]) {}
 
-    fn scan(&self, _: Scan<'_>, _: u64) -> u64 {
-        0
+    fn scan(&self, _: Scan<'_>, _: u64) -> Walked {
+        Walked::default()
     }
 
     fn flush(&self) {
@@ -83,6 +83,10 @@ impl Engine for Device {
     fn settle(&self) {}
 
     fn write_amplification(&self) -> Option<f64> {
+        None
+    }
+
+    fn live_file_bytes(&self) -> Option<u64> {
         None
     }
 }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use super::{Engine, Scan, Settings};
+use super::{Engine, Scan, Settings, Walked};
 use crate::data::KEY_SIZE;
 
 /// Esker with its defaults, the common settings aside.
@@ -26,6 +26,7 @@ impl Engine for Esker {
         };
         let column_family = esker::ColumnFamilyOptions {
             write_buffer_size: settings.write_buffer_size as u64,
+            disable_auto_compactions: settings.disable_auto_compactions,
             compression: if settings.lz4 {
                 esker::CompressionType::Lz4
             } else {
@@ -80,7 +81,7 @@ impl Engine for Esker {
             .expect("delete range");
     }
 
-    fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+    fn scan(&self, scan: Scan<'_>, most: u64) -> Walked {
         let mut iterator = self.db.iter(&esker::ReadOptions::default());
         match scan {
             Scan::Forward => iterator.seek_to_first(),
@@ -88,17 +89,16 @@ impl Engine for Esker {
             Scan::From(key) => iterator.seek(key),
             Scan::BackFrom(key) => iterator.seek_for_prev(key),
         }
-        let mut count = 0;
-        while count < most && iterator.valid() {
-            black_box((iterator.key().len(), iterator.value().len()));
-            count += 1;
+        let mut walked = Walked::default();
+        while walked.entries < most && iterator.valid() {
+            walked.take(iterator.key(), iterator.value());
             match scan {
                 Scan::Backward | Scan::BackFrom(_) => iterator.prev(),
                 _ => iterator.next(),
             }
         }
         iterator.status().expect("scan");
-        count
+        walked
     }
 
     fn flush(&self) {
@@ -121,5 +121,9 @@ impl Engine for Esker {
 
     fn write_amplification(&self) -> Option<f64> {
         paired::write_amplification(&self.db.property(&self.family, "rocksdb.stats")?)
+    }
+
+    fn live_file_bytes(&self) -> Option<u64> {
+        self.db.property_int(&self.family, "rocksdb.live-sst-files-size")
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
 use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::{Engine, Scan, Settings};
+use super::{Engine, Scan, Settings, Walked};
 use crate::data::KEY_SIZE;
 
 /// With its defaults, the common settings aside. Its cache holds blocks, and pins indexes and filters of the upper levels.
@@ -70,19 +70,20 @@ impl Engine for Fjall {
         }
     }
 
-    fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+    fn scan(&self, scan: Scan<'_>, most: u64) -> Walked {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut walked = Walked::default();
         let look = |guard: Guard| {
             let (key, value) = guard.into_inner().expect("scan");
-            black_box((key.len(), value.len()));
+            walked.take(&key, &value);
         };
-        let count = match scan {
-            Scan::Forward => self.keys.iter().take(most).map(look).count(),
-            Scan::Backward => self.keys.iter().rev().take(most).map(look).count(),
-            Scan::From(key) => self.keys.range(key..).take(most).map(look).count(),
-            Scan::BackFrom(key) => self.keys.range(..=key).rev().take(most).map(look).count(),
-        };
-        count as u64
+        match scan {
+            Scan::Forward => self.keys.iter().take(most).for_each(look),
+            Scan::Backward => self.keys.iter().rev().take(most).for_each(look),
+            Scan::From(key) => self.keys.range(key..).take(most).for_each(look),
+            Scan::BackFrom(key) => self.keys.range(..=key).rev().take(most).for_each(look),
+        }
+        walked
     }
 
     fn flush(&self) {
@@ -108,5 +109,9 @@ impl Engine for Fjall {
     /// It keeps no count.
     fn write_amplification(&self) -> Option<f64> {
         None
+    }
+
+    fn live_file_bytes(&self) -> Option<u64> {
+        Some(self.keys.disk_space())
     }
 }

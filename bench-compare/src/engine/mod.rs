@@ -37,6 +37,26 @@ pub struct Settings {
     pub direct: bool,
     /// Read through mappings of the files.
     pub mmap: bool,
+    /// Compact nothing unless asked to; fjall and the device take no notice.
+    pub disable_auto_compactions: bool,
+}
+
+/// What a scan came by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    pub entries: u64,
+    /// Of keys and values.
+    pub bytes: u64,
+}
+
+impl Walked {
+    /// Looks at an entry and counts it.
+    #[inline]
+    pub fn take(&mut self, key: &[u8], value: &[u8]) {
+        let (key, value) = std::hint::black_box((key.len(), value.len()));
+        self.entries += 1;
+        self.bytes += (key + value) as u64;
+    }
 }
 
 /// Where a scan begins and which way it goes.
@@ -64,13 +84,15 @@ pub trait Engine: Sized + Sync {
     /// Deletes the keys from `from` on before `to`.
     fn delete_range(&self, from: &[u8], to: &[u8]);
     /// Walks up to `most` entries with an iterator of its own, looks at key and value of each, and counts them.
-    fn scan(&self, scan: Scan<'_>, most: u64) -> u64;
+    fn scan(&self, scan: Scan<'_>, most: u64) -> Walked;
     fn flush(&self);
     fn compact(&self);
     /// Returns when background work has nothing left to do.
     fn settle(&self);
     /// What flushes and compactions wrote for each byte flushed, by the engine's own count, if it keeps one.
     fn write_amplification(&self) -> Option<f64>;
+    /// Bytes of the files its data lie in, WAL and what is only waiting to be deleted left out.
+    fn live_file_bytes(&self) -> Option<u64>;
 }
 
 /// An engine by its name.

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use super::{Engine, Scan, Settings};
+use super::{Engine, Scan, Settings, Walked};
 use crate::data::KEY_SIZE;
 
 /// With RocksDB's defaults, but for the size of cache and memtable: no filters, LRU cache.
@@ -24,6 +24,7 @@ impl RocksDb {
         options.set_use_direct_reads(settings.direct);
         options.set_allow_mmap_reads(settings.mmap);
         options.set_write_buffer_size(settings.write_buffer_size);
+        options.set_disable_auto_compactions(settings.disable_auto_compactions);
         let family = rocksdb::ColumnFamilyDescriptor::new("default", options.clone());
         let mut write = rocksdb::WriteOptions::default();
         write.set_sync(settings.sync);
@@ -60,7 +61,7 @@ impl RocksDb {
         self.db.cf_handle("default").expect("the default family")
     }
 
-    fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+    fn scan(&self, scan: Scan<'_>, most: u64) -> Walked {
         let mut iterator = self.db.raw_iterator();
         match scan {
             Scan::Forward => iterator.seek_to_first(),
@@ -68,19 +69,18 @@ impl RocksDb {
             Scan::From(key) => iterator.seek(key),
             Scan::BackFrom(key) => iterator.seek_for_prev(key),
         }
-        let mut count = 0;
-        while count < most
+        let mut walked = Walked::default();
+        while walked.entries < most
             && let Some((key, value)) = iterator.item()
         {
-            black_box((key.len(), value.len()));
-            count += 1;
+            walked.take(key, value);
             match scan {
                 Scan::Backward | Scan::BackFrom(_) => iterator.prev(),
                 _ => iterator.next(),
             }
         }
         iterator.status().expect("scan");
-        count
+        walked
     }
 
     fn compact(&self) {
@@ -98,6 +98,11 @@ impl RocksDb {
     fn write_amplification(&self) -> Option<f64> {
         let stats = self.db.property_value("rocksdb.stats").ok().flatten()?;
         paired::write_amplification(&stats)
+    }
+
+    fn live_file_bytes(&self) -> Option<u64> {
+        let bytes = self.db.property_int_value("rocksdb.live-sst-files-size");
+        bytes.ok().flatten()
     }
 }
 
@@ -154,7 +159,7 @@ macro_rules! engine {
             fn delete_range(&self, from: &[u8], to: &[u8]) {
                 self.0.delete_range(from, to);
             }
-            fn scan(&self, scan: Scan<'_>, most: u64) -> u64 {
+            fn scan(&self, scan: Scan<'_>, most: u64) -> Walked {
                 self.0.scan(scan, most)
             }
             fn flush(&self) {
@@ -168,6 +173,9 @@ macro_rules! engine {
             }
             fn write_amplification(&self) -> Option<f64> {
                 self.0.write_amplification()
+            }
+            fn live_file_bytes(&self) -> Option<u64> {
+                self.0.live_file_bytes()
             }
         }
     };

@@ -17,6 +17,7 @@ mod rate;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ::flags::Parsed;
 use base::env::Rng;
 
 pub use implied::Implied;
@@ -178,6 +179,26 @@ impl Mixgraph {
         Ok(())
     }
 
+    /// The sequence of a published setting, `all_dist` or another of `--mixgraph_preset`: `accesses` operations over `num` keys.
+    ///
+    /// # Errors
+    /// There is no such setting, or there are too few keys for it.
+    pub fn of_preset(name: &str, num: u64, accesses: u64, seed: u64) -> Result<Preset, String> {
+        let args = [
+            format!("--mixgraph_preset={name}"),
+            format!("--num={num}"),
+            format!("--mix_accesses={accesses}"),
+        ];
+        let Parsed::Run(flags) = ::flags::parse::<Flags>(&args)? else {
+            return Err(format!("{name} is no setting of mixgraph"));
+        };
+        Ok(Preset {
+            operations: Mixgraph::new(&flags, seed)?,
+            key_size: flags.key_size as usize,
+            value_size: flags.value_size as usize,
+        })
+    }
+
     /// Operations of the run; `None` if its duration ends it.
     pub fn total(&self) -> Option<u64> {
         self.total
@@ -266,6 +287,17 @@ impl Mixgraph {
     fn mean_scan_length(&self) -> f64 {
         implied::mean(|u| self.scan_length(u) as i64)
     }
+}
+
+/// A published setting: operations, and the database they are done on.
+#[derive(Debug)]
+pub struct Preset {
+    /// What is done.
+    pub operations: Mixgraph,
+    /// Bytes of each key.
+    pub key_size: usize,
+    /// Bytes of the values the database was filled with.
+    pub value_size: usize,
 }
 
 /// What one thread does of the sequence, in the order of the sequence.

@@ -343,3 +343,16 @@ fn a_preset_gives_way_to_flags_beside_it() {
         (0.3467, 2.517, 0.03)
     );
 }
+
+#[test]
+fn a_preset_for_other_benchmarks_is_what_the_flag_stands_for() {
+    let preset = Mixgraph::of_preset("all_dist", 5_000, 60_000, 9).unwrap();
+    assert_eq!((preset.key_size, preset.value_size), (48, 43));
+    let operations: Vec<Operation> = preset.operations.share().collect();
+    let mut expected = flags("all_dist", 5_000);
+    expected.mix_accesses = 60_000;
+    let expected = Mixgraph::new(&expected, 9).unwrap();
+    assert_eq!(operations, expected.share().collect::<Vec<_>>());
+    assert!(Mixgraph::of_preset("some_dist", 5_000, 1, 9).is_err());
+    assert!(Mixgraph::of_preset("prefix_dist", 5, 1, 9).is_err());
+}

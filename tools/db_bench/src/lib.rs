@@ -1,0 +1,132 @@
+//! RocksDB's db_bench over Esker: the same flags, workloads, keys, values and result lines.
+//!
+//! Without `--benchmarks` it gives a tour of about a minute on a database of its own.
+//!
+//! The program is [`main`]. What other benchmarks take from here are the operations of [`Mixgraph`].
+#![forbid(unsafe_code)]
+
+mod bench;
+mod document;
+mod flags;
+mod flamegraph;
+mod harness;
+mod header;
+mod histogram;
+mod intervals;
+mod keys;
+mod machine;
+mod mixgraph;
+mod options;
+mod page;
+mod peer;
+mod picture;
+mod record;
+mod report;
+mod resources;
+mod runner;
+mod schedule;
+mod seeds;
+mod tour;
+mod values;
+mod workloads;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ::flags::Parsed;
+use bench::Bench;
+use flags::Flags;
+use flamegraph::Flamegraph;
+pub use mixgraph::{Kind, Mixgraph, Operation, Preset, Share};
+use tour::Tour;
+
+/// db_bench, with the arguments of the process.
+pub fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<(), String> {
+    if let [first, rest @ ..] = args
+        && first == "report"
+    {
+        print!("{}", page::command(rest)?);
+        return Ok(());
+    }
+    let flags = match ::flags::parse::<Flags>(args)? {
+        Parsed::Run(flags) => *flags,
+        Parsed::Help => {
+            print!("{}", help());
+            return Ok(());
+        }
+    };
+    for name in &flags.rest.ignored {
+        eprintln!("note: {name}");
+    }
+    for item in flags.benchmarks.split(',').filter(|item| !item.is_empty()) {
+        workloads::parse(item)?;
+    }
+    if !flags.peer.is_empty() {
+        return peer::compare(&flags, args);
+    }
+    // Removed, with the database in it, when this function returns.
+    let own = if flags.db.is_empty() {
+        Some(
+            tempfile::Builder::new()
+                .prefix("db_bench-")
+                .tempdir()
+                .map_err(|error| error.to_string())?,
+        )
+    } else {
+        None
+    };
+    let path = own
+        .as_ref()
+        .map_or_else(|| PathBuf::from(&flags.db), |dir| dir.path().join("db"));
+    drive(flags, &path).map_err(|error| error.to_string())
+}
+
+fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
+    let list = flags.benchmarks.clone();
+    if !list.is_empty() {
+        let flamegraph = match flags.flamegraph.as_str() {
+            "" => None,
+            file => Some(Flamegraph::start(file.as_ref())?),
+        };
+        let mut bench = Bench::open(flags, path)?;
+        bench.run(&list)?;
+        if let Some(flamegraph) = flamegraph {
+            print!("{}", flamegraph.finish()?);
+        }
+        return bench.close();
+    }
+    if !flags.flamegraph.is_empty() {
+        return Err(base::Error::invalid_argument("--flamegraph wants --benchmarks"));
+    }
+    let flags = tour::flags(flags);
+    eprint!("{}", header::environment());
+    let mut bench = Bench::open(flags, path)?;
+    print!("{}", bench.seed_text());
+    bench.begin()?;
+    print!("{}", header::text(&bench.flags, bench.sizes()));
+    let mut tour = Tour::new(bench);
+    tour.run()?;
+    tour.close()
+}
+
+fn help() -> String {
+    format!(
+        "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\n\
+         Without --benchmarks: a tour of about a minute on a database of its own.\n\nWorkloads, each also as name[X5-W1] \
+         for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the engine, under its names:\n{}",
+        workloads::help(),
+        ::flags::help::<Flags>(),
+        ::flags::engine::help()
+    )
+}
