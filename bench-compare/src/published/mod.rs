@@ -14,7 +14,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::collect;
-use crate::versions;
+use crate::versions::{self, collection, ycsb};
 use crate::workload::Workload;
 
 /// How the tables are run.
@@ -102,6 +102,8 @@ pub enum Metric {
     SecondsPerJob(u8),
     /// Time of an operation on versions of keys, or of their collection.
     MicrosPerCall,
+    /// The most that tables in use took while what was old was collected.
+    TableMegabytes,
     /// Instructions of a collection.
     InstructionsPerCall,
 }
@@ -133,6 +135,10 @@ pub enum Run {
     Collect(collect::Case),
     /// An operation on versions of keys over Esker's MVCC layer and RocksDB's user-defined timestamps.
     Versions(versions::Case),
+    /// The collection of what is old by the compactions of both.
+    Collection(collection::Collection),
+    /// A workload of YCSB over both, while that goes on.
+    Ycsb(ycsb::Case),
 }
 
 /// A database that several rows read; each program makes its own.

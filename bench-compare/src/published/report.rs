@@ -264,6 +264,8 @@ mod tests {
                         assert!(flags.contains(workload), "{workload} in {flags}");
                     }
                     Run::Collect(case) => assert!(case.delete < case.versions),
+                    Run::Collection(case) => assert!(case.delete < case.versions),
+                    Run::Ycsb(case) => assert!(case.keys > 0 && !case.time.is_zero()),
                     Run::Engines { .. } | Run::Versions(_) => {}
                 }
             }

@@ -10,7 +10,7 @@ use paired::{Comparison, Finished, Line, MARGIN, median};
 use super::{Better, Metric, Row, Run, Setup};
 use crate::collect::{self, Case, Costs};
 use crate::compare::{Arena, entrants};
-use crate::versions;
+use crate::versions::{self, collection, ycsb};
 use crate::worker::Common;
 use crate::workload::Workload;
 
@@ -49,6 +49,7 @@ pub struct Runner {
     commands: HashMap<String, [Runs; 2]>,
     engines: HashMap<String, Result<[Vec<f64>; 2], String>>,
     collections: HashMap<Case, Result<Costs, String>>,
+    ycsb: HashMap<ycsb::Case, Result<[Vec<ycsb::Outcome>; 2], String>>,
     /// What RocksDB's program says of itself.
     pub introduction: Vec<String>,
 }
@@ -63,6 +64,7 @@ impl Runner {
             commands: HashMap::new(),
             engines: HashMap::new(),
             collections: HashMap::new(),
+            ycsb: HashMap::new(),
             introduction: Vec::new(),
         }
     }
@@ -84,20 +86,26 @@ impl Runner {
                 benchmark,
                 num,
                 write_buffer_size,
-            } => match self.engines(*benchmark, *num, *write_buffer_size) {
-                Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
-                Err(message) => [Err(message.clone()), Err(message)],
-            },
-            Run::Collect(case) => match self.collection(*case, row.metric) {
-                Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
-                Err(message) => [Err(message.clone()), Err(message)],
-            },
-            Run::Versions(case) => match versions::measure(*case, self.rounds, &self.dir.join("versions")) {
-                Ok([ours, theirs]) => [Ok(ours), Ok(theirs)],
-                Err(message) => [Err(message.clone()), Err(message)],
-            },
+            } => of_both(self.engines(*benchmark, *num, *write_buffer_size)),
+            Run::Collect(case) => of_both(self.collection(*case, row.metric)),
+            Run::Versions(case) => of_both(versions::measure(*case, self.rounds)),
+            Run::Collection(case) => of_both(collection::measure(*case, self.rounds)),
+            Run::Ycsb(case) => of_both(self.ycsb(*case, row.metric)),
         };
         cell(figures, row.metric.better())
+    }
+
+    fn ycsb(&mut self, case: ycsb::Case, metric: Metric) -> Result<[Vec<f64>; 2], String> {
+        let dir = self.dir.join("ycsb");
+        let measured = self.ycsb.entry(case);
+        let outcomes = measured
+            .or_insert_with(|| ycsb::measure(case, self.rounds, &dir))
+            .clone()?;
+        let figure = |outcome: &ycsb::Outcome| match metric {
+            Metric::TableMegabytes => outcome.most_table_bytes as f64 / 1e6,
+            _ => outcome.operations_per_second,
+        };
+        Ok(outcomes.map(|outcomes| outcomes.iter().map(figure).collect()))
     }
 
     fn collection(&mut self, case: Case, metric: Metric) -> Result<[Vec<f64>; 2], String> {
@@ -236,6 +244,14 @@ impl Runner {
     }
 }
 
+/// Figures of the two sides, or for both why there are none.
+fn of_both(measured: Result<[Vec<f64>; 2], String>) -> [Result<Vec<f64>, String>; 2] {
+    match measured {
+        Ok(figures) => figures.map(Ok),
+        Err(message) => [Err(message.clone()), Err(message)],
+    }
+}
+
 fn cell(figures: [Result<Vec<f64>, String>; 2], better: Better) -> Cell {
     let ratio = match &figures {
         [Ok(ours), Ok(theirs)] => {
@@ -285,7 +301,7 @@ fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
             .map(|operations| finished.cost.cpu_seconds * 1e6 / operations.max(1) as f64)
             .ok_or_else(missing),
         Metric::SecondsPerJob(level) => seconds_per_job(&finished.output, level),
-        Metric::MicrosPerCall | Metric::InstructionsPerCall => Err(missing()),
+        Metric::MicrosPerCall | Metric::InstructionsPerCall | Metric::TableMegabytes => Err(missing()),
     }
 }
 

@@ -15,7 +15,8 @@ const KEYS: u64 = 300;
 /// Key and value, as the engine keeps them.
 type Row = (Vec<u8>, Vec<u8>);
 
-fn ours() -> Options {
+/// Older versions of so many bytes lie in blob files; 0: none do.
+fn ours(min_older: u64) -> Options {
     let mut options = Options {
         create_if_missing: true,
         ..Options::default()
@@ -23,6 +24,9 @@ fn ours() -> Options {
     mvcc::configure(&mut options.column_family);
     options.column_family.write_buffer_size = 64 << 10;
     options.column_family.target_file_size_base = 64 << 10;
+    options.column_family.enable_blob_files = min_older > 0;
+    options.column_family.min_blob_size = u64::MAX;
+    options.column_family.min_older_version_blob_size = min_older;
     options
 }
 
@@ -58,8 +62,8 @@ fn read_by_esker(db: &Db) -> Vec<Row> {
 }
 
 /// Versions in several levels, collected in part, the last of them in the WAL alone.
-fn write(dir: &Path, rng: &mut TestRng) -> Vec<Row> {
-    let db = Db::open(&ours(), dir).unwrap();
+fn write(dir: &Path, rng: &mut TestRng, min_older: u64) -> Vec<Row> {
+    let db = Db::open(&ours(min_older), dir).unwrap();
     let family = db.default_column_family();
     let store = MvccStore::open(&db, &family, BatchOptions::default(), 0).unwrap();
     for second in 1..20 {
@@ -87,6 +91,9 @@ fn write(dir: &Path, rng: &mut TestRng) -> Vec<Row> {
     }
     db.wait_for_compact().unwrap();
     let rows = read_by_esker(&db);
+    let blobs = db.blob_files(&family);
+    let blobs: u64 = blobs.iter().map(|file| file.total_blob_count).sum();
+    assert_eq!(blobs > KEYS, min_older > 0, "{blobs}");
     drop(store);
     db.close().unwrap();
     rows
@@ -94,9 +101,18 @@ fn write(dir: &Path, rng: &mut TestRng) -> Vec<Row> {
 
 #[test]
 fn rocksdb_verifies_versions_and_writes_them() {
+    verify_and_write(0);
+}
+
+#[test]
+fn rocksdb_reads_older_versions_in_blob_files() {
+    verify_and_write(30);
+}
+
+fn verify_and_write(min_older: u64) {
     let dir = TempDir::new().unwrap();
     let rng = &mut testkit::rng();
-    let rows = write(dir.path(), rng);
+    let rows = write(dir.path(), rng, min_older);
     assert!(
         DB::open(&rocksdb::Options::default(), dir.path()).is_err(),
         "their order is another"
@@ -111,7 +127,7 @@ fn rocksdb_verifies_versions_and_writes_them() {
     db.compact_range(None::<&[u8]>, None::<&[u8]>);
     assert_eq!(read_by_rocksdb(&db).unwrap().len(), rows.len() + 1);
     drop(db);
-    let db = Db::open(&ours(), dir.path()).unwrap();
+    let db = Db::open(&ours(min_older), dir.path()).unwrap();
     assert_eq!(read_by_esker(&db).len(), rows.len() + 1);
     let family = db.default_column_family();
     let reader = mvcc::Reader::new(&db, &family);
@@ -133,7 +149,7 @@ fn rocksdb_verifies_versions_and_writes_them() {
 fn rocksdb_finds_a_flipped_bit_in_versions() {
     let dir = TempDir::new().unwrap();
     let rng = &mut testkit::rng();
-    write(dir.path(), rng);
+    write(dir.path(), rng, 0);
     let files = fs::read_dir(dir.path())
         .unwrap()
         .map(|entry| entry.unwrap().path());

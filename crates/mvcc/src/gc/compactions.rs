@@ -88,7 +88,8 @@ impl CompactionGc {
     }
 
     /// Part of a table's bytes, before compression, that must be garbage for a table under which nothing lies to be rewritten for that alone;
-    /// values in blob files count where they are garbage. 0 for any garbage at all, above 1 for never. At a part p it costs 1/p - 1 bytes written for each that is freed. Default: 0.25.
+    /// values in blob files count where they are garbage. 0 for any garbage that a table tells of, which is by 32 stretches of time, of each all or
+    /// nothing; above 1 for never. At a part p it costs 1/p - 1 bytes written for each that is freed. Default: 0.25.
     pub fn set_min_garbage(&self, part: f64) {
         self.0.lock().min_garbage = part;
     }

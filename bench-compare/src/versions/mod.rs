@@ -1,26 +1,26 @@
 //! Versions of keys over Esker's MVCC layer, and over RocksDB's user-defined timestamps (`leveldb.BytewiseComparator.u64ts`): reads as of a
-//! time, scans, writes, and the collection of what is old.
+//! time, scans and writes here, [collections of what is old](collection), and [YCSB's workloads](ycsb) while that goes on.
 //!
-//! Both keep everything in memory, in files that were compacted into one level, uncompressed, with Bloom filters over keys without
-//! their versions and a block cache that holds all of it. What is collected, compactions leave out on both sides.
+//! Here both keep everything in memory, in files that were compacted into one level, uncompressed, with Bloom filters over keys without
+//! their versions and a block cache that holds all of it.
+
+pub mod collection;
+mod stores;
+pub mod ycsb;
 
 use std::hint::black_box;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mvcc::{
-    BatchOptions, CompactionGc, MvccBatch, MvccReadOptions, MvccStore, Reader, Span, Timestamp, Value,
-};
+use mvcc::{BatchOptions, MvccBatch, MvccReadOptions, Reader, Span, Timestamp, Value};
 use rocksdb::ReadOptions;
 
+use self::stores::IN_MEMORY;
+
 /// Versions of all keys together.
-const ROWS: usize = 100_000;
+pub const ROWS: usize = 100_000;
 const VALUE: usize = 64;
 /// Keys that a scan returns.
 const SCAN: usize = 100;
-/// Of memtables and of block caches: all that is measured stays in memory.
-const MEMORY: usize = 1 << 30;
 /// Of a sample, at least.
 const SAMPLE: Duration = Duration::from_millis(50);
 /// Operations between two looks at the clock.
@@ -37,8 +37,6 @@ pub enum Operation {
     Put,
     /// The same, and nobody looks.
     PutBlind,
-    /// All versions but the newest of each key go, of a database of its own.
-    Collect,
 }
 
 /// An operation over keys that have so many versions each.
@@ -49,24 +47,11 @@ pub struct Case {
 }
 
 /// Microseconds of an operation, a round each: Esker's and RocksDB's, which take turns at being first.
-pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<f64>; 2], String> {
+pub fn measure(case: Case, rounds: usize) -> Result<[Vec<f64>; 2], String> {
     let mut micros = [Vec::new(), Vec::new()];
     let data = Data::new(case.versions, ROWS);
-    if case.operation == Operation::Collect {
-        for round in 0..rounds {
-            for turn in 0..2 {
-                let at = (round + turn) % 2;
-                let place = dir.join(format!("collect{round}"));
-                micros[at].push(match at {
-                    0 => Esker::load(&data).collect(&data)?,
-                    _ => RocksDb::load(&data, &place).collect(&data)?,
-                });
-            }
-        }
-        return Ok(micros);
-    }
     let mut esker = Esker::load(&data);
-    let mut rocksdb = RocksDb::load(&data, dir);
+    let mut rocksdb = RocksDb::load(&data);
     let mut seed = 0;
     let agree = |esker: &mut Esker, rocksdb: &mut RocksDb, drawn: u64| {
         let mut rng = fastrand::Rng::with_seed(drawn);
@@ -145,7 +130,6 @@ fn time(version: usize) -> u64 {
 
 struct Esker {
     db: esker::Db,
-    gc: CompactionGc,
     unlogged: esker::WriteOptions,
     /// Of the next version that is written.
     next: u64,
@@ -153,26 +137,9 @@ struct Esker {
 
 impl Esker {
     fn load(data: &Data) -> Esker {
-        let gc = CompactionGc::new();
-        let mut options = esker::Options {
-            create_if_missing: true,
-            fs: Arc::new(vfs::MemFs::new()),
-            ..esker::Options::default()
-        };
-        let family = &mut options.column_family;
-        mvcc::configure(family);
-        gc.configure(family);
-        family.compression = esker::CompressionType::None;
-        family.write_buffer_size = MEMORY as u64;
-        family.table.filter_policy = esker::FilterPolicy::Bloom(10.0);
-        family.table.block_cache = Some(esker::Cache::lru(esker::CacheOptions {
-            capacity: MEMORY,
-            ..esker::CacheOptions::default()
-        }));
-        let db = esker::Db::open(&options, "/db").expect("open esker");
+        let opened = stores::Esker::open(&IN_MEMORY);
         let mut loaded = Esker {
-            db,
-            gc,
+            db: opened.db.clone(),
             unlogged: esker::WriteOptions {
                 disable_wal: true,
                 ..esker::WriteOptions::default()
@@ -184,12 +151,7 @@ impl Esker {
                 loaded.put(&key(at), time(version), data, true);
             }
         }
-        let family = loaded.db.default_column_family();
-        loaded.db.flush(&esker::FlushOptions::default()).expect("flush");
-        loaded
-            .db
-            .compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
-            .expect("compact");
+        opened.compact();
         loaded
     }
 
@@ -241,55 +203,23 @@ impl Esker {
                 self.put(&key, self.next, data, operation == Operation::PutBlind);
                 1
             }
-            Operation::Collect => 0,
         }
-    }
-
-    /// Microseconds until what is collected is gone.
-    fn collect(self, data: &Data) -> Result<f64, String> {
-        let family = self.db.default_column_family();
-        let now = data.newest() as i64;
-        let store =
-            MvccStore::open_with_compactions(&self.db, &family, BatchOptions::default(), now, Some(self.gc))
-                .map_err(|error| error.to_string())?;
-        let start = Instant::now();
-        store
-            .collect_in_compactions(Duration::ZERO, now)
-            .map_err(|error| error.to_string())?;
-        self.db.wait_for_compact().map_err(|error| error.to_string())?;
-        let micros = start.elapsed().as_secs_f64() * 1e6;
-        let left = self.db.property_int(&family, "rocksdb.estimate-num-keys");
-        check_left(left.unwrap_or(u64::MAX), data)?;
-        Ok(micros)
     }
 }
 
 struct RocksDb {
-    db: rocksdb::DB,
+    opened: stores::RocksDb,
     unlogged: rocksdb::WriteOptions,
     read: ReadOptions,
     next: u64,
 }
 
 impl RocksDb {
-    fn load(data: &Data, dir: &Path) -> RocksDb {
-        // Its own order: one given from here would be called for each comparison.
-        let mut options = rocksdb::Options::default()
-            .get_options_from_string("comparator=leveldb.BytewiseComparator.u64ts")
-            .expect("an order");
-        options.create_if_missing(true);
-        options.set_env(&rocksdb::Env::mem_env().expect("an environment in memory"));
-        options.set_compression_type(rocksdb::DBCompressionType::None);
-        options.set_write_buffer_size(MEMORY);
-        let mut table = rocksdb::BlockBasedOptions::default();
-        table.set_bloom_filter(10.0, false);
-        table.set_block_cache(&rocksdb::Cache::new_lru_cache(MEMORY));
-        options.set_block_based_table_factory(&table);
-        let db = rocksdb::DB::open(&options, dir).expect("open rocksdb");
+    fn load(data: &Data) -> RocksDb {
         let mut unlogged = rocksdb::WriteOptions::default();
         unlogged.disable_wal(true);
         let loaded = RocksDb {
-            db,
+            opened: stores::RocksDb::open(&IN_MEMORY),
             unlogged,
             read: ReadOptions::default(),
             next: data.newest() + 1,
@@ -299,14 +229,13 @@ impl RocksDb {
                 loaded.put(&key(at), time(version), data);
             }
         }
-        loaded.db.flush().expect("flush");
-        loaded.db.compact_range(None::<&[u8]>, None::<&[u8]>);
+        loaded.opened.compact();
         loaded
     }
 
     fn put(&self, key: &[u8], time: u64, data: &Data) {
-        self.db
-            .put_with_ts_opt(key, time.to_le_bytes(), data.value, &self.unlogged)
+        let db = &self.opened.0;
+        db.put_with_ts_opt(key, time.to_le_bytes(), data.value, &self.unlogged)
             .expect("put");
     }
 
@@ -315,13 +244,13 @@ impl RocksDb {
         match operation {
             Operation::Get => {
                 self.read.set_timestamp(data.time(rng).to_le_bytes());
-                let found = self.db.get_opt(&key, &self.read).expect("get");
+                let found = self.opened.0.get_opt(&key, &self.read).expect("get");
                 usize::from(black_box(found).is_some())
             }
             Operation::Scan => {
                 let mut read = ReadOptions::default();
                 read.set_timestamp(data.time(rng).to_le_bytes());
-                let mut iterator = self.db.raw_iterator_opt(read);
+                let mut iterator = self.opened.0.raw_iterator_opt(read);
                 iterator.seek(&key);
                 // Returned as ours are: copied one behind the other.
                 let (mut rows, mut found) = (Vec::new(), 0);
@@ -342,30 +271,7 @@ impl RocksDb {
                 self.put(&key, self.next, data);
                 1
             }
-            Operation::Collect => 0,
         }
-    }
-
-    fn collect(self, data: &Data) -> Result<f64, String> {
-        let mut options = rocksdb::CompactOptions::default();
-        // Of what is older the newest stays.
-        options.set_full_history_ts_low((data.newest() + 1).to_le_bytes());
-        options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
-        let start = Instant::now();
-        self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
-        let micros = start.elapsed().as_secs_f64() * 1e6;
-        let left = self.db.property_int_value("rocksdb.estimate-num-keys");
-        check_left(left.ok().flatten().unwrap_or(u64::MAX), data)?;
-        Ok(micros)
-    }
-}
-
-/// Of each key one version is left. A few more may be: of a key that lies in two files, and what a store writes for itself.
-fn check_left(left: u64, data: &Data) -> Result<(), String> {
-    let due = data.keys as u64;
-    match (due..=due + due / 100 + 4).contains(&left) {
-        true => Ok(()),
-        false => Err(format!("{left} versions of {due} keys are left")),
     }
 }
 
@@ -374,21 +280,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_find_and_collect_the_same() {
-        let dir = tempfile::tempdir().unwrap();
+    fn both_find_the_same() {
         let operations = [
             Operation::Get,
             Operation::Scan,
             Operation::Put,
             Operation::PutBlind,
-            Operation::Collect,
         ];
-        for (nth, operation) in operations.into_iter().enumerate() {
+        for operation in operations {
             let case = Case {
                 operation,
                 versions: 10,
             };
-            let micros = measure(case, 2, &dir.path().join(nth.to_string())).unwrap();
+            let micros = measure(case, 2).unwrap();
             assert!(micros.iter().flatten().all(|micros| *micros > 0.0));
         }
     }

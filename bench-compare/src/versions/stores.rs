@@ -1,0 +1,143 @@
+//! Both engines, opened for versions of keys: with the same sizes, one order of versions, Bloom filters over keys without them, and two
+//! background jobs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mvcc::{BatchOptions, CompactionGc, MvccStore};
+
+/// What both get.
+pub struct Settings<'a> {
+    /// Where files go; `None`: they stay in memory.
+    pub dir: Option<&'a Path>,
+    /// Bytes of a memtable.
+    pub write_buffer_size: usize,
+    /// Bytes of the block cache.
+    pub cache_size: usize,
+    /// Compress blocks with LZ4.
+    pub lz4: bool,
+}
+
+/// Everything stays there: the files, and in the memtable what is not flushed.
+pub const IN_MEMORY: Settings<'static> = Settings {
+    dir: None,
+    write_buffer_size: 1 << 30,
+    cache_size: 1 << 30,
+    lz4: false,
+};
+
+/// Where a database in memory is.
+const NOWHERE: &str = "/db";
+
+/// Esker, a family of whose MVCC layer leaves out in compactions what is collected.
+pub struct Esker {
+    pub db: esker::Db,
+    pub gc: CompactionGc,
+}
+
+impl Esker {
+    pub fn open(settings: &Settings<'_>) -> Esker {
+        let gc = CompactionGc::new();
+        let mut options = esker::Options {
+            create_if_missing: true,
+            ..esker::Options::default()
+        };
+        if settings.dir.is_none() {
+            options.fs = Arc::new(vfs::MemFs::new());
+        }
+        let family = &mut options.column_family;
+        mvcc::configure(family);
+        gc.configure(family);
+        if !settings.lz4 {
+            family.compression = esker::CompressionType::None;
+        }
+        family.write_buffer_size = settings.write_buffer_size as u64;
+        family.table.filter_policy = esker::FilterPolicy::Bloom(10.0);
+        family.table.block_cache = Some(esker::Cache::lru(esker::CacheOptions {
+            capacity: settings.cache_size,
+            ..esker::CacheOptions::default()
+        }));
+        let dir = settings.dir.unwrap_or(Path::new(NOWHERE));
+        Esker {
+            db: esker::Db::open(&options, dir).expect("open esker"),
+            gc,
+        }
+    }
+
+    /// The layer over it, with exact statistics, as of `now` nanoseconds.
+    pub fn store(&self, now: i64) -> Result<MvccStore, String> {
+        let (family, gc) = (self.db.default_column_family(), self.gc.clone());
+        MvccStore::open_with_compactions(&self.db, &family, BatchOptions::default(), now, Some(gc))
+            .map_err(|error| error.to_string())
+    }
+
+    /// Flushes, and compacts everything into one level.
+    pub fn compact(&self) {
+        let family = self.db.default_column_family();
+        self.db.flush(&esker::FlushOptions::default()).expect("flush");
+        self.db
+            .compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
+            .expect("compact");
+    }
+
+    pub fn property(&self, name: &str) -> u64 {
+        let family = self.db.default_column_family();
+        self.db.property_int(&family, name).expect("a property")
+    }
+}
+
+/// RocksDB, of whose keys versions are user-defined timestamps.
+pub struct RocksDb(pub rocksdb::DB);
+
+impl RocksDb {
+    pub fn open(settings: &Settings<'_>) -> RocksDb {
+        // Its own order: one given from here would be called for each comparison.
+        let mut options = rocksdb::Options::default()
+            .get_options_from_string("comparator=leveldb.BytewiseComparator.u64ts")
+            .expect("an order");
+        options.create_if_missing(true);
+        if settings.dir.is_none() {
+            options.set_env(&rocksdb::Env::mem_env().expect("an environment in memory"));
+        }
+        options.set_compression_type(match settings.lz4 {
+            true => rocksdb::DBCompressionType::Lz4,
+            false => rocksdb::DBCompressionType::None,
+        });
+        options.set_write_buffer_size(settings.write_buffer_size);
+        options.set_max_background_jobs(2);
+        let mut table = rocksdb::BlockBasedOptions::default();
+        table.set_bloom_filter(10.0, false);
+        table.set_block_cache(&rocksdb::Cache::new_lru_cache(settings.cache_size));
+        options.set_block_based_table_factory(&table);
+        let family = rocksdb::ColumnFamilyDescriptor::new("default", options.clone());
+        let dir = settings.dir.unwrap_or(Path::new(NOWHERE));
+        RocksDb(rocksdb::DB::open_cf_descriptors(&options, dir, [family]).expect("open rocksdb"))
+    }
+
+    pub fn family(&self) -> &rocksdb::ColumnFamily {
+        self.0.cf_handle("default").expect("the default family")
+    }
+
+    /// Flushes, and compacts everything into one level.
+    pub fn compact(&self) {
+        self.0.flush().expect("flush");
+        self.0.compact_range(None::<&[u8]>, None::<&[u8]>);
+    }
+
+    /// Has everything older than `low` go, of each key all but the newest version of it: from now on nobody reads as of an earlier time, and
+    /// everything is compacted. Without that what lies at the bottom would stay.
+    pub fn collect_below(&self, low: u64) -> Result<(), String> {
+        self.0
+            .increase_full_history_ts_low(self.family(), low.to_le_bytes())
+            .map_err(|error| error.to_string())?;
+        let mut options = rocksdb::CompactOptions::default();
+        options.set_bottommost_level_compaction(rocksdb::BottommostLevelCompaction::Force);
+        self.0.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+        Ok(())
+    }
+
+    pub fn property(&self, name: &str) -> u64 {
+        let value = self.0.property_int_value(name);
+        value.ok().flatten().expect("a property")
+    }
+}
