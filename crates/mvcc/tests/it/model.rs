@@ -11,7 +11,7 @@ use mvcc::{
     StoreBatch, Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
-use vfs::{FileSystem, MemFs};
+use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 /// Versions of a key by time; `None` is a deletion.
 pub type Versions = BTreeMap<Timestamp, Option<Vec<u8>>>;
@@ -927,8 +927,9 @@ fn delete_using_tombstone(
 #[test]
 fn the_store_is_the_model() {
     let mut rng = rng::rng();
+    let (mut crashes, mut lost) = (0, 0);
     for round in 0..30 {
-        let fs = Arc::new(MemFs::new());
+        let mut fs = Arc::new(MemFs::new());
         let (with_blobs, min) = (rng.bool(), *rng.pick(&[0, 5, 8]));
         // From how many bytes on versions behind newer ones lie in blob files.
         let min_older = *rng.pick(&[0, 1, 6]);
@@ -945,6 +946,8 @@ fn the_store_is_the_model() {
         };
         let mut db = open(fs.clone());
         let mut model = Model::default();
+        // What a crash may leave: the last that is durable first.
+        let mut since = vec![model.clone()];
         let options = BatchOptions {
             max_steps: rng.u32(..4),
             checksums: rng.bool(),
@@ -972,18 +975,32 @@ fn the_store_is_the_model() {
             if rng.one_in(4) {
                 drop(batch);
             } else {
-                batch.commit(&WriteOptions::default()).unwrap();
+                let sync = rng.one_in(3);
+                let write = WriteOptions {
+                    sync,
+                    ..WriteOptions::default()
+                };
+                let is_empty = batch.is_empty();
+                batch.commit(&write).unwrap();
                 model = changed;
+                if sync && !is_empty {
+                    since.clear();
+                }
+                since.push(model.clone());
             }
             assert_eq!(dump(&db), model.dump());
             let deleted = model.fragments(Span::ALL, Timestamp::ZERO, Timestamp::MAX);
             assert_eq!(range_tombstones(&db), deleted);
             match rng.u32(..10) {
-                0 => db.flush(&FlushOptions::default()).unwrap(),
+                0 => {
+                    db.flush(&FlushOptions::default()).unwrap();
+                    since = vec![model.clone()];
+                }
                 1 => {
                     let family = db.default_column_family();
                     db.compact_range(&family, &Default::default(), None, None)
                         .unwrap();
+                    since = vec![model.clone()];
                 }
                 2 => {
                     let threshold = time(&mut rng);
@@ -1002,6 +1019,8 @@ fn the_store_is_the_model() {
                     assert_eq!(report.removed.versions as usize, before - model.dump().len());
                     let threshold = store.threshold();
                     assert_eq!(report.range_tombstones, model.collect_range_tombstones(threshold));
+                    db.flush_wal(true).unwrap();
+                    since = vec![model.clone()];
                     let refused = store.get(b"a", store.threshold(), &MvccReadOptions::default());
                     assert!(
                         store.threshold().is_zero() || matches!(refused, Err(Error::BelowThreshold { .. }))
@@ -1014,6 +1033,30 @@ fn the_store_is_the_model() {
                     db = open(fs.clone());
                     store = MvccStore::open(&db, &db.default_column_family(), options, NOW).unwrap();
                     assert_eq!(store.threshold(), threshold);
+                    since = vec![model.clone()];
+                }
+                4 => {
+                    let mut chance = fastrand::Rng::with_seed(rng.u64(..));
+                    let left = fs.crash_clone(&mut chance, UnsyncedPolicy::Random);
+                    let threshold = store.threshold();
+                    drop(store);
+                    drop(db);
+                    fs = Arc::new(left);
+                    db = open(fs.clone());
+                    store = MvccStore::open(&db, &db.default_column_family(), options, NOW).unwrap();
+                    assert_eq!(store.threshold(), threshold);
+                    let (rows, deleted) = (dump(&db), range_tombstones(&db));
+                    let is_left = |model: &Model| {
+                        rows == model.dump()
+                            && deleted == model.fragments(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
+                    };
+                    // Whole batches, those that came first.
+                    let left = since.iter().rposition(is_left);
+                    let left = left.expect("what was durable, and some of what came after");
+                    lost += since.len() - 1 - left;
+                    model = since.swap_remove(left);
+                    since = vec![model.clone()];
+                    crashes += 1;
                 }
                 _ => {}
             }
@@ -1024,6 +1067,10 @@ fn the_store_is_the_model() {
             );
         }
     }
+    assert!(
+        crashes > 10 && lost > 0,
+        "{lost} batches lost in {crashes} crashes"
+    );
 }
 
 /// What there is before the batch has done anything.
