@@ -24,6 +24,7 @@ counted! {
     DeleteRange = "range deletes",
     Refused = "writes refused where they would have waited",
     Ingest = "ingestions",
+    IngestBehind = "ingestions behind everything",
     Snapshot = "snapshots",
     Flush = "flushes",
     CompactRange = "range compactions",

@@ -241,6 +241,20 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "0", if disk { "10000" } else { "100" }],
         ));
     }
+    // What goes by the keys as they are now, whatever is seen as of before. Who may lose rows, and who looks back, does without.
+    if disk && others_see && !args.iter().any(|arg| arg == "--disable_wal=true") && rng.u32(..4) == 0 {
+        const LOOK_BACK: &[&str] = &[
+            "--acquire_snapshot_one_in=",
+            "--checkpoint_one_in=",
+            "--backup_one_in=",
+            "--test_secondary=",
+            "--secondary_catch_up_one_in=",
+            "--continuous_verification_interval=",
+        ];
+        args.retain(|arg| !LOOK_BACK.iter().any(|name| arg.starts_with(name)));
+        args.push(one_of(rng, "enable_compaction_filter", &["0", "1", "1"]));
+        args.push(one_of(rng, "ingest_behind_one_in", &["0", "1", "3"]));
+    }
     if disk {
         // Files may be of 4 KiB, and more than a process may have open.
         args.push(one_of(rng, "open_files", &["16", "100", "2000"]));

@@ -48,7 +48,7 @@ pub fn drive(mut flags: Flags) -> Outcome {
     if flags.destroy_db_initially {
         Db::destroy(&options, &path)?;
     }
-    let expected = expected_state(&flags)?;
+    let expected = Arc::new(expected_state(&flags)?);
     if flags.sync_fault_injection {
         options.fs = Arc::new(UnsyncedFs::new(options.fs));
     }

@@ -160,6 +160,8 @@ flags::flags! {
     ingest_external_file_prepare_commit_one_in: u64 = 0;
     /// Of the ingestions, one in so many ends with a file of one range deletion, which deletes all keys of the others; 0: none.
     test_ingest_standalone_range_deletion_one_in: u64 = 0;
+    /// Of the ingestions, one in so many goes behind all there is, if that has no place for it refused; 0: none. Needs --allow_ingest_behind.
+    ingest_behind_one_in: u64 = 0;
     /// A property is asked for once in so many operations; 0: never.
     get_property_one_in: u64 = 1_000;
     /// Every block of every file is read and its checksum verified once in so many operations; 0: never.
@@ -233,6 +235,8 @@ flags::flags! {
     compaction_style: i32 = 0;
     /// What memtables are: skip_list or vector, which needs --allow_concurrent_memtable_write=false.
     memtablerep: String = "skip_list".to_owned();
+    /// Compactions take away entries of keys that are not there.
+    enable_compaction_filter: bool = false;
     /// Files of levels end where the first four bytes of keys change.
     enable_sst_partitioner_factory: bool = false;
     /// Tables with many deletions close together are marked for compaction.
@@ -392,6 +396,11 @@ impl Flags {
         self.disable_wal || self.sync_fault_injection || self.manual_wal_flush_one_in > 0
     }
 
+    /// True if what snapshots show may change.
+    pub fn changes_snapshots(&self) -> bool {
+        self.enable_compaction_filter || self.ingest_behind_one_in > 0
+    }
+
     /// Refuses values nothing can be made of.
     pub fn check(&self) -> Result<()> {
         let shares = [
@@ -435,6 +444,23 @@ impl Flags {
         if self.rate_limit_auto_wal_flush && (self.disable_wal || self.manual_wal_flush_one_in > 0) {
             return refuse(
                 "--rate_limit_auto_wal_flush needs a WAL that is flushed by itself: no --disable_wal, no --manual_wal_flush_one_in",
+            );
+        }
+        if self.changes_snapshots() && self.loses_acknowledged() {
+            return refuse(
+                "--enable_compaction_filter and --ingest_behind_one_in stay, and the rows they went by may be lost: no --disable_wal, no \
+                 --sync_fault_injection, no --manual_wal_flush_one_in",
+            );
+        }
+        let others = [
+            self.acquire_snapshot_one_in,
+            self.checkpoint_one_in,
+            self.backup_one_in,
+        ];
+        if self.changes_snapshots() && (others.iter().any(|one_in| *one_in > 0) || self.test_secondary) {
+            return refuse(
+                "--enable_compaction_filter and --ingest_behind_one_in change what is seen as of before: no --acquire_snapshot_one_in, no \
+                 --checkpoint_one_in, no --backup_one_in, no --test_secondary",
             );
         }
         if self.ingest_external_file_one_in > 0 && self.disable_wal {

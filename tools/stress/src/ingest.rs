@@ -18,10 +18,14 @@ impl Worker<'_> {
     /// Keys of a range are written into some files, and perhaps deleted all of them by the last, and the files ingested.
     pub(super) fn ingest(&mut self) -> Outcome {
         let flags = &self.stress.flags;
-        let (width, delete_one_in) = (
+        let (width, delete_one_in, behind_one_in) = (
             flags.ingest_external_file_width.max(1) as u64,
             flags.test_ingest_standalone_range_deletion_one_in,
+            flags.ingest_behind_one_in,
         );
+        if self.stress.options.allow_ingest_behind && self.one_in(behind_one_in) {
+            return self.ingest_behind(width);
+        }
         let (family, start) = (self.family(), self.key());
         let range = start..start.saturating_add(width).min(self.stress.expected.keys());
         let deletes = self.one_in(delete_one_in);

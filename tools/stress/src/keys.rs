@@ -26,6 +26,13 @@ pub fn value(key: u64, write: u32, size_mult: usize) -> Vec<u8> {
 
 const HEAD: usize = 4 + 8;
 
+/// True for a key that is written only while it is absent, so that single deletions may delete it: such are so many of a hundred.
+pub fn is_single(key: u64, nooverwritepercent: i32) -> bool {
+    // Scattered, and the same for every run.
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+        < (nooverwritepercent.clamp(0, 100) as u64) * (1 << 32) / 100
+}
+
 /// The number of the write that left `value` at `key`; `None` if no write can have left it.
 pub fn write_of(key: u64, found: &[u8], size_mult: usize) -> Option<u32> {
     let write = u32::from_le_bytes(*found.first_chunk()?);

@@ -133,7 +133,7 @@ pub fn one_database(
 /// What one life hands on to the next.
 struct Life {
     fs: MemFs,
-    expected: Option<ExpectedState>,
+    expected: Option<Arc<ExpectedState>>,
     /// Since the expected state was last known to be right only processes died, of which none kept anything of a WAL to itself.
     all_acknowledged: bool,
     /// How the last one ended.
@@ -165,7 +165,7 @@ impl Life {
         options.listeners.push(background.clone());
         let (families, keys) = (flags.column_families as usize, flags.max_key);
         let expected = self.expected.take();
-        let expected = expected.unwrap_or_else(|| ExpectedState::in_memory(families, keys, true));
+        let expected = expected.unwrap_or_else(|| Arc::new(ExpectedState::in_memory(families, keys, true)));
         let mut stress = Stress::new(*flags, options, PathBuf::from(DIR), expected);
         stress.all_acknowledged = self.all_acknowledged;
         let counted = Counted::quietly();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, ErrorKind};
@@ -11,6 +12,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::expected_state::ExpectedState;
 use crate::expected_value::ExpectedValue;
 use crate::faults::{self, Faults};
+use crate::filter::{Families, RemovesAbsent};
 use crate::flags::Flags;
 use crate::followers::Secondary;
 use crate::keys;
@@ -70,7 +72,9 @@ pub struct Stress {
     pub flags: Flags,
     pub options: Options,
     pub path: PathBuf,
-    pub expected: ExpectedState,
+    pub expected: Arc<ExpectedState>,
+    /// Which family of the database is which of the expected state.
+    pub families: Arc<Families>,
     /// The process that had the database before lost no more than itself: with a WAL, every write that returned is there.
     pub all_acknowledged: bool,
     /// What is made to fail.
@@ -91,7 +95,15 @@ pub struct Stress {
 
 impl Stress {
     /// Over the database at `path`.
-    pub fn new(flags: Flags, mut options: Options, path: PathBuf, expected: ExpectedState) -> Stress {
+    pub fn new(flags: Flags, mut options: Options, path: PathBuf, expected: Arc<ExpectedState>) -> Stress {
+        let families = Arc::new(Families::default());
+        if flags.enable_compaction_filter {
+            options.column_family.compaction_filter_factory = Some(Arc::new(RemovesAbsent {
+                expected: expected.clone(),
+                families: families.clone(),
+                nooverwritepercent: flags.nooverwritepercent,
+            }));
+        }
         let faults = Faults::over(options.fs.clone(), &flags);
         if let Some(faults) = &faults {
             options.fs = faults.fs();
@@ -110,6 +122,7 @@ impl Stress {
             options,
             path,
             expected,
+            families,
             all_acknowledged: false,
             backups: Mutex::new(()),
         }
@@ -146,6 +159,9 @@ impl Stress {
                 Some(family) => family,
                 None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
             }));
+        }
+        for (index, family) in families.iter().enumerate() {
+            self.families.know(family.read().id(), index);
         }
         let secondary = self.open_secondary()?;
         Ok(Open {
@@ -203,9 +219,7 @@ impl Stress {
 
     /// True for a key that is written only while it is absent, so that single deletions may delete it.
     pub fn is_single(&self, key: u64) -> bool {
-        // Scattered, and the same for every run.
-        key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
-            < (self.flags.nooverwritepercent.clamp(0, 100) as u64) * (1 << 32) / 100
+        keys::is_single(key, self.flags.nooverwritepercent)
     }
 
     /// How messages name a key.

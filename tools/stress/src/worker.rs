@@ -281,7 +281,9 @@ impl<'a> Worker<'a> {
         let family = self.family();
         let keys: Vec<u64> = (0..if many { BATCH } else { 1 }).map(|_| self.key()).collect();
         // What is asked for at once and one by one is the same at one moment.
-        let twice = many && self.stress.flags.check_multiget_consistency && self.rng.bool();
+        let flags = &self.stress.flags;
+        let compares = flags.check_multiget_consistency && !flags.changes_snapshots();
+        let twice = many && compares && self.rng.bool();
         let expected = |key: &u64| self.stress.expected.get(family, *key);
         let before: Vec<ExpectedValue> = keys.iter().map(expected).collect();
         let found: Vec<Option<Vec<u8>>> = {
@@ -685,6 +687,7 @@ impl<'a> Worker<'a> {
         let trace = self.stress.expected.trace();
         let begin = |trace: &Trace| trace.begin(db.latest_sequence_number(), &[Change::Clear { family }]);
         let operation = trace.map(begin).transpose()?;
+        self.stress.families.forget(handle.id());
         let made_anew = db
             .drop_column_family(&handle)
             .and_then(|()| db.create_column_family(&name, options));
@@ -702,6 +705,7 @@ impl<'a> Worker<'a> {
             trace.end(operation, db.latest_sequence_number())?;
         }
         self.finish_delete(family, 0, &all)?;
+        self.stress.families.know(handle.id(), family);
         self.done.count(What::ClearFamily);
         Ok(())
     }

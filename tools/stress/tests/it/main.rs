@@ -276,3 +276,62 @@ fn what_cannot_be_is_refused() {
         assert!(text(&output).contains(message), "{arg}: {}", text(&output));
     }
 }
+
+/// The number that stands behind `name` in what the program prints.
+fn printed(output: &Output, name: &str) -> u64 {
+    let text = text(output);
+    let rest = text
+        .split_once(name)
+        .map(|(_, rest)| rest.trim_start_matches([' ', ':']));
+    let digits = rest.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or_else(|| panic!("no number behind {name} in {text}"))
+}
+
+#[test]
+fn compactions_filter_and_files_go_behind_everything() {
+    let output = stress(&[
+        "--threads=4",
+        "--ops_per_thread=8000",
+        "--max_key=5000",
+        "--column_families=2",
+        "--nooverwritepercent=20",
+        "--reopen=2",
+        "--use_merge",
+        "--readpercent=15",
+        "--prefixpercent=10",
+        "--writepercent=35",
+        "--delpercent=25",
+        "--delrangepercent=5",
+        "--iterpercent=10",
+        "--compaction_style=1",
+        "--allow_ingest_behind=true",
+        "--enable_compaction_filter",
+        "--ingest_external_file_one_in=50",
+        "--ingest_external_file_width=20",
+        "--ingest_behind_one_in=2",
+        "--flush_one_in=500",
+        "--compact_range_one_in=500",
+        "--write_buffer_size=65536",
+        "--statistics=1",
+        "--read_fault_one_in=0",
+        "--metadata_read_fault_one_in=0",
+        "--metadata_write_fault_one_in=0",
+    ]);
+    assert_verified(&output);
+    assert!(printed(&output, "rocksdb.compaction.key.drop.user COUNT") > 100);
+    assert!(
+        text(&output).contains("ingestions behind everything"),
+        "{}",
+        text(&output)
+    );
+    for look_back in [
+        "--acquire_snapshot_one_in=10",
+        "--checkpoint_one_in=10",
+        "--disable_wal",
+    ] {
+        let refused = text(&stress(&["--enable_compaction_filter", look_back]));
+        assert!(refused.contains("--enable_compaction_filter"), "{refused}");
+    }
+}

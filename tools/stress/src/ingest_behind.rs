@@ -1,0 +1,80 @@
+//! Files that go behind all there is: they show where nothing ever was, and nowhere else.
+
+use esker::{ErrorKind, IngestExternalFileArg, IngestExternalFileOptions, SstFileWriter};
+
+use crate::done::What;
+use crate::expected_value::ExpectedValue;
+use crate::keys;
+use crate::stress::Outcome;
+use crate::worker::Worker;
+
+impl Worker<'_> {
+    /// Up to `width` keys from a random one on are written into a file, which goes behind all others. Those that were never written
+    /// show. What others have stays: the file has for them what was never written. Refused is what does not fit.
+    pub(super) fn ingest_behind(&mut self, width: u64) -> Outcome {
+        let (family, start) = (self.family(), self.key());
+        let range = start..start.saturating_add(width).min(self.stress.expected.keys());
+        let handle = self.open.families[family].read();
+        let _locks = self.stress.lock_range(family, range.start, range.end);
+        // A family that was cleared has nothing left that would hide a row.
+        let forgets = self.stress.flags.clear_column_family_one_in > 0;
+        let mut shown: Vec<(u64, ExpectedValue)> = Vec::new();
+        let mut rows: Vec<(u64, u32)> = Vec::new();
+        for key in range {
+            let expected = self.settled(family, key)?;
+            let written = expected.begin_write();
+            // What was put once and deleted once leaves nothing behind.
+            match self.stress.is_single(key) {
+                true => {}
+                false if expected == ExpectedValue::NEVER => {
+                    shown.push((key, written));
+                    rows.push((key, written.settle().write()));
+                }
+                false if !expected.exists() && forgets => {}
+                false => rows.push((key, written.settle().next_write())),
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let path = self.stress.beside(&format!("behind-{:x}.sst", self.seed));
+        let mut writer = SstFileWriter::new(&self.stress.options);
+        writer.open(&path)?;
+        for &(key, write) in &rows {
+            writer.put(&keys::key(key), &self.stress.value(key, write))?;
+        }
+        writer.finish()?;
+        self.changing = true;
+        for &(key, written) in &shown {
+            self.stress.expected.set(family, key, written)?;
+        }
+        let (move_files, link_files) = [(true, false), (false, true), (false, false)][self.rng.usize(..3)];
+        let options = IngestExternalFileOptions {
+            ingest_behind: true,
+            move_files,
+            link_files,
+            verify_checksums_before_ingest: self.rng.bool(),
+            ..IngestExternalFileOptions::default()
+        };
+        let arg = IngestExternalFileArg::new(&handle, std::slice::from_ref(&path), options);
+        let ingested = match self.open.db.ingest_external_files(&[arg]) {
+            Ok(_) => true,
+            // Another file lies where this one would go, or the family has no such place.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => false,
+            Err(error) => return Err(error.into()),
+        };
+        for &(key, written) in &shown {
+            let now = match ingested {
+                true => written.settle(),
+                false => written.roll_back(),
+            };
+            self.stress.expected.set(family, key, now)?;
+        }
+        // Where it was moved it is there no more; what cannot be removed is replaced by the next of that name.
+        let _ = self.stress.options.fs.remove(&path);
+        if ingested {
+            self.done.count(What::IngestBehind);
+        }
+        Ok(())
+    }
+}
