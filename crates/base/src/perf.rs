@@ -138,6 +138,8 @@ perf_context! {
     internal_range_del_reseek_count;
     /// Merge operands that Gets put together.
     internal_merge_point_lookup_count;
+    /// Time of merge operators, of reads that met operands.
+    merge_operator_time_nanos;
     /// Time Gets searched memtables.
     get_from_memtable_time;
     /// Time Gets searched tables.

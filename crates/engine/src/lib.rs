@@ -31,6 +31,7 @@ mod options;
 mod read;
 mod stats;
 mod table_properties_collector;
+mod timed_hooks;
 mod version_set;
 mod write;
 

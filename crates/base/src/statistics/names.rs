@@ -269,6 +269,10 @@ named! {
         BytesDecompressedFrom = "rocksdb.bytes.decompressed.from";
         /// Their bytes uncompressed.
         BytesDecompressedTo = "rocksdb.bytes.decompressed.to";
+        /// Nanoseconds that merge operators took.
+        MergeOperationTotalTime = "rocksdb.merge.operation.time.nanos";
+        /// Nanoseconds that compaction filters took.
+        FilterOperationTotalTime = "rocksdb.filter.operation.time.nanos";
         /// Microseconds of CPU time that compactions took.
         CompactionCpuTotalTime = "rocksdb.compaction.total.time.cpu_micros";
         /// Files deleted.

@@ -29,6 +29,7 @@ use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
 use crate::read::value::{Merger, ValueResolver};
 use crate::stats::Stats;
+use crate::timed_hooks;
 
 impl Db {
     /// The column family of that name, if there is one.
@@ -102,6 +103,13 @@ pub(crate) fn assemble(
         (Some(operator), _) => Merger::Operator(operator.clone()),
         (None, Some(text)) => stored_merger(text),
         (None, None) => Merger::Unknown(String::new()),
+    };
+    let merger = match merger {
+        Merger::Operator(operator) => Merger::Operator(timed_hooks::merge_operator(
+            operator,
+            shared.options.statistics.as_ref(),
+        )),
+        unknown => unknown,
     };
     let block_cache = match (&options.table.block_cache, options.table.no_block_cache) {
         (_, true) => None,

@@ -21,6 +21,7 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::recover::RECOVERY_JOB;
 use crate::read::merging_cursor::{MergingCursor, Source};
+use crate::timed_hooks;
 
 /// What was made of some memtables.
 #[derive(Default)]
@@ -128,6 +129,7 @@ impl DbInner {
             .should_filter_table_file_creation(reason)
             .then(|| factory.create(&context))
             .flatten()
+            .map(|filter| timed_hooks::compaction_filter(filter, self.options.statistics.as_ref()))
     }
 }
 

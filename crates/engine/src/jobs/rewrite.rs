@@ -26,6 +26,7 @@ use crate::db::column_family::Family;
 use crate::events::Event;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
+use crate::timed_hooks;
 
 /// Keys of an input file among which the borders of subcompactions are chosen, as in RocksDB.
 const ANCHORS: usize = 128;
@@ -362,7 +363,9 @@ impl<'a> Rewrite<'a> {
             snapshots: self.snapshots.clone(),
             tombstones: self.tombstones.clone(),
             merge_operator: family.values.operator(),
-            filter: factory.and_then(|factory| factory.create(&context)),
+            filter: factory
+                .and_then(|factory| factory.create(&context))
+                .map(|filter| timed_hooks::compaction_filter(filter, self.db.options.statistics.as_ref())),
             blobs,
             full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),
             end: end.map(<[u8]>::to_vec),

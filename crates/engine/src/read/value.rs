@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::entity::{self, ColumnValue, Entity};
 use base::merge::MergeOperator;
+use base::perf;
 use base::{Error, ErrorKind, Kind, Result};
 use blob::BlobIndex;
 use cache::Handle;
@@ -150,6 +151,7 @@ impl ValueResolver {
     pub fn merge(&self, user_key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
         match &self.merger {
             Merger::Operator(operator) => {
+                let _timer = perf::time(|cells| &cells.merge_operator_time_nanos);
                 operator.full_merge(user_key, existing, operands).ok_or_else(|| {
                     Error::new(
                         ErrorKind::MergeFailed,

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, Db, FilterPolicy,
-    FlushOptions, Histogram, Options, PerfContext, PerfLevel, ReadOptions, Statistics, StatsLevel, Ticker,
-    perf,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
+    CompactionFilterFactory, Db, Decision, FilterContext, FilterPolicy, FlushOptions, Histogram,
+    MergeOperator, Options, PerfContext, PerfLevel, ReadOptions, Statistics, StatsLevel, Ticker, ValueType,
+    WriteOptions, perf,
 };
 
 fn options(statistics: &Arc<Statistics>) -> Options {
@@ -277,4 +278,78 @@ fn a_thread_counts_for_itself() {
         assert_eq!((iterated.iter_prev_cpu_nanos, iterated.get_cpu_nanos), (0, 0));
         assert_eq!(iterated.iter_read_bytes, 2 * 108);
     });
+}
+
+/// Takes its time, and keeps everything.
+struct Slow;
+
+fn pass_a_microsecond() {
+    let start = std::time::Instant::now();
+    while start.elapsed().as_micros() < 1 {
+        std::hint::spin_loop();
+    }
+}
+
+impl CompactionFilterFactory for Slow {
+    fn name(&self) -> &str {
+        "Slow"
+    }
+
+    fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(Slow))
+    }
+}
+
+impl CompactionFilter for Slow {
+    fn filter(&mut self, _: usize, _: &[u8], _: ValueType, _: &[u8]) -> Decision {
+        pass_a_microsecond();
+        Decision::Keep
+    }
+}
+
+impl MergeOperator for Slow {
+    fn name(&self) -> &str {
+        "Slow"
+    }
+
+    fn full_merge(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        pass_a_microsecond();
+        operands.last().map(|operand| operand.to_vec())
+    }
+}
+
+#[test]
+fn what_users_code_takes_is_timed_where_it_is_asked_for() {
+    let of_level = |level: StatsLevel| {
+        let dir = tempfile::tempdir().unwrap();
+        let statistics = Statistics::of_level(level);
+        let mut options = options(&statistics);
+        options.column_family.compaction_filter_factory = Some(Arc::new(Slow));
+        options.column_family.merge_operator = Some(Arc::new(Slow));
+        let db = Db::open(&options, dir.path()).unwrap();
+        let family = db.default_column_family();
+        for number in 0..100 {
+            db.put(&key(number), b"value").unwrap();
+            db.merge(&WriteOptions::default(), &family, &key(200), b"operand")
+                .unwrap();
+        }
+        assert_eq!(db.get(&key(200)).unwrap().as_deref(), Some(&b"operand"[..]));
+        let merging = statistics.get_ticker_count(Ticker::MergeOperationTotalTime);
+        db.flush(&FlushOptions::default()).unwrap();
+        let everything = CompactRangeOptions {
+            bottommost_level_compaction: BottommostLevelCompaction::Force,
+            ..CompactRangeOptions::default()
+        };
+        db.compact_range(&family, &everything, None, None).unwrap();
+        (
+            merging,
+            statistics.get_ticker_count(Ticker::FilterOperationTotalTime),
+        )
+    };
+    assert_eq!(of_level(StatsLevel::ExceptTimers), (0, 0));
+    let (merging, filtering) = of_level(StatsLevel::ExceptDetailedTimers);
+    assert!(merging >= 1_000, "{merging}");
+    assert_eq!(filtering, 0);
+    let (_, filtering) = of_level(StatsLevel::ExceptTimeForMutex);
+    assert!(filtering >= 100 * 1_000, "{filtering}");
 }

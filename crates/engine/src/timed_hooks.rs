@@ -1,0 +1,94 @@
+//! What users' merge operators and compaction filters take, where statistics ask for it. Without statistics there is no such layer.
+
+use std::sync::Arc;
+
+use base::env::Stopwatch;
+use base::merge::MergeOperator;
+use base::statistics::{Statistics, Ticker};
+use compact::{CompactionFilter, Decision, ValueType};
+
+/// `operator`, timed where `statistics` count times.
+pub(crate) fn merge_operator(
+    operator: Arc<dyn MergeOperator>,
+    statistics: Option<&Arc<Statistics>>,
+) -> Arc<dyn MergeOperator> {
+    match statistics {
+        None => operator,
+        Some(statistics) => Arc::new(TimedMerge {
+            operator,
+            statistics: statistics.clone(),
+        }),
+    }
+}
+
+/// `filter`, timed where `statistics` count times of what happens for each entry.
+pub(crate) fn compaction_filter(
+    filter: Box<dyn CompactionFilter>,
+    statistics: Option<&Arc<Statistics>>,
+) -> Box<dyn CompactionFilter> {
+    match statistics {
+        None => filter,
+        Some(statistics) => Box::new(TimedFilter {
+            filter,
+            statistics: statistics.clone(),
+        }),
+    }
+}
+
+/// What `work` gives; its nanoseconds are added to `ticker` if `wanted`.
+fn timed<T>(statistics: &Statistics, wanted: bool, ticker: Ticker, work: impl FnOnce() -> T) -> T {
+    if !wanted {
+        return work();
+    }
+    let started = Stopwatch::start();
+    let done = work();
+    statistics.record_tick(ticker, started.nanos());
+    done
+}
+
+struct TimedMerge {
+    operator: Arc<dyn MergeOperator>,
+    statistics: Arc<Statistics>,
+}
+
+impl TimedMerge {
+    fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let wanted = self.statistics.times();
+        timed(&self.statistics, wanted, Ticker::MergeOperationTotalTime, work)
+    }
+}
+
+impl MergeOperator for TimedMerge {
+    fn name(&self) -> &str {
+        self.operator.name()
+    }
+
+    fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        self.timed(|| self.operator.full_merge(key, existing, operands))
+    }
+
+    fn partial_merge(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        self.timed(|| self.operator.partial_merge(key, older, newer))
+    }
+}
+
+struct TimedFilter {
+    filter: Box<dyn CompactionFilter>,
+    statistics: Arc<Statistics>,
+}
+
+impl CompactionFilter for TimedFilter {
+    fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        let wanted = self.statistics.times_details();
+        timed(&self.statistics, wanted, Ticker::FilterOperationTotalTime, || {
+            self.filter.filter(level, key, value_type, value)
+        })
+    }
+
+    fn filter_blob_by_key(&mut self, level: usize, key: &[u8]) -> Option<Decision> {
+        let wanted = self.statistics.times_details();
+        timed(&self.statistics, wanted, Ticker::FilterOperationTotalTime, || {
+            self.filter.filter_blob_by_key(level, key)
+        })
+    }
+}
