@@ -145,9 +145,23 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "the last blob file of a job has no footer when the MANIFEST is told of it",
         file: "crates/engine/src/jobs/blob_outputs.rs",
-        right: "        self.finish()?;\n        Ok(std::mem::take(&mut self.additions))",
-        wrong: "        Ok(std::mem::take(&mut self.additions))",
+        right: "        self.finish()?;\n        self.teller.untold.clear();",
+        wrong: "        self.teller.untold.clear();",
         caught_by: Tests(&["-p", "esker-dbtest", "blob_files::"]),
+    },
+    Canary {
+        name: "what a compaction reads comes into the block cache",
+        file: "crates/engine/src/jobs/rewrite.rs",
+        right: "fill_cache: false,",
+        wrong: "fill_cache: true,",
+        caught_by: Tests(&["-p", "esker-dbtest", "less_work::"]),
+    },
+    Canary {
+        name: "every version of a key is hashed for the filter",
+        file: "crates/sst/src/writer/mod.rs",
+        right: "            && is_new\n",
+        wrong: "            && (is_new || key_len > 0)\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "less_work::"]),
     },
     Canary {
         name: "rows lose the sequence numbers that tell their age",

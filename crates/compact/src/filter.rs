@@ -46,7 +46,7 @@ pub trait CompactionFilter: Send {
 }
 
 /// Why a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableFileCreationReason {
     /// Memtables are flushed.
     Flush,

@@ -84,6 +84,8 @@ impl EventListener for Events {
                 | Event::JobEnded { .. }
                 | Event::TableCreationStarted { .. }
                 | Event::TableCreationFailed { .. }
+                | Event::BlobFileCreationStarted { .. }
+                | Event::BlobFileCreationFailed { .. }
                 | Event::TableCreated { .. }
                 | Event::BlobFileCreated { .. }
                 | Event::WalCreated { .. }

@@ -221,6 +221,24 @@ pub enum Event {
         oldest_blob_file: Option<u64>,
         properties: Box<TableProperties>,
     },
+    /// A blob file is about to be begun by a job. What becomes of it is told by [`BlobFileCreated`](Event::BlobFileCreated) or
+    /// [`BlobFileCreationFailed`](Event::BlobFileCreationFailed).
+    BlobFileCreationStarted {
+        family: String,
+        job: u64,
+        file: u64,
+        path: String,
+        reason: TableFileCreationReason,
+    },
+    /// A blob file that was begun will not be: its job failed, or was cancelled. The file is deleted.
+    BlobFileCreationFailed {
+        family: String,
+        job: u64,
+        file: u64,
+        path: String,
+        reason: TableFileCreationReason,
+        error: Error,
+    },
     /// A blob file was written, and is about to be put in place with the tables that refer to it. The checksum is that over the whole
     /// file, empty without one.
     BlobFileCreated {
@@ -452,6 +470,12 @@ impl fmt::Display for Event {
             Event::TableCreated {
                 family, file, bytes, ..
             } => write!(f, "[{family}] wrote {file:06}.sst: {bytes} bytes"),
+            Event::BlobFileCreationStarted { family, file, .. } => {
+                write!(f, "[{family}] begins {file:06}.blob")
+            }
+            Event::BlobFileCreationFailed {
+                family, file, error, ..
+            } => write!(f, "[{family}] did not write {file:06}.blob: {error}"),
             Event::BlobFileCreated {
                 family,
                 file,
@@ -500,7 +524,7 @@ impl fmt::Display for Event {
 }
 
 /// Told of events, on the thread they happen on and with no lock held but, where writers wait for memtables to be flushed or begin
-/// a WAL, that of the writers. Must return soon and must not call the database.
+/// a WAL, that of the writers, and where a blob file is begun or given up that of the job's blob files. Must return soon and must not call the database.
 pub trait EventListener: Send + Sync {
     /// Called once an event.
     fn on_event(&self, event: &Event);

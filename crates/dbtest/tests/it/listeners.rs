@@ -1,6 +1,6 @@
 //! What listeners are told, beside what becomes lines of the info log.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use dbtest::by_hand::{flush, rewrite};
@@ -333,4 +333,68 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
         "{told:?}"
     );
     assert_eq!(db.get(b"late").unwrap().as_deref(), Some(&b"row"[..]));
+}
+
+#[test]
+fn each_blob_file_that_is_begun_is_told_of_and_how_it_ended() {
+    use TableFileCreationReason::{Compaction, Flush};
+    let faults = FaultFs::new(Arc::new(MemFs::new()));
+    let events = Arc::new(Events::default());
+    let mut options = options(Arc::new(faults.clone()), events.clone());
+    options.max_subcompactions = 1;
+    let family = &mut options.column_family;
+    family.enable_blob_files = true;
+    family.blob_file_size = 32 << 10;
+    family.enable_blob_garbage_collection = true;
+    family.blob_garbage_collection_age_cutoff = 1.0;
+    let db = Db::open(&options, "/db").unwrap();
+    let blobs = |told: &[Event]| -> Vec<(&'static str, u64, Option<TableFileCreationReason>)> {
+        let of = |event: &Event| match event {
+            Event::BlobFileCreationStarted {
+                file, reason, path, ..
+            } => {
+                assert!(path.ends_with(&format!("{file:06}.blob")), "{path}");
+                Some(("started", *file, Some(*reason)))
+            }
+            Event::BlobFileCreated { file, .. } => Some(("created", *file, None)),
+            Event::BlobFileCreationFailed { file, reason, .. } => Some(("failed", *file, Some(*reason))),
+            _ => None,
+        };
+        told.iter().filter_map(of).collect()
+    };
+    let ended = |told: &[Event], word: &str| {
+        let told = blobs(told);
+        let numbers = |wanted: &str| -> BTreeSet<u64> {
+            let of_word = told.iter().filter(|(word, ..)| *word == wanted);
+            of_word.map(|(_, file, _)| *file).collect()
+        };
+        let (begun, ended) = (numbers("started"), numbers(word));
+        assert_eq!(begun, ended, "{told:?}");
+        assert_eq!(begun.len() + ended.len(), told.len(), "each once: {told:?}");
+        let reasons: HashSet<_> = told.iter().filter_map(|(.., reason)| *reason).collect();
+        (begun.len(), reasons)
+    };
+    fill(&db);
+    let flushed = events.all();
+    let (files, reasons) = ended(&flushed, "created");
+    assert!(
+        files > 5 && reasons == HashSet::from([Flush]),
+        "{files} {reasons:?}"
+    );
+    rewrite(&db);
+    let (files, reasons) = ended(&events.all()[flushed.len()..], "created");
+    assert!(
+        files > 1 && reasons == HashSet::from([Compaction]),
+        "{files} {reasons:?}"
+    );
+
+    // The third of several files cannot be written: none of them comes into being.
+    let before = events.all().len();
+    let rule = Rule::new(Action::Fail(ErrorKind::NoSpace)).on([Op::Create]);
+    faults.add(rule.path_ends_with(".blob").skip(2));
+    let family = db.default_column_family();
+    let everything = dbtest::by_hand::everything();
+    db.compact_range(&family, &everything, None, None).unwrap_err();
+    let (files, reasons) = ended(&events.all()[before..], "failed");
+    assert_eq!((files, reasons), (3, HashSet::from([Compaction])));
 }

@@ -3,24 +3,25 @@
 //! A blob file is finished, footer and sync, before the MANIFEST is told of the tables that refer to it; both come into being by
 //! one edit. A crash before leaves files that belong to nothing, and that the next open deletes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::entity::{self, ColumnValue, Entity};
 use base::statistics::Ticker;
 use base::sync::Mutex;
-use base::{Kind, Result, filename};
+use base::{Error, Kind, Result, filename};
 use blob::{BlobIndex, BlobWriter, BlobWriterOptions};
 use codec::compression::{CompressionOptions, CompressionType};
-use compact::{BlobHook, Relocation};
+use compact::{BlobHook, Relocation, TableFileCreationReason};
 use manifest::BlobFileAddition;
 use vfs::{CreateOptions, FileSystem};
 
 use super::blob_inputs::BlobInputs;
 use super::file_checksum::FileSum;
-use super::output::BlobGarbage;
+use super::output::{BlobGarbage, creation_reason};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::events::{Event, Listeners};
 use crate::options::{BlobSizes, FileChecksumGenFactory, PrepopulateBlobCache};
 use crate::read::blob_cache::BlobFileCache;
 use crate::stats::Stats;
@@ -44,11 +45,55 @@ pub(crate) struct BlobOutputs {
     additions: Vec<BlobFileAddition>,
     /// Every file begun.
     paths: Vec<PathBuf>,
+    teller: Teller,
+}
+
+/// Tells of blob files that are begun, and of those that come to nothing.
+struct Teller {
+    listeners: Listeners,
+    family: String,
+    job: u64,
+    reason: TableFileCreationReason,
+    /// Files begun, with their paths, of whose end nobody was told.
+    untold: Vec<(u64, String)>,
+}
+
+impl Teller {
+    fn begun(&mut self, file: u64, path: &Path) {
+        let path = path.display().to_string();
+        self.listeners.notify(&Event::BlobFileCreationStarted {
+            family: self.family.clone(),
+            job: self.job,
+            file,
+            path: path.clone(),
+            reason: self.reason,
+        });
+        self.untold.push((file, path));
+    }
+
+    fn failed(&mut self, error: &Error) {
+        for (file, path) in self.untold.drain(..) {
+            self.listeners.notify(&Event::BlobFileCreationFailed {
+                family: self.family.clone(),
+                job: self.job,
+                file,
+                path,
+                reason: self.reason,
+                error: error.clone(),
+            });
+        }
+    }
 }
 
 impl BlobOutputs {
-    /// For tables of `family` at `level`, which a flush writes or a compaction; `None` where values stay in tables.
-    pub fn new(db: &DbInner, family: &Family, level: usize, flush: bool) -> Option<Arc<Mutex<BlobOutputs>>> {
+    /// For tables of `family` at `level`, which a flush writes or a compaction, job `job`; `None` where values stay in tables.
+    pub fn new(
+        db: &DbInner,
+        family: &Family,
+        level: usize,
+        flush: bool,
+        job: u64,
+    ) -> Option<Arc<Mutex<BlobOutputs>>> {
         let options = family.current();
         let warms = flush && options.prepopulate_blob_cache == PrepopulateBlobCache::FlushOnly;
         options.writes_blobs_at(level).then(|| {
@@ -71,6 +116,13 @@ impl BlobOutputs {
                 open: None,
                 additions: Vec::new(),
                 paths: Vec::new(),
+                teller: Teller {
+                    listeners: db.listeners.clone(),
+                    family: family.name.clone(),
+                    job,
+                    reason: creation_reason(flush, job),
+                    untold: Vec::new(),
+                },
             }))
         })
     }
@@ -98,6 +150,7 @@ impl BlobOutputs {
     fn begin(&mut self) -> Result<(BlobWriter, FileSum)> {
         let file_number = self.numbers.new_file_number();
         let path = filename::blob(&self.dir, file_number);
+        self.teller.begun(file_number, &path);
         let file = self.fs.create(&path, &self.create)?;
         self.paths.push(path);
         let (file, sum) = FileSum::over(self.checksums, file);
@@ -133,15 +186,17 @@ impl BlobOutputs {
         Ok(())
     }
 
-    /// Ends the last file. Gives what the MANIFEST is to be told of all of them.
+    /// Ends the last file. Gives what the MANIFEST is to be told of all of them, and the caller the listeners.
     pub fn finish_all(&mut self) -> Result<Vec<BlobFileAddition>> {
         self.finish()?;
+        self.teller.untold.clear();
         Ok(std::mem::take(&mut self.additions))
     }
 
-    /// The files that were begun; none of them is written to any more. For whoever deletes them: the job failed.
-    pub fn abandon(&mut self) -> Vec<PathBuf> {
+    /// The files that were begun; none of them is written to any more. For whoever deletes them: the job failed with `error`.
+    pub fn abandon(&mut self, error: &Error) -> Vec<PathBuf> {
         self.open = None;
+        self.teller.failed(error);
         std::mem::take(&mut self.paths)
     }
 }

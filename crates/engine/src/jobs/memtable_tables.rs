@@ -175,6 +175,7 @@ impl<'a> MemtableWriter<'a> {
                 family,
                 placed.iter().map(|placed| placed.level).max().unwrap_or(0),
                 true,
+                job,
             ),
         })
     }

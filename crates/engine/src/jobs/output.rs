@@ -37,6 +37,15 @@ use crate::read::merging_cursor::MergingCursor;
 use crate::read::value::Merger;
 use crate::table_properties_collector::{CollectorContext, TablePropertiesCollector};
 
+/// Why files are written by a job, which flushes or else compacts.
+pub(super) fn creation_reason(flushes: bool, job: u64) -> TableFileCreationReason {
+    match (flushes, job) {
+        (false, _) => TableFileCreationReason::Compaction,
+        (true, RECOVERY_JOB) => TableFileCreationReason::Recovery,
+        (true, _) => TableFileCreationReason::Flush,
+    }
+}
+
 /// What tables are written for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destination {
@@ -171,11 +180,7 @@ impl<'a> TableOutputs<'a> {
     }
 
     fn reason(&self) -> TableFileCreationReason {
-        match (self.destination.flushed, self.job) {
-            (false, _) => TableFileCreationReason::Compaction,
-            (true, RECOVERY_JOB) => TableFileCreationReason::Recovery,
-            (true, _) => TableFileCreationReason::Flush,
-        }
+        creation_reason(self.destination.flushed, self.job)
     }
 
     /// Makes the directory entries of what was finished durable. Their contents are, file by file.
@@ -201,7 +206,7 @@ impl<'a> TableOutputs<'a> {
         if let Some(open) = self.open.take() {
             open.writer.abandon();
         }
-        let blobs = self.blobs.take().map(|blobs| blobs.lock().abandon());
+        let blobs = self.blobs.take().map(|blobs| blobs.lock().abandon(error));
         self.paths.extend(blobs.into_iter().flatten());
         self.paths.drain(..).for_each(|path| self.db.obsolete.add(path));
     }

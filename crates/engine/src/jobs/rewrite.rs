@@ -250,7 +250,7 @@ impl<'a> Rewrite<'a> {
 
     fn merge_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
         let plan = self.plan;
-        let blobs = BlobOutputs::new(self.db, self.family, plan.output_level, false);
+        let blobs = BlobOutputs::new(self.db, self.family, plan.output_level, false, self.job);
         let rules = self.rules(range.end, blobs.clone());
         let sources = self.sources()?;
         let mut cursor = CompactionCursor::new(MergingCursor::over(self.family.cmp.clone(), sources), rules);

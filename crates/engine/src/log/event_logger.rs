@@ -126,8 +126,19 @@ impl EventListener for InfoLog {
                 Info,
                 "[{family}] [JOB {job}] {action} ended without a result: nothing was left to write"
             ),
-            // Of a table RocksDB's log tells once it is there.
-            Event::TableCreationStarted { .. } => {}
+            // Of files RocksDB's log tells once they are there.
+            Event::TableCreationStarted { .. } | Event::BlobFileCreationStarted { .. } => {}
+            Event::BlobFileCreationFailed {
+                family,
+                job,
+                file,
+                error,
+                ..
+            } => log_line!(
+                self,
+                Warn,
+                "[{family}] [JOB {job}] Blob file #{file} was not written: {error}"
+            ),
             Event::TableCreationFailed {
                 family,
                 job,
