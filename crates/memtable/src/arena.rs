@@ -1,11 +1,11 @@
 //! Memory that is handed out piece by piece from any thread and given back all at once.
 //!
-//! Two regions, each a list of chunks of which the newest is cut up by a `fetch_add`: one for the nodes of the
-//! tree, which searches walk, and one for entries, of which a search reads few. Kept apart, nodes are dense in
-//! cache lines and pages.
+//! Blocks come from the allocator, the newest is cut up by a `fetch_add`: into entries, of which a search reads few, and into
+//! chunks for the nodes of the tree, which searches walk. Kept apart, nodes are dense in cache lines and pages; and as chunks for
+//! nodes are small, what is not handed out is little more than the rest of one block.
 //!
-//! Chunks start small and grow with what was taken before, so that the memtable of an idle column family costs next
-//! to nothing, and that at most a third of a memtable is unused. Chunks of whole huge pages are asked for as such:
+//! Blocks start small and grow with what was taken before, so that the memtable of an idle column family costs next
+//! to nothing, and that at most a third of a memtable is unused. Blocks of whole huge pages are asked for as such:
 //! pages of 4 KiB cost more to take and give back, one fault each, than to fill.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -18,11 +18,17 @@ const NODE_ALIGN: usize = 64;
 /// Alignment of pieces for entries.
 const ENTRY_ALIGN: usize = 4;
 
-const FIRST_CHUNK: usize = 2 << 10;
+const FIRST_BLOCK: usize = 2 << 10;
+const FIRST_NODE_CHUNK: usize = 512;
+/// Most bytes of a chunk for nodes.
+const NODE_CHUNK: usize = 32 << 10;
+
+/// Addresses are below that: 48 bits are all that a process is given unless it asks for more.
+const ADDRESS_END: u64 = 1 << 48;
 
 const HUGE_PAGE: usize = 2 << 20;
 
-/// At the start of each chunk.
+/// At the start of each block, and of each chunk for nodes.
 struct Chunk {
     /// Offset of the first byte not handed out; beyond `len` when the chunk is used up.
     used: AtomicUsize,
@@ -39,9 +45,38 @@ struct Region {
     current: AtomicPtr<Chunk>,
 }
 
+impl Region {
+    /// Length of all its chunks.
+    fn total(&self) -> usize {
+        // SAFETY: chunks are published with Release after their header was written, and live as long as the arena.
+        unsafe { self.current.load(Ordering::Acquire).as_ref() }.map_or(0, |header| header.total)
+    }
+
+    /// Makes `memory` the newest chunk and hands out its first `first` bytes.
+    ///
+    /// # Safety
+    /// The memory is aligned to a line, the caller's alone, lives as long as the arena, and is of `len` bytes, with room for a header and
+    /// the first piece.
+    unsafe fn begin(&self, memory: NonNull<u8>, len: usize, total: usize, first: usize) -> NonNull<u8> {
+        let chunk = memory.cast::<Chunk>();
+        let header = Chunk {
+            used: AtomicUsize::new(HEADER + first),
+            len,
+            total,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { chunk.write(header) };
+        self.current.store(chunk.as_ptr(), Ordering::Release);
+        // SAFETY: within the chunk.
+        unsafe { memory.add(HEADER) }
+    }
+}
+
 pub(crate) struct Arena {
-    nodes: Region,
+    /// Blocks.
     entries: Region,
+    /// Chunks that are cut out of blocks.
+    nodes: Region,
     /// Bytes taken from the allocator.
     allocated: AtomicUsize,
     block_size: usize,
@@ -56,18 +91,18 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Takes chunks of up to `block_size` bytes, and pieces larger than a quarter of it on their own. With
+    /// Takes blocks of up to `block_size` bytes, and pieces larger than a quarter of it on their own. With
     /// `huge_pages` a block size that is at least half a huge page counts as the next multiple of one.
     pub(crate) fn new(block_size: usize, huge_pages: bool) -> Arena {
         let block_size = match huge_pages && block_size >= HUGE_PAGE / 2 {
             true => block_size.next_multiple_of(HUGE_PAGE),
-            false => block_size.max(FIRST_CHUNK),
+            false => block_size.max(FIRST_BLOCK),
         };
         Arena {
-            nodes: Region {
+            entries: Region {
                 current: AtomicPtr::new(ptr::null_mut()),
             },
-            entries: Region {
+            nodes: Region {
                 current: AtomicPtr::new(ptr::null_mut()),
             },
             allocated: AtomicUsize::new(0),
@@ -79,29 +114,39 @@ impl Arena {
 
     /// Bytes taken from the allocator. One relaxed load.
     #[inline]
-    pub(crate) fn memory_usage(&self) -> usize {
+    pub(crate) fn allocated(&self) -> usize {
         self.allocated.load(Ordering::Relaxed)
+    }
+
+    /// Bytes taken from the allocator without those of the newest block that were not handed out. A few loads.
+    #[inline]
+    pub(crate) fn used(&self) -> usize {
+        let allocated = self.allocated();
+        // SAFETY: as in `cut`.
+        let Some(block) = (unsafe { self.entries.current.load(Ordering::Acquire).as_ref() }) else {
+            return allocated;
+        };
+        let unused = block.len.saturating_sub(block.used.load(Ordering::Relaxed));
+        allocated.saturating_sub(unused)
     }
 
     /// `len` bytes, aligned to a cache line, that nobody else has and that stay until the arena drops. Uninitialised.
     #[inline]
     pub(crate) fn allocate_node(&self, len: usize) -> NonNull<u8> {
-        self.allocate(&self.nodes, len.next_multiple_of(NODE_ALIGN))
+        let len = len.next_multiple_of(NODE_ALIGN);
+        self.cut(self.nodes.current.load(Ordering::Acquire), len)
+            .unwrap_or_else(|| self.more_nodes(len))
     }
 
     /// `len` bytes, aligned to four, otherwise as for nodes.
     #[inline]
     pub(crate) fn allocate_entry(&self, len: usize) -> NonNull<u8> {
-        self.allocate(&self.entries, len.next_multiple_of(ENTRY_ALIGN))
-    }
-
-    #[inline]
-    fn allocate(&self, region: &Region, len: usize) -> NonNull<u8> {
+        let len = len.next_multiple_of(ENTRY_ALIGN);
         if len > self.block_size / 4 {
             return self.take_block(&mut self.blocks.lock(), len);
         }
-        self.cut(region.current.load(Ordering::Acquire), len)
-            .unwrap_or_else(|| self.allocate_slow(region, len))
+        self.cut(self.entries.current.load(Ordering::Acquire), len)
+            .unwrap_or_else(|| self.more_entries(&mut self.blocks.lock(), len))
     }
 
     /// Cuts `len` bytes off `chunk`, if there is one and it has them.
@@ -119,32 +164,46 @@ impl Arena {
         NonNull::new(unsafe { chunk.cast::<u8>().add(offset) })
     }
 
+    /// `len` bytes of the newest block, or of a new one.
     #[cold]
-    fn allocate_slow(&self, region: &Region, len: usize) -> NonNull<u8> {
-        let mut blocks = self.blocks.lock();
-        let current = region.current.load(Ordering::Acquire);
-        // Another thread may have brought a new chunk meanwhile.
-        if let Some(piece) = self.cut(current, len) {
+    fn more_entries(&self, blocks: &mut Vec<(NonNull<u8>, Layout)>, len: usize) -> NonNull<u8> {
+        // Another thread may have brought a new block meanwhile.
+        if let Some(piece) = self.cut(self.entries.current.load(Ordering::Acquire), len) {
             return piece;
         }
-        // SAFETY: as in `cut`.
-        let total = unsafe { current.as_ref() }.map_or(0, |header| header.total);
+        let total = self.entries.total();
         let grown = 1 << (total / 2).checked_ilog2().unwrap_or(0);
         let size = grown
             .max((HEADER + len).next_multiple_of(NODE_ALIGN))
-            .clamp(FIRST_CHUNK, self.block_size);
-        let chunk = self.take_block(&mut blocks, size).cast::<Chunk>();
-        let header = Chunk {
-            used: AtomicUsize::new(HEADER + len),
-            len: size,
-            total: total + size,
-        };
-        // SAFETY: the block is ours alone until it is published below, aligned, and at least `HEADER + len` long:
-        // `len` is at most a quarter of the block size, and a header fits the rest.
-        unsafe { chunk.write(header) };
-        region.current.store(chunk.as_ptr(), Ordering::Release);
-        // SAFETY: within the chunk.
-        unsafe { chunk.cast::<u8>().add(HEADER) }
+            .clamp(FIRST_BLOCK, self.block_size);
+        let block = self.take_block(blocks, size);
+        // SAFETY: the block is ours alone, aligned, and at least `HEADER + len` long: `len` is at most a quarter of the block size,
+        // and a header fits the rest.
+        unsafe { self.entries.begin(block, size, total + size, len) }
+    }
+
+    /// `len` bytes, whole cache lines, of the newest chunk for nodes, or of a new one.
+    #[cold]
+    fn more_nodes(&self, len: usize) -> NonNull<u8> {
+        let mut blocks = self.blocks.lock();
+        if let Some(piece) = self.cut(self.nodes.current.load(Ordering::Acquire), len) {
+            return piece;
+        }
+        let total = self.nodes.total();
+        let grown = 1 << (total / 2).checked_ilog2().unwrap_or(0);
+        let size = grown
+            .max(FIRST_NODE_CHUNK)
+            .min(NODE_CHUNK.min(self.block_size / 4 - NODE_ALIGN))
+            .max(HEADER + len);
+        // To be aligned to a line in a block that is not.
+        let piece = size + NODE_ALIGN;
+        let chunk = self
+            .cut(self.entries.current.load(Ordering::Acquire), piece)
+            .unwrap_or_else(|| self.more_entries(&mut blocks, piece));
+        let off = chunk.align_offset(NODE_ALIGN);
+        // SAFETY: the piece is ours alone, and longer by a line than the chunk that begins with the first whole line. It has a
+        // header and `len` bytes at least.
+        unsafe { self.nodes.begin(chunk.add(off), size, total + size, len) }
     }
 
     fn take_block(&self, blocks: &mut Vec<(NonNull<u8>, Layout)>, size: usize) -> NonNull<u8> {
@@ -155,6 +214,8 @@ impl Arena {
         let Some(block) = NonNull::new(unsafe { alloc(layout) }) else {
             handle_alloc_error(layout);
         };
+        let end = block.addr().get() as u64 + layout.size() as u64;
+        assert!(end <= ADDRESS_END, "memory beyond the first 48 bits of addresses");
         if huge {
             ask_for_huge_pages(block, size / HUGE_PAGE * HUGE_PAGE);
         }

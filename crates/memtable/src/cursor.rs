@@ -84,8 +84,7 @@ impl MemtableCursor {
     #[inline]
     fn go(&mut self, place: Place) {
         self.place = place;
-        // SAFETY: the callers got it from this tree.
-        self.entry = found(unsafe { self.table.tree().entry(&place) });
+        self.entry = found(self.table.tree().entry(&place));
     }
 
     /// A step or search, of a memtable that checks: `go`, and then whether what it met and where it ended is good. `order` is
@@ -138,9 +137,10 @@ impl MemtableCursor {
     fn step_forward(&mut self) {
         // SAFETY: the place is of the cursor's own tree, and at an entry.
         unsafe {
-            let place = self.table.tree().next(&self.place);
-            self.table.tree().prefetch_ahead(&self.place, &place, AHEAD);
-            self.go(place);
+            let tree = self.table.tree();
+            let stayed = tree.advance(&mut self.place);
+            tree.prefetch_ahead(&self.place, stayed, AHEAD);
+            self.entry = found(tree.entry(&self.place));
         }
     }
 
@@ -148,9 +148,10 @@ impl MemtableCursor {
     fn step_back(&mut self) {
         // SAFETY: as in `step_forward`.
         unsafe {
-            let place = self.table.tree().prev(&self.place);
-            self.table.tree().prefetch_behind(&self.place, &place, AHEAD);
-            self.go(place);
+            let tree = self.table.tree();
+            let stayed = tree.retreat(&mut self.place);
+            tree.prefetch_behind(&self.place, stayed, AHEAD);
+            self.entry = found(tree.entry(&self.place));
         }
     }
 

@@ -1,10 +1,12 @@
 //! An entry as it lies in the arena: lengths, internal key, value.
 //!
-//! In a memtable with checksums more stands in front of that, where it can be found without trusting the lengths:
-//!
 //! ```text
-//! [sum of the lengths u32, checksum of the row, to whole words] key length u32, value length u32, internal key, value
+//! lengths u32, internal key, value             key length in the upper 12 bits, value length in the lower 20
+//! u32::MAX, key length u32, value length u32, internal key, value        where one of them has no room there
 //! ```
+//!
+//! In a memtable with checksums more stands in front of that, where it can be found without trusting the lengths: the sum of the
+//! lengths (u32), and the checksum of the row, to whole words.
 
 use std::cmp::Ordering;
 use std::ptr::{self, NonNull};
@@ -18,9 +20,15 @@ use crate::arena::Arena;
 /// The lengths; behind them lie the internal key and then the value. Never written after it is published.
 #[repr(C)]
 pub(crate) struct Entry {
-    key_len: u32,
-    value_len: u32,
+    lengths: u32,
 }
+
+/// Bits of the lengths that are the value's.
+const VALUE_BITS: u32 = 20;
+/// In the place of lengths: they follow, a word each. No short key has that many bytes.
+const LONG: u32 = u32::MAX;
+const MAX_SHORT_KEY: usize = (LONG >> VALUE_BITS) as usize - 1;
+const MAX_SHORT_VALUE: usize = (1 << VALUE_BITS) - 1;
 
 impl Entry {
     /// Copies an entry into the arena.
@@ -42,25 +50,55 @@ impl Entry {
 
     #[inline]
     fn size(user_key: &[u8], value: &[u8]) -> usize {
-        size_of::<Entry>() + user_key.len() + TRAILER_LEN + value.len()
+        let key_len = user_key.len() + TRAILER_LEN;
+        let lengths = match is_short(key_len, value.len()) {
+            true => WORD,
+            false => 3 * WORD,
+        };
+        lengths + key_len + value.len()
     }
 
     /// # Safety
     /// `entry` is aligned, nobody else's, and of [`size`](Self::size) bytes.
     #[inline]
     unsafe fn write(entry: NonNull<Entry>, user_key: &[u8], entry_trailer: u64, value: &[u8]) {
-        let lengths = Entry {
-            key_len: u32::try_from(user_key.len() + TRAILER_LEN).expect("a key shorter than 4 GiB"),
-            value_len: u32::try_from(value.len()).expect("a value shorter than 4 GiB"),
-        };
+        let key_len = u32::try_from(user_key.len() + TRAILER_LEN).expect("a key shorter than 4 GiB");
+        let value_len = u32::try_from(value.len()).expect("a value shorter than 4 GiB");
         // SAFETY: the caller's promise; the parts are written one behind the other.
         unsafe {
-            entry.write(lengths);
-            let key = entry.add(1).cast::<u8>().as_ptr();
+            let words = entry.cast::<u32>();
+            let key = if is_short(key_len as usize, value.len()) {
+                words.write(key_len << VALUE_BITS | value_len);
+                words.add(1)
+            } else {
+                words.write(LONG);
+                words.add(1).write(key_len);
+                words.add(2).write(value_len);
+                words.add(3)
+            };
+            let key = key.cast::<u8>().as_ptr();
             ptr::copy_nonoverlapping(user_key.as_ptr(), key, user_key.len());
             let trailer = key.add(user_key.len());
             ptr::copy_nonoverlapping(entry_trailer.to_le_bytes().as_ptr(), trailer, TRAILER_LEN);
             ptr::copy_nonoverlapping(value.as_ptr(), trailer.add(TRAILER_LEN), value.len());
+        }
+    }
+
+    /// Where the internal key begins, its length, and that of the value behind it.
+    ///
+    /// # Safety
+    /// As for [`key`](Self::key).
+    #[inline]
+    unsafe fn parts(entry: *const Entry) -> (*const u8, usize, usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let lengths = (*entry).lengths;
+            if lengths == LONG {
+                let [key_len, value_len] = entry.add(1).cast::<[u32; 2]>().read();
+                return (entry.add(3).cast(), key_len as usize, value_len as usize);
+            }
+            let value_len = lengths as usize & MAX_SHORT_VALUE;
+            (entry.add(1).cast(), (lengths >> VALUE_BITS) as usize, value_len)
         }
     }
 
@@ -139,7 +177,10 @@ impl Entry {
     #[inline]
     pub(crate) unsafe fn key<'a>(entry: *const Entry) -> &'a [u8] {
         // SAFETY: `allocate` wrote that many bytes there, and they are never written again.
-        unsafe { slice::from_raw_parts(entry.add(1).cast(), (*entry).key_len as usize) }
+        unsafe {
+            let (key, key_len, _) = Entry::parts(entry);
+            slice::from_raw_parts(key, key_len)
+        }
     }
 
     /// The value.
@@ -150,8 +191,8 @@ impl Entry {
     pub(crate) unsafe fn value<'a>(entry: *const Entry) -> &'a [u8] {
         // SAFETY: as in `key`.
         unsafe {
-            let start = entry.add(1).cast::<u8>().add((*entry).key_len as usize);
-            slice::from_raw_parts(start, (*entry).value_len as usize)
+            let (key, key_len, value_len) = Entry::parts(entry);
+            slice::from_raw_parts(key.add(key_len), value_len)
         }
     }
 
@@ -168,6 +209,12 @@ impl Entry {
 
 const WORD: usize = size_of::<u32>();
 
+/// Whether both lengths have room in one word.
+#[inline]
+fn is_short(key_len: usize, value_len: usize) -> bool {
+    key_len <= MAX_SHORT_KEY && value_len <= MAX_SHORT_VALUE
+}
+
 /// Bytes in front of an entry with a checksum.
 #[inline]
 fn front(width: u8) -> usize {
@@ -177,12 +224,19 @@ fn front(width: u8) -> usize {
 /// A change of one bit of either length changes it.
 ///
 /// # Safety
-/// There is an entry's beginning.
+/// There is an entry, whose lengths may be damaged.
 #[inline]
 unsafe fn sum_of_lengths(entry: *const Entry) -> u32 {
-    // SAFETY: the caller's promise.
-    let Entry { key_len, value_len } = unsafe { entry.read() };
-    let both = u64::from(key_len) << 32 | u64::from(value_len);
+    // SAFETY: the caller's promise. Any entry has three words: one of lengths, and two at least of its key.
+    let both = unsafe {
+        match (*entry).lengths {
+            LONG => {
+                let [key_len, value_len] = entry.add(1).cast::<[u32; 2]>().read();
+                u64::from(key_len) << 32 | u64::from(value_len)
+            }
+            lengths => u64::from(lengths),
+        }
+    };
     (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 

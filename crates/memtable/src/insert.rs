@@ -1,11 +1,14 @@
 //! Inserting into the tree, and splitting its nodes: the writing half of what the head of `tree` describes.
+//!
+//! Nothing here asks whether a leaf is still in the generation that its order was loaded in. What is read of one that has been
+//! reopened leads to nothing: slots are claimed for a generation, and who found something written in a later one finds the parent
+//! changed too, whose slot names the leaf with its generation.
 
 use std::cmp;
 use std::ptr;
 
 use crate::entry::{Entry, Target};
-use crate::node::{Content, Node, Order, SLOTS, prefetch_node};
-use crate::sync::Ordering;
+use crate::node::{Child, Content, Node, Order, SLOTS, prefetch_node};
 use crate::tree::Tree;
 
 /// Levels a tree may have. Each multiplies what it holds by six at least, so memory ends long before.
@@ -15,7 +18,9 @@ const MAX_LEVELS: usize = 24;
 pub(crate) struct Near {
     /// Identity of the tree; 0 for none.
     tree: u64,
-    leaf: *const Node,
+    leaf: Child,
+    /// The leaf's, as long as it is open in that generation.
+    fence: *const Entry,
     /// Two entries in a row went there. Otherwise it is not tried: the keys that bound it are seldom in a cache.
     hot: bool,
 }
@@ -24,15 +29,17 @@ impl Near {
     pub(crate) const fn new() -> Near {
         Near {
             tree: 0,
-            leaf: ptr::null(),
+            leaf: Child::NONE,
+            fence: ptr::null(),
             hot: false,
         }
     }
 
-    fn note(&mut self, tree: &Tree, leaf: *const Node) {
-        self.hot = self.tree == tree.identity() && self.leaf == leaf;
+    fn note(&mut self, tree: &Tree, leaf: Child, fence: *const Entry) {
+        self.hot = self.tree == tree.identity() && self.leaf.node() == leaf.node();
         self.tree = tree.identity();
         self.leaf = leaf;
+        self.fence = fence;
     }
 }
 
@@ -40,7 +47,7 @@ impl Near {
 struct Path {
     inner: [(*const Node, *const Entry); MAX_LEVELS],
     len: usize,
-    leaf: *const Node,
+    leaf: Child,
     fence: *const Entry,
 }
 
@@ -51,19 +58,21 @@ enum Added {
     Same,
     /// There is no room in this leaf; the entry belongs at the position.
     Closed(Order, usize),
+    /// It is not in the generation that was meant, or about to be reopened.
+    Unsettled(Order),
 }
 
 /// A new right neighbour.
 #[derive(Clone, Copy)]
 enum Next {
-    /// The upper half of the node before it, which is to be replaced by its lower half.
-    Half(*const Node),
+    /// The upper half of the node before it, which is to keep its lower half alone.
+    Half(Child),
     /// Something that is in no other node.
-    Other(*const Node),
+    Other(Child),
 }
 
 impl Next {
-    fn node(self) -> *const Node {
+    fn node(self) -> Child {
         match self {
             Next::Half(node) | Next::Other(node) => node,
         }
@@ -104,13 +113,13 @@ impl Tree {
             entry,
         };
         if near.hot && near.tree == self.identity() {
-            // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current.
+            // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current, and ends where it did.
             unsafe {
-                if self.is_in_range(near.leaf, &new.target) {
+                if self.is_in_range(near, &new.target) {
                     match self.add_to_leaf(near.leaf, &mut new) {
                         Added::Yes => return true,
                         Added::Same => return false,
-                        Added::Closed(..) => (),
+                        Added::Closed(..) | Added::Unsettled(_) => (),
                     }
                 }
             }
@@ -124,15 +133,17 @@ impl Tree {
             // SAFETY: the leaf is of this tree, and has the target in its range.
             match unsafe { self.add_to_leaf(path.leaf, new) } {
                 Added::Yes => {
-                    near.note(self, path.leaf);
+                    near.note(self, path.leaf, path.fence);
                     return true;
                 }
                 Added::Same => return false,
+                // SAFETY: the path leads to the leaf, whose order it was.
+                Added::Unsettled(order) => unsafe { self.settle(&path, order) },
                 Added::Closed(order, position) => {
                     // SAFETY: the leaf is closed under this order, and the path leads to it.
                     if let Some(leaf) = unsafe { self.split_leaf(&path, order, position, new) } {
                         // It begins a sequence, as the leaf before it was one.
-                        near.note(self, leaf);
+                        near.note(self, leaf, path.fence);
                         near.hot = true;
                         return true;
                     }
@@ -152,8 +163,12 @@ impl Tree {
         };
         // SAFETY: as in `descend`.
         unsafe {
-            while (*path.leaf).level() > 0 {
-                let node = path.leaf;
+            loop {
+                let node = path.leaf.node();
+                let level = (*node).level();
+                if level == 0 {
+                    break;
+                }
                 path.inner[path.len] = (node, path.fence);
                 path.len += 1;
                 let choose = |order| {
@@ -164,59 +179,87 @@ impl Tree {
                 };
                 let up = self.pass(node, path.fence, choose, &mut path.leaf);
                 path.fence = Tree::fence_behind(&up);
-                prefetch_node(path.leaf);
+                prefetch_node(path.leaf.node(), level);
             }
         }
         path
     }
 
     /// # Safety
-    /// `leaf` is a leaf of this tree.
+    /// `near` is of this tree.
     #[inline]
-    unsafe fn is_in_range(&self, leaf: *const Node, target: &Target) -> bool {
+    unsafe fn is_in_range(&self, near: &Near, target: &Target) -> bool {
+        let high = near.fence;
         // SAFETY: the caller's promise.
         unsafe {
-            let Node { low, high, .. } = *leaf;
+            let low = (*near.leaf.node()).low;
             (high.is_null() || !self.is_up_to(high, target)) && (low.is_null() || self.is_up_to(low, target))
         }
     }
 
     /// # Safety
-    /// `leaf` is a leaf of this tree that has the target in its range, and is current if it is not closed.
+    /// `child` is a leaf of this tree that has the target in its range, and is current if it is not closed in this generation.
     #[inline]
-    unsafe fn add_to_leaf(&self, leaf: *const Node, new: &mut New) -> Added {
+    unsafe fn add_to_leaf(&self, child: Child, new: &mut New) -> Added {
+        let leaf = child.node();
         // SAFETY: the caller's promise; what slots hold leads into this tree.
         unsafe {
             loop {
                 let order = (*leaf).order();
+                if order.generation() != child.generation() || order.is_busy() {
+                    return Added::Unsettled(order);
+                }
                 let target = &new.target;
                 let (position, prefix) = Node::search(leaf, &self.rule, order, 0, target, |entry| {
                     self.is_up_to(entry, target)
                 });
-                if let Some(last) = position.checked_sub(1)
-                    && (*leaf).prefix_at(order, last) == prefix
-                    && self.is_same(&self.target_of((*leaf).entry(order, last)), target)
-                {
-                    return Added::Same;
+                if let Some(last) = position.checked_sub(1) {
+                    let word = (*leaf).word(order, last);
+                    if word.prefix() == prefix
+                        && !word.entry().is_null()
+                        && self.is_same(&self.target_of(word.entry()), target)
+                    {
+                        return Added::Same;
+                    }
                 }
                 if order.is_closed() {
                     return Added::Closed(order, position);
                 }
+                // Once the slot is claimed in this generation, the order is this one still, and what was read was good.
                 let entry = self.copied(new);
-                match (*leaf).claim(order, entry.cast()) {
+                match (*leaf).claim(order, (*leaf).word_of(&self.rule, entry)) {
                     Ok(()) => {
-                        Node::publish(leaf, &self.rule, order, position, entry);
+                        (*leaf).publish(order, position);
                         return Added::Yes;
                     }
+                    Err(other) if other.is_null() => (),
                     Err(other) => {
-                        let other: *const Entry = other.cast();
                         let target = Entry::target(other);
                         let (position, _) = Node::search(leaf, &self.rule, order, 0, &target, |entry| {
                             self.is_up_to(entry, &target)
                         });
-                        Node::publish(leaf, &self.rule, order, position, other);
+                        (*leaf).publish(order, position);
                     }
                 }
+            }
+        }
+    }
+
+    /// Goes on with what somebody began: the leaf at the end of the path is about to be reopened. Without effect where it was already.
+    ///
+    /// # Safety
+    /// `path` leads to a leaf of this tree, whose order was this.
+    #[cold]
+    unsafe fn settle(&self, path: &Path, order: Order) {
+        let (leaf, generation) = (path.leaf.node(), path.leaf.generation());
+        // SAFETY: the caller's promise.
+        unsafe {
+            if order.generation() + 1 == generation {
+                if let Some(half) = Tree::half_split(leaf, order, path.fence) {
+                    (*leaf).reopen(order, half);
+                }
+            } else if order.generation() == generation && order.is_busy() {
+                (*leaf).empty_slots(order);
             }
         }
     }
@@ -242,75 +285,93 @@ impl Tree {
     /// # Safety
     /// `path` leads to a leaf of this tree, closed under `order`, where the new entry belongs at `position`.
     #[cold]
-    unsafe fn split_leaf(
-        &self,
-        path: &Path,
-        order: Order,
-        position: usize,
-        new: &mut New,
-    ) -> Option<*const Node> {
-        let leaf = path.leaf;
+    unsafe fn split_leaf(&self, path: &Path, order: Order, position: usize, new: &mut New) -> Option<Child> {
+        let leaf = path.leaf.node();
         // SAFETY: the caller's promise; what the leaf holds leads into this tree.
         unsafe {
-            if let Some(half) = self.half_split(leaf, order, path.fence) {
-                self.finish_split(path, path.len, leaf, order, half);
+            if let Some(half) = Tree::half_split(leaf, order, path.fence) {
+                self.finish_split(path, path.len, path.leaf, order, half, path.fence);
                 return None;
             }
-            if position == SLOTS && order.ascends_to(position) {
+            let ascends = (*leaf).ascends_to(order, position);
+            if position == SLOTS && ascends {
                 let entry = self.copied(new);
                 let next = self.new_node(0, &Content::entry(entry), entry, path.fence);
-                let linked = self.link_behind(path, path.len, leaf, path.fence, Next::Other(next));
+                let linked = self.link_behind(path, path.len, path.leaf, path.fence, Next::Other(next));
                 return linked.then_some(next);
             }
-            let runs = order.ascends_to(position) || order.descends_to(position);
+            let runs = ascends || (*leaf).descends_to(order, position);
             let half = match runs && position < SLOTS {
                 true => position,
                 false => SLOTS / 2,
             };
             let upper = Node::content(leaf, order, half, SLOTS);
-            let upper = self.new_node(0, &upper, upper.keys[0], path.fence);
-            if self.link_behind(path, path.len, leaf, path.fence, Next::Half(upper)) {
-                self.finish_split(path, path.len, leaf, order, half);
+            if upper.is_torn() {
+                return None;
+            }
+            let fence = upper.keys[0];
+            let upper = self.new_node(0, &upper, fence, path.fence);
+            if self.link_behind(path, path.len, path.leaf, path.fence, Next::Half(upper)) {
+                self.finish_split(path, path.len, path.leaf, order, half, fence);
             }
             None
         }
     }
 
     /// Where the fence of a closed node is one of its own keys, its upper half is in another node already: the
-    /// position.
+    /// position. Of a leaf that has been reopened since, the same or nothing: that key will not come here again.
     ///
     /// # Safety
     /// `node` is of this tree, and closed under `order`.
-    unsafe fn half_split(&self, node: *const Node, order: Order, fence: *const Entry) -> Option<usize> {
+    unsafe fn half_split(node: *const Node, order: Order, fence: *const Entry) -> Option<usize> {
         if fence.is_null() {
             return None;
         }
         // SAFETY: the caller's promise.
-        unsafe { Node::position_of_key(node, order, fence) }
+        unsafe { (*node).position_of_key(order, fence) }
     }
 
-    /// Step 2 of a split: what `node`, at `depth` of the path, has before position `half` takes its place in the
-    /// parent. Without effect if the parent does not have it any more; the root has no parent, so its new one is
-    /// met by the next descent.
+    /// Step 2 of a split: what `node`, at `depth` of the path, has before position `half`, takes its place in the
+    /// parent, and if it can in the node itself. Without effect if the parent does not have it any more; the root has no parent, so its
+    /// new one is met by the next descent.
     ///
     /// # Safety
-    /// `node` is of this tree, closed under `order`, and frozen if it is an inner node. The key at `half` is the
+    /// `node` is of this tree, closed under `order`, and frozen if it is an inner node. The key at `half` is `fence`, the
     /// low of its new neighbour.
-    unsafe fn finish_split(&self, path: &Path, depth: usize, node: *const Node, order: Order, half: usize) {
+    unsafe fn finish_split(
+        &self,
+        path: &Path,
+        depth: usize,
+        child: Child,
+        order: Order,
+        half: usize,
+        fence: *const Entry,
+    ) {
         let Some(parent_depth) = depth.checked_sub(1) else {
             return;
         };
         let (parent, _) = path.inner[parent_depth];
+        let node = child.node();
         // SAFETY: the caller's promise; nodes on the path are of this tree.
         unsafe {
             let parents_order = (*parent).order();
-            let Some(position) = (*parent).position_of_child(parents_order, node) else {
+            let Some(position) = Node::position_of_child(parent, parents_order, child) else {
                 return;
             };
             let lower = Node::content(node, order, 0, half);
-            let fence = Node::content(node, order, half, half + 1).keys[0];
-            let lower = self.new_node((*node).level(), &lower, (*node).low, fence);
-            if !(*parent).replace_child(parents_order, position, node, lower) && parents_order.is_closed() {
+            if lower.is_torn() && (*node).level() == 0 {
+                return;
+            }
+            let reopens = (*node).can_reopen(order, &lower);
+            let new = match reopens {
+                true => child.next_generation(),
+                false => self.new_node((*node).level(), &lower, (*node).low, fence),
+            };
+            if Node::replace_child(parent, parents_order, position, child, new) {
+                if reopens {
+                    (*node).reopen(order, half);
+                }
+            } else if parents_order.is_closed() {
                 // Frozen, or someone was faster. If it is frozen, whoever did that may be far from done.
                 self.split_inner(path, parent_depth, parents_order, None);
             }
@@ -327,7 +388,7 @@ impl Tree {
         &self,
         path: &Path,
         depth: usize,
-        node: *const Node,
+        node: Child,
         fence: *const Entry,
         next: Next,
     ) -> bool {
@@ -335,24 +396,19 @@ impl Tree {
         unsafe {
             let Some(parent_depth) = depth.checked_sub(1) else {
                 let children = Content::children(&[node, next.node()]);
-                let root = self.new_node((*node).level() + 1, &children, ptr::null(), ptr::null());
-                let exchanged = self.root.compare_exchange(
-                    node.cast_mut(),
-                    root.cast_mut(),
-                    Ordering::Release,
-                    Ordering::Relaxed,
-                );
-                return exchanged.is_ok();
+                let level = (*node.node()).level() + 1;
+                let root = self.new_node(level, &children, ptr::null(), ptr::null());
+                return self.replace_root(node, root);
             };
             let (parent, parents_fence) = path.inner[parent_depth];
             loop {
                 let order = (*parent).order();
-                let Some(position) = (*parent).position_of_child(order, node) else {
+                let Some(position) = Node::position_of_child(parent, order, node) else {
                     return false;
                 };
                 let behind = position + 1;
                 let bound = match behind < order.live() {
-                    true => Node::child_low(parent, order, behind),
+                    true => (*parent).key(order, behind),
                     false => parents_fence,
                 };
                 if bound != fence {
@@ -361,18 +417,19 @@ impl Tree {
                 if order.is_closed() {
                     return self.split_inner(path, parent_depth, order, Some((behind, next)));
                 }
-                match (*parent).claim(order, next.node().cast()) {
+                match Node::claim_child(parent, order, next.node()) {
                     Ok(()) => {
-                        Node::publish(parent, &self.rule, order, behind, (*next.node()).low);
+                        let low = (*next.node().node()).low;
+                        Node::publish_child(parent, &self.rule, order, behind, low);
                         return true;
                     }
                     Err(other) => {
-                        let low = (*other.cast::<Node>()).low;
+                        let low = (*other.node()).low;
                         let target = Entry::target(low);
                         let (position, _) = Node::search(parent, &self.rule, order, 1, &target, |entry| {
                             self.is_up_to(entry, &target)
                         });
-                        Node::publish(parent, &self.rule, order, position, low);
+                        Node::publish_child(parent, &self.rule, order, position, low);
                     }
                 }
             }
@@ -395,26 +452,27 @@ impl Tree {
         let (node, fence) = path.inner[depth];
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(half) = self.half_split(node, order, fence) {
-                (*node).freeze();
-                self.finish_split(path, depth, node, order, half);
+            if let Some(half) = Tree::half_split(node, order, fence) {
+                Node::freeze(node);
+                self.finish_split(path, depth, Child::new(node), order, half, fence);
                 return false;
             }
             // Not for halves: the other half would be put into this node, where no change of the order warns who
             // comes from a parent loaded before its new neighbour was there.
             if let Some((SLOTS, Next::Other(child))) = child
-                && order.ascends_to(SLOTS)
+                && (*node).ascends_to(order, SLOTS)
             {
                 let content = Content::children(&[child]);
-                let next = self.new_node((*node).level(), &content, (*child).low, fence);
-                return self.link_behind(path, depth, node, fence, Next::Other(next));
+                let next = self.new_node((*node).level(), &content, (*child.node()).low, fence);
+                return self.link_behind(path, depth, Child::new(node), fence, Next::Other(next));
             }
-            (*node).freeze();
+            Node::freeze(node);
             let half = SLOTS / 2;
             let upper = Node::content(node, order, half, SLOTS);
-            let upper = self.new_node((*node).level(), &upper, upper.keys[0], fence);
-            if self.link_behind(path, depth, node, fence, Next::Half(upper)) {
-                self.finish_split(path, depth, node, order, half);
+            let low = upper.keys[0];
+            let upper = self.new_node((*node).level(), &upper, low, fence);
+            if self.link_behind(path, depth, Child::new(node), fence, Next::Half(upper)) {
+                self.finish_split(path, depth, Child::new(node), order, half, low);
             }
             false
         }

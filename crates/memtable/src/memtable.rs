@@ -389,7 +389,7 @@ impl Memtable {
         let checked = self.tree.checks.any;
         let mut place = self.tree.first_version(&target);
         // SAFETY: the places are of this tree, and at entries of the target's user key.
-        while let Some(entry) = found(unsafe { self.tree.entry(&place) }) {
+        while let Some(entry) = found(self.tree.entry(&place)) {
             if checked {
                 self.check(entry.as_ptr(), &target)?;
             }
@@ -402,7 +402,7 @@ impl Memtable {
                     return Ok(());
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: the place is of this tree, and at an entry of the target's user key.
             place = unsafe { self.tree.next_version(&place, &target) };
         }
         if checked {
@@ -469,9 +469,20 @@ impl Memtable {
         MemtableCursor::new(self.clone())
     }
 
-    /// Bytes taken from the allocator for entries, and those of the range tombstones and the filter.
+    /// Bytes in use: for entries, range tombstones and the filter. The rest of the block that is being filled is not among them, so a
+    /// memtable that has come to a write buffer's size has filled it. A few loads.
     #[inline]
     pub fn memory_usage(&self) -> usize {
+        self.memory(Arena::used)
+    }
+
+    /// Bytes taken from the allocator: what is in use, and the rest of the block that is being filled.
+    pub fn memory_allocated(&self) -> usize {
+        self.memory(Arena::allocated)
+    }
+
+    #[inline]
+    fn memory(&self, of: impl Fn(&Arena) -> usize) -> usize {
         let tombstones = if self.tombstones.is_empty() {
             0
         } else {
@@ -480,9 +491,9 @@ impl Memtable {
         let rows = self.tombstone_rows.as_ref();
         let filter = self.filter.as_ref();
         let unsorted = self.unsorted.as_ref();
-        self.tree.arena.memory_usage()
+        of(&self.tree.arena)
             + tombstones
-            + rows.map_or(0, |rows| rows.arena.memory_usage())
+            + rows.map_or(0, |rows| of(&rows.arena))
             + filter.map_or(0, |filter| filter.memory_usage())
             + unsorted.map_or(0, |unsorted| unsorted.memory_usage())
     }

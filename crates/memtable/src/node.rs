@@ -1,29 +1,48 @@
 //! Nodes of the tree: slots that are each written once, and one word that says in which order they count.
 //!
 //! ```text
-//! order  63  60 59 56                    7  4 3  0
-//!        |  - | 12th |  ...  | 1st | 0th |  - | live |     slot numbers by position, and how many
+//! order  63  61  60    59 56                    7      4 3  0
+//!        |  -  | busy | 12th |  ...  | 1st | 0th | gen. | live |     slot numbers by position, and how many
 //! ```
 //!
-//! A node takes something in by writing it to the first slot that is free, `live`, and then publishing that slot
+//! A node takes something in by writing it to the first slot that is free, that at position `live`, and then publishing that slot
 //! with one compare-and-swap of the order. What readers load with the order is therefore a sorted and consistent
-//! state, for ever. When all slots are taken the node is closed, and its order never changes again.
+//! state. When all slots are taken the node is closed. The order of a closed inner node never changes again.
+//!
+//! A closed leaf may be reopened: it keeps what it has before some position, and the other slots are free once more, in the next of
+//! its few generations. What was read of a leaf is good if its generation is the same afterwards
+//! ([`is_still`](Node::is_still)). While the slots are emptied the order is `busy`. A free slot says in which generation it is free, so
+//! that nobody who is late puts anything there.
+//!
+//! A slot is one word: the entry, and before it the prefix that stands for its key. Addresses of entries have 48 bits of which the
+//! lowest two are 0, so 18 are left.
+//!
+//! ```text
+//! word   63   46 45          0
+//!        | prefix | address / 4 |            of a free slot the generation, and 0
+//! ```
 
 use std::ptr;
 
 use crate::entry::{Entry, Target};
-use crate::prefix::PrefixRule;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, settled};
+use crate::prefix::{PREFIX_BITS, PrefixRule};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, load_settled};
 
-/// Slots of a node: as many as have their prefixes in one cache line with the order.
+/// Slots of a node: as many as fill two cache lines with the rest of a leaf.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 4 } else { 13 };
 
 /// The order word of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Order(u64);
 
-const FIRST_POSITION: usize = 8;
 const LIVE: u64 = 0xf;
+const GENERATION_SHIFT: u32 = 4;
+const FIRST_POSITION: usize = 8;
+const BUSY: u64 = 1 << 60;
+const POSITIONS: u64 = BUSY - (1 << FIRST_POSITION);
+
+/// Generations of a leaf after the first. Then it stays closed, and memory of its own is taken for its lower half.
+const MAX_GENERATION: u64 = if cfg!(loom) { 1 } else { 15 };
 
 impl Order {
     /// Nothing.
@@ -53,74 +72,142 @@ impl Order {
     /// With the first free slot at `position`, before those that were there and behind.
     #[inline]
     fn with_next_at(self, position: usize) -> Order {
-        let shift = FIRST_POSITION + 4 * position;
-        let before = self.0 & ((1 << shift) - 1);
-        let behind = self.0 >> shift << shift;
-        Order((before | behind << 4 | (self.live() as u64) << shift) + 1)
+        let live = self.live();
+        let first = FIRST_POSITION + 4 * position;
+        let last = FIRST_POSITION + 4 * live;
+        let before = self.0 & ((1 << first) - 1);
+        let pushed = self.0 & ((1 << last) - (1 << first));
+        let behind = self.0 & !((1 << (last + 4)) - 1);
+        Order((before | (self.slot(live) as u64) << first | pushed << 4 | behind) + 1)
     }
 
-    /// True if what came last, came in ascending order and ends just before `position`.
-    pub(crate) fn ascends_to(self, position: usize) -> bool {
-        let live = self.live();
-        position >= RUN && (1..=RUN).all(|back| self.slot(position - back) == live - back)
+    #[inline]
+    pub(crate) fn generation(self) -> u64 {
+        (self.0 >> GENERATION_SHIFT) & 0xf
     }
 
-    /// True if what came last, came in descending order and ends at `position`.
-    pub(crate) fn descends_to(self, position: usize) -> bool {
-        let live = self.live();
-        position + RUN <= live && (1..=RUN).all(|back| self.slot(position + back - 1) == live - back)
+    /// True while the free slots are being emptied.
+    #[inline]
+    pub(crate) fn is_busy(self) -> bool {
+        self.0 & BUSY != 0
+    }
+
+    /// The order in the next generation, with what is before position `half`; busy.
+    fn reopened(self, half: usize) -> Order {
+        Order((self.0 & POSITIONS) | BUSY | (self.generation() + 1) << GENERATION_SHIFT | half as u64)
     }
 }
 
 /// Keys in a row that make a sequence.
 const RUN: usize = 3;
 
-/// A leaf, or the first part of an inner node. On x86-64 three cache lines; a search reads the first, then one word
-/// of another.
+/// What leads to a node: where it is, and in its lowest bits, which are 0 of a node's address, [`FROZEN`] and the generation it is in.
+/// A leaf that is of a later generation is no longer what was meant; one of the generation before is about to be reopened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Child(*const Node);
+
+/// The pointer to a child will not change any more.
+const FROZEN: usize = 1;
+const CHILD_SHIFT: u32 = 1;
+
+impl Child {
+    pub(crate) const NONE: Child = Child(ptr::null());
+
+    /// A node in its first generation.
+    pub(crate) fn new(node: *const Node) -> Child {
+        Child(node)
+    }
+
+    #[inline]
+    pub(crate) fn loaded(child: *mut u8) -> Child {
+        Child(child.map_addr(|address| address & !FROZEN).cast())
+    }
+
+    pub(crate) fn pointer(self) -> *mut u8 {
+        self.0.cast_mut().cast()
+    }
+
+    #[inline]
+    pub(crate) fn node(self) -> *const Node {
+        self.0.map_addr(|address| address & !(align_of::<Node>() - 1))
+    }
+
+    #[inline]
+    pub(crate) fn generation(self) -> u64 {
+        ((self.0.addr() & (align_of::<Node>() - 1)) >> CHILD_SHIFT) as u64
+    }
+
+    /// The same leaf in its next generation.
+    pub(crate) fn next_generation(self) -> Child {
+        Child(self.0.map_addr(|address| address + (1 << CHILD_SHIFT)))
+    }
+}
+
+/// What a slot says of a key: its prefix and its entry. Null and a generation where there is none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(u64);
+
+const PREFIX_SHIFT: u32 = u64::BITS - PREFIX_BITS;
+
+impl Word {
+    #[inline]
+    fn new(prefix: u32, entry: *const Entry) -> Word {
+        let address = entry.expose_provenance() as u64;
+        debug_assert!(address.is_multiple_of(4) && address >> (PREFIX_SHIFT + 2) == 0);
+        Word(u64::from(prefix) << PREFIX_SHIFT | address >> 2)
+    }
+
+    /// Of a slot that is free in a generation.
+    #[inline]
+    fn free(generation: u64) -> Word {
+        Word(generation << PREFIX_SHIFT)
+    }
+
+    #[inline]
+    pub(crate) fn prefix(self) -> u32 {
+        (self.0 >> PREFIX_SHIFT) as u32
+    }
+
+    #[inline]
+    pub(crate) fn entry(self) -> *const Entry {
+        let address = (self.0 << PREFIX_BITS) >> (PREFIX_BITS - 2);
+        ptr::with_exposed_provenance(address as usize)
+    }
+}
+
+/// A leaf, or the first part of an inner node. On x86-64 two cache lines.
 #[repr(C, align(64))]
 pub(crate) struct Node {
     order: AtomicU64,
-    /// `skip` in the low 24 bits, then `CHECKED`, then the level: 0 for leaves.
+    /// `skip` in bits, in the low 24 bits, then `CHECKED`, then the level: 0 for leaves.
     meta: u32,
-    /// By slot: of the entry's key, or of the child's `low`.
-    prefixes: [settled::AtomicU32; SLOTS],
-    /// By slot: entries of a leaf, children of an inner node.
-    slots: [AtomicPtr<u8>; SLOTS],
-    /// What the first `skip` bytes of the node's keys are compared with, if `CHECKED`.
-    reference: *const Entry,
     /// The node's first key, null for the first node of its level. A leaf holds the entry, an inner node a child
     /// that begins with it.
     pub(crate) low: *const Entry,
-    /// The first key behind the node as of when it was made, null for the last of its level. Only a closed node may
-    /// since have been given a nearer neighbour.
-    pub(crate) high: *const Entry,
+    /// [`Word`]s by slot: entries of a leaf, the first keys of an inner node's children. That of its first child may be null, and is
+    /// not looked at in a search.
+    words: [AtomicU64; SLOTS],
 }
 
 /// An inner node.
 #[repr(C)]
 struct Inner {
     node: Node,
-    /// By slot: the child's `low`. That of the node's first child is not looked at in a search.
-    lows: [settled::AtomicPtr<Entry>; SLOTS],
+    /// By slot.
+    children: [AtomicPtr<u8>; SLOTS],
 }
 
 const MAX_SKIP: u32 = (1 << 24) - 1;
-/// Some keys in the node's range may not begin with the bytes that are skipped.
+/// Some keys in the node's range may not begin with the bits that are skipped, which are whole bytes. What those are is said by the
+/// first key that the node was made with and that is searched for: the one in slot 0, or 1 of an inner node.
 const CHECKED: u32 = 1 << 24;
 const LEVEL_SHIFT: u32 = 25;
-
-/// Lowest bit of a pointer to a child: the pointer will not change any more.
-const FROZEN: usize = 1;
-
-fn untagged(child: *mut u8) -> *const Node {
-    child.map_addr(|address| address & !FROZEN).cast()
-}
 
 /// What a new node begins with: keys and what they lead to, ascending.
 pub(crate) struct Content {
     pub(crate) keys: [*const Entry; SLOTS],
     /// The children of an inner node.
-    children: [*const Node; SLOTS],
+    children: [Child; SLOTS],
     len: usize,
     /// The node it is copied from, null if it is new, and its prefixes of the keys.
     source: *const Node,
@@ -128,13 +215,13 @@ pub(crate) struct Content {
 }
 
 /// Prefixes this far apart leave room for more between them.
-const SPREAD: u32 = 1 << 12;
+const SPREAD: u32 = 1 << 8;
 
 impl Content {
     pub(crate) fn empty() -> Content {
         Content {
             keys: [ptr::null(); SLOTS],
-            children: [ptr::null(); SLOTS],
+            children: [Child::NONE; SLOTS],
             len: 0,
             source: ptr::null(),
             prefixes: [0; SLOTS],
@@ -152,22 +239,33 @@ impl Content {
     ///
     /// # Safety
     /// They are nodes of a live tree.
-    pub(crate) unsafe fn children(children: &[*const Node]) -> Content {
+    pub(crate) unsafe fn children(children: &[Child]) -> Content {
         let mut content = Content::empty();
         for &child in children {
             // SAFETY: the caller's promise.
-            content.keys[content.len] = unsafe { (*child).low };
+            content.keys[content.len] = unsafe { (*child.node()).low };
             content.children[content.len] = child;
             content.len += 1;
         }
         content
     }
 
+    /// True if the source, a leaf, was being reopened while it was copied, and that can be seen.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.keys[..self.len].contains(&ptr::null())
+    }
+
     /// True if the prefixes of the source tell the keys from `first` on apart, so that the copy need not look at
     /// the keys themselves, which are in no cache.
-    fn prefixes_serve(&self, first: usize) -> bool {
+    ///
+    /// # Safety
+    /// The source, if there is one, is a node of a live tree.
+    unsafe fn prefixes_serve(&self, first: usize) -> bool {
         let prefixes = &self.prefixes[first.min(self.len)..self.len];
         !self.source.is_null()
+            // The copy may not have the key that they were checked against.
+            // SAFETY: the caller's promise.
+            && unsafe { (*self.source).meta } & CHECKED == 0
             && prefixes.is_sorted_by(|a, b| a < b)
             && prefixes
                 .last()
@@ -201,39 +299,34 @@ impl Node {
         // An inner node's first key may be null, and is not searched for.
         let first = usize::from(level > 0);
         let keys = &content.keys[..content.len];
-        let inherits = content.prefixes_serve(first);
-        let (skip, reference) = match inherits {
+        // SAFETY: the caller's promise.
+        let inherits = unsafe { content.prefixes_serve(first) };
+        let skip = match inherits {
             // SAFETY: the source is a node of the tree, and the new node's range is a part of its range.
-            true => unsafe {
-                (
-                    (*content.source).meta & (CHECKED | MAX_SKIP),
-                    (*content.source).reference,
-                )
-            },
+            true => unsafe { (*content.source).meta & MAX_SKIP },
             // SAFETY: the caller's promise.
             false => unsafe { Node::choose_skip(rule, keys.get(first..).unwrap_or_default(), low, high) },
         };
-        let mut node = Node {
+        let word = |slot: usize| {
+            let entry = content.keys[slot];
+            if inherits || slot < first || slot >= content.len {
+                return Word::new(content.prefixes[slot], entry);
+            }
+            // SAFETY: the caller's promise. There is a reference if it has to be checked.
+            unsafe {
+                let reference = || Entry::target(keys[first]).user_key;
+                Word::new(
+                    prefix_of(rule, skip, Entry::target(entry).user_key, reference),
+                    entry,
+                )
+            }
+        };
+        let node = Node {
             order: AtomicU64::new(Order::ascending(content.len).0),
             meta: skip | (level as u32) << LEVEL_SHIFT,
-            prefixes: content.prefixes.map(settled::AtomicU32::new),
-            slots: std::array::from_fn(|slot| {
-                AtomicPtr::new(match level {
-                    0 => content.keys[slot].cast_mut().cast(),
-                    _ => content.children[slot].cast_mut().cast(),
-                })
-            }),
-            reference,
             low,
-            high,
+            words: std::array::from_fn(|slot| AtomicU64::new(word(slot).0)),
         };
-        if !inherits {
-            for (slot, &entry) in keys.iter().enumerate().skip(first) {
-                // SAFETY: the caller's promise.
-                node.prefixes[slot] =
-                    settled::AtomicU32::new(unsafe { node.prefix(rule, Entry::target(entry).user_key) });
-            }
-        }
         // SAFETY: the caller's promise.
         unsafe {
             if level == 0 {
@@ -241,14 +334,14 @@ impl Node {
             } else {
                 memory.cast::<Inner>().write(Inner {
                     node,
-                    lows: std::array::from_fn(|slot| settled::AtomicPtr::new(content.keys[slot].cast_mut())),
+                    children: content.children.map(|child| AtomicPtr::new(child.pointer())),
                 });
             }
         }
         memory.cast::<Node>()
     }
 
-    /// How many bytes a new node of these keys skips, and if that has to be checked, what against.
+    /// How many bits a new node of these keys skips, and if that has to be checked.
     ///
     /// # Safety
     /// As for [`write`](Self::write).
@@ -257,18 +350,21 @@ impl Node {
         keys: &[*const Entry],
         low: *const Entry,
         high: *const Entry,
-    ) -> (u32, *const Entry) {
+    ) -> u32 {
         // SAFETY: the caller's promise.
         let common = |a, b| unsafe {
-            rule.common_len(Entry::target(a).user_key, Entry::target(b).user_key)
+            rule.common_bits(Entry::target(a).user_key, Entry::target(b).user_key)
                 .min(MAX_SKIP as usize) as u32
         };
         if !low.is_null() && !high.is_null() {
-            return (common(low, high), ptr::null());
+            return common(low, high);
         }
         match keys {
-            &[first, .., last] if common(first, last) > 0 => (common(first, last) | CHECKED, first),
-            _ => (0, ptr::null()),
+            &[first, .., last] => match common(first, last) & !7 {
+                0 => 0,
+                bytes => bytes | CHECKED,
+            },
+            _ => 0,
         }
     }
 
@@ -288,146 +384,253 @@ impl Node {
     /// The node is of a live tree, and the key is in its range (or of an order nothing is known of).
     #[inline]
     unsafe fn prefix(&self, rule: &PrefixRule, user_key: &[u8]) -> u32 {
-        let skip = (self.meta & MAX_SKIP) as usize;
-        if self.meta & CHECKED == 0 {
-            return rule.prefix(user_key, skip);
+        prefix_of(rule, self.meta, user_key, || {
+            let first = usize::from(self.level() > 0);
+            // SAFETY: the slot has been an entry of the tree since the node was made, if `CHECKED` is set.
+            unsafe { Entry::target(Word(load_settled(&self.words[first])).entry()).user_key }
+        })
+    }
+
+    /// What is at a position that is live in `order`; in a leaf, if the order [`is_still`](Self::is_still) of its generation.
+    #[inline]
+    pub(crate) fn word(&self, order: Order, position: usize) -> Word {
+        let word = &self.words[order.slot(position)];
+        if cfg!(loom) && self.level() > 0 {
+            // SAFETY: the slot of an inner node was written before the order that has it was published, and never again.
+            return Word(unsafe { load_settled(word) });
         }
-        // SAFETY: the reference is an entry of the tree if `CHECKED` is set.
-        let reference = unsafe { Entry::target(self.reference) };
-        rule.prefix_checked(user_key, skip, reference.user_key)
+        // Acquire: who finds what was written in a later generation finds that generation in the order.
+        Word(word.load(Ordering::Acquire))
+    }
+
+    /// True if what was read of a leaf under `order` was good: it was still in that generation.
+    #[inline]
+    pub(crate) fn is_still(&self, order: Order) -> bool {
+        self.order().generation() == order.generation()
     }
 
     #[inline]
-    pub(crate) fn prefix_at(&self, order: Order, position: usize) -> u32 {
-        self.prefixes[order.slot(position)].load(Ordering::Relaxed)
+    fn prefix_at(&self, order: Order, position: usize) -> u32 {
+        self.word(order, position).prefix()
     }
 
-    /// The entry at a position of a leaf that is live in `order`.
+    /// The key at a position that is live in `order`: an entry of a leaf, if that is good, the first key of an inner node's child.
     #[inline]
-    pub(crate) fn entry(&self, order: Order, position: usize) -> *const Entry {
-        // Relaxed, for the slot was written before the order that has it, and never again.
-        self.slots[order.slot(position)].load(Ordering::Relaxed).cast()
+    pub(crate) fn key(&self, order: Order, position: usize) -> *const Entry {
+        self.word(order, position).entry()
     }
 
-    /// The child at a position of an inner node that is live in `order`.
-    #[inline]
-    pub(crate) fn child(&self, order: Order, position: usize) -> *const Node {
-        // Acquire, for a child may have been replaced since the order was loaded.
-        untagged(self.slots[order.slot(position)].load(Ordering::Acquire))
-    }
-
-    /// The first key of the child at a position.
+    /// The child at a position that is live in `order`.
     ///
     /// # Safety
     /// The node is an inner node of a live tree.
     #[inline]
-    pub(crate) unsafe fn child_low(node: *const Node, order: Order, position: usize) -> *const Entry {
-        // SAFETY: inner nodes are written as `Inner`, of which the node is the first part.
-        let inner = unsafe { &*node.cast::<Inner>() };
-        inner.lows[order.slot(position)].load(Ordering::Relaxed)
+    pub(crate) unsafe fn child(node: *const Node, order: Order, position: usize) -> Child {
+        // SAFETY: the caller's promise.
+        let child = unsafe { &Node::children(node)[order.slot(position)] };
+        // Acquire, for a child may have been replaced since the order was loaded.
+        Child::loaded(child.load(Ordering::Acquire))
     }
 
-    /// The key at a position, whatever the node is.
-    ///
     /// # Safety
-    /// The node is of a live tree, and the position is live in `order`.
+    /// The node is an inner node of a live tree.
     #[inline]
-    unsafe fn key_at(node: *const Node, order: Order, position: usize) -> *const Entry {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (*node).level() {
-                0 => (*node).entry(order, position),
-                _ => Node::child_low(node, order, position),
-            }
-        }
+    unsafe fn children<'a>(node: *const Node) -> &'a [AtomicPtr<u8>; SLOTS] {
+        // SAFETY: inner nodes are written as `Inner`, of which the node is the first part.
+        unsafe { &(*node.cast::<Inner>()).children }
     }
 
     /// The position where `key` itself, that very entry, stands as a key.
-    ///
-    /// # Safety
-    /// The node is of a live tree, and `order` is an order of it.
-    pub(crate) unsafe fn position_of_key(
-        node: *const Node,
-        order: Order,
-        key: *const Entry,
-    ) -> Option<usize> {
-        // SAFETY: the caller's promise.
-        (0..order.live()).find(|&position| unsafe { Node::key_at(node, order, position) } == key)
+    pub(crate) fn position_of_key(&self, order: Order, key: *const Entry) -> Option<usize> {
+        (0..order.live()).find(|&position| self.key(order, position) == key)
     }
 
     /// The position of a child.
-    pub(crate) fn position_of_child(&self, order: Order, child: *const Node) -> Option<usize> {
-        (0..order.live()).find(|&position| self.child(order, position) == child)
+    ///
+    /// # Safety
+    /// The node is an inner node of a live tree.
+    pub(crate) unsafe fn position_of_child(node: *const Node, order: Order, child: Child) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        (0..order.live()).find(|&position| unsafe { Node::child(node, order, position) } == child)
     }
 
-    /// Adds an entry to a leaf, or a child to an inner node, at `position` of `order`. On `Err` someone else took
-    /// the slot first; [`publish`](Self::publish) what they brought and start again from the new order.
-    pub(crate) fn claim(&self, order: Order, what: *const u8) -> Result<(), *const u8> {
-        self.slots[order.live()]
+    /// What an entry is in the slots of this leaf.
+    ///
+    /// # Safety
+    /// The leaf is of a live tree, and has the entry, one of that tree, in its range.
+    #[inline]
+    pub(crate) unsafe fn word_of(&self, rule: &PrefixRule, entry: *const Entry) -> Word {
+        // SAFETY: the caller's promise.
+        unsafe { Word::new(self.prefix(rule, Entry::target(entry).user_key), entry) }
+    }
+
+    /// Adds an entry to a leaf under `order`, which has room and is not busy. On `Err` someone else took the slot first;
+    /// [`publish`](Self::publish) what they brought and start again from the new order. Null: that is another generation's.
+    #[inline]
+    pub(crate) fn claim(&self, order: Order, word: Word) -> Result<(), *const Entry> {
+        let free = Word::free(order.generation());
+        self.words[order.slot(order.live())]
+            .compare_exchange(free.0, word.0, Ordering::Release, Ordering::Acquire)
+            .map(drop)
+            .map_err(|other| Word(other).entry())
+    }
+
+    /// True if this leaf, closed under `order`, is to be reopened with the `lower` part of what it has; otherwise that becomes a new leaf.
+    /// The answer is the same for everyone.
+    ///
+    /// # Safety
+    /// The content is of this leaf of a live tree.
+    pub(crate) unsafe fn can_reopen(&self, order: Order, lower: &Content) -> bool {
+        // SAFETY: the caller's promise.
+        let serves = unsafe { lower.prefixes_serve(0) };
+        serves && self.level() == 0 && order.generation() < MAX_GENERATION && !self.low.is_null()
+    }
+
+    /// Reopens a leaf that was closed under `order`, with what is before position `half`. Anyone may do it, and more than once.
+    pub(crate) fn reopen(&self, order: Order, half: usize) {
+        let busy = order.reopened(half);
+        let words = self.free_slots(busy);
+        match self
+            .order
+            .compare_exchange(order.0, busy.0, Ordering::AcqRel, Ordering::Acquire)
+        {
+            Ok(_) => self.empty(busy, words),
+            Err(now) if now == busy.0 => self.empty_slots(busy),
+            Err(_) => (),
+        }
+    }
+
+    /// Empties the free slots of a leaf whose order was this busy one, and lets it take in again. Anyone may do it, and more than once.
+    pub(crate) fn empty_slots(&self, busy: Order) {
+        let words = self.free_slots(busy);
+        if self.order() == busy {
+            self.empty(busy, words);
+        }
+    }
+
+    /// What is in the slots, those of them that are free in `order`, by position.
+    fn free_slots(&self, order: Order) -> [u64; SLOTS] {
+        std::array::from_fn(|position| match position < order.live() {
+            true => 0,
+            false => self.words[order.slot(position)].load(Ordering::Acquire),
+        })
+    }
+
+    /// `words` were in the slots when the order was that, or the one before.
+    fn empty(&self, busy: Order, words: [u64; SLOTS]) {
+        let free = Word::free(busy.generation()).0;
+        for (position, &word) in words.iter().enumerate().skip(busy.live()) {
+            // What was there will not come here again, so who is late fails.
+            if word != free {
+                let slot = &self.words[busy.slot(position)];
+                let _ = slot.compare_exchange(word, free, Ordering::Release, Ordering::Relaxed);
+            }
+        }
+        let _ = self
+            .order
+            .compare_exchange(busy.0, busy.0 & !BUSY, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// True if what came last to a closed node, came in ascending order and ends just before `position`.
+    pub(crate) fn ascends_to(&self, order: Order, position: usize) -> bool {
+        position >= RUN && self.came_last(order, |back| position - back)
+    }
+
+    /// True if what came last to a closed node, came in descending order and ends at `position`.
+    pub(crate) fn descends_to(&self, order: Order, position: usize) -> bool {
+        position + RUN <= SLOTS && self.came_last(order, |back| position + back - 1)
+    }
+
+    /// Whether the newest few are at these positions, the last first. In the first generation slots are taken in their order; later it is
+    /// guessed from the addresses, which ascend within a block of the arena.
+    fn came_last(&self, order: Order, position: impl Fn(usize) -> usize) -> bool {
+        if order.generation() == 0 {
+            return (1..=RUN).all(|back| order.slot(position(back)) == SLOTS - back);
+        }
+        let address = |position| self.key(order, position).addr();
+        let newest: [usize; RUN] = std::array::from_fn(|back| address(position(back + 1)));
+        let later = |at: &usize| address(*at) >= newest[RUN - 1];
+        newest.is_sorted_by(|a, b| a > b) && (0..SLOTS).filter(later).count() == RUN
+    }
+
+    /// Makes the entry that was claimed under `order` live at `position`. Anyone may do it, and more than once.
+    #[inline]
+    pub(crate) fn publish(&self, order: Order, position: usize) {
+        // From `order` only this one slot can be published, so if another order is there, someone did just that.
+        let _ = self.order.compare_exchange(
+            order.0,
+            order.with_next_at(position).0,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Adds a child to an inner node under `order`. On `Err` someone else took the slot first;
+    /// [`publish_child`](Self::publish_child) what they brought and start again from the new order.
+    ///
+    /// # Safety
+    /// The node is an inner node of a live tree.
+    pub(crate) unsafe fn claim_child(node: *const Node, order: Order, child: Child) -> Result<(), Child> {
+        // SAFETY: the caller's promise.
+        unsafe { &Node::children(node)[order.live()] }
             .compare_exchange(
                 ptr::null_mut(),
-                what.cast_mut(),
+                child.pointer(),
                 Ordering::Release,
                 Ordering::Acquire,
             )
             .map(drop)
             // Since `order` was loaded the node may have been closed and frozen.
-            .map_err(|other| untagged(other).cast())
+            .map_err(Child::loaded)
     }
 
-    /// Makes what was claimed under `order` live at `position`; `key` is its first key. Anyone may do it, and more
-    /// than once.
+    /// Makes a child that was claimed under `order` live at `position`. Anyone may do it, and more than once.
     ///
     /// # Safety
-    /// The node is of a live tree; `order` was its order when the slot was claimed; the key is of the entry or
-    /// child that claimed it, and the position is where it belongs in that order.
-    pub(crate) unsafe fn publish(
+    /// The node is an inner node of a live tree; `order` was its order when the slot was claimed; `low` is the first key of the child
+    /// that claimed it, and the position is where it belongs in that order.
+    pub(crate) unsafe fn publish_child(
         node: *const Node,
         rule: &PrefixRule,
         order: Order,
         position: usize,
-        key: *const Entry,
+        low: *const Entry,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let slot = order.live();
-            let prefix = (*node).prefix(rule, Entry::target(key).user_key);
-            (*node).prefixes[slot].store(prefix, Ordering::Relaxed);
-            if (*node).level() > 0 {
-                (*node.cast::<Inner>()).lows[slot].store(key.cast_mut(), Ordering::Relaxed);
-            }
-            // From `order` only this one slot can be published, so if another order is there, someone did just that.
-            let _ = (*node).order.compare_exchange(
-                order.0,
-                order.with_next_at(position).0,
-                Ordering::Release,
-                Ordering::Relaxed,
-            );
+            let word = (*node).word_of(rule, low);
+            // Who fails has seen what another wrote, and publishes that.
+            let _ =
+                (*node).words[order.live()].compare_exchange(0, word.0, Ordering::Release, Ordering::Acquire);
+            (*node).publish(order, position);
         }
     }
 
     /// Puts `new` in the place of the child `old` at a position of `order`; false if it is not there any more, or
     /// frozen.
-    pub(crate) fn replace_child(
-        &self,
+    ///
+    /// # Safety
+    /// The node is an inner node of a live tree.
+    pub(crate) unsafe fn replace_child(
+        node: *const Node,
         order: Order,
         position: usize,
-        old: *const Node,
-        new: *const Node,
+        old: Child,
+        new: Child,
     ) -> bool {
-        self.slots[order.slot(position)]
-            .compare_exchange(
-                old.cast_mut().cast(),
-                new.cast_mut().cast(),
-                Ordering::Release,
-                Ordering::Relaxed,
-            )
+        // SAFETY: the caller's promise.
+        unsafe { &Node::children(node)[order.slot(position)] }
+            .compare_exchange(old.pointer(), new.pointer(), Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
     /// Makes the children of a closed inner node final, so that it can be copied.
-    pub(crate) fn freeze(&self) {
-        for slot in &self.slots {
+    ///
+    /// # Safety
+    /// The node is an inner node of a live tree.
+    pub(crate) unsafe fn freeze(node: *const Node) {
+        // SAFETY: the caller's promise.
+        for slot in unsafe { Node::children(node) } {
             let mut child = slot.load(Ordering::Relaxed);
             while child.addr() & FROZEN == 0 {
                 let frozen = child.map_addr(|address| address | FROZEN);
@@ -439,7 +642,7 @@ impl Node {
         }
     }
 
-    /// What stands at the positions from `first` up to `end`, exclusive.
+    /// What stands at the positions from `first` up to `end`, exclusive; in a leaf, if the order [`is_still`](Self::is_still) of its generation.
     ///
     /// # Safety
     /// The node is of a live tree, and the positions are live in `order`.
@@ -449,10 +652,11 @@ impl Node {
         for position in first..end {
             // SAFETY: the caller's promise.
             unsafe {
-                content.keys[content.len] = Node::key_at(node, order, position);
-                content.prefixes[content.len] = (*node).prefix_at(order, position);
+                let word = (*node).word(order, position);
+                content.keys[content.len] = word.entry();
+                content.prefixes[content.len] = word.prefix();
                 if (*node).level() > 0 {
-                    content.children[content.len] = (*node).child(order, position);
+                    content.children[content.len] = Node::child(node, order, position);
                 }
             }
             content.len += 1;
@@ -463,11 +667,12 @@ impl Node {
     /// The first position, from `first` on, whose prefix is not less than `prefix`.
     #[inline]
     fn lower_bound(&self, order: Order, first: usize, prefix: u32) -> usize {
+        let bound = u64::from(prefix) << PREFIX_SHIFT;
         let mut low = first;
         let mut len = order.live() - first;
         while len > 0 {
             let half = len / 2;
-            let less = self.prefix_at(order, low + half) < prefix;
+            let less = self.word(order, low + half).0 < bound;
             low = if less { low + half + 1 } else { low };
             len = if less { len - half - 1 } else { half };
         }
@@ -475,7 +680,8 @@ impl Node {
     }
 
     /// The first position, from `first` on, whose key is not `before`, and the target's prefix in this node. Keys
-    /// are looked at only where their prefix is the target's.
+    /// are looked at only where their prefix is the target's. Of a leaf that is good if the order [`is_still`](Self::is_still) of its
+    /// generation.
     ///
     /// # Safety
     /// The node is of a live tree, the target is in its range, and `first` is at most what is live in `order`.
@@ -498,7 +704,9 @@ impl Node {
             }
             while low < end {
                 let middle = (low + end) / 2;
-                if before(Node::key_at(node, order, middle)) {
+                let key = (*node).key(order, middle);
+                // Null in a leaf that is being reopened.
+                if !key.is_null() && before(key) {
                     low = middle + 1;
                 } else {
                     end = middle;
@@ -509,10 +717,21 @@ impl Node {
     }
 }
 
-/// Asks for the lines of a node ahead of its use.
+/// The prefix that stands for a key in a node with this `meta`. `reference` says what it is checked against, where it has to be.
 #[inline]
-pub(crate) fn prefetch_node(node: *const Node) {
-    for line in 0..3 {
+fn prefix_of<'a>(rule: &PrefixRule, meta: u32, user_key: &[u8], reference: impl FnOnce() -> &'a [u8]) -> u32 {
+    let skip = (meta & MAX_SKIP) as usize;
+    match meta & CHECKED {
+        0 => rule.prefix(user_key, skip),
+        _ => rule.prefix_checked(user_key, skip, reference()),
+    }
+}
+
+/// Asks for the lines of a node below one of `level` ahead of its use.
+#[inline]
+pub(crate) fn prefetch_node(node: *const Node, level: usize) {
+    let lines = if level > 1 { 4 } else { 2 };
+    for line in 0..lines {
         prefetch(node.cast::<u8>().wrapping_add(64 * line));
     }
 }
@@ -534,10 +753,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_leaf_is_three_lines_and_its_prefixes_one() {
-        assert_eq!(size_of::<Node>(), 192);
-        assert_eq!(std::mem::offset_of!(Node, slots), 64);
-        assert_eq!(size_of::<Inner>(), 320);
+    fn a_leaf_is_two_lines_and_an_inner_node_four() {
+        assert_eq!(size_of::<Node>(), 128);
+        assert_eq!(size_of::<Inner>(), 256);
+    }
+
+    #[test]
+    fn a_word_has_room_for_every_prefix_and_entry() {
+        for prefix in [0, 1, (1 << PREFIX_BITS) - 1] {
+            for address in [0, 4, 0x7f12_3456_789c, (1 << 48) - 4] {
+                let entry = ptr::without_provenance(address);
+                let word = Word::new(prefix, entry);
+                assert_eq!((word.prefix(), word.entry()), (prefix, entry));
+            }
+        }
     }
 
     #[test]
@@ -547,28 +776,22 @@ mod tests {
             let start = rng.usize(0..=SLOTS);
             let mut order = Order::ascending(start);
             let mut model: Vec<usize> = (0..start).collect();
-            while !order.is_closed() {
-                let position = rng.usize(0..=model.len());
-                model.insert(position, model.len());
-                order = order.with_next_at(position);
-                assert_eq!(order.live(), model.len());
-                let slots: Vec<usize> = (0..order.live()).map(|position| order.slot(position)).collect();
-                assert_eq!(slots, model);
+            let mut free: Vec<usize> = (start..SLOTS).collect();
+            for generation in 0..=MAX_GENERATION {
+                while !order.is_closed() {
+                    let position = rng.usize(0..=model.len());
+                    model.insert(position, free.remove(0));
+                    order = order.with_next_at(position);
+                    assert_eq!((order.live(), order.generation()), (model.len(), generation));
+                    let slots: Vec<usize> = (0..order.live()).map(|position| order.slot(position)).collect();
+                    assert_eq!(slots, model);
+                }
+                let half = rng.usize(1..SLOTS);
+                free = model.split_off(half);
+                order = order.reopened(half.min(SLOTS));
+                assert!(order.is_busy());
+                order = Order(order.0 & !BUSY);
             }
         }
-    }
-
-    #[test]
-    fn runs_are_seen_where_they_end() {
-        let mut order = Order::ascending(2);
-        for position in [1, 2, 3] {
-            order = order.with_next_at(position);
-        }
-        assert!(order.ascends_to(4) && !order.ascends_to(3) && !order.ascends_to(5));
-        for _ in 0..3 {
-            order = order.with_next_at(1);
-        }
-        assert!(order.descends_to(1) && !order.descends_to(2) && !order.ascends_to(4));
-        assert!(!Order::EMPTY.ascends_to(0) && !Order::EMPTY.descends_to(0));
     }
 }

@@ -1,6 +1,9 @@
-//! Four bytes that stand for a key within a node: where they differ, the keys differ the same way.
+//! A few bits that stand for a key within a node: where they differ, the keys differ the same way.
 
 use base::UserComparator;
+
+/// Bits of a prefix.
+pub(crate) const PREFIX_BITS: u32 = 18;
 
 /// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys
 /// themselves decide.
@@ -36,44 +39,53 @@ impl PrefixRule {
         &user_key[..user_key.len().saturating_sub(self.timestamp)]
     }
 
-    /// Bytes that two keys, and so all keys between them, begin with. 0 in an order nothing is known of.
-    pub(crate) fn common_len(&self, first: &[u8], last: &[u8]) -> usize {
-        match self.kind {
-            Kind::Unknown => 0,
-            _ => {
-                let pairs = self.strip(first).iter().zip(self.strip(last));
-                pairs.take_while(|(a, b)| a == b).count()
-            }
+    /// Bits that two keys, and so all keys between them, begin with. 0 in an order nothing is known of.
+    pub(crate) fn common_bits(&self, first: &[u8], last: &[u8]) -> usize {
+        if matches!(self.kind, Kind::Unknown) {
+            return 0;
         }
+        let (first, last) = (self.strip(first), self.strip(last));
+        let bytes = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let bits = match (first.get(bytes), last.get(bytes)) {
+            (Some(a), Some(b)) => (a ^ b).leading_zeros() as usize,
+            _ => 0,
+        };
+        8 * bytes + bits
     }
 
-    /// The prefix of a key from its byte `skip` on, among keys that all begin with the same `skip` bytes.
+    /// The prefix of a key from its bit `skip` on, among keys that all begin with the same `skip` bits.
     #[inline]
     pub(crate) fn prefix(&self, user_key: &[u8], skip: usize) -> u32 {
         match self.kind {
-            Kind::Ascending => big_endian(self.strip(user_key), skip),
-            Kind::Descending => !big_endian(self.strip(user_key), skip),
+            Kind::Ascending => cut(big_endian(self.strip(user_key), skip / 8), skip),
+            Kind::Descending => cut(!big_endian(self.strip(user_key), skip / 8), skip),
             Kind::Unknown => 0,
         }
     }
 
-    /// The same where some keys may not begin with the first `skip` bytes of `reference`: those before take the
-    /// least prefix there is, and those behind the greatest.
+    /// The same where some keys may not begin with the first `skip` bits of `reference`, which are whole bytes: those before
+    /// take the least prefix there is, and those behind the greatest.
     #[inline]
     pub(crate) fn prefix_checked(&self, user_key: &[u8], skip: usize, reference: &[u8]) -> u32 {
         let key = self.strip(user_key);
-        let common = &reference[..skip];
-        let ascending = match key.get(..skip) {
-            Some(start) if start == common => big_endian(key, skip),
+        let common = &reference[..skip / 8];
+        let ascending = match key.get(..skip / 8) {
+            Some(start) if start == common => big_endian(key, skip / 8),
             _ if key < common => 0,
             _ => u32::MAX,
         };
         match self.kind {
-            Kind::Ascending => ascending,
-            Kind::Descending => !ascending,
+            Kind::Ascending => cut(ascending, 0),
+            Kind::Descending => cut(!ascending, 0),
             Kind::Unknown => 0,
         }
     }
+}
+
+/// The prefix out of the four bytes in which it begins.
+#[inline]
+fn cut(bytes: u32, skip: usize) -> u32 {
+    (bytes << (skip % 8)) >> (u32::BITS - PREFIX_BITS)
 }
 
 /// Four bytes from `skip` on, as if zeros followed the end.
@@ -107,6 +119,7 @@ mod tests {
             let cmp = UserComparator::builtin(name).unwrap();
             let rule = PrefixRule::new(&cmp);
             for skip in [0, 1, 5, 17] {
+                let bits = 8 * skip;
                 let mut key = |shared: usize| {
                     let mut key = start[..rng.usize(shared..=17)].to_vec();
                     let len = rng.usize(0..8);
@@ -116,15 +129,20 @@ mod tests {
                 };
                 for _ in 0..2000 {
                     let (a, b) = (key(skip), key(skip));
-                    let order = rule.prefix(&a, skip).cmp(&rule.prefix(&b, skip));
-                    assert!(
-                        order == Ordering::Equal || order == cmp.compare(&a, &b),
-                        "{a:?} {b:?} {name}"
-                    );
-                    assert!(rule.common_len(&a, &b) >= skip);
+                    let common = rule.common_bits(&a, &b);
+                    assert!(common >= bits);
+                    for bits in [bits, common, (bits + common) / 2] {
+                        let [x, y] = [&a, &b].map(|key| rule.prefix(key, bits));
+                        assert!(x < 1 << PREFIX_BITS && y < 1 << PREFIX_BITS);
+                        let order = x.cmp(&y);
+                        assert!(
+                            order == Ordering::Equal || order == cmp.compare(&a, &b),
+                            "{a:?} {b:?} {name}"
+                        );
+                    }
 
                     let (a, b) = (key(0), key(0));
-                    let [x, y] = [&a, &b].map(|key| rule.prefix_checked(key, skip, start));
+                    let [x, y] = [&a, &b].map(|key| rule.prefix_checked(key, bits, start));
                     let order = x.cmp(&y);
                     assert!(
                         order == Ordering::Equal || order == cmp.compare(&a, &b),

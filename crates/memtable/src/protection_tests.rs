@@ -11,6 +11,8 @@ use crate::tree::found;
 use crate::{Memtable, MemtableOptions};
 
 const WIDTHS: [u8; 4] = [1, 2, 4, 8];
+/// Bytes of the lengths of these rows.
+const LENGTHS: usize = size_of::<Entry>();
 
 fn table(options: MemtableOptions) -> Arc<Memtable> {
     Arc::new(Memtable::new(
@@ -66,7 +68,7 @@ fn place(table: &Arc<Memtable>, key: &[u8]) -> (*mut u8, usize, usize) {
     )
     .expect("an entry")
     .as_ptr();
-    let len = 8 + cursor.key().len() + cursor.value().len();
+    let len = LENGTHS + cursor.key().len() + cursor.value().len();
     let front = match tree.checks.width {
         0 => 0,
         width => 4 + usize::from(width),
@@ -143,7 +145,7 @@ fn a_bit_turned_at_any_byte_of_an_entry_is_noticed_by_a_walk_and_by_a_read_of_it
     for (key, seqno) in rows() {
         let (start, front, len) = place(&table, &key);
         for at in 0..front + len {
-            // Of the lengths, in the first four bytes and the eight behind the checksum, too.
+            // Of the lengths, in the first four bytes and the four behind the checksum, too.
             let address = start.wrapping_sub(front).wrapping_add(at);
             for bit in [0, 3, 7] {
                 let flip = Flip::new(address, bit);
@@ -151,7 +153,7 @@ fn a_bit_turned_at_any_byte_of_an_entry_is_noticed_by_a_walk_and_by_a_read_of_it
                 assert!(error.is_corruption(), "{error}");
                 let error = get(&table, &key).unwrap_err();
                 assert!(error.is_corruption(), "byte {at} bit {bit}: {error}");
-                if at >= front + 8 + key.len() + 8 {
+                if at >= front + LENGTHS + key.len() + 8 {
                     // A value that has changed: the row is named.
                     assert!(
                         error.to_string().contains(&base::protection::hex(&key)),
@@ -178,7 +180,7 @@ fn narrow_checksums_find_most_and_searches_without_them_find_what_they_end_at() 
         let (mut found, mut all) = (0, 0);
         for (key, _) in rows() {
             let (start, _, len) = place(&table, &key);
-            for at in 8 + key.len() + 8..len {
+            for at in LENGTHS + key.len() + 8..len {
                 let flip = Flip::new(start.wrapping_add(at), (at % 8) as u8);
                 all += 1;
                 let noticed = get(&table, &key).is_err();
@@ -207,7 +209,7 @@ fn a_key_out_of_order_is_noticed_without_checksums() {
     for (key, _) in &rows()[..rows().len() - 1] {
         let (start, _, _) = place(&table, key);
         // It becomes the greatest.
-        let flip = Flip::new(start.wrapping_add(8 + 4), 3);
+        let flip = Flip::new(start.wrapping_add(LENGTHS + 4), 3);
         assert!(
             walk(&table)
                 .unwrap_err()
@@ -220,7 +222,7 @@ fn a_key_out_of_order_is_noticed_without_checksums() {
     // A Get that is led astray by its own row.
     let key = &rows()[30].0;
     let (start, _, _) = place(&table, key);
-    let flip = Flip::new(start.wrapping_add(8 + 4), 3);
+    let flip = Flip::new(start.wrapping_add(LENGTHS + 4), 3);
     assert!(get(&table, key).unwrap_err().is_corruption());
     drop(flip);
     assert_eq!(get(&table, key).unwrap().as_ref(), Some(key));
@@ -281,7 +283,7 @@ fn range_tombstones_are_verified_before_they_are_flushed() {
     let mut place = rows.first();
     for _ in &tombstones {
         let entry = place.entry_for_tests();
-        for at in 0..8 + 2 + 8 + 2 {
+        for at in 0..LENGTHS + 2 + 8 + 2 {
             let flip = Flip::new(entry.cast::<u8>().cast_mut().wrapping_add(at), 1);
             assert!(
                 table

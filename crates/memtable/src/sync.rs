@@ -1,12 +1,5 @@
 //! Atomics and locks, from the standard library and parking_lot, or from loom where it checks every interleaving.
 
-/// For what is written before it is published through another atomic, and read after: always relaxed, never looked
-/// at by loom. The pointers to entries and children are published the same way and show loom whether that is right;
-/// more atomics would only multiply the interleavings.
-pub(crate) mod settled {
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32};
-}
-
 #[cfg(not(loom))]
 pub(crate) use self::real::*;
 #[cfg(loom)]
@@ -16,11 +9,30 @@ pub(crate) use self::under_loom::*;
 mod real {
     pub(crate) use parking_lot::Mutex;
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+    /// The value of what was written before it was published through another atomic, and is never written again. loom is not asked
+    /// what else it might be, which would only multiply the interleavings, but whether it is so.
+    ///
+    /// # Safety
+    /// It is so.
+    #[inline]
+    pub(crate) unsafe fn load_settled(word: &AtomicU64) -> u64 {
+        word.load(Ordering::Relaxed)
+    }
 }
 
 #[cfg(loom)]
 mod under_loom {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+    /// As the real one.
+    ///
+    /// # Safety
+    /// loom panics where it was written without being published.
+    pub(crate) unsafe fn load_settled(word: &AtomicU64) -> u64 {
+        // SAFETY: loom checks it.
+        unsafe { word.unsync_load() }
+    }
 
     /// loom's mutex with parking_lot's face.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

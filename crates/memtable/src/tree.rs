@@ -4,14 +4,14 @@
 //!
 //! A memtable takes keys in any order and must find them, and their neighbours, while others write. What that costs
 //! is cache misses: a skip list of a few hundred thousand entries chases a dozen pointers that are in no cache, and
-//! that is where RocksDB's random insertions spend their two microseconds. Here a search reads one or two cache
-//! lines on each of five or six levels, and all levels but the last stay in the cache.
+//! that is where RocksDB's random insertions spend their two microseconds. Here a search reads two cache lines on
+//! each of five or six levels, and all levels but the last stay in the cache.
 //!
 //! # The shape
 //!
-//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know four
-//! bytes of each of their keys: those that follow what all keys in the node's range begin with. A key itself is
-//! looked at only where four bytes tie. Entries and nodes lie in the arena and stay until the memtable drops;
+//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know 18
+//! bits of each of their keys: those that follow what all keys in the node's range begin with. A key itself is
+//! looked at only where these tie. Entries and nodes lie in the arena and stay until the memtable drops;
 //! entries never change.
 //!
 //! # Taking in
@@ -28,8 +28,11 @@
 //! 1. a new right neighbour `b` gets a copy of `n`'s upper half, and is added to the parent under its first key,
 //!    `b.low`. From then on, keys from `b.low` on are looked for in `b`; `n` still serves those before, and its own
 //!    upper half is out of reach;
-//! 2. a copy of the lower half takes `n`'s place in the parent's slot. Whoever wants to insert into `n` meanwhile sees
-//!    that the key that bounds it is one of its own, and does this step first.
+//! 2. a leaf keeps its lower half and is reopened: the parent's slot says that it is in its next generation, then its order does,
+//!    and then the slots of its upper half are emptied for more. An inner node, and a leaf that was reopened often or whose
+//!    prefixes lie too close together, cannot be: a copy of the lower half takes its place in the parent's slot. Whoever wants to insert
+//!    into `n` meanwhile sees that the key that bounds it is one of its own, or that it is not in the generation that the parent says,
+//!    and does this step first.
 //!
 //! Where keys come in ascending order the copies are left out: `b` gets the new entry alone. A closed inner node is
 //! frozen before it is copied: a bit in each pointer to a child says that it will not change, so that step 2 in an
@@ -46,7 +49,11 @@
 //!   half has less than the node it replaced, so nobody may come to it with a fence beyond its end: the order of
 //!   its parent is loaded again after the pointer to it, and if the upper half is in a neighbour of the parent,
 //!   then the parent is itself a copy that ends there.
-//! * A leaf that is not closed is the current one for its range, wherever the pointer to it was found.
+//! * A leaf that is not closed, and in the generation that was meant, is the current one for its range, wherever the pointer to it was
+//!   found. One in a later generation was reached through nodes that are out of date: a new descent finds another way. One in the
+//!   generation before is closed, and has what it will be reopened with.
+//! * What was read of a leaf is good if it is in the same generation afterwards. Entries stay for ever: a place holds its entry,
+//!   and where the leaf has been reopened since, a walk goes on by a descent to that.
 
 use std::cmp;
 use std::ptr::{self, NonNull};
@@ -56,12 +63,12 @@ use base::{InternalComparator, Result};
 use crate::arena::Arena;
 use crate::checks::{self, Checks};
 use crate::entry::{Entry, Target};
-use crate::node::{Content, Node, Order, prefetch, prefetch_node};
+use crate::node::{Child, Content, Node, Order, prefetch, prefetch_node};
 use crate::prefix::PrefixRule;
 use crate::sync::{AtomicPtr, Ordering};
 
 pub(crate) struct Tree {
-    pub(crate) root: AtomicPtr<Node>,
+    root: AtomicPtr<u8>,
     pub(crate) rule: PrefixRule,
     pub(crate) cmp: InternalComparator,
     /// A number no other tree has.
@@ -85,6 +92,8 @@ pub(crate) struct Place {
     leaf: *const Node,
     order: Order,
     position: usize,
+    /// The entry there; null behind the last.
+    entry: *const Entry,
     fence: *const Entry,
     up: Up,
 }
@@ -104,6 +113,7 @@ impl Place {
         leaf: ptr::null(),
         order: Order::EMPTY,
         position: 0,
+        entry: ptr::null(),
         fence: ptr::null(),
         up: Up {
             node: ptr::null(),
@@ -113,12 +123,41 @@ impl Place {
         },
     };
 
+    /// With what the leaf has at a position, if it has anything there; `None` if the leaf has been reopened since its order was loaded.
+    ///
     /// # Safety
-    /// The place is one of a live tree, and at an entry.
+    /// The place is of a live tree.
     #[inline]
-    unsafe fn entry(&self) -> *const Entry {
+    unsafe fn at(self, position: usize) -> Option<Place> {
         // SAFETY: the caller's promise.
-        unsafe { (*self.leaf).entry(self.order, self.position) }
+        let leaf = unsafe { &*self.leaf };
+        let entry = match position < self.order.live() {
+            true => leaf.key(self.order, position),
+            false => ptr::null(),
+        };
+        leaf.is_still(self.order).then_some(Place {
+            position,
+            entry,
+            ..self
+        })
+    }
+
+    /// Moves to another position of the leaf, which is live in its order; not if the leaf has been reopened since, or has `except`
+    /// there.
+    ///
+    /// # Safety
+    /// The place is of a live tree.
+    #[inline]
+    unsafe fn moved_to(&mut self, position: usize, except: *const Entry) -> bool {
+        // SAFETY: the caller's promise.
+        let leaf = unsafe { &*self.leaf };
+        let entry = leaf.key(self.order, position);
+        let good = leaf.is_still(self.order) && entry != except;
+        if good {
+            self.position = position;
+            self.entry = entry;
+        }
+        good
     }
 }
 
@@ -134,7 +173,7 @@ impl Tree {
             arena,
         };
         let leaf = tree.new_node(0, &Content::empty(), ptr::null(), ptr::null());
-        tree.root.store(leaf.cast_mut(), Ordering::Relaxed);
+        tree.root.store(leaf.pointer(), Ordering::Relaxed);
         tree
     }
 
@@ -153,11 +192,12 @@ impl Tree {
         content: &Content,
         low: *const Entry,
         high: *const Entry,
-    ) -> *const Node {
+    ) -> Child {
         let memory = self.arena.allocate_node(Node::size(level));
         // SAFETY: the piece is of that size, aligned to a cache line, and nobody else's; what the callers pass
         // leads into this tree.
-        unsafe { Node::write(memory.as_ptr(), &self.rule, level, content, low, high) }
+        let node = unsafe { Node::write(memory.as_ptr(), &self.rule, level, content, low, high) };
+        Child::new(node)
     }
 
     /// The place of an entry in the order, for a search that compares with it.
@@ -216,8 +256,7 @@ impl Tree {
 
     // ---- reading
 
-    /// The first position of the leaf in whose range the target is. `strictly`: of the last leaf that begins before
-    /// the target.
+    /// The leaf in whose range the target is. `strictly`: the last leaf that begins before the target.
     #[inline]
     fn descend(&self, target: &Target, strictly: bool) -> Place {
         self.descend_by(|node, order| {
@@ -233,29 +272,43 @@ impl Tree {
         })
     }
 
-    /// The first position of the leaf that is reached by the child `choose` gives in each inner node.
+    /// The leaf that is reached by the child `choose` gives in each inner node.
     #[inline]
     fn descend_by(&self, choose: impl Fn(*const Node, Order) -> usize) -> Place {
-        let mut place = Place {
-            leaf: self.root(),
-            ..Place::NONE
-        };
-        // SAFETY: every node reached is of this tree.
-        unsafe {
-            while (*place.leaf).level() > 0 {
-                let node = place.leaf;
-                place.up = self.pass(node, place.fence, |order| choose(node, order), &mut place.leaf);
-                place.fence = Tree::fence_behind(&place.up);
-                prefetch_node(place.leaf);
+        loop {
+            let mut place = Place::NONE;
+            let mut child = self.root();
+            // SAFETY: every node reached is of this tree.
+            unsafe {
+                loop {
+                    place.leaf = child.node();
+                    let level = (*place.leaf).level();
+                    if level == 0 {
+                        break;
+                    }
+                    let node = place.leaf;
+                    place.up = self.pass(node, place.fence, |order| choose(node, order), &mut child);
+                    place.fence = Tree::fence_behind(&place.up);
+                    prefetch_node(child.node(), level);
+                }
+                place.order = (*place.leaf).order();
             }
-            place.order = (*place.leaf).order();
+            if place.order.generation() <= child.generation() {
+                return place;
+            }
         }
-        place
     }
 
     #[inline]
-    pub(crate) fn root(&self) -> *const Node {
-        self.root.load(Ordering::Acquire)
+    pub(crate) fn root(&self) -> Child {
+        Child::loaded(self.root.load(Ordering::Acquire))
+    }
+
+    /// Makes `new` the root if `old` is; false if not.
+    pub(crate) fn replace_root(&self, old: Child, new: Child) -> bool {
+        self.root
+            .compare_exchange(old.pointer(), new.pointer(), Ordering::Release, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Passes through an inner node to the `child` at the position that `choose` gives.
@@ -268,7 +321,7 @@ impl Tree {
         node: *const Node,
         fence: *const Entry,
         choose: impl Fn(Order) -> usize,
-        child: &mut *const Node,
+        child: &mut Child,
     ) -> Up {
         // SAFETY: the caller's promise.
         let mut order = unsafe { (*node).order() };
@@ -276,7 +329,7 @@ impl Tree {
             let position = choose(order);
             // SAFETY: the caller's promise.
             let now = unsafe {
-                *child = (*node).child(order, position);
+                *child = Node::child(node, order, position);
                 (*node).order()
             };
             // The child may be the lower half of one that was split since, when its upper half is not in this order
@@ -301,57 +354,58 @@ impl Tree {
     pub(crate) unsafe fn fence_behind(up: &Up) -> *const Entry {
         if up.position + 1 < up.order.live() {
             // SAFETY: the caller's promise.
-            unsafe { Node::child_low(up.node, up.order, up.position + 1) }
+            unsafe { (*up.node).key(up.order, up.position + 1) }
         } else {
             up.fence
         }
     }
 
-    /// The first position at `place`'s leaf whose key is not `before`.
-    ///
-    /// # Safety
-    /// `place` is of this tree, and the target in its leaf's range.
+    /// The first place in the leaf of the target whose key is not `before`, and whether its prefix there is the target's.
     #[inline]
-    unsafe fn search(
+    fn search(
         &self,
-        place: &Place,
         target: &Target,
+        strictly: bool,
         before: impl Fn(*const Entry) -> bool,
-    ) -> (usize, u32) {
-        // SAFETY: the caller's promise.
-        unsafe { Node::search(place.leaf, &self.rule, place.order, 0, target, before) }
+    ) -> (Place, bool) {
+        loop {
+            let place = self.descend(target, strictly);
+            // SAFETY: `descend` gives a leaf of this tree that has the target in its range.
+            unsafe {
+                let order = place.order;
+                let (position, prefix) = Node::search(place.leaf, &self.rule, order, 0, target, &before);
+                let ties = position < order.live() && (*place.leaf).word(order, position).prefix() == prefix;
+                if let Some(place) = place.at(position) {
+                    return (place, ties);
+                }
+            }
+        }
     }
 
     /// The first entry at or after the target.
     #[inline]
     pub(crate) fn first_at_or_after(&self, target: &Target) -> Place {
-        let mut place = self.descend(target, false);
-        // SAFETY: `descend` gives a leaf of this tree that has the target in its range.
-        unsafe {
-            (place.position, _) = self.search(&place, target, |entry| self.is_before(entry, target));
-            self.within_fence(place)
-        }
+        // SAFETY: a search compares with entries of this tree alone.
+        let (place, _) = self.search(target, false, |entry| unsafe { self.is_before(entry, target) });
+        self.within_fence(place)
     }
 
     /// The first entry at or after the target if it has the target's user key, timestamps left out of account.
     /// Cheaper than [`first_at_or_after`](Self::first_at_or_after) where it has not.
     #[inline]
     pub(crate) fn first_version(&self, target: &Target) -> Place {
-        let mut place = self.descend(target, false);
         // SAFETY: as in `first_at_or_after`.
-        unsafe {
-            let (position, prefix) = self.search(&place, target, |entry| self.is_before(entry, target));
-            place.position = position;
-            let entry = match position < place.order.live() {
-                true if (*place.leaf).prefix_at(place.order, position) != prefix => ptr::null(),
-                true => place.entry(),
-                false => place.fence,
-            };
-            if entry.is_null() || !self.is_version(&self.target_of(entry), target) {
-                return Place::NONE;
-            }
-            self.within_fence(place)
+        let (place, ties) = self.search(target, false, |entry| unsafe { self.is_before(entry, target) });
+        let entry = match place.entry.is_null() {
+            false if !ties => ptr::null(),
+            false => place.entry,
+            true => place.fence,
+        };
+        // SAFETY: the entry is of this tree.
+        if entry.is_null() || !unsafe { self.is_version(&self.target_of(entry), target) } {
+            return Place::NONE;
         }
+        self.within_fence(place)
     }
 
     /// The place after `place` if the entry there has the target's user key, timestamps left out of account.
@@ -363,9 +417,10 @@ impl Tree {
         // SAFETY: the caller's promise.
         unsafe {
             let behind = place.position + 1;
+            let word = |position| (*place.leaf).word(place.order, position);
             if behind < place.order.live()
-                && (*place.leaf).prefix_at(place.order, behind)
-                    != (*place.leaf).prefix_at(place.order, place.position)
+                && word(behind).prefix() != word(place.position).prefix()
+                && (*place.leaf).is_still(place.order)
             {
                 return Place::NONE;
             }
@@ -388,9 +443,9 @@ impl Tree {
         order == cmp::Ordering::Equal
     }
 
-    /// The place of an entry of this tree, which may be null for none.
+    /// The place of an entry of this tree, which may be null for none; `behind` it, the next one.
     #[inline]
-    fn at(&self, entry: *const Entry) -> Place {
+    fn at(&self, entry: *const Entry, behind: bool) -> Place {
         if entry.is_null() {
             return Place::NONE;
         }
@@ -403,39 +458,34 @@ impl Tree {
             }
             Entry::target(entry)
         };
-        let mut place = self.descend(&target, false);
         // SAFETY: as in `first_at_or_after`.
-        (place.position, _) = unsafe { self.search(&place, &target, |entry| self.is_before(entry, &target)) };
-        place
+        let (place, _) = self.search(&target, false, |entry| unsafe {
+            match behind {
+                true => self.is_up_to(entry, &target),
+                false => self.is_before(entry, &target),
+            }
+        });
+        match behind {
+            true => self.within_fence(place),
+            false => place,
+        }
     }
 
     /// The same place, or where it is at or beyond the fence, that of the fence: there a closed leaf may not be
     /// current.
-    ///
-    /// # Safety
-    /// `place` is of this tree; if it is live in its leaf, it is at most at the fence.
     #[inline]
-    unsafe fn within_fence(&self, place: Place) -> Place {
-        // SAFETY: the caller's promise.
-        if place.position < place.order.live() && unsafe { place.entry() } != place.fence {
+    fn within_fence(&self, place: Place) -> Place {
+        if !place.entry.is_null() && place.entry != place.fence {
             place
         } else {
-            self.at(place.fence)
+            self.at(place.fence, false)
         }
     }
 
     /// The entry at a place; null where there is none.
-    ///
-    /// # Safety
-    /// `place` is of this tree.
     #[inline]
-    pub(crate) unsafe fn entry(&self, place: &Place) -> *const Entry {
-        if place.position < place.order.live() {
-            // SAFETY: the place is at an entry.
-            unsafe { place.entry() }
-        } else {
-            ptr::null()
-        }
+    pub(crate) fn entry(&self, place: &Place) -> *const Entry {
+        place.entry
     }
 
     /// The place after `place`.
@@ -444,16 +494,42 @@ impl Tree {
     /// `place` is of this tree, and at an entry.
     #[inline]
     pub(crate) unsafe fn next(&self, place: &Place) -> Place {
+        let mut next = *place;
+        // SAFETY: the caller's promise.
+        unsafe { self.advance(&mut next) };
+        next
+    }
+
+    /// Goes to the place after `place`; true if that is in the same leaf.
+    ///
+    /// # Safety
+    /// `place` is of this tree, and at an entry.
+    #[inline]
+    pub(crate) unsafe fn advance(&self, place: &mut Place) -> bool {
+        let behind = place.position + 1;
         // SAFETY: the caller's promise.
         unsafe {
-            let behind = Place {
-                position: place.position + 1,
-                ..*place
-            };
-            if behind.position < behind.order.live() && behind.entry() != behind.fence {
-                return behind;
+            let stays = behind < place.order.live() && place.moved_to(behind, place.fence);
+            if !stays {
+                *place = self.beyond(place);
             }
-            self.leaf_behind(place).unwrap_or_else(|| self.at(place.fence))
+            stays
+        }
+    }
+
+    /// The place after one that is the last of its leaf, or whose leaf has been reopened.
+    ///
+    /// # Safety
+    /// `place` is of this tree, and at an entry.
+    #[inline(never)]
+    unsafe fn beyond(&self, place: &Place) -> Place {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if place.position + 1 < place.order.live() && !(*place.leaf).is_still(place.order) {
+                return self.at(place.entry, true);
+            }
+            self.leaf_behind(place)
+                .unwrap_or_else(|| self.at(place.fence, false))
         }
     }
 
@@ -463,14 +539,41 @@ impl Tree {
     /// `place` is of this tree, and at an entry.
     #[inline]
     pub(crate) unsafe fn prev(&self, place: &Place) -> Place {
+        let mut before = *place;
+        // SAFETY: the caller's promise.
+        unsafe { self.retreat(&mut before) };
+        before
+    }
+
+    /// Goes to the place before `place`; true if that is in the same leaf.
+    ///
+    /// # Safety
+    /// `place` is of this tree, and at an entry.
+    #[inline]
+    pub(crate) unsafe fn retreat(&self, place: &mut Place) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            match place.position.checked_sub(1) {
-                Some(position) => Place { position, ..*place },
-                None => self
-                    .leaf_before(place)
-                    .unwrap_or_else(|| self.last_before(&Entry::target(place.entry()))),
+            let stays = place.position > 0 && place.moved_to(place.position - 1, ptr::null());
+            if !stays {
+                *place = self.ahead_of(place);
             }
+            stays
+        }
+    }
+
+    /// The place before one that is the first of its leaf, or whose leaf has been reopened.
+    ///
+    /// # Safety
+    /// `place` is of this tree, and at an entry.
+    #[inline(never)]
+    unsafe fn ahead_of(&self, place: &Place) -> Place {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let before = match place.position {
+                0 => self.leaf_before(place),
+                _ => None,
+            };
+            before.unwrap_or_else(|| self.last_before(&Entry::target(place.entry)))
         }
     }
 
@@ -489,14 +592,15 @@ impl Tree {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            let leaf = Tree::child_still_shown(&up)?;
-            Some(Place {
+            let (leaf, order) = Tree::child_still_shown(&up)?;
+            let behind = Place {
                 leaf,
-                order: (*leaf).order(),
-                position: 0,
+                order,
                 fence: Tree::fence_behind(&up),
                 up,
-            })
+                ..Place::NONE
+            };
+            behind.at(0)
         }
     }
 
@@ -511,61 +615,63 @@ impl Tree {
         };
         // SAFETY: the caller's promise.
         unsafe {
-            let leaf = Tree::child_still_shown(&up)?;
-            let order = (*leaf).order();
+            let (leaf, order) = Tree::child_still_shown(&up)?;
             let fence = Tree::fence_behind(&up);
             let end = match order.is_closed() {
-                true => Node::position_of_key(leaf, order, fence).unwrap_or(order.live()),
+                true => (*leaf).position_of_key(order, fence).unwrap_or(order.live()),
                 false => order.live(),
             };
-            Some(Place {
+            let before = Place {
                 leaf,
                 order,
-                // Only the first leaf of all may be empty.
-                position: end.checked_sub(1)?,
                 fence,
                 up,
-            })
+                ..Place::NONE
+            };
+            // Only the first leaf of all may be empty.
+            before.at(end.checked_sub(1)?)
         }
     }
 
-    /// The child at a position that was not passed through, unless it may have been split since: see
+    /// The leaf at a position that was not passed through, and its order, unless it may have been split since: see
     /// [`pass`](Self::pass).
     ///
     /// # Safety
-    /// `up` is a position that is live in an inner node of this tree.
-    unsafe fn child_still_shown(up: &Up) -> Option<*const Node> {
+    /// `up` is a position that is live in an inner node of this tree, above its leaves.
+    unsafe fn child_still_shown(up: &Up) -> Option<(*const Node, Order)> {
         // SAFETY: the caller's promise.
         unsafe {
-            let child = (*up.node).child(up.order, up.position);
-            ((*up.node).order() == up.order).then_some(child)
+            let child = Node::child(up.node, up.order, up.position);
+            let order = (*child.node()).order();
+            let shown = (*up.node).order() == up.order && order.generation() <= child.generation();
+            shown.then_some((child.node(), order))
         }
     }
 
     /// The last entry before the target.
     pub(crate) fn last_before(&self, target: &Target) -> Place {
         // SAFETY: a search compares with entries of this tree alone.
-        self.last_where(self.descend(target, true), target, |entry| unsafe {
-            self.is_before(entry, target)
-        })
+        self.last_where(target, true, |entry| unsafe { self.is_before(entry, target) })
     }
 
     /// The last entry before the target, or at it.
     pub(crate) fn last_up_to(&self, target: &Target) -> Place {
         // SAFETY: as in `last_before`.
-        self.last_where(self.descend(target, false), target, |entry| unsafe {
-            self.is_up_to(entry, target)
-        })
+        self.last_where(target, false, |entry| unsafe { self.is_up_to(entry, target) })
     }
 
     #[inline]
-    fn last_where(&self, place: Place, target: &Target, before: impl Fn(*const Entry) -> bool) -> Place {
-        // SAFETY: the place is of this tree, in a leaf that has the target in its range.
-        let (end, _) = unsafe { self.search(&place, target, before) };
-        // A leaf holds the entry it begins with, so only the first one can have nothing before the target.
-        match end.checked_sub(1) {
-            Some(position) => Place { position, ..place },
-            None => Place::NONE,
+    fn last_where(&self, target: &Target, strictly: bool, before: impl Fn(*const Entry) -> bool) -> Place {
+        loop {
+            let (place, _) = self.search(target, strictly, &before);
+            // A leaf holds the entry it begins with, so only the first one can have nothing before the target.
+            let Some(position) = place.position.checked_sub(1) else {
+                return Place::NONE;
+            };
+            // SAFETY: the place is of this tree.
+            if let Some(place) = unsafe { place.at(position) } {
+                return place;
+            }
         }
     }
 
@@ -607,69 +713,70 @@ impl Tree {
     }
 
     pub(crate) fn first(&self) -> Place {
-        let place = self.descend_by(|_, _| 0);
-        // SAFETY: the place is of this tree, and at its first position. The first leaf alone may be empty.
-        unsafe { self.within_fence(place) }
-    }
-
-    pub(crate) fn last(&self) -> Place {
-        let place = self.descend_by(|_, order| order.live() - 1);
-        match place.order.live().checked_sub(1) {
-            Some(position) => Place { position, ..place },
-            None => Place::NONE,
+        loop {
+            // SAFETY: the place is of this tree. The first leaf alone may be empty.
+            if let Some(place) = unsafe { self.descend_by(|_, _| 0).at(0) } {
+                return self.within_fence(place);
+            }
         }
     }
 
-    /// Asks for the entries that a walk forwards, which just went from one place to another, will meet: all of the
-    /// next few where it reached another leaf, else the one that came in sight.
+    pub(crate) fn last(&self) -> Place {
+        loop {
+            let place = self.descend_by(|_, order| order.live() - 1);
+            let Some(position) = place.order.live().checked_sub(1) else {
+                return Place::NONE;
+            };
+            // SAFETY: the place is of this tree.
+            if let Some(place) = unsafe { place.at(position) } {
+                return place;
+            }
+        }
+    }
+
+    /// Asks for the entries that a walk forwards, which just came to a place, will meet: all of the
+    /// next few where it came from another leaf, else the one that came in sight.
     ///
     /// # Safety
-    /// The places are of this tree.
+    /// The place is of this tree.
     #[inline]
-    pub(crate) unsafe fn prefetch_ahead(&self, from: &Place, to: &Place, ahead: usize) {
+    pub(crate) unsafe fn prefetch_ahead(&self, to: &Place, stayed: bool, ahead: usize) {
         let end = (to.position + ahead + 1).min(to.order.live());
-        let first = if from.leaf == to.leaf {
-            to.position + ahead
-        } else {
-            to.position
+        let first = match stayed {
+            true => to.position + ahead,
+            false => to.position,
         };
         for position in first..end {
             // SAFETY: a live position of a leaf of this tree.
-            prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
+            prefetch(unsafe { (*to.leaf).key(to.order, position) }.cast());
         }
     }
 
     /// The same for a walk backwards.
     ///
     /// # Safety
-    /// The places are of this tree.
+    /// The place is of this tree.
     #[inline]
-    pub(crate) unsafe fn prefetch_behind(&self, from: &Place, to: &Place, ahead: usize) {
+    pub(crate) unsafe fn prefetch_behind(&self, to: &Place, stayed: bool, ahead: usize) {
         if to.order.live() == 0 {
             return;
         }
         let farthest = to.position.saturating_sub(ahead);
-        let first = if from.leaf == to.leaf {
-            farthest
-        } else {
-            to.position
+        let first = match stayed {
+            true => farthest,
+            false => to.position,
         };
         for position in farthest..=first {
             // SAFETY: a live position of a leaf of this tree.
-            prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
+            prefetch(unsafe { (*to.leaf).key(to.order, position) }.cast());
         }
     }
 }
 
 #[cfg(test)]
 impl Place {
-    /// The entry of a live tree there; null behind the last.
     pub(crate) fn entry_for_tests(&self) -> *const Entry {
-        if self.position >= self.order.live() {
-            return ptr::null();
-        }
-        // SAFETY: tests hold the tree the place is of.
-        unsafe { self.entry() }
+        self.entry
     }
 }
 
@@ -679,7 +786,7 @@ impl Tree {
     /// that is closed.
     pub(crate) fn shape(&self) -> String {
         // SAFETY: the root is of this tree.
-        unsafe { self.shape_of(self.root.load(Ordering::Acquire)) }
+        unsafe { self.shape_of(self.root().node()) }
     }
 
     /// # Safety
@@ -693,7 +800,7 @@ impl Tree {
                 return format!("{}{closed}", order.live());
             }
             let children: Vec<String> = (0..order.live())
-                .map(|position| self.shape_of((*node).child(order, position)))
+                .map(|position| self.shape_of(Node::child(node, order, position).node()))
                 .collect();
             format!("[{}]{closed}", children.join(" "))
         }

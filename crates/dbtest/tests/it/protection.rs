@@ -68,7 +68,7 @@ fn place(db: &Db, key: &[u8]) -> std::ops::Range<usize> {
     let value = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
     let value = value.expect("the row is there");
     let start = value.as_ptr().addr();
-    start - 8 - key.len() - 8 - 12..start + value.len()
+    start - 8 - key.len() - 4 - 12..start + value.len()
 }
 
 fn filled(fs: &MemFs, family: ColumnFamilyOptions) -> Db {

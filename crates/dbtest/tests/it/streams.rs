@@ -16,7 +16,8 @@ fn options(fs: &MemFs) -> Options {
         statistics: Some(Statistics::new()),
         fs: Arc::new(fs.clone()),
         column_family: ColumnFamilyOptions {
-            write_buffer_size: 2 << 20,
+            // What fills it is less than `max_compaction_bytes`, 25 files: more than that goes to L0.
+            write_buffer_size: 3 << 19,
             target_file_size_base: 64 << 10,
             max_bytes_for_level_base: 256 << 10,
             max_bytes_for_level_multiplier: 4.0,

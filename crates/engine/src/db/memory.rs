@@ -119,9 +119,9 @@ impl DbInner {
                 let waiting = family.immutable.iter().map(|immutable| &immutable.memory);
                 let memory = std::iter::once(&family.mem).chain(waiting);
                 ledger.memtables += memory
-                    .map(|memory| memory.table.memory_usage() as u64)
+                    .map(|memory| memory.table.memory_allocated() as u64)
                     .sum::<u64>();
-                let pinned = family.pinned().map(|memtable| memtable.memory_usage() as u64);
+                let pinned = family.pinned().map(|memtable| memtable.memory_allocated() as u64);
                 ledger.pinned_memtables += pinned.sum::<u64>();
             }
             let families = state.families.values();

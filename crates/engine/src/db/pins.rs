@@ -136,7 +136,7 @@ impl DbInner {
         let families: Vec<_> = {
             let state = self.state.lock();
             let flushed = state.families.values().flat_map(|family| family.pinned());
-            pins.memtable_bytes = flushed.map(|memtable| memtable.memory_usage() as u64).sum();
+            pins.memtable_bytes = flushed.map(|memtable| memtable.memory_allocated() as u64).sum();
             state
                 .families
                 .values()
@@ -169,7 +169,7 @@ impl DbInner {
                 };
                 for memtable in memtables_of(&old).filter(|held| !memtables.contains(&Arc::as_ptr(held))) {
                     pinned.memtables += 1;
-                    pinned.memtable_bytes += memtable.memory_usage() as u64;
+                    pinned.memtable_bytes += memtable.memory_allocated() as u64;
                 }
                 for (_, file) in old.version.all_files() {
                     if !files.contains(&file.number) {

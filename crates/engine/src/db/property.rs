@@ -415,8 +415,8 @@ impl DbInner {
             let immutable = family
                 .immutable
                 .iter()
-                .map(|immutable| immutable.memory.table.memory_usage() as u64);
-            family.mem.table.memory_usage() as u64 + immutable.sum::<u64>()
+                .map(|immutable| immutable.memory.table.memory_allocated() as u64);
+            family.mem.table.memory_allocated() as u64 + immutable.sum::<u64>()
         };
         let own = state.families.get(&family.id);
         Some(match name {
@@ -426,10 +426,10 @@ impl DbInner {
             "num-running-flushes" => state.running_flushes as u64,
             "num-running-compactions" => state.running_compactions as u64,
             "background-errors" => u64::from(state.background_error.is_some()),
-            "cur-size-active-mem-table" => own?.mem.table.memory_usage() as u64,
+            "cur-size-active-mem-table" => own?.mem.table.memory_allocated() as u64,
             "cur-size-all-mem-tables" => memtables(own?),
             "size-all-mem-tables" => {
-                let pinned = own?.pinned().map(|memtable| memtable.memory_usage() as u64);
+                let pinned = own?.pinned().map(|memtable| memtable.memory_allocated() as u64);
                 memtables(own?) + pinned.sum::<u64>()
             }
             "num-entries-active-mem-table" => own?.mem.table.num_entries(),

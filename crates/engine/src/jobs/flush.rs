@@ -54,7 +54,7 @@ impl DbInner {
         let job = self.new_job();
         let start = self.options.clock.now();
         let streams = MutexGuard::unlocked(state, || {
-            let memory_bytes = memtables.iter().map(|mem| mem.memory_usage() as u64).sum();
+            let memory_bytes = memtables.iter().map(|mem| mem.memory_allocated() as u64).sum();
             self.stats
                 .record(Histogram::FlushMemtableMemoryBytes, memory_bytes);
             self.notify(&Event::FlushBegun {

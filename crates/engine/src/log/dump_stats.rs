@@ -231,7 +231,7 @@ impl DbInner {
         if let Some(own) = own {
             let memtables = std::iter::once(&own.mem)
                 .chain(own.immutable.iter().map(|immutable| &immutable.memory))
-                .map(|memory| memory.table.memory_usage() as u64)
+                .map(|memory| memory.table.memory_allocated() as u64)
                 .sum();
             let _ = write!(
                 out,

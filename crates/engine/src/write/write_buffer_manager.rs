@@ -278,10 +278,10 @@ impl DbInner {
             for family in index.by_id.values() {
                 let super_version = family.super_version.load();
                 if !super_version.mem.is_empty() {
-                    mutable += super_version.mem.memory_usage() as u64;
+                    mutable += super_version.mem.memory_allocated() as u64;
                 }
                 let waiting = super_version.immutable.iter();
-                immutable += waiting.map(|mem| mem.memory_usage() as u64).sum::<u64>();
+                immutable += waiting.map(|mem| mem.memory_allocated() as u64).sum::<u64>();
             }
             share.set(mutable, immutable)
         })
