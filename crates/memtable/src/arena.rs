@@ -6,7 +6,8 @@
 //!
 //! Blocks start small and grow with what was taken before, so that the memtable of an idle column family costs next
 //! to nothing, and that at most a third of a memtable is unused. Blocks of whole huge pages are asked for as such:
-//! pages of 4 KiB cost more to take and give back, one fault each, than to fill.
+//! pages of 4 KiB cost more to take and give back, one fault each, than to fill. They come from the system and go back to it, for an
+//! allocator keeps what others have taken places between.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
@@ -27,6 +28,9 @@ const NODE_CHUNK: usize = 32 << 10;
 const ADDRESS_END: u64 = 1 << 48;
 
 const HUGE_PAGE: usize = 2 << 20;
+/// At least what the system's pages are, on all it runs on.
+#[cfg(target_os = "linux")]
+const SMALL_PAGE: usize = 64 << 10;
 
 /// At the start of each block, and of each chunk for nodes.
 struct Chunk {
@@ -72,6 +76,14 @@ impl Region {
     }
 }
 
+/// Memory that the arena owns.
+struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+    /// From the system, and not from the allocator.
+    mapped: bool,
+}
+
 pub(crate) struct Arena {
     /// Blocks.
     entries: Region,
@@ -82,7 +94,7 @@ pub(crate) struct Arena {
     block_size: usize,
     huge_pages: bool,
     /// Every block taken, and the lock under which one is.
-    blocks: Mutex<Vec<(NonNull<u8>, Layout)>>,
+    blocks: Mutex<Vec<Block>>,
 }
 
 // SAFETY: the blocks are owned by the arena, handed out piece by piece through atomics, and listed under the lock.
@@ -166,7 +178,7 @@ impl Arena {
 
     /// `len` bytes of the newest block, or of a new one.
     #[cold]
-    fn more_entries(&self, blocks: &mut Vec<(NonNull<u8>, Layout)>, len: usize) -> NonNull<u8> {
+    fn more_entries(&self, blocks: &mut Vec<Block>, len: usize) -> NonNull<u8> {
         // Another thread may have brought a new block meanwhile.
         if let Some(piece) = self.cut(self.entries.current.load(Ordering::Acquire), len) {
             return piece;
@@ -206,12 +218,14 @@ impl Arena {
         unsafe { self.nodes.begin(chunk.add(off), size, total + size, len) }
     }
 
-    fn take_block(&self, blocks: &mut Vec<(NonNull<u8>, Layout)>, size: usize) -> NonNull<u8> {
+    fn take_block(&self, blocks: &mut Vec<Block>, size: usize) -> NonNull<u8> {
         let huge = self.huge_pages && size >= HUGE_PAGE;
         let align = if huge { HUGE_PAGE } else { NODE_ALIGN };
         let layout = Layout::from_size_align(size.max(1), align).expect("less than the address space");
+        let mapped = huge.then(|| map(layout)).flatten();
         // SAFETY: the layout is not empty.
-        let Some(block) = NonNull::new(unsafe { alloc(layout) }) else {
+        let allocated = || NonNull::new(unsafe { alloc(layout) });
+        let Some(block) = mapped.or_else(allocated) else {
             handle_alloc_error(layout);
         };
         let end = block.addr().get() as u64 + layout.size() as u64;
@@ -219,7 +233,11 @@ impl Arena {
         if huge {
             ask_for_huge_pages(block, size / HUGE_PAGE * HUGE_PAGE);
         }
-        blocks.push((block, layout));
+        blocks.push(Block {
+            start: block,
+            layout,
+            mapped: mapped.is_some(),
+        });
         self.allocated.fetch_add(layout.size(), Ordering::Relaxed);
         block
     }
@@ -236,11 +254,58 @@ fn ask_for_huge_pages(block: NonNull<u8>, len: usize) {
     let _ = (block, len);
 }
 
+/// Memory of that size, in whole pages, and alignment from the system; none where it gives none, or is not asked.
+fn map(layout: Layout) -> Option<NonNull<u8>> {
+    #[cfg(target_os = "linux")]
+    {
+        let (size, align) = (layout.size().next_multiple_of(SMALL_PAGE), layout.align());
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory, in a place of the system's choice. What of it lies before and behind the aligned part, which are whole
+        // pages, is given back, and nobody has it.
+        unsafe {
+            let start = libc::mmap(ptr::null_mut(), size + align, protection, flags, -1, 0);
+            if start == libc::MAP_FAILED {
+                return None;
+            }
+            let start = start.cast::<u8>();
+            let before = start.align_offset(align);
+            let block = start.add(before);
+            if before > 0 {
+                libc::munmap(start.cast(), before);
+            }
+            if before < align {
+                libc::munmap(block.add(size).cast(), align - before);
+            }
+            NonNull::new(block)
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = layout;
+        None
+    }
+}
+
 impl Drop for Arena {
     fn drop(&mut self) {
-        for (block, layout) in self.blocks.lock().drain(..) {
-            // SAFETY: allocated with this layout, and nothing that was cut from it outlives the arena.
-            unsafe { dealloc(block.as_ptr(), layout) };
+        for block in self.blocks.lock().drain(..) {
+            let Block {
+                start,
+                layout,
+                mapped,
+            } = block;
+            // SAFETY: mapped or allocated with this layout, and nothing that was cut from it outlives the arena.
+            unsafe {
+                #[cfg(target_os = "linux")]
+                if mapped {
+                    let size = layout.size().next_multiple_of(SMALL_PAGE);
+                    libc::munmap(start.as_ptr().cast(), size);
+                    continue;
+                }
+                debug_assert!(!mapped);
+                dealloc(start.as_ptr(), layout);
+            }
         }
     }
 }
