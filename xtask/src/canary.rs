@@ -635,9 +635,23 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "rows are seen before all of their batch is there",
         file: "crates/engine/src/write/pipeline.rs",
-        right: "        let (inserted, count) = match &commit {",
-        wrong: "        self.published.store(first + 5, Ordering::Release);\n        let (inserted, count) = match &commit {",
+        right: "        let _timer = perf::time(|cells| &cells.write_memtable_time);",
+        wrong: "        self.published.store(first + 5, Ordering::Release);",
         caught_by: Tests(&["-p", "esker-dbtest", "batches_are_seen_whole"]),
+    },
+    Canary {
+        name: "memtables are switched while a write that has left the queue inserts into them",
+        file: "crates/engine/src/write/queue.rs",
+        right: "        self.inserts.drain();\n        Settled {",
+        wrong: "        Settled {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "concurrent_inserts::"]),
+    },
+    Canary {
+        name: "a write is published before one in front of it has inserted",
+        file: "crates/engine/src/write/inserts.rs",
+        right: "let place = numbered(ticket.0.wrapping_sub(first));",
+        wrong: "let (place, first) = (0, ticket.0);",
+        caught_by: Tests(&["-p", "esker", "--lib", "inserts"]),
     },
     Canary {
         name: "files are deleted although deletions are disabled",

@@ -60,7 +60,7 @@ fn limits() -> Outcome {
 }
 
 /// Crates that model-check their concurrency under `cfg(loom)`.
-const LOOM_CRATES: &[&str] = &["esker-memtable", "esker-cache"];
+const LOOM_CRATES: &[&str] = &["esker-memtable", "esker-cache", "esker"];
 
 fn loom() -> Outcome {
     for package in LOOM_CRATES {

@@ -39,18 +39,29 @@ mod real {
 
     #[cold]
     fn lock_awake<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        let mut guard = None;
+        happens_soon(|| {
+            if !mutex.is_locked() {
+                guard = mutex.try_lock();
+            }
+            guard.is_some()
+        });
+        guard.unwrap_or_else(|| mutex.lock())
+    }
+
+    /// Waits awake, for a while, until `happened` says true of what others need well under a microsecond for. False if it has not:
+    /// whoever waits for it should sleep.
+    pub fn happens_soon(mut happened: impl FnMut() -> bool) -> bool {
         for _ in 0..YIELDS {
             for _ in 0..LOOKS {
                 std::hint::spin_loop();
-                if !mutex.is_locked()
-                    && let Some(guard) = mutex.try_lock()
-                {
-                    return guard;
+                if happened() {
+                    return true;
                 }
             }
             thread::yield_now();
         }
-        mutex.lock()
+        false
     }
 
     /// A place between two steps that readers and writers must see in order. While the engine is simulated somebody else
@@ -69,5 +80,10 @@ mod simulation {
     /// One thread runs at a time: there is nothing to wait awake for.
     pub fn lock_soon<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock()
+    }
+
+    /// As above: it happens while this thread sleeps.
+    pub fn happens_soon(_happened: impl FnMut() -> bool) -> bool {
+        false
     }
 }

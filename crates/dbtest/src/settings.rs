@@ -137,12 +137,17 @@ pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
     }
 }
 
-/// Memtables of any kind; `allow_concurrent_memtable_write` must be off.
-pub fn memtable_factory(rng: &mut TestRng) -> MemtableFactory {
-    *rng.pick(&[
+/// Memtables of any kind that `allow_concurrent_memtable_write` allows.
+pub fn memtable_factory(rng: &mut TestRng, allow_concurrent_memtable_write: bool) -> MemtableFactory {
+    let any = [
         MemtableFactory::SkipList { lookahead: 0 },
         MemtableFactory::Vector { count: 0 },
-    ])
+    ];
+    *rng.pick(if allow_concurrent_memtable_write {
+        &any[..1]
+    } else {
+        &any
+    })
 }
 
 /// Every option that differs from its default, as text that [`set`] takes.

@@ -322,6 +322,7 @@ impl Memtable {
             if kind.is_tombstone() {
                 self.counters.deletes.fetch_add(1, Ordering::Relaxed);
             }
+            // Of two threads at once the lower may stay: a tombstone, which is added alone, is above both.
             if self.counters.last_entry.load(Ordering::Relaxed) < seqno {
                 self.counters.last_entry.store(seqno, Ordering::Relaxed);
             }
@@ -359,9 +360,9 @@ impl Memtable {
     /// True if a reader at `snapshot` may see an entry over the range tombstone of sequence number `tombstone`, which is one of this
     /// memtable: an entry that is newer and within its range. False only if there is none.
     ///
-    /// Told by what was added over any of the tombstones. Exact answers need entries to be added by one thread at a time, as the engine
-    /// does; if they also come in the order of their sequence numbers, as they do, a memtable in which nothing was written over what was
-    /// deleted always says false.
+    /// Told by what was added over any of the tombstones. Exact answers need tombstones to be added while no other thread adds anything, as the
+    /// engine does; if they also come in the order of their sequence numbers, after all that is older, a memtable in which nothing was written over
+    /// what was deleted always says false.
     pub fn has_entries_over(&self, tombstone: SeqNo, snapshot: SeqNo) -> bool {
         let [first, last] = &self.counters.over_tombstones;
         last.load(Ordering::Relaxed) >= tombstone && first.load(Ordering::Relaxed) <= snapshot

@@ -20,6 +20,7 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("max_manifest_file_size", &["600", "4096", "1073741824"]),
     ("avoid_flush_during_recovery", &["true", "false"]),
     ("avoid_flush_during_shutdown", &["false"]),
+    ("allow_concurrent_memtable_write", &["true", "false"]),
     ("wal_compression", &["kNoCompression", "kZSTD"]),
     ("delayed_write_rate", &["16777216", "100000"]),
     ("level0_file_num_compaction_trigger", &["2", "3", "4"]),

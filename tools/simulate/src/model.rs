@@ -1,14 +1,14 @@
 //! What a database was told, in the order it took effect, and what it may answer.
 //!
-//! The engine says when a write becomes visible (the point "published"), so writes have an order, and the state after the
-//! first so many is a *version*. A read is right if it shows one version of those there were from when it was called until it
-//! returned; a batch is in a version whole or not at all. A snapshot or iterator is one such version, and each read of it
-//! narrows down which.
+//! The engine says when a write has its place in the order (the point "logged": in the WAL, if it asked for it) and when the next of those becomes
+//! visible (the point "published", which may be in another thread's name), so the state after the first so many is a *version*. A read is
+//! right if it shows one version of those there were from when it was called until it returned; a batch is in a version whole or not at all. A
+//! snapshot or iterator is one such version, and each read of it narrows down which.
 //!
-//! A crash leaves a version, too: none older than what was promised, or the newest with one write behind it that had not
-//! become visible yet.
+//! A crash leaves a version, too: none older than what was promised, or the newest with some of the writes behind it that had not become visible
+//! yet, in their order: those that have their place, and then perhaps one that was about to get it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Rows of a family.
@@ -85,8 +85,20 @@ pub struct Model {
     version: usize,
     rows: Vec<Rows>,
     values: Vec<BTreeMap<Vec<u8>, Values>>,
-    /// Begun and not visible: a crash may leave one of them all the same. By their steps' numbers.
-    unseen: BTreeMap<u64, Effects>,
+    /// Begun, without a place in the order: a crash may leave one of them all the same. By their steps' numbers.
+    begun: BTreeMap<u64, Effects>,
+    /// In their order, and not visible yet. `None`: one of the engine's own, of which nothing is known.
+    ordered: VecDeque<Option<Ordered>>,
+    /// Writes that are visible, by their steps: their numbers among the logged ones. Their threads ask once.
+    published: BTreeMap<u64, usize>,
+}
+
+/// A write that has its place.
+#[derive(Clone, Debug)]
+struct Ordered {
+    step: u64,
+    effects: Effects,
+    no_wal: bool,
 }
 
 /// What is known when a flush or sync begins.
@@ -212,7 +224,9 @@ impl Model {
         };
         self.values = rows.iter().map(first).collect();
         self.rows = rows;
-        self.unseen.clear();
+        self.begun.clear();
+        self.ordered.clear();
+        self.published.clear();
     }
 
     /// The version now.
@@ -222,25 +236,49 @@ impl Model {
 
     /// A write is about to be made.
     pub fn begin(&mut self, step: u64, effects: &Effects) {
-        self.unseen.insert(step, effects.clone());
+        self.begun.insert(step, effects.clone());
     }
 
-    /// It is visible.
-    pub fn publish(&mut self, step: u64, effects: &Effects) -> usize {
-        self.unseen.remove(&step);
+    /// It has its place behind all that have one.
+    pub fn order(&mut self, step: u64, effects: &Effects, no_wal: bool) {
+        self.begun.remove(&step);
+        self.ordered.push_back(Some(Ordered {
+            step,
+            effects: effects.clone(),
+            no_wal,
+        }));
+    }
+
+    /// So has a write of the engine's own.
+    pub fn order_unknown(&mut self) {
+        self.ordered.push_back(None);
+    }
+
+    /// The next one in the order is visible.
+    pub fn publish(&mut self) {
+        let Some(next) = self.ordered.pop_front().flatten() else {
+            return;
+        };
         self.version += 1;
         let (version, values) = (self.version, &mut self.values);
-        apply(&mut self.rows, effects, |family, key, value| {
+        apply(&mut self.rows, &next.effects, |family, key, value| {
             let values = values[family].entry(key.to_vec()).or_default();
             values.push((version, value.cloned()));
         });
-        self.writes.push(effects.clone());
-        self.writes.len()
+        if !next.no_wal {
+            self.writes.push(next.effects);
+        }
+        self.published.insert(next.step, self.writes.len());
+    }
+
+    /// The number of a write that became visible.
+    pub fn take_published(&mut self, step: u64) -> Option<usize> {
+        self.published.remove(&step)
     }
 
     /// It failed before it could reach any file.
     pub fn refused(&mut self, step: u64) {
-        self.unseen.remove(&step);
+        self.begun.remove(&step);
     }
 
     /// The write that was published as the `number`th was acknowledged.
@@ -255,16 +293,6 @@ impl Model {
     pub fn begin_unlogged(&mut self, family: usize, key: &[u8], number: u64) {
         let row = self.unlogged.entry((family, key.to_vec())).or_default();
         row.written = row.written.max(number);
-    }
-
-    /// It is visible.
-    pub fn publish_unlogged(&mut self, effects: &Effects) {
-        self.version += 1;
-        let (version, values) = (self.version, &mut self.values);
-        apply(&mut self.rows, effects, |family, key, value| {
-            let values = values[family].entry(key.to_vec()).or_default();
-            values.push((version, value.cloned()));
-        });
     }
 
     /// It was acknowledged.
@@ -531,18 +559,31 @@ impl Model {
                 }
             }
         }
-        let mut tail = None;
+        let mut tail = Vec::new();
         if kept.is_none_or(|kept| kept < floor) {
-            for unseen in self.unseen.values() {
-                let mut with = state.clone();
-                apply(&mut with, unseen, |_, _, _| {});
-                if same(&with) {
-                    kept = Some(self.writes.len());
-                    tail = Some(unseen.clone());
+            let mut behind = Vec::new();
+            let ordered = self.ordered.iter().flatten();
+            for ordered in ordered.filter(|ordered| !ordered.no_wal) {
+                apply(&mut state, &ordered.effects, |_, _, _| {});
+                behind.push(ordered.effects.clone());
+                if same(&state) {
+                    tail.clone_from(&behind);
                 }
             }
+            for begun in self.begun.values().filter(|_| tail.is_empty()) {
+                let mut with = state.clone();
+                apply(&mut with, begun, |_, _, _| {});
+                if same(&with) {
+                    tail.clone_from(&behind);
+                    tail.push(begun.clone());
+                    break;
+                }
+            }
+            if !tail.is_empty() {
+                kept = Some(self.writes.len());
+            }
         }
-        let Some(kept) = kept.filter(|&kept| kept >= floor || tail.is_some()) else {
+        let Some(kept) = kept.filter(|&kept| kept >= floor || !tail.is_empty()) else {
             let (count, differs) = nearest.unwrap_or_default();
             let older = kept.map_or_else(String::new, |kept| format!("the state after {kept} writes; "));
             return Err(format!(
@@ -676,7 +717,9 @@ mod tests {
         for (step, key) in [(1, "a"), (2, "b"), (3, "c")] {
             let effects = put(key, "1");
             model.begin(step, &effects);
-            let number = model.publish(step, &effects);
+            model.order(step, &effects, false);
+            model.publish();
+            let number = model.take_published(step).unwrap();
             model.acknowledge(number, step == 2);
         }
         model.begin(4, &put("d", "1"));
@@ -686,7 +729,8 @@ mod tests {
     #[test]
     fn a_read_shows_one_version_of_its_time() {
         let mut model = three();
-        model.publish(4, &put("a", "2"));
+        model.order(4, &put("a", "2"), false);
+        model.publish();
         let read = |value: Option<&str>| [(b"a".to_vec(), value.map(|value| value.into()))];
         assert_eq!(
             model.check_values(0, &read(Some("1")), &[2, 3, 4]).unwrap(),
@@ -746,6 +790,43 @@ mod tests {
     }
 
     #[test]
+    fn of_writes_that_are_not_visible_a_crash_leaves_the_first_ones() {
+        let model = || {
+            let mut model = three();
+            model.begin(5, &put("e", "1"));
+            model.begin(6, &put("f", "1"));
+            model.order(6, &put("f", "1"), false);
+            model.order_unknown();
+            model.order(4, &put("d", "1"), false);
+            model
+        };
+        for (more, fine) in [
+            ("", true),
+            ("f", true),
+            ("df", true),
+            ("def", true),
+            ("d", false),
+            ("e", false),
+            ("ef", false),
+        ] {
+            let rows: Vec<String> = "abc".chars().chain(more.chars()).map(String::from).collect();
+            let rows: Vec<(&str, &str)> = rows.iter().map(|key| (&key[..], "1")).collect();
+            let outcome = model().survive(Loss::Process, &found(&rows));
+            assert_eq!(outcome.is_ok(), fine, "{more}: {outcome:?}");
+        }
+        // Each becomes visible in its turn, whoever says so.
+        let mut model = model();
+        model.publish();
+        assert_eq!(
+            (model.take_published(6), model.take_published(4)),
+            (Some(4), None)
+        );
+        model.publish();
+        model.publish();
+        assert_eq!((model.take_published(4), model.version()), (Some(5), 5));
+    }
+
+    #[test]
     fn what_survived_a_kill_may_still_be_lost_and_what_survived_a_loss_of_power_not() {
         let all = found(&[("a", "1"), ("b", "1"), ("c", "1")]);
         let two = found(&[("a", "1"), ("b", "1")]);
@@ -764,7 +845,8 @@ mod tests {
             let mut model = Model::new(["default".to_owned()]);
             for number in [5, 7, 9] {
                 model.begin_unlogged(0, b"u0", number);
-                model.publish_unlogged(&put("u0", &format!("v{number}")));
+                model.order(number, &put("u0", &format!("v{number}")), true);
+                model.publish();
                 model.acknowledge_unlogged(0, b"u0", number);
                 if number == 7 {
                     let promised = model.promised();

@@ -50,8 +50,6 @@ struct InFlight {
     step: u64,
     effects: Effects,
     no_wal: bool,
-    /// Its number among the logged ones once it is visible.
-    published: Option<usize>,
 }
 
 thread_local! {
@@ -60,19 +58,15 @@ thread_local! {
 
 /// Told of named points of the engine.
 pub(crate) fn observe(shared: &Shared, point: &'static str) {
-    if point != "published" {
-        return;
+    match point {
+        "logged" => IN_FLIGHT.with_borrow(|in_flight| match in_flight {
+            Some(write) => shared.model().order(write.step, &write.effects, write.no_wal),
+            None => shared.model().order_unknown(),
+        }),
+        // Not always this thread's.
+        "published" => shared.model().publish(),
+        _ => {}
     }
-    IN_FLIGHT.with_borrow_mut(|in_flight| {
-        let Some(write) = in_flight else { return };
-        let mut model = shared.model();
-        write.published = Some(if write.no_wal {
-            model.publish_unlogged(&write.effects);
-            0
-        } else {
-            model.publish(write.step, &write.effects)
-        });
-    });
 }
 
 /// A failed step that ends a thread no earlier than this many.
@@ -365,11 +359,11 @@ impl<'a> Worker<'a> {
             step,
             effects,
             no_wal: options.disable_wal,
-            published: None,
         }));
         let result = self.db.write(options, batch);
-        let published = IN_FLIGHT.take().and_then(|write| write.published);
+        IN_FLIGHT.take();
         let mut model = self.shared.model();
+        let published = model.take_published(step);
         match (result, published) {
             (Ok(()), Some(number)) => {
                 match &unlogged {

@@ -181,6 +181,9 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "compaction_pri", &["0", "1", "2", "3", "4"]),
         one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
     ];
+    let is_vector = args.iter().any(|arg| arg == "--memtablerep=vector");
+    let together: &[&str] = if is_vector { &["0"] } else { &["0", "1", "1"] };
+    args.push(one_of(rng, "allow_concurrent_memtable_write", together));
     if !args.iter().any(|arg| arg.starts_with("--cache_type=tiered_")) {
         args.push(one_of(
             rng,

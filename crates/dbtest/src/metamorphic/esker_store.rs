@@ -71,10 +71,10 @@ impl EskerStore {
     pub fn draw(&mut self, keep_levels: bool) {
         let rng = &mut self.rng;
         settings::draw(rng, &mut self.options);
-        self.options.allow_concurrent_memtable_write = false;
+        let together = self.options.allow_concurrent_memtable_write;
         let families = self.options.column_families.values_mut();
         for options in std::iter::once(&mut self.options.column_family).chain(families) {
-            draw_family(rng, options, keep_levels);
+            draw_family(rng, options, keep_levels, together);
         }
     }
 
@@ -132,7 +132,7 @@ fn with_semantics(
     options
 }
 
-fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels: bool) {
+fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels: bool, together: bool) {
     let levels = options.num_levels;
     // Small, whatever else is drawn: files and levels shall come of a few hundred rows.
     options.write_buffer_size = 16 << 10;
@@ -140,7 +140,7 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     options.max_bytes_for_level_base = 16 << 10;
     settings::draw(rng, options);
     settings::draw(rng, &mut options.table);
-    options.memtable_factory = settings::memtable_factory(rng);
+    options.memtable_factory = settings::memtable_factory(rng, together);
     if keep_levels {
         options.num_levels = levels;
     }

@@ -15,6 +15,7 @@ mod block_damage;
 mod compaction_hooks;
 mod company;
 mod compression;
+mod concurrent_inserts;
 mod control;
 mod crash;
 mod crash_faults;

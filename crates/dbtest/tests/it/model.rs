@@ -195,10 +195,9 @@ impl History {
             ..Options::default()
         };
         settings::draw(&mut rng, &mut options);
-        options.allow_concurrent_memtable_write = false;
         let events = Arc::new(Events::default());
         options.listeners.push(events.clone());
-        options.column_family = family_options(&mut rng);
+        options.column_family = family_options(&mut rng, options.allow_concurrent_memtable_write);
         let keys = *rng.pick(&[5, 40, 200, 1000]);
         let max_value = *rng.pick(&[8, 50, 400, 5000]);
         let without_wal = rng.one_in(5);
@@ -229,7 +228,8 @@ impl History {
             history.create_family();
         }
         if history.rng.one_in(3) {
-            let mut options = family_options(&mut history.rng);
+            let together = history.options.allow_concurrent_memtable_write;
+            let mut options = family_options(&mut history.rng, together);
             options.comparator = UserComparator::Bytewise;
             history
                 .db()
@@ -361,7 +361,8 @@ impl History {
             return;
         }
         let name = format!("family{}", self.next_family);
-        let options = family_options(&mut self.rng);
+        let together = self.options.allow_concurrent_memtable_write;
+        let options = family_options(&mut self.rng, together);
         let handle = self.db().create_column_family(&name, &options).unwrap();
         self.note(format!("create {name}"));
         self.options.column_families.insert(name, options.clone());
@@ -890,7 +891,10 @@ impl History {
         }
         drop(db);
         if self.rng.bool() {
+            let together = self.options.allow_concurrent_memtable_write;
             settings::draw(&mut self.rng, &mut self.options);
+            // Families keep what they were created with.
+            self.options.allow_concurrent_memtable_write = together;
         }
         let db = Db::open(&self.options, &self.path).unwrap();
         for family in &mut self.families {
@@ -948,7 +952,7 @@ impl History {
     }
 }
 
-fn family_options(rng: &mut TestRng) -> ColumnFamilyOptions {
+fn family_options(rng: &mut TestRng, together: bool) -> ColumnFamilyOptions {
     let mut options = ColumnFamilyOptions {
         write_buffer_size: 16 << 10,
         target_file_size_base: 4 << 10,
@@ -957,7 +961,7 @@ fn family_options(rng: &mut TestRng) -> ColumnFamilyOptions {
     };
     settings::draw(rng, &mut options);
     settings::draw(rng, &mut options.table);
-    options.memtable_factory = settings::memtable_factory(rng);
+    options.memtable_factory = settings::memtable_factory(rng, together);
     options.disable_auto_compactions = rng.one_in(8);
     let comparator = *rng.pick(&["bytewise", "bytewise", "reverse", "length"]);
     settings::set_family(&mut options, "comparator", comparator).unwrap();

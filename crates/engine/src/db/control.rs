@@ -321,7 +321,7 @@ impl DbInner {
         }
         let families: Vec<u32> = state.families.keys().copied().collect();
         // Whoever comes meanwhile is told at once. Nobody makes memtables immutable any more but this.
-        MutexGuard::unlocked(&mut writer, || self.wait_until(&mut { state }, may, has_room))?;
+        writer.unlocked(|| self.wait_until(&mut { state }, may, has_room))?;
         self.switch_memtables(&mut writer, &families)?;
         let pending = self.request_flush(&families);
         drop(writer);

@@ -12,7 +12,7 @@ use super::state::DbState;
 use super::{Db, DbInner};
 use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
-use crate::write::pipeline::Writer;
+use crate::write::queue::Settled;
 
 impl Db {
     /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
@@ -111,11 +111,7 @@ impl DbInner {
 
     /// Makes what the memtables of `families` hold now immutable, with the write queue's lock, which it releases while it waits for room. As
     /// writers do it waits while writes are stopped; it is not delayed. True if it has waited.
-    pub(crate) fn switch_to_flush(
-        &self,
-        writer: &mut MutexGuard<'_, Writer>,
-        families: &[u32],
-    ) -> Result<bool> {
+    pub(crate) fn switch_to_flush(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
         let mut waited = false;
         loop {
             let mut state = self.state.lock();
@@ -127,7 +123,7 @@ impl DbInner {
                 break;
             }
             waited = true;
-            MutexGuard::unlocked(writer, move || {
+            writer.unlocked(move || {
                 self.work.notify_all();
                 self.changed.wait(&mut state);
             });

@@ -57,7 +57,8 @@ use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::VersionSet;
 use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};
-use crate::write::pipeline::{Commit, Writer};
+use crate::write::pipeline::Commit;
+use crate::write::queue::WriteQueue;
 use crate::write::sync_group::{SyncGroup, WalTail};
 use crate::write::write_buffer_manager::Share;
 
@@ -83,14 +84,14 @@ pub(crate) struct DbInner {
     /// Writers that are held back stand here, and whoever is first has it. Taken before the write queue's lock.
     pub line: Mutex<()>,
     /// The write queue.
-    pub writer: Mutex<Writer>,
+    pub writer: WriteQueue,
     /// How far the WALs have come.
     pub wal_tail: WalTail,
     /// What syncs of the WAL share. The write queue's lock is not taken under it: who has that may wait for a flush, which syncs.
     pub sync_group: Mutex<SyncGroup>,
     /// What writes of low priority wait for while compactions are behind.
     pub low_pri_limiter: RateLimiter,
-    /// Sequence number of the last row readers see. Written under the write queue's lock.
+    /// Sequence number of the last row readers see. Written with the write queue's lock, or in the order of the tickets of those who have left it.
     pub published: Arc<AtomicU64>,
     /// Writers look at this before each write: set when something must be seen to first.
     pub attention: AtomicBool,

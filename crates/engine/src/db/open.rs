@@ -37,6 +37,7 @@ use crate::read::table_cache::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
 use crate::write::pipeline::Writer;
+use crate::write::queue::WriteQueue;
 use crate::write::sync_group::{SyncGroup, WalTail};
 use crate::write::throttle::low_pri_limiter;
 use crate::write::write_buffer_manager::WriteBufferManager;
@@ -700,7 +701,7 @@ pub(crate) fn assemble_db(
         work: Condvar::new(),
         changed: Condvar::new(),
         line: Mutex::default(),
-        writer: Mutex::new(Writer::new(recorded.last_sequence)),
+        writer: WriteQueue::new(Writer::new(recorded.last_sequence)),
         wal_tail: WalTail::default(),
         sync_group: Mutex::new(SyncGroup::default()),
         low_pri_limiter: low_pri_limiter(options)?,

@@ -18,7 +18,7 @@ use crate::db::state::DbState;
 use crate::events::{Event, IngestedFile};
 use crate::log::log_line;
 use crate::read::table_cache::file_stats;
-use crate::write::pipeline::Writer;
+use crate::write::queue::Settled;
 
 impl DbInner {
     /// Makes prepared files part of their families, or, after an error, takes them out of the directory.
@@ -81,7 +81,7 @@ impl DbInner {
     /// families to flush, when no row has come since they were looked for.
     fn switch_overlapping(
         &self,
-        writer: &mut MutexGuard<'_, Writer>,
+        writer: &mut Settled<'_>,
         families: &[PreparedFamily],
         spanned: &[u32],
     ) -> Result<Vec<u32>> {
@@ -97,7 +97,7 @@ impl DbInner {
 
     fn try_to_install(
         &self,
-        writer: &mut MutexGuard<'_, Writer>,
+        writer: &mut Settled<'_>,
         families: &mut [PreparedFamily],
         recorded: &mut bool,
     ) -> Result<Result<Installed<'_>, Obstacle>> {
@@ -158,7 +158,7 @@ impl DbInner {
     pub(super) fn tell_ingested(
         &self,
         mut state: MutexGuard<'_, DbState>,
-        writer: MutexGuard<'_, Writer>,
+        writer: Settled<'_>,
         families: &[PreparedFamily],
         places: &[Vec<Place>],
     ) {

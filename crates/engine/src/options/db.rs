@@ -66,9 +66,11 @@ option_table! {
         /// from those of before. As with RocksDB it is 0 whatever it says where `wal_recovery_mode` is
         /// kTolerateCorruptedTailRecords or kAbsoluteConsistency, which could not tell the end of a WAL from damage. Default: 0.
         recycle_log_file_num: usize = 0, domain["0", "0", "1", "4"];
-        /// Says that several threads may write into a memtable at once, which not every `memtable_factory` allows: vector is refused with it,
-        /// as RocksDB does. Here writes go into memtables one after the other, whatever it says. Default: true.
-        allow_concurrent_memtable_write: bool = true;
+        /// Writers who get in each other's way with batches or large values insert into memtables at the same time, once they have appended to the WAL
+        /// one after the other. What they write becomes visible in the order of the WAL, so each waits for those before it. Single small rows go in
+        /// one after the other, which is faster, and a write with a range deletion goes alone. Every `memtable_factory` must allow it: vector is refused with it, as RocksDB does. Without it
+        /// rows go into memtables one write after the other. Default: true.
+        allow_concurrent_memtable_write: bool = true, domain["true", "false"];
         /// Records of the WAL stay in memory of the process until `Db::flush_wal`, a write with `sync` or `Db::sync_wal`, or until a MiB of them
         /// has come together, the WAL is switched, or the database is closed. The death of the process takes what was not flushed, the
         /// newest writes first, and other processes do not see it. Saves nothing where the WAL is mapped, and a system call a write

@@ -18,7 +18,7 @@ pub enum MemtableFactory {
 }
 
 impl MemtableFactory {
-    /// True if RocksDB lets several threads write into such a memtable at once.
+    /// True if several threads may insert into such a memtable at once (`allow_concurrent_memtable_write`).
     pub fn is_insert_concurrently_supported(&self) -> bool {
         matches!(self, MemtableFactory::SkipList { .. })
     }

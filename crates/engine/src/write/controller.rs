@@ -8,7 +8,7 @@ use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
-use super::pipeline::Writer;
+use super::queue::Settled;
 use super::write_buffer_manager::WriteBufferManager;
 use crate::db::DbInner;
 use crate::db::state::{DbState, MEMORY_LIMIT, StallReason};
@@ -40,9 +40,9 @@ impl Paid {
 impl DbInner {
     /// A place at the head of the line of those held back, once all who came before have left it. The write queue's lock is released
     /// meanwhile.
-    pub(super) fn stand_in_line(&self, writer: &mut MutexGuard<'_, Writer>) -> MutexGuard<'_, ()> {
+    pub(super) fn stand_in_line(&self, writer: &mut Settled<'_>) -> MutexGuard<'_, ()> {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
-        MutexGuard::unlocked(writer, || self.line.lock())
+        writer.unlocked(|| self.line.lock())
     }
 
     /// Does `wait`, which is to give the database mutex back, with the write queue's lock released, and at the head of the line: of those held
@@ -51,7 +51,7 @@ impl DbInner {
     /// first: then everything must be looked at again, and nothing was waited for.
     pub(super) fn hold_back<'db>(
         &'db self,
-        writer: &mut MutexGuard<'_, Writer>,
+        writer: &mut Settled<'_>,
         place: &mut Option<MutexGuard<'db, ()>>,
         state: MutexGuard<'_, DbState>,
         wait: impl FnOnce(MutexGuard<'_, DbState>),
@@ -66,7 +66,7 @@ impl DbInner {
         }
         writer.held_back = true;
         // The database mutex goes last: nothing can change before it is waited for.
-        MutexGuard::unlocked(writer, || wait(state));
+        writer.unlocked(|| wait(state));
         writer.held_back = false;
         true
     }

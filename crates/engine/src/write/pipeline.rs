@@ -2,30 +2,41 @@
 //!
 //! ```text
 //! lock the write queue | make room if something wants attention | stamp sequence numbers | append to the WAL
-//!                      | insert into memtables | publish the last sequence number | unlock | sync if asked to
+//!     alone, or a small row:     insert into memtables | publish the last sequence number | unlock
+//!     more, and others write:    take a ticket | unlock | insert | publish, when all who came before have inserted
+//! sync if asked to
 //! ```
+//!
+//! Who takes a ticket (`inserts.rs`) leaves the queue to others while its rows go into memtables. Everybody but writers who has the lock finds no
+//! ticket left ([`Settled`]), so that what is numbered is inserted: memtables and WALs are not switched, families do not come or go, and nothing is
+//! ingested under a write. A write with a range deletion waits for that as well and keeps the lock, since a memtable tells exactly which rows lie over
+//! which range deletions only if none are added beside them.
 //!
 //! Invariants:
 //! 1. A row is in the WAL before it is in a memtable, unless the write asked for no WAL.
-//! 2. Readers see sequence numbers in order: `published` moves on only when every row up to it is in its memtable.
+//! 2. Readers see sequence numbers in order: `published` moves on only when every row up to it is in its memtable. A write returns when its
+//!    own are.
 //! 3. Without `sync` a write costs no system call: the WAL's tail is memory the kernel already owns.
 //! 4. Writers that wait for a sync share one: whoever gets to it first syncs everything appended so far.
-//! 5. After a failed append or sync nothing more is acknowledged. What the WAL holds is then not known, so going on
-//!    could acknowledge a row behind a hole.
+//! 5. After a failed append, insertion or sync nothing more is acknowledged. What the WAL holds is then not known, or memtables have a part of a
+//!    batch, so going on could acknowledge a row behind a hole.
 
 use base::perf;
 use base::statistics::{Histogram, Ticker};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::sync::{self, MutexGuard};
-use base::{Error, Kind, Protection, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
 use memtable::Memtable;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use super::batch_protection;
 use super::controller::{Paid, check_may_wait};
+use super::inserts::Ticket;
 use super::predecessor::Predecessor;
+use super::queue::{Settled, WriteSize};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{
@@ -55,6 +66,65 @@ pub(crate) struct Writer {
     pub(super) paid: Paid,
     /// The first in the line of those held back waits, and this lock is free meanwhile.
     pub(super) held_back: bool,
+}
+
+/// What a failed insertion is called.
+const INSERT: &str = "insert into the memtable";
+
+/// A write that has left the queue with its rows not in memtables yet. Whoever comes behind it waits for it, so it ends also where a thread panics on the
+/// way, in a comparator of the user's.
+struct Inserting<'a> {
+    db: &'a DbInner,
+    /// `None` once it has ended.
+    ticket: Option<Ticket>,
+    /// Its last sequence number.
+    last: SeqNo,
+}
+
+impl Inserting<'_> {
+    /// Returns when its rows are visible.
+    fn finish(mut self, inserted: Result<()>) -> Result<()> {
+        self.ticket
+            .take()
+            .map_or(Ok(()), |ticket| self.end(ticket, inserted))
+    }
+
+    fn end(&self, ticket: Ticket, inserted: Result<()>) -> Result<()> {
+        let db = self.db;
+        // First of all: who is not published because of it is to find the reason.
+        if let Err(error) = &inserted {
+            db.latch_in(&mut db.state.lock(), INSERT, error);
+        }
+        let inserts = &db.writer.inserts;
+        inserts.finish(ticket, inserted.is_ok(), |last| {
+            db.published.store(last, Ordering::Release);
+            sync::point("published");
+        });
+        if let Err(error) = inserted {
+            db.tell_failure(INSERT, error.clone());
+            return Err(error);
+        }
+        inserts.wait(ticket);
+        if db.published.load(Ordering::Acquire) >= self.last {
+            return Ok(());
+        }
+        db.state.lock().check_no_error()?;
+        Err(not_inserted())
+    }
+}
+
+impl Drop for Inserting<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            // The panic goes on, and tells more than the error would.
+            let _ = self.end(ticket, Err(not_inserted()));
+        }
+    }
+}
+
+#[cold]
+fn not_inserted() -> Error {
+    Error::new(ErrorKind::Aborted, "a thread panicked while it inserted")
 }
 
 /// What a write consists of.
@@ -96,19 +166,25 @@ impl DbInner {
         if options.protection_bytes_per_key != 0 {
             single = protect(options, &mut commit)?;
         }
-        match &commit {
+        let deletes_range = match &commit {
             Commit::Single(family, operation) => check_single(family, operation)?,
             Commit::Batch(batch) => self.check_batch(options, batch).map_err(|error| {
                 // What looks like an impossible operation may be a damaged one.
                 batch.verify_checksum().err().unwrap_or(error)
             })?,
-        }
+        };
         if options.low_pri || options.rate_limiter_priority.is_some() {
             self.throttle(options, &commit)?;
         }
-        let mut writer = sync::lock_soon(&self.writer);
-        if self.attention.load(Ordering::Relaxed) {
-            self.make_room(&mut writer, options)?;
+        let (mut writer, has_waited) = self.writer.lock_to_write();
+        let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
+        if is_alone || self.attention.load(Ordering::Relaxed) {
+            let mut settled = self.writer.settle(writer);
+            // Those who were waited for may have had something to say.
+            if self.attention.load(Ordering::Relaxed) {
+                self.make_room(&mut settled, options)?;
+            }
+            writer = settled.into_writer();
         }
         let first = writer.last_seqno + 1;
         let Writer {
@@ -137,10 +213,11 @@ impl DbInner {
                 batch.data()
             }
         };
-        *delayed_bytes += rep.len() as u64;
-        self.stats.add_locked(Ticker::BytesWritten, rep.len() as u64);
+        let bytes = rep.len() as u64;
+        *delayed_bytes += bytes;
+        self.stats.add_locked(Ticker::BytesWritten, bytes);
         self.stats.add_locked(Ticker::WriteDone, 1);
-        self.stats.record(Histogram::BytesPerWrite, rep.len() as u64);
+        self.stats.record(Histogram::BytesPerWrite, bytes);
         if options.disable_wal {
             *unlogged = true;
         } else {
@@ -170,38 +247,37 @@ impl DbInner {
             }
         }
         sync::point("logged");
-        let timer = perf::time(|cells| &cells.write_memtable_time);
-        let (inserted, count) = match &commit {
-            Commit::Single(family, operation) => match single {
-                None => {
-                    self.insert_single(family, first, operation);
-                    (Ok(()), 1)
-                }
-                Some(single) => (self.insert_protected(family, first, operation, single), 1),
-            },
-            Commit::Batch(batch) => (self.insert_batch(batch), u64::from(batch.count())),
+        let count = match &commit {
+            Commit::Single(..) => 1,
+            Commit::Batch(batch) => u64::from(batch.count()),
         };
-        drop(timer);
-        if let Err(error) = inserted {
-            // The WAL has it, and memtables a part of it.
-            self.latch("insert into the memtable", error.clone());
-            return Err(error);
-        }
-        *last_seqno += count;
+        let last = *last_seqno + count;
         if !options.disable_wal {
-            *logged_next = *last_seqno + 1;
+            *logged_next = last + 1;
         }
-        self.published.store(*last_seqno, Ordering::Release);
-        sync::point("published");
         let records = self.wal_tail.records.load(Ordering::Relaxed);
-        drop(writer);
+        let size = WriteSize::of(count, bytes);
+        if !is_alone && self.writer.should_leave(size, has_waited) {
+            self.insert_beside_others(writer, &commit, single, first..=last, size)?;
+        } else {
+            if let Err(error) = self.insert(&commit, single, first) {
+                self.latch(INSERT, error.clone());
+                return Err(error);
+            }
+            *last_seqno = last;
+            self.published.store(last, Ordering::Release);
+            sync::point("published");
+            drop(writer);
+        }
         if options.sync {
             self.sync_wal(records)?;
         }
         Ok(first)
     }
 
-    fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
+    /// True if it deletes a range.
+    fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
+        let mut deletes_range = false;
         for operation in batch.operations() {
             let operation = operation?;
             let Some(id) = operation.family() else {
@@ -230,12 +306,50 @@ impl DbInner {
                 Operation::DeleteRange { begin, end, .. } => (begin, Some(end)),
                 _ => continue,
             };
+            deletes_range |= end.is_some();
             check_key(&family, key, end)?;
         }
-        Ok(())
+        Ok(deletes_range)
     }
 
-    #[inline]
+    /// Gives the write queue back, inserts, and returns when the rows, numbered as given, are visible.
+    #[inline(never)]
+    fn insert_beside_others(
+        &self,
+        mut writer: MutexGuard<'_, Writer>,
+        commit: &Commit<'_>,
+        single: Option<Protection>,
+        rows: RangeInclusive<SeqNo>,
+        size: WriteSize,
+    ) -> Result<()> {
+        let (first, last) = rows.into_inner();
+        writer.last_seqno = last;
+        let inserting = Inserting {
+            db: self,
+            ticket: Some(self.writer.inserts.begin(last, size == WriteSize::Large)),
+            last,
+        };
+        drop(writer);
+        inserting.finish(self.insert(commit, single, first))
+    }
+
+    /// Puts the rows of a write, numbered from `first` on, into memtables. `single` is the checksum of a single operation.
+    #[inline(always)]
+    fn insert(&self, commit: &Commit<'_>, single: Option<Protection>, first: SeqNo) -> Result<()> {
+        let _timer = perf::time(|cells| &cells.write_memtable_time);
+        match (commit, single) {
+            (Commit::Single(family, operation), None) => {
+                self.insert_single(family, first, operation);
+                Ok(())
+            }
+            (Commit::Single(family, operation), Some(single)) => {
+                self.insert_protected(family, first, operation, single)
+            }
+            (Commit::Batch(batch), _) => self.insert_batch(batch),
+        }
+    }
+
+    #[inline(always)]
     fn insert_single(&self, family: &Family, seqno: SeqNo, operation: &SingleOperation<'_>) {
         let super_version = family.super_version.load();
         let mem = &super_version.mem;
@@ -314,11 +428,7 @@ impl DbInner {
     /// memtable, a stall, too much WAL, a lock on the WAL. Waits where it must, as [`hold_back`](Self::hold_back) does: with the write
     /// queue's lock released.
     #[cold]
-    pub(super) fn make_room(
-        &self,
-        writer: &mut MutexGuard<'_, Writer>,
-        options: &WriteOptions,
-    ) -> Result<()> {
+    pub(super) fn make_room(&self, writer: &mut Settled<'_>, options: &WriteOptions) -> Result<()> {
         let mut place = None;
         let mut was_delayed = false;
         loop {
@@ -410,7 +520,7 @@ impl DbInner {
     /// Switches memtables that are not full, and has them flushed.
     pub(super) fn flush_early(
         &self,
-        writer: &mut MutexGuard<'_, Writer>,
+        writer: &mut Settled<'_>,
         families: &[u32],
         reason: FlushReason,
     ) -> Result<()> {
@@ -475,11 +585,7 @@ impl DbInner {
 
     /// Gives each of `families` a fresh memtable and has the old one flushed; begins a new WAL so that the old one can go.
     /// Holds the write queue's lock, so that no row can fall between the two memtables.
-    pub(crate) fn switch_memtables(
-        &self,
-        writer: &mut MutexGuard<'_, Writer>,
-        families: &[u32],
-    ) -> Result<()> {
+    pub(crate) fn switch_memtables(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
         let head = writer.wal_head;
         if writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
             self.switch_wal(writer)?;
@@ -526,7 +632,7 @@ impl DbInner {
     }
 
     /// Closes the WAL written to, if there is one, and begins the next.
-    pub(crate) fn switch_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+    pub(crate) fn switch_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
         // A failure of this one can be resumed from.
         self.flush_wal_of(writer)?;
         let result = self.begin_wal(writer);
@@ -536,7 +642,7 @@ impl DbInner {
         result
     }
 
-    fn begin_wal(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+    fn begin_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
         let number = self.versions.new_file_number();
         let mut state = self.state.lock();
         let recycled = state.recyclable_wals.pop_front();
@@ -606,14 +712,16 @@ pub(crate) fn deletion_kind(family: &Family) -> Kind {
     }
 }
 
+/// True if it deletes a range.
 #[inline]
-fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<()> {
+fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<bool> {
     family.check_writable()?;
     let end = match operation.what {
         SingleKind::DeleteRange(end) => Some(end),
         _ => None,
     };
-    check_key(family, operation.key, end)
+    check_key(family, operation.key, end)?;
+    Ok(end.is_some())
 }
 
 /// `InvalidArgument` for a row that `family` cannot take.

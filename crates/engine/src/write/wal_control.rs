@@ -2,11 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use base::sync::{self, MutexGuard};
+use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
 use super::pipeline::Writer;
+use super::queue::Settled;
 use crate::db::state::{APPEND_TO_WAL, DbState, WAL_LOCKED};
 use crate::db::{Db, DbInner};
 use crate::events::Event;
@@ -28,7 +29,7 @@ impl Db {
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
         let inner = self.inner();
         if inner.options.manual_wal_flush {
-            let mut writer = sync::lock_soon(&inner.writer);
+            let mut writer = inner.writer.lock();
             inner.flush_wal_of(&mut writer)?;
         }
         match sync {
@@ -109,14 +110,14 @@ impl DbInner {
     }
 
     /// Returns with the write queue's lock once the WAL is not locked, having released it while it was.
-    pub(crate) fn wait_until_wal_unlocked(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<()> {
+    pub(crate) fn wait_until_wal_unlocked(&self, writer: &mut Settled<'_>) -> Result<()> {
         loop {
             let state = self.state.lock();
             state.check_writable()?;
             if state.wal_locks == 0 {
                 return Ok(());
             }
-            MutexGuard::unlocked(writer, || self.wait_for_wal_lock(state));
+            writer.unlocked(|| self.wait_for_wal_lock(state));
         }
     }
 }

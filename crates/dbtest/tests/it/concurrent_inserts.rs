@@ -1,0 +1,526 @@
+//! Writers who insert into memtables at the same time: what each of them sees, what readers see, and what waits for them.
+
+use std::cell::Cell;
+use std::cmp::Ordering as Order;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dbtest::by_hand::flush;
+use esker::{
+    ColumnFamily, ColumnFamilyOptions, Comparator, Db, ErrorKind, FlushOptions, Options, ReadOptions, Result,
+    Snapshot, UserComparator, WriteBatch, WriteOptions,
+};
+use testkit::TestRng;
+use testkit::memory::TurnedBit;
+use vfs::MemFs;
+
+fn options() -> Options {
+    Options {
+        create_if_missing: true,
+        create_missing_column_families: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    }
+}
+
+/// What becomes of the next comparison of keys that a thread makes.
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    Goes,
+    /// It waits until the gate is opened.
+    Stops,
+    Panics,
+}
+
+thread_local! {
+    static NEXT: Cell<Next> = const { Cell::new(Next::Goes) };
+}
+
+/// Keys in the order of their bytes, and a gate in the way of threads that are inserting.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    /// Those who stand before it.
+    stopped: usize,
+    /// How many of those who come may pass.
+    opened: usize,
+}
+
+impl Comparator for Gate {
+    fn name(&self) -> &str {
+        "gate"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Order {
+        match NEXT.replace(Next::Goes) {
+            Next::Goes => {}
+            Next::Panics => panic!("a comparator that panics"),
+            Next::Stops => {
+                let mut state = self.state.lock().unwrap();
+                state.stopped += 1;
+                self.changed.notify_all();
+                while state.opened == 0 {
+                    state = self.changed.wait(state).unwrap();
+                }
+                state.opened -= 1;
+                state.stopped -= 1;
+                self.changed.notify_all();
+            }
+        }
+        a.cmp(b)
+    }
+}
+
+impl Gate {
+    /// Lets one pass.
+    fn open(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.opened += 1;
+        self.changed.notify_all();
+        while state.opened > 0 {
+            state = self.changed.wait(state).unwrap();
+        }
+    }
+
+    /// True once so many stand before it; false if that takes too long.
+    fn has_stopped(&self, count: usize, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        let mut state = self.state.lock().unwrap();
+        while state.stopped < count {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap().0;
+        }
+        true
+    }
+}
+
+type Write = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// A database in which inserts can be stopped.
+struct Gated {
+    db: Db,
+    gate: Arc<Gate>,
+    options: Options,
+}
+
+impl Gated {
+    fn new(family: ColumnFamilyOptions) -> Gated {
+        let gate = Arc::new(Gate::default());
+        let options = Options {
+            column_family: ColumnFamilyOptions {
+                comparator: UserComparator::Custom(gate.clone()),
+                ..family
+            },
+            ..options()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        // Something to compare keys with.
+        db.put(b"a", b"").unwrap();
+        db.put(b"b", b"").unwrap();
+        Gated { db, gate, options }
+    }
+
+    /// Two rows: with one a writer keeps the queue while nobody is in the middle of more.
+    fn put(&self, key: &'static str) -> Write {
+        let db = self.db.clone();
+        Box::new(move || {
+            let mut batch = WriteBatch::new();
+            batch.put(key.as_bytes(), key.as_bytes());
+            batch.put(format!("{key} too").as_bytes(), b"");
+            db.write(&WriteOptions::default(), batch)
+        })
+    }
+
+    fn put_one(&self, key: &'static str) -> Write {
+        let db = self.db.clone();
+        Box::new(move || db.put(key.as_bytes(), b""))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.db.get(key.as_bytes()).unwrap().is_some()
+    }
+
+    /// Runs a write in a thread of its own, with the next comparison as given.
+    fn start(&self, next: Next, write: Write) -> thread::JoinHandle<Result<()>> {
+        thread::spawn(move || {
+            NEXT.set(next);
+            let written = catch_unwind(AssertUnwindSafe(write));
+            NEXT.set(Next::Goes);
+            written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// A thread that has put `key` into the WAL and stands in the middle of its insertion, without the write queue's lock.
+    fn stopped(&self, key: &'static str) -> thread::JoinHandle<Result<()>> {
+        // Whoever has to wait for the queue leaves it early. Who holds it meanwhile stands in its own insertion.
+        let holder = self.start(Next::Stops, self.put("holder"));
+        assert!(self.gate.has_stopped(1, Duration::from_secs(60)));
+        let stopped = self.start(Next::Stops, self.put(key));
+        // Nothing tells that it waits. Where it came too late it has the lock, and the test waits in vain for what it looks at.
+        thread::sleep(Duration::from_millis(300));
+        self.gate.open();
+        holder.join().unwrap().unwrap();
+        assert!(self.gate.has_stopped(1, Duration::from_secs(60)));
+        stopped
+    }
+}
+
+/// Waits for what another thread does.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
+    let gated = Gated::new(ColumnFamilyOptions::default());
+    let (db, gate) = (&gated.db, &gated.gate);
+    let first = gated.stopped("first");
+    // It gets as far as its insertion although the first has not inserted, and is through with it.
+    let second = gated.start(Next::Stops, gated.put("second"));
+    assert!(gate.has_stopped(2, Duration::from_secs(60)));
+    let third = gated.start(Next::Goes, gated.put_one("third"));
+    let before = db.snapshot();
+    let number = db.latest_sequence_number();
+    thread::sleep(Duration::from_millis(50));
+    assert!(!third.is_finished(), "those before it are not there");
+    for key in ["first", "second", "third"] {
+        assert!(!gated.has(key), "{key}");
+    }
+    // A flush takes all of them along.
+    let flushed = {
+        let db = db.clone();
+        thread::spawn(move || db.flush(&FlushOptions::default()))
+    };
+    thread::sleep(Duration::from_millis(50));
+    assert!(!flushed.is_finished() && db.live_files().is_empty());
+    assert_eq!(db.latest_sequence_number(), number);
+    gate.open();
+    gate.open();
+    for writer in [first, second, third] {
+        writer.join().unwrap().unwrap();
+    }
+    flushed.join().unwrap().unwrap();
+    assert_eq!(db.latest_sequence_number(), number + 5);
+    let at = ReadOptions {
+        snapshot: Some(before),
+        ..ReadOptions::default()
+    };
+    for key in ["first", "second", "third"] {
+        assert!(gated.has(key), "{key}");
+        let then = db.get_opt(&at, &db.default_column_family(), key.as_bytes());
+        assert_eq!(then.unwrap(), None, "{key}");
+    }
+    assert_eq!(
+        db.live_files().iter().map(|file| file.num_entries).sum::<u64>(),
+        9
+    );
+}
+
+/// The write between two others fails while it inserts: nothing behind it is acknowledged, what was before it is, and nobody waits for ever.
+fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
+    let db = &gated.db;
+    db.put(b"g", b"value").unwrap();
+    let first = gated.stopped("first");
+    let before = db.latest_sequence_number();
+    let turned = {
+        let value = db.get_pinned(&ReadOptions::default(), &db.default_column_family(), b"g");
+        TurnedBit::new(value.unwrap().unwrap().as_ptr().addr(), 0)
+    };
+    if turned.is_none() && next == Next::Goes {
+        gated.gate.open();
+        return first.join().unwrap().unwrap();
+    }
+    let behind = |write: Write| gated.start(Next::Goes, write);
+    let failed = gated.start(next, failing);
+    wait_until("it fails while the first is still there", || failed.is_finished());
+    match next {
+        Next::Panics => drop(failed.join().unwrap_err()),
+        _ => assert!(failed.join().unwrap().unwrap_err().is_corruption()),
+    }
+    // Before the first compares keys with it.
+    drop(turned);
+    let flushing = db.clone();
+    let late = [
+        behind(gated.put("third")),
+        behind(Box::new(move || flushing.flush(&FlushOptions::default()))),
+    ];
+    assert!(!first.is_finished());
+    gated.gate.open();
+    first.join().unwrap().unwrap();
+    for late in late {
+        assert_eq!(late.join().unwrap().unwrap_err().kind(), ErrorKind::ReadOnly);
+    }
+    assert_eq!(
+        db.latest_sequence_number(),
+        before + 2,
+        "the first, and nothing else"
+    );
+    if next == Next::Panics {
+        let seen = ["first", "failing", "third"].map(|key| gated.has(key));
+        assert_eq!(seen, [true, false, false]);
+    }
+    assert_eq!(gated.put("third")().unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly);
+    let Gated { db, options, .. } = gated;
+    drop(db.close());
+    drop(db);
+    let db = Db::open(&options, "/db").unwrap();
+    for key in [&b"a"[..], b"b", b"holder", b"first", b"failing"] {
+        assert!(db.get(key).unwrap().is_some(), "the WAL has {key:?}");
+    }
+    assert_eq!(db.get(b"third").unwrap(), None);
+    db.put(b"third", b"").unwrap();
+}
+
+#[test]
+fn nothing_behind_a_thread_that_panics_is_acknowledged() {
+    let gated = Gated::new(ColumnFamilyOptions::default());
+    let failing = gated.put("failing");
+    fails_in_the_middle(gated, failing, Next::Panics);
+}
+
+#[test]
+fn nothing_behind_an_insertion_that_finds_damage_is_acknowledged() {
+    let gated = Gated::new(ColumnFamilyOptions {
+        memtable_protection_bytes_per_key: 8,
+        memtable_verify_per_key_checksum_on_seek: true,
+        ..ColumnFamilyOptions::default()
+    });
+    let db = gated.db.clone();
+    let protect = WriteOptions {
+        protection_bytes_per_key: 8,
+        ..WriteOptions::default()
+    };
+    let failing: Write = Box::new(move || db.put_opt(&protect, &db.default_column_family(), b"failing", b""));
+    fails_in_the_middle(gated, failing, Next::Goes);
+}
+
+/// A family that each writer has besides the one they share.
+fn families(db: &Db, count: usize) -> Vec<ColumnFamily> {
+    let own = (0..count).map(|number| {
+        let name = format!("family{number}");
+        db.create_column_family(&name, &db.options().column_family)
+            .unwrap()
+    });
+    own.collect()
+}
+
+fn at(snapshot: &Snapshot) -> ReadOptions {
+    ReadOptions {
+        snapshot: Some(snapshot.clone()),
+        ..ReadOptions::default()
+    }
+}
+
+fn number(value: Option<Vec<u8>>) -> u64 {
+    value.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
+}
+
+/// Ends what others do until then.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Each batch of a writer numbers all its rows alike, in two families. A snapshot shows each writer's rows with one number, which never falls from one
+/// snapshot to the next, stays what it is, and is not below what was acknowledged before the snapshot was taken.
+#[test]
+fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
+    const WRITERS: usize = 4;
+    const ROWS: usize = 12;
+    let mut options = options();
+    options.column_family.write_buffer_size = 64 << 10;
+    let db = Db::open(&options, "/db").unwrap();
+    let own = families(&db, WRITERS);
+    let shared = db.default_column_family();
+    let acknowledged: Vec<AtomicU64> = (0..WRITERS).map(|_| AtomicU64::new(0)).collect();
+    let key = |writer: usize, row: usize| format!("{row:02} of {writer}").into_bytes();
+    let of = |options: &ReadOptions, writer: usize, row: usize| {
+        let family = [&shared, &own[writer]][row % 2];
+        number(db.get_opt(options, family, &key(writer, row)).unwrap())
+    };
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (db, acknowledged, stop) = (&db, &acknowledged[writer], &stop);
+            let families = [&shared, &own[writer]];
+            let (of, key) = (&of, &key);
+            scope.spawn(move || {
+                for round in 1_u64.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let mut batch = WriteBatch::new();
+                    for row in 0..ROWS {
+                        batch.put_cf(families[row % 2], &key(writer, row), &round.to_be_bytes());
+                    }
+                    db.write(&WriteOptions::default(), batch).unwrap();
+                    let row = round as usize % ROWS;
+                    assert_eq!(
+                        of(&ReadOptions::default(), writer, row),
+                        round,
+                        "it reads what it wrote"
+                    );
+                    acknowledged.store(round, Ordering::Release);
+                }
+            });
+        }
+        let until = Instant::now() + Duration::from_secs(3);
+        let mut last = [0; WRITERS];
+        let mut kept: Vec<(Snapshot, [u64; WRITERS])> = Vec::new();
+        let mut rng = testkit::rng();
+        // Also if an assertion fails.
+        let _stopped = Stops(&stop);
+        while Instant::now() < until {
+            let promised: Vec<u64> = acknowledged.iter().map(|n| n.load(Ordering::Acquire)).collect();
+            let snapshot = db.snapshot();
+            let options = at(&snapshot);
+            let mut seen = [0; WRITERS];
+            for writer in 0..WRITERS {
+                seen[writer] = of(&options, writer, ROWS - 1);
+                for row in (0..ROWS).rev() {
+                    assert_eq!(of(&options, writer, row), seen[writer], "half of a batch");
+                }
+                assert!(seen[writer] >= promised[writer] && seen[writer] >= last[writer]);
+            }
+            last = seen;
+            kept.push((snapshot, seen));
+            if kept.len() > 20 {
+                kept.swap_remove(rng.usize(0..20));
+            }
+            let (snapshot, seen) = rng.pick(&kept);
+            let writer = rng.usize(0..WRITERS);
+            assert_eq!(
+                of(&at(snapshot), writer, rng.usize(0..ROWS)),
+                seen[writer],
+                "it has changed"
+            );
+        }
+    });
+}
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn scan(db: &Db, family: &ColumnFamily) -> Rows {
+    let mut iter = db.iter_cf(&ReadOptions::default(), family);
+    iter.seek_to_first();
+    let mut rows = Rows::new();
+    while iter.valid() {
+        rows.insert(iter.key().to_vec(), iter.value().to_vec());
+        iter.next();
+    }
+    iter.status().unwrap();
+    rows
+}
+
+/// What one writer does to keys that are its own, in a family that all share and in its own one; gives what should be there then.
+fn write(db: &Db, families: [&ColumnFamily; 2], writer: usize, mut rng: TestRng, ranges: bool) -> [Rows; 2] {
+    let mut rows = [Rows::new(), Rows::new()];
+    for step in 0..6000 {
+        let key = |n: u32| format!("{writer} {n:04}").into_bytes();
+        let mut batch = WriteBatch::new();
+        for _ in 0..rng.usize(1..4) {
+            let family = rng.usize(0..2);
+            let at = rng.u32(..500);
+            match rng.u8(..20) {
+                0 if ranges => {
+                    let end = at + rng.u32(..40);
+                    batch.delete_range_cf(families[family], &key(at), &key(end));
+                    rows[family].retain(|row, _| *row < key(at) || *row >= key(end));
+                }
+                1..4 => {
+                    batch.delete_cf(families[family], &key(at));
+                    rows[family].remove(&key(at));
+                }
+                _ => {
+                    let value = vec![b'a' + (step % 26) as u8; rng.usize(0..60)];
+                    batch.put_cf(families[family], &key(at), &value);
+                    rows[family].insert(key(at), value);
+                }
+            }
+        }
+        db.write(&WriteOptions::default(), batch).unwrap();
+        let (family, at) = (rng.usize(0..2), rng.u32(..500));
+        let found = db
+            .get_opt(&ReadOptions::default(), families[family], &key(at))
+            .unwrap();
+        assert_eq!(found.as_ref(), rows[family].get(&key(at)), "{writer}: {at}");
+    }
+    rows
+}
+
+fn writers_side_by_side(ranges: bool) {
+    const WRITERS: usize = 4;
+    let mut rng = testkit::rng();
+    let mut options = options();
+    // Memtables are switched all the time.
+    options.column_family.write_buffer_size = 8 << 10;
+    options.column_family.max_write_buffer_number = 4;
+    options.max_background_jobs = 4;
+    let db = Db::open(&options, "/db").unwrap();
+    let own = families(&db, WRITERS);
+    let shared = db.default_column_family();
+    let expected: Vec<[Rows; 2]> = thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (db, families) = (&db, [&shared, &own[writer]]);
+                let rng = TestRng::with_seed(rng.u64(..));
+                scope.spawn(move || write(db, families, writer, rng, ranges))
+            })
+            .collect();
+        // Whatever waits for those who write.
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            flush(&db);
+            let short = db
+                .create_column_family("short", &db.options().column_family)
+                .unwrap();
+            db.drop_column_family(&short).unwrap();
+            db.lock_wal().unwrap();
+            db.unlock_wal().unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let all: Rows = expected.iter().flat_map(|[shared, _]| shared.clone()).collect();
+    let check = |db: &Db| {
+        assert_eq!(scan(db, &db.default_column_family()), all);
+        for (writer, [_, rows]) in expected.iter().enumerate() {
+            let family = db.column_family(&format!("family{writer}")).unwrap();
+            assert_eq!(scan(db, &family), *rows);
+        }
+    };
+    check(&db);
+    drop((own, shared));
+    db.close().unwrap();
+    drop(db);
+    check(&Db::open(&options, "/db").unwrap());
+}
+
+#[test]
+fn rows_of_many_writers_are_there_whatever_is_switched_meanwhile() {
+    writers_side_by_side(false);
+}
+
+#[test]
+fn ranges_are_deleted_beside_rows_that_are_put() {
+    writers_side_by_side(true);
+}

@@ -1,0 +1,47 @@
+//! Atomics and locks of the inserts under way, or loom's where it checks every interleaving.
+
+#[cfg(not(loom))]
+pub(super) use self::real::*;
+#[cfg(loom)]
+pub(super) use self::under_loom::*;
+
+#[cfg(not(loom))]
+mod real {
+    pub(in super::super) use base::sync::{Condvar, Mutex, MutexGuard, happens_soon};
+    pub(in super::super) use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Waits to be woken, with the lock released.
+    pub(in super::super) fn sleep<'a>(woken: &Condvar, mut asleep: MutexGuard<'a, ()>) -> MutexGuard<'a, ()> {
+        woken.wait(&mut asleep);
+        asleep
+    }
+}
+
+#[cfg(loom)]
+mod under_loom {
+    pub(in super::super) use loom::sync::atomic::{AtomicU64, Ordering};
+    pub(in super::super) use loom::sync::{Condvar, MutexGuard};
+
+    /// loom's mutex with parking_lot's face.
+    pub(in super::super) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(in super::super) fn new(value: T) -> Mutex<T> {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+
+        pub(in super::super) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("a test that panicked ends here")
+        }
+    }
+
+    /// Waits to be woken, with the lock released.
+    pub(in super::super) fn sleep<'a>(woken: &Condvar, asleep: MutexGuard<'a, ()>) -> MutexGuard<'a, ()> {
+        woken.wait(asleep).expect("a test that panicked ends here")
+    }
+
+    /// Nothing is waited for awake: each look would be one more interleaving.
+    pub(in super::super) fn happens_soon(_happened: impl FnMut() -> bool) -> bool {
+        false
+    }
+}

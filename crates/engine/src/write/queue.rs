@@ -1,0 +1,143 @@
+//! The write queue's lock, and what it means to have it.
+//!
+//! Writers take it to number their rows and to append them to the WAL, and may give it back before the rows are in memtables (`inserts.rs`). Everybody else
+//! means by it that no write is half way, so [`WriteQueue::lock`] waits for those that are, and only [`DbInner::commit`](crate::db::DbInner::commit) asks
+//! for less.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use base::sync::{self, Mutex, MutexGuard};
+
+use super::inserts::Inserts;
+use super::pipeline::Writer;
+
+/// How long the rows of a write take to be inserted, as compared with what it costs two processors to hand each other what the lock guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteSize {
+    Small,
+    Large,
+}
+
+impl WriteSize {
+    /// Measured: with one row of a few hundred bytes nothing is won and up to a fifth lost, with two nothing is lost.
+    #[inline]
+    pub fn of(rows: u64, bytes: u64) -> WriteSize {
+        match rows > 1 || bytes > 4096 {
+            true => WriteSize::Large,
+            false => WriteSize::Small,
+        }
+    }
+}
+
+/// The write queue.
+pub(crate) struct WriteQueue {
+    writer: Mutex<Writer>,
+    /// Writers that wait for it.
+    waiting: CachePadded<AtomicUsize>,
+    /// Writes that have left the queue with rows that are not visible yet.
+    pub(super) inserts: Inserts,
+}
+
+/// The write queue's lock, with every row that has a sequence number in its memtable and visible.
+pub(crate) struct Settled<'a> {
+    writer: MutexGuard<'a, Writer>,
+    inserts: &'a Inserts,
+}
+
+impl WriteQueue {
+    pub fn new(writer: Writer) -> WriteQueue {
+        WriteQueue {
+            writer: Mutex::new(writer),
+            waiting: CachePadded::new(AtomicUsize::new(0)),
+            inserts: Inserts::new(),
+        }
+    }
+
+    /// Takes the lock, and waits for writes that are under way.
+    pub fn lock(&self) -> Settled<'_> {
+        self.settle(sync::lock_soon(&self.writer))
+    }
+
+    /// As [`lock`](Self::lock), if nobody writes just now.
+    pub fn try_lock(&self) -> Option<Settled<'_>> {
+        let writer = self.writer.try_lock()?;
+        self.inserts.is_idle().then(|| self.settle(writer))
+    }
+
+    /// Takes the lock alone, to write. True if somebody else had it.
+    #[inline]
+    pub(super) fn lock_to_write(&self) -> (MutexGuard<'_, Writer>, bool) {
+        match self.writer.try_lock() {
+            Some(writer) => (writer, false),
+            None => (self.wait_to_write(), true),
+        }
+    }
+
+    #[cold]
+    fn wait_to_write(&self) -> MutexGuard<'_, Writer> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let writer = sync::lock_soon(&self.writer);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        writer
+    }
+
+    /// True if a writer should give the lock back before it inserts: there are others, and what is inserted takes longer than it takes to hand the lock
+    /// over. False if it should keep the lock: then nobody inserts but this one. The caller holds the lock; `has_waited` for it, or not.
+    #[inline]
+    pub(super) fn should_leave(&self, size: WriteSize, has_waited: bool) -> bool {
+        match self.inserts.is_idle() {
+            true => size == WriteSize::Large && (has_waited || self.waiting.load(Ordering::Relaxed) > 0),
+            false => self.should_join(size),
+        }
+    }
+
+    #[cold]
+    fn should_join(&self, size: WriteSize) -> bool {
+        if size == WriteSize::Large || self.inserts.is_large_under_way() {
+            return true;
+        }
+        self.inserts.drain();
+        // Unless one has failed. Then nothing is published but what has a ticket, and that is not either.
+        !self.inserts.is_idle()
+    }
+
+    /// Waits for writes that are under way.
+    pub(super) fn settle<'a>(&'a self, writer: MutexGuard<'a, Writer>) -> Settled<'a> {
+        self.inserts.drain();
+        Settled {
+            writer,
+            inserts: &self.inserts,
+        }
+    }
+}
+
+impl<'a> Settled<'a> {
+    /// Releases the lock while `body` runs, and waits for those who have written meanwhile.
+    pub fn unlocked<U>(&mut self, body: impl FnOnce() -> U) -> U {
+        let result = MutexGuard::unlocked(&mut self.writer, body);
+        self.inserts.drain();
+        result
+    }
+
+    /// The lock alone, to write.
+    pub(super) fn into_writer(self) -> MutexGuard<'a, Writer> {
+        self.writer
+    }
+}
+
+impl Deref for Settled<'_> {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl DerefMut for Settled<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+}
