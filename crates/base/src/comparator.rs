@@ -10,6 +10,13 @@ pub trait Comparator: Send + Sync + 'static {
     /// Name stored with the data; a database opened with another name is refused.
     fn name(&self) -> &str;
 
+    /// Whether tables have the name where RocksDB's programs look for it. `sst_dump` ends at a name that it does not know, but verifies and shows a
+    /// table that has none, whatever its order. The name is then in a property of ours, `esker.comparator`; it is in the MANIFEST in any case.
+    /// False is for an order that RocksDB's programs are not built with. Never changes for a database. Default: true.
+    fn is_told_to_rocksdb(&self) -> bool {
+        true
+    }
+
     /// Compares two user keys, timestamps included.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
@@ -164,6 +171,14 @@ impl UserComparator {
         match self {
             UserComparator::Custom(custom) => custom.compare(b, a),
             _ => u64_ts(a).cmp(&u64_ts(b)),
+        }
+    }
+
+    /// Whether RocksDB's programs are told the name; see [`Comparator::is_told_to_rocksdb`].
+    pub fn is_told_to_rocksdb(&self) -> bool {
+        match self {
+            UserComparator::Custom(order) => order.is_told_to_rocksdb(),
+            _ => true,
         }
     }
 

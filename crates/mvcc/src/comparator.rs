@@ -11,8 +11,9 @@ use crate::window::TimeInterval;
 /// The order of versioned keys: user keys as bytes; of each first the key without a version, then its versions from the newest to
 /// the oldest.
 ///
-/// Its name, `esker.MvccComparator`, lies in every table and MANIFEST of such a family. The files are RocksDB's in everything else, but
-/// its tools open no table whose order they do not have (`sst_dump` of 7.8 ends in an assertion).
+/// Its name, `esker.MvccComparator`, lies in every table and MANIFEST of such a family. The files are RocksDB's in everything else: it opens such
+/// a database once it is told the order under this name, and its `sst_dump`, which ends in an assertion at names it does not know, verifies and shows the
+/// tables, which have the name in a property of ours ([`Comparator::is_told_to_rocksdb`]).
 ///
 /// Any bytes have a place in the order, also those that are no versioned key: they sort as prefixes. Keys are equal exactly when their
 /// bytes are.
@@ -41,6 +42,10 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
 impl Comparator for MvccComparator {
     fn name(&self) -> &str {
         MvccComparator::NAME
+    }
+
+    fn is_told_to_rocksdb(&self) -> bool {
+        false
     }
 
     #[inline]

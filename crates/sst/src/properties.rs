@@ -4,6 +4,7 @@
 //! is declared once, in the table below, with the form its value has. Every other name is a user property and is kept
 //! as it is, so that properties read and written again lose nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base::coding::{self, Reader};
@@ -290,8 +291,10 @@ properties! {
     column_family_id: Varint = UNKNOWN_COLUMN_FAMILY, "rocksdb.column.family.id";
     /// Name of the column family.
     column_family_name: Text = Vec::new(), "rocksdb.column.family.name";
-    /// Name of the order of user keys.
+    /// Name of the order of user keys, unless it is in the other one; see [`comparator_name`](TableProperties::comparator_name).
     comparator: Text = Vec::new(), "rocksdb.comparator";
+    /// The same, of an order that RocksDB's programs are not told.
+    untold_comparator: Text = Vec::new(), "esker.comparator";
     /// The compression types in use.
     compression: Text = Vec::new(), "rocksdb.compression";
     /// How the compressor was set, for people.
@@ -397,6 +400,14 @@ properties! {
 }
 
 impl TableProperties {
+    /// Name of the order of user keys; empty in tables of old.
+    pub fn comparator_name(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(match self.untold_comparator.is_empty() {
+            true => &self.comparator,
+            false => &self.untold_comparator,
+        })
+    }
+
     /// Reads the entries of a properties block in the order they stand there.
     ///
     /// Errors: as [`TableProperties::set`], and `Corruption` where names do not ascend strictly.

@@ -284,7 +284,7 @@ impl Salvage<'_> {
             options.file_number = number;
             options.largest_seqno = live.map(|live| live.file.largest_seqno);
             let table = Table::open(directory::open(&file.path)?, options.clone())?;
-            match UserComparator::builtin(&String::from_utf8_lossy(&table.properties().comparator)) {
+            match UserComparator::builtin(&table.properties().comparator_name()) {
                 Some(order) if live.is_none() => {
                     options.cmp = InternalComparator::new(order);
                     Table::open(directory::open(&file.path)?, options)

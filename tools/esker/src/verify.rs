@@ -534,7 +534,7 @@ fn check_table(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
     }
     // Only behind good checksums does it tell anything that entries do not decode.
     if check.damage.is_empty()
-        && let Some(order) = UserComparator::builtin(&String::from_utf8_lossy(&table.properties().comparator))
+        && let Some(order) = UserComparator::builtin(&table.properties().comparator_name())
     {
         options.cmp = InternalComparator::new(order);
         let walked = Table::open(open, options).and_then(|table| check_order(&table));

@@ -261,7 +261,7 @@ fn check_properties(
 /// Refuses files whose keys are ordered, or written, otherwise than those of the family.
 fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
     let cmp = family.cmp.user();
-    let name = String::from_utf8_lossy(&properties.comparator);
+    let name = properties.comparator_name();
     if name != UserComparator::name(cmp) {
         return Err(Error::invalid_argument(format!(
             "Comparator name mismatch: the file is ordered by {name}, the column family by {}",

@@ -501,7 +501,7 @@ fn table_properties(properties: &TableProperties) -> Json {
         .text("filter_policy", &text(&properties.filter_policy))
         .text("column_family_name", &text(&properties.column_family_name))
         .number("column_family_id", properties.column_family_id)
-        .text("comparator", &text(&properties.comparator))
+        .text("comparator", &properties.comparator_name())
         .number(
             "user_defined_timestamps_persisted",
             u8::from(properties.user_defined_timestamps_persisted),

@@ -12,6 +12,7 @@ mod fingerprint;
 mod history;
 mod model;
 mod old_versions;
+mod oracle;
 mod races;
 mod range_tombstones;
 mod recount;

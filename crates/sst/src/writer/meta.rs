@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use base::internal_key;
-use base::{InternalComparator, Kind, MAX_SEQNO, Result, UserComparator};
+use base::{InternalComparator, Kind, MAX_SEQNO, Result};
 use codec::hash::xxh3_64;
 use codec::{CompressionOptions, CompressionType};
 use rangedel::{FragmentedTombstones, RangeTombstone};
@@ -242,7 +242,11 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.filter_policy = options.filter.name().into();
     properties.column_family_id = options.cf_id.into();
     properties.column_family_name = options.cf_name.clone();
-    properties.comparator = UserComparator::name(options.cmp.user()).into();
+    let order = options.cmp.user();
+    match order.is_told_to_rocksdb() {
+        true => properties.comparator = order.name().into(),
+        false => properties.untold_comparator = order.name().into(),
+    }
     properties.merge_operator = name(options.merge_operator.as_deref());
     properties.property_collectors = options.property_collectors.clone().into();
     properties.compression_options = compression_options_text(&options.compression_opts, options.compression);

@@ -84,7 +84,7 @@ fn open(path: &Path) -> Result<Arc<Table>> {
         options.file_number = number;
     }
     let table = Table::open(directory::open(path)?, options.clone())?;
-    match UserComparator::builtin(&String::from_utf8_lossy(&table.properties().comparator)) {
+    match UserComparator::builtin(&table.properties().comparator_name()) {
         None | Some(UserComparator::Bytewise) => Ok(table),
         Some(order) => {
             options.cmp = InternalComparator::new(order);

@@ -110,7 +110,7 @@ fn open_in_its_order(
             }
             Err(error) => return Err(error),
         };
-        let name = String::from_utf8_lossy(&table.properties().comparator).into_owned();
+        let name = table.properties().comparator_name().into_owned();
         // Tables of old do not say.
         if name.is_empty() || name == candidate.name() {
             return Ok(table);
