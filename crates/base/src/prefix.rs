@@ -5,6 +5,9 @@ use std::sync::Arc;
 use crate::UserComparator;
 
 /// Cuts a prefix off user keys. The name lies in SSTs: a filter of prefixes is asked only under the same name.
+///
+/// As RocksDB demands of a `SliceTransform`, keys with a prefix stand together in the family's order, and prefixes come in the order of their keys. Where
+/// they do not, reads that go by prefixes (`prefix_same_as_start`, `auto_prefix_mode`) miss keys; others are right all the same.
 pub trait PrefixExtractor: Send + Sync + 'static {
     /// Name as RocksDB writes it, e.g. `rocksdb.FixedPrefix.3`.
     fn name(&self) -> &str;
