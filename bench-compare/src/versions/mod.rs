@@ -247,25 +247,7 @@ impl RocksDb {
                 let found = self.opened.0.get_opt(&key, &self.read).expect("get");
                 usize::from(black_box(found).is_some())
             }
-            Operation::Scan => {
-                let mut read = ReadOptions::default();
-                read.set_timestamp(data.time(rng).to_le_bytes());
-                let mut iterator = self.opened.0.raw_iterator_opt(read);
-                iterator.seek(&key);
-                // Returned as ours are: copied one behind the other.
-                let (mut rows, mut found) = (Vec::new(), 0);
-                while found < SCAN
-                    && let Some((key, value)) = iterator.item()
-                {
-                    rows.extend_from_slice(key);
-                    rows.extend_from_slice(value);
-                    found += 1;
-                    iterator.next();
-                }
-                iterator.status().expect("scan");
-                black_box(rows);
-                found
-            }
+            Operation::Scan => self.opened.scan(&key, data.time(rng), SCAN),
             Operation::Put | Operation::PutBlind => {
                 self.next += 1;
                 self.put(&key, self.next, data);

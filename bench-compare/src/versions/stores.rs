@@ -1,6 +1,7 @@
 //! Both engines, opened for versions of keys: with the same sizes, one order of versions, Bloom filters over keys without them, and two
 //! background jobs.
 
+use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -116,6 +117,28 @@ impl RocksDb {
 
     pub fn family(&self) -> &rocksdb::ColumnFamily {
         self.0.cf_handle("default").expect("the default family")
+    }
+
+    /// Reads up to `most` keys from `start` on, as of `time`; gives how many there were.
+    pub fn scan(&self, start: &[u8], time: u64, most: usize) -> usize {
+        // An iterator keeps its options.
+        let mut read = rocksdb::ReadOptions::default();
+        read.set_timestamp(time.to_le_bytes());
+        let mut iterator = self.0.raw_iterator_opt(read);
+        iterator.seek(start);
+        // Returned as ours are: copied one behind the other.
+        let (mut rows, mut found) = (Vec::new(), 0);
+        while found < most
+            && let Some((key, value)) = iterator.item()
+        {
+            rows.extend_from_slice(key);
+            rows.extend_from_slice(value);
+            found += 1;
+            iterator.next();
+        }
+        iterator.status().expect("scan");
+        black_box(rows);
+        found
     }
 
     /// Flushes, and compacts everything into one level.

@@ -5,7 +5,7 @@ use std::cmp::Ordering as Order;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -167,8 +167,16 @@ impl Gated {
         // Whoever has to wait for the queue leaves it early. Who holds it meanwhile stands in its own insertion.
         let holder = self.start(Next::Stops, self.put("holder"));
         assert!(self.gate.has_stopped(1, Duration::from_secs(60)));
-        let stopped = self.start(Next::Stops, self.put(key));
-        // Nothing tells that it waits. Where it came too late it has the lock, and the test waits in vain for what it looks at.
+        let (begun, begins) = mpsc::channel();
+        let put = self.put(key);
+        let write = move || {
+            begun.send(()).unwrap();
+            put()
+        };
+        let stopped = self.start(Next::Stops, Box::new(write));
+        begins.recv().unwrap();
+        // Nothing tells that it waits for the queue from then on. Where it came too late it has the lock, and the test waits in vain for
+        // what it looks at.
         thread::sleep(Duration::from_millis(300));
         self.gate.open();
         holder.join().unwrap().unwrap();
