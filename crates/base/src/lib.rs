@@ -10,7 +10,7 @@
 //! * [`error`]: the one error type
 //! * [`mod@env`]: the only source of time and chance
 //! * [`date`]: days and times of day, of the seconds it gives
-//! * [`sync`]: locks and threads
+//! * [`sync`]: locks and threads; [`per_thread`]: memory of which each thread has a part
 //! * [`filename`]: how the files of a database are named
 //! * [`statistics`], [`perf`]: what databases and threads count
 //! * [`protection`]: hashes that follow a row through memory
@@ -30,6 +30,7 @@ pub mod internal_key;
 pub mod invariants;
 pub mod key_prefixes;
 pub mod merge;
+pub mod per_thread;
 pub mod perf;
 pub mod prefix;
 pub mod progress;

@@ -16,6 +16,9 @@ pub use self::real::*;
 
 #[cfg(not(simulate))]
 mod real {
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     pub use parking_lot::{
         Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult,
     };
@@ -64,6 +67,29 @@ mod real {
         false
     }
 
+    thread_local! {
+        /// The calling thread's number; `usize::MAX` before it has one.
+        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+
+    static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+    /// The calling thread's number, for good: threads are counted as they ask for it first.
+    #[inline]
+    pub fn thread_number() -> usize {
+        match NUMBER.get() {
+            usize::MAX => number_thread(),
+            number => number,
+        }
+    }
+
+    #[cold]
+    fn number_thread() -> usize {
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) % usize::MAX;
+        NUMBER.set(number);
+        number
+    }
+
     /// A place between two steps that readers and writers must see in order. While the engine is simulated somebody else
     /// may go on here, and who simulates it is told the name; otherwise nothing, at no cost.
     #[inline(always)]
@@ -76,6 +102,11 @@ mod simulation {
         Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult, point,
         thread,
     };
+
+    /// The thread's number in its world, which every replay gives it again; outside of one 0.
+    pub fn thread_number() -> usize {
+        simulated::number().unwrap_or(0)
+    }
 
     /// One thread runs at a time: there is nothing to wait awake for.
     pub fn lock_soon<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::asked::AskedLately;
 use crate::clock::Clock;
 use crate::frame::Frame;
 use crate::lru::Lru;
@@ -34,6 +35,7 @@ pub struct Cache<V> {
     name: &'static str,
     /// Where what is evicted goes down to.
     secondary: Option<Arc<Secondary<V>>>,
+    asked: AskedLately,
     last_id: AtomicU64,
     last_owner: AtomicU64,
     memory: BlockMemory,
@@ -190,6 +192,7 @@ impl<V> Cache<V> {
                 (CacheType::HyperClock, _) => "FixedHyperClockCache",
             },
             secondary,
+            asked: AskedLately::new(options.capacity),
             last_id: AtomicU64::new(0),
             last_owner: AtomicU64::new(0),
             memory: BlockMemory::new(options.capacity),
@@ -378,6 +381,16 @@ impl<V> Cache<V> {
         priority: Priority,
     ) -> Result<Handle<V>, V> {
         self.insert_as(key, value, charge, priority, EntryRole::Misc)
+    }
+
+    /// Whether the value of `key`, of about that charge, is to be inserted by somebody who looked for it in vain and can do
+    /// without it here: if nothing needs to be evicted for it, or he, or another, asked the same not long ago. "Not long" is about as
+    /// many other keys as twice the entries of a full cache. Always if there is a secondary cache, which lives on what is evicted here.
+    pub fn admits(&self, key: CacheKey, charge: usize) -> bool {
+        let hash = key.hash();
+        let again = self.asked.again(hash);
+        let charge = charge.saturating_add(self.metadata_charge);
+        again || self.secondary.is_some() || self.shards[self.shard_of_hash(hash)].has_room(charge)
     }
 
     /// Adds `value` in the place of any other of the same key. `charge` is the memory it stands for, in bytes,

@@ -47,6 +47,12 @@
 //! In a clock a hand goes round. It takes an entry off whose countdown is over, and otherwise counts down, or up (to three) where
 //! the bit is set, which it clears. The countdown begins by priority, so that a block read once and never again goes first.
 //!
+//! # Who comes in
+//!
+//! An insertion evicts what it needs room for. Whoever reads more than fits, each block once, would have the whole cache go by for
+//! nothing, at the cost of an insertion, an eviction and the memory of both for each block. Who can read cheaply again asks
+//! [`Cache::admits`] first: into a full cache comes what was asked for before, not long ago (`asked`).
+//!
 //! # Memory
 //!
 //! What values are made of besides their frames comes, if whoever makes them wants it, from the cache's [`BlockMemory`].
@@ -61,6 +67,7 @@
 //! [`Cache::usage`] is the sum of the charges of all entries that hold memory, erased ones that are still pinned
 //! among them; it exceeds the capacity only by what is pinned. Values are dropped outside the lock.
 
+mod asked;
 mod cache;
 mod clock;
 mod clock_shard;

@@ -197,6 +197,18 @@ impl<V> Shard<V> {
         }
     }
 
+    /// True if so much fits beside what is there.
+    pub(crate) fn has_room(&self, charge: usize) -> bool {
+        let (usage, capacity) = match &self.body.0 {
+            Body::Lru { lru, .. } => {
+                let lru = lru.lock();
+                (lru.usage, lru.capacity)
+            }
+            Body::Clock(clock) => (clock.usage(), clock.capacity()),
+        };
+        usage.saturating_add(charge) <= capacity
+    }
+
     /// Entries in the table.
     pub(crate) fn occupancy(&self) -> usize {
         match &self.body.0 {

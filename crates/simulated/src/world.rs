@@ -187,6 +187,11 @@ pub fn points() -> Option<u64> {
     Some(locked(&place.world.state).points)
 }
 
+/// The calling thread's number in its world: threads are counted as they are started. `None` outside of one.
+pub fn number() -> Option<usize> {
+    place().map(|place| place.thread)
+}
+
 /// The calling thread's name in its world. `None` outside of one.
 pub fn name() -> Option<String> {
     let place = place()?;

@@ -62,6 +62,9 @@ pub struct TableReadOptions {
     /// The table's identity in the cache, one of [`Cache::new_id`] of that cache: given again for the same file, what it left
     /// in the cache is found there. Default: a new one.
     pub cache_id: Option<u64>,
+    /// Data blocks go into a full cache when they are read for the first time. If not, when they are asked for again before long:
+    /// [`Cache::admits`]. Default false.
+    pub caches_first_reads: bool,
     /// Where it is counted what came back from the cache's secondary cache. Default: a count of its own.
     pub secondary_tally: Arc<SecondaryTally>,
     /// Where it is counted what is found in the cache, read, filtered and uncompressed. Default: nowhere.
@@ -90,6 +93,7 @@ impl TableReadOptions {
             largest_seqno: None,
             cache: None,
             cache_id: None,
+            caches_first_reads: false,
             secondary_tally: Arc::default(),
             statistics: None,
             metadata_caching: None,
@@ -108,6 +112,8 @@ pub struct BlockReadOptions {
     pub verify_checksums: bool,
     /// Keep blocks read from the file in the cache. Default true.
     pub fill_cache: bool,
+    /// Even those that a full cache would not take yet. Default false.
+    pub caches_first_reads: bool,
     /// Read nothing from the file: what is neither in the cache nor mapped is the error `Incomplete`. Default false.
     pub cache_only: bool,
     /// Bytes a cursor reads beyond a block, into memory of its own, and as many that it asks the file to have ready. 0, the
@@ -127,6 +133,7 @@ impl Default for BlockReadOptions {
         BlockReadOptions {
             verify_checksums: true,
             fill_cache: true,
+            caches_first_reads: false,
             cache_only: false,
             readahead_size: 0,
             adaptive_readahead: false,
@@ -224,6 +231,7 @@ pub struct Table {
     has_first_keys: bool,
     cache: Option<Arc<BlockCache>>,
     cache_id: u64,
+    caches_first_reads: bool,
     secondary_tally: Arc<SecondaryTally>,
     file_number: u64,
     largest_seqno: Option<SeqNo>,

@@ -6,15 +6,16 @@
 mod data;
 mod names;
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use data::{Cells, Merged};
 pub use data::{HistogramData, HistogramImpl};
 pub use data::{HistogramHead, bucket_limits, histogram_text};
 pub use names::{Histogram, Ticker};
+
+use crate::per_thread::PerThread;
 
 /// How much is counted. Each level counts what those before it do, and more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,11 +58,10 @@ impl StatsLevel {
 /// have, and sees each of their counts or not. About 50 KiB for each core.
 pub struct Statistics {
     level: AtomicU8,
-    stripes: Box<[Stripe]>,
+    stripes: PerThread<Stripe>,
 }
 
-/// What some threads count: those of one number, which are usually one.
-#[repr(align(128))]
+/// What a thread counts.
 struct Stripe {
     tickers: [AtomicU64; Ticker::ALL.len()],
     histograms: [Cells; Histogram::ALL.len()],
@@ -76,31 +76,6 @@ impl Default for Stripe {
     }
 }
 
-thread_local! {
-    /// The calling thread's number; `usize::MAX` before it has one.
-    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
-
-#[inline]
-fn thread_number() -> usize {
-    match NUMBER.get() {
-        usize::MAX => number_thread(),
-        number => number,
-    }
-}
-
-#[cold]
-fn number_thread() -> usize {
-    let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) % usize::MAX;
-    NUMBER.set(number);
-    number
-}
-
-/// Stripes of one object: enough for the threads that can run at once to have one each.
-const MOST_STRIPES: usize = 64;
-
 impl Statistics {
     /// Counts at [`StatsLevel::default`].
     pub fn new() -> Arc<Statistics> {
@@ -109,11 +84,9 @@ impl Statistics {
 
     /// Counts at that level.
     pub fn of_level(level: StatsLevel) -> Arc<Statistics> {
-        let cores = std::thread::available_parallelism().map_or(8, |cores| cores.get());
-        let stripes = (cores * 2).next_power_of_two().min(MOST_STRIPES);
         Arc::new(Statistics {
             level: AtomicU8::new(level as u8),
-            stripes: (0..stripes).map(|_| Stripe::default()).collect(),
+            stripes: PerThread::default(),
         })
     }
 
@@ -132,17 +105,11 @@ impl Statistics {
         self.level.load(Ordering::Relaxed) >= least as u8
     }
 
-    #[inline]
-    fn stripe(&self) -> &Stripe {
-        // A power of two of them.
-        &self.stripes[thread_number() & (self.stripes.len() - 1)]
-    }
-
     /// Adds `amount` to a ticker.
     #[inline]
     pub fn record_tick(&self, ticker: Ticker, amount: u64) {
         if self.counts(StatsLevel::ExceptHistogramOrTimers) {
-            self.stripe().tickers[ticker as usize].fetch_add(amount, Ordering::Relaxed);
+            self.stripes.own().tickers[ticker as usize].fetch_add(amount, Ordering::Relaxed);
         }
     }
 
@@ -150,7 +117,7 @@ impl Statistics {
     #[inline]
     pub fn record_in_histogram(&self, histogram: Histogram, value: u64) {
         if self.counts(StatsLevel::ExceptTimers) {
-            self.stripe().histograms[histogram as usize].add(value);
+            self.stripes.own().histograms[histogram as usize].add(value);
         }
     }
 
@@ -180,7 +147,7 @@ impl Statistics {
 
     fn merged(&self, histogram: Histogram) -> Merged {
         let mut merged = Merged::default();
-        for stripe in &self.stripes {
+        for stripe in self.stripes.iter() {
             merged.add(&stripe.histograms[histogram as usize]);
         }
         merged
@@ -198,7 +165,7 @@ impl Statistics {
 
     /// Sets everything to 0. What is counted meanwhile may stay.
     pub fn reset(&self) {
-        for stripe in &self.stripes {
+        for stripe in self.stripes.iter() {
             let tickers = stripe.tickers.iter();
             tickers.for_each(|cell| cell.store(0, Ordering::Relaxed));
             stripe.histograms.iter().for_each(Cells::reset);

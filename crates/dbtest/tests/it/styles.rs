@@ -420,3 +420,67 @@ fn universal_rewrites_everything_once_it_is_old() {
     db.close().unwrap();
     assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
 }
+
+/// The level each merge began at, and how many threads wrote it.
+#[derive(Default)]
+struct Divided(std::sync::Mutex<Vec<(usize, usize)>>);
+
+impl EventListener for Divided {
+    fn on_event(&self, event: &Event) {
+        if let Event::SubcompactionBegun {
+            subcompaction,
+            base_input_level,
+            ..
+        } = event
+        {
+            let mut merges = self.0.lock().unwrap();
+            match subcompaction {
+                0 => merges.push((*base_input_level, 1)),
+                _ => merges.iter_mut().for_each(|merge| merge.1 = merge.1.max(subcompaction + 1)),
+            }
+        }
+    }
+}
+
+#[test]
+fn universal_divides_merges_that_level_0_has_no_part_in() {
+    for (style, expected) in [
+        (CompactionStyle::Universal, (6, 4)),
+        (CompactionStyle::Level, (6, 1)),
+    ] {
+        let clock = Arc::new(ManualClock::default());
+        clock.advance(Duration::from_secs(1_000_000));
+        let divided = Arc::new(Divided::default());
+        let mut options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            clock: clock.clone(),
+            listeners: vec![divided.clone()],
+            max_subcompactions: 4,
+            ..Options::default()
+        };
+        let family = &mut options.column_family;
+        family.compaction_style = style;
+        family.compression = CompressionType::None;
+        family.target_file_size_base = 4 << 10;
+        family.periodic_compaction_seconds = 100;
+        let db = Db::open(&options, "/db").unwrap();
+        for key in 0..2000 {
+            db.put(format!("k{key:04}").as_bytes(), &[7; 20]).unwrap();
+        }
+        flush(&db);
+        compact(&db);
+        assert!(db.live_files().iter().all(|file| file.level == 6));
+        let before = rows(&db);
+        divided.0.lock().unwrap().clear();
+        clock.advance(Duration::from_secs(200));
+        // Has somebody look.
+        db.set_options(&db.default_column_family(), &[("ttl", "1000000")]).unwrap();
+        db.wait_for_compact().unwrap();
+        let merges = divided.0.lock().unwrap().clone();
+        assert!(!merges.is_empty() && merges.iter().all(|merge| *merge == expected), "{merges:?}");
+        assert_eq!(rows(&db), before);
+        files::check(&db).unwrap();
+        db.close().unwrap();
+    }
+}

@@ -129,6 +129,8 @@ pub(crate) fn assemble(
             direct: shared.options.use_direct_reads,
             mmap: shared.options.allow_mmap_reads,
             advise_random: shared.options.advise_random_on_open,
+            // From the disk itself it would be read again, not from the system's cache.
+            caches_first_reads: options.table.caches_first_reads || shared.options.use_direct_reads,
             auto_readahead: options.table.auto_readahead(),
             block_protection_bytes_per_key: options.block_protection_bytes_per_key as u8,
             verify_unique_ids: shared.options.verify_sst_unique_id_in_manifest,

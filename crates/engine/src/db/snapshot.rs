@@ -8,36 +8,58 @@ use std::time::Duration;
 
 use base::SeqNo;
 use base::env::Clock;
+use base::per_thread::PerThread;
 use base::sync::{Condvar, Mutex};
 
 use super::column_family::Family;
 use super::pins::PinnedSnapshot;
 use crate::read::super_version::SuperVersion;
 
-/// The snapshots alive.
+/// The snapshots alive. Each thread keeps those it takes in a part of its own: who takes one waits for nobody who takes
+/// another. Whoever lists them looks at one part after the other, which is enough: of a part already looked at, a later snapshot
+/// shows at least what was published when the listing began.
 pub(crate) struct SnapshotList {
     clock: Arc<dyn Clock>,
-    /// Ascending: snapshots are taken of what is newest. The first and the last one are held by somebody.
-    moments: Mutex<VecDeque<Moment>>,
-    /// The oldest one was released.
-    released: AtomicBool,
-    /// No snapshot is taken now. Changed with `moments` locked.
+    parts: PerThread<Arc<Part>>,
+    gate: Gate,
+}
+
+/// Whether snapshots may be taken now.
+#[derive(Default)]
+struct Gate {
+    /// Read with a part locked, so that whoever set it and then had the lock of each part knows that no one is between
+    /// this and the end of taking a snapshot.
     closed: AtomicBool,
+    /// Held while it is opened, and by who waits for that.
+    opening: Mutex<()>,
     opened: Condvar,
 }
 
 /// Keeps snapshots from being taken until it is dropped.
-pub(crate) struct ClosedGate<'a>(&'a SnapshotList);
+pub(crate) struct ClosedGate<'a>(&'a Gate);
 
 impl Drop for ClosedGate<'_> {
     fn drop(&mut self) {
-        let _moments = self.0.moments.lock();
+        let _opening = self.0.opening.lock();
         self.0.closed.store(false, Ordering::Relaxed);
         self.0.opened.notify_all();
     }
 }
 
+/// The snapshots that one thread took, or a few did. They may be released by others.
+#[derive(Default)]
+struct Part {
+    moments: Mutex<Moments>,
+    /// The oldest one was released.
+    released: AtomicBool,
+}
+
+/// Ascending: snapshots are taken of what is newest. The first and the last one are held by somebody.
+#[derive(Default)]
+struct Moments(VecDeque<Moment>);
+
 /// The snapshots of one sequence number.
+#[derive(Clone, Copy)]
 struct Moment {
     seqno: SeqNo,
     /// How many there are; 0 between others that are held.
@@ -45,88 +67,44 @@ struct Moment {
     since: Duration,
 }
 
-impl SnapshotList {
-    /// None yet.
-    pub fn new(clock: Arc<dyn Clock>) -> SnapshotList {
-        SnapshotList {
-            clock,
-            moments: Mutex::default(),
-            released: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            opened: Condvar::new(),
-        }
+impl Moments {
+    fn held(&self) -> impl Iterator<Item = &Moment> {
+        self.0.iter().filter(|moment| moment.holders > 0)
     }
 
-    /// From now on whoever takes a snapshot waits until the gate is dropped. One at a time: whoever closes it has the write queue's
-    /// lock.
-    pub fn close_gate(&self) -> ClosedGate<'_> {
-        let _moments = self.moments.lock();
-        self.closed.store(true, Ordering::Relaxed);
-        ClosedGate(self)
-    }
-
-    /// A snapshot of what `published` shows. Reading it under the list's lock is what lets a job that lists the snapshots
-    /// trust that every later one is at least as new as what was published when it looked.
-    pub fn take(self: &Arc<Self>, published: &AtomicU64) -> Snapshot {
-        let mut moments = self.moments.lock();
-        while self.closed.load(Ordering::Relaxed) {
-            self.opened.wait(&mut moments);
-        }
-        let seqno = published.load(Ordering::Acquire);
-        self.add(&mut moments, seqno);
-        drop(moments);
-        self.held(seqno, None)
-    }
-
-    /// A snapshot of a secondary: it holds the super versions themselves, because nobody asks the primary to keep their rows.
-    pub fn take_view(self: &Arc<Self>, view: Arc<View>) -> Snapshot {
-        self.add(&mut self.moments.lock(), view.seqno);
-        self.held(view.seqno, Some(view))
-    }
-
-    fn held(self: &Arc<Self>, seqno: SeqNo, view: Option<Arc<View>>) -> Snapshot {
-        Snapshot(Arc::new(Held {
-            seqno,
-            list: self.clone(),
-            view,
-        }))
-    }
-
-    fn add(&self, moments: &mut VecDeque<Moment>, seqno: SeqNo) {
-        let at = match moments.back() {
-            Some(last) if last.seqno >= seqno => moments.partition_point(|moment| moment.seqno < seqno),
-            _ => moments.len(),
+    fn add(&mut self, seqno: SeqNo, now: impl FnOnce() -> Duration) {
+        let at = match self.0.back() {
+            Some(last) if last.seqno >= seqno => self.0.partition_point(|moment| moment.seqno < seqno),
+            _ => self.0.len(),
         };
-        if let Some(moment) = moments.get_mut(at).filter(|moment| moment.seqno == seqno) {
+        if let Some(moment) = self.0.get_mut(at).filter(|moment| moment.seqno == seqno) {
             moment.holders += 1;
             return;
         }
         let moment = Moment {
             seqno,
             holders: 1,
-            since: self.clock.now(),
+            since: now(),
         };
-        moments.insert(at, moment);
+        self.0.insert(at, moment);
     }
 
-    fn release(&self, seqno: SeqNo) {
-        let mut moments = self.moments.lock();
+    /// True if it was the last of the oldest.
+    fn remove(&mut self, seqno: SeqNo) -> bool {
+        let moments = &mut self.0;
         // Most are let go while they are the newest.
         let newest = moments.back().is_some_and(|last| last.seqno == seqno);
         let at = match newest {
             true => Ok(moments.len() - 1),
             false => moments.binary_search_by_key(&seqno, |moment| moment.seqno),
         };
-        let Ok(at) = at else { return };
+        let Ok(at) = at else { return false };
         moments[at].holders -= 1;
         if moments[at].holders > 0 {
-            return;
+            return false;
         }
         while moments.back().is_some_and(|last| last.holders == 0) {
             moments.pop_back();
-        }
-        if at == 0 {
-            self.released.store(true, Ordering::Release);
         }
         while moments.front().is_some_and(|first| first.holders == 0) {
             moments.pop_front();
@@ -137,52 +115,125 @@ impl SnapshotList {
             let room = moments.len() + 16;
             moments.reserve(room);
         }
+        at == 0
+    }
+}
+
+impl SnapshotList {
+    /// None yet.
+    pub fn new(clock: Arc<dyn Clock>) -> SnapshotList {
+        SnapshotList {
+            clock,
+            parts: PerThread::default(),
+            gate: Gate::default(),
+        }
+    }
+
+    /// From now on whoever takes a snapshot waits until the gate is dropped. One at a time: whoever closes it has the write queue's
+    /// lock.
+    pub fn close_gate(&self) -> ClosedGate<'_> {
+        self.gate.closed.store(true, Ordering::Relaxed);
+        for part in self.parts.iter() {
+            drop(part.moments.lock());
+        }
+        ClosedGate(&self.gate)
+    }
+
+    /// A snapshot of what `published` shows. Reading it under the part's lock is what lets a job that lists the snapshots
+    /// trust that every later one is at least as new as what was published when it looked.
+    pub fn take(&self, published: &AtomicU64) -> Snapshot {
+        let part = self.parts.own();
+        loop {
+            let mut moments = part.moments.lock();
+            if !self.gate.closed.load(Ordering::Relaxed) {
+                let seqno = published.load(Ordering::Acquire);
+                moments.add(seqno, || self.clock.now());
+                drop(moments);
+                return held(part, seqno, None);
+            }
+            drop(moments);
+            let mut opening = self.gate.opening.lock();
+            while self.gate.closed.load(Ordering::Relaxed) {
+                self.gate.opened.wait(&mut opening);
+            }
+        }
+    }
+
+    /// A snapshot of a secondary: it holds the super versions themselves, because nobody asks the primary to keep their rows.
+    pub fn take_view(&self, view: Arc<View>) -> Snapshot {
+        let part = self.parts.own();
+        part.moments.lock().add(view.seqno, || self.clock.now());
+        held(part, view.seqno, Some(view))
+    }
+
+    /// Those held, of which several may have one sequence number, in no order.
+    fn collect(&self) -> Vec<Moment> {
+        let mut all = Vec::new();
+        for part in self.parts.iter() {
+            all.extend(part.moments.lock().held());
+        }
+        all
     }
 
     /// The sequence numbers held, ascending.
     pub fn seqnos(&self) -> Vec<SeqNo> {
-        let moments = self.moments.lock();
-        let held = moments.iter().filter(|moment| moment.holders > 0);
-        held.map(|moment| moment.seqno).collect()
+        let mut seqnos: Vec<SeqNo> = self.collect().iter().map(|moment| moment.seqno).collect();
+        seqnos.sort_unstable();
+        seqnos.dedup();
+        seqnos
     }
 
     /// How many snapshots are held.
     pub fn len(&self) -> usize {
-        self.moments.lock().iter().map(|moment| moment.holders).sum()
+        self.collect().iter().map(|moment| moment.holders).sum()
     }
 
     /// The oldest one's sequence number.
     pub fn oldest(&self) -> Option<SeqNo> {
-        self.moments.lock().front().map(|moment| moment.seqno)
+        let fronts = self.parts.iter().map(|part| part.moments.lock().0.front().map(|moment| moment.seqno));
+        fronts.flatten().min()
     }
 
-    /// The oldest one's sequence number; without any what `published` gives, which no snapshot taken meanwhile is older than.
-    pub fn oldest_or(&self, published: impl FnOnce() -> SeqNo) -> SeqNo {
-        let moments = self.moments.lock();
-        moments.front().map_or_else(published, |moment| moment.seqno)
+    /// The oldest one's sequence number, at most what `published` shows: no snapshot taken from now on is older.
+    pub fn oldest_or(&self, published: &AtomicU64) -> SeqNo {
+        let published = published.load(Ordering::Acquire);
+        self.oldest().map_or(published, |oldest| oldest.min(published))
     }
 
-    /// True if a snapshot was released since this was asked last that was the oldest.
+    /// True if a snapshot was released since this was asked last that may have been the oldest.
     pub fn take_released(&self) -> bool {
-        self.released.swap(false, Ordering::AcqRel)
+        let parts = self.parts.iter();
+        let released = parts.map(|part| part.released.swap(false, Ordering::AcqRel));
+        released.fold(false, |any, part| any | part)
     }
 
     /// All of them, oldest first.
     pub fn pins(&self, now: Duration) -> Vec<PinnedSnapshot> {
-        let moments = self.moments.lock();
-        let held = moments.iter().filter(|moment| moment.holders > 0);
-        held.map(|moment| PinnedSnapshot {
+        let mut all = self.collect();
+        all.sort_unstable_by_key(|moment| (moment.seqno, moment.since));
+        all.dedup_by(|next, first| {
+            let same = next.seqno == first.seqno;
+            first.holders += if same { next.holders } else { 0 };
+            same
+        });
+        let pinned = all.iter().map(|moment| PinnedSnapshot {
             sequence_number: moment.seqno,
             holders: moment.holders,
             age: now.saturating_sub(moment.since),
-        })
-        .collect()
+        });
+        pinned.collect()
     }
+}
+
+fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>) -> Snapshot {
+    let part = part.clone();
+    Snapshot(Arc::new(Held { seqno, part, view }))
 }
 
 struct Held {
     seqno: SeqNo,
-    list: Arc<SnapshotList>,
+    /// Where it is listed.
+    part: Arc<Part>,
     /// What it reads, of a secondary.
     view: Option<Arc<View>>,
 }
@@ -198,7 +249,9 @@ pub(crate) struct View {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.list.release(self.seqno);
+        if self.part.moments.lock().remove(self.seqno) && !self.part.released.load(Ordering::Relaxed) {
+            self.part.released.store(true, Ordering::Release);
+        }
     }
 }
 
@@ -253,6 +306,67 @@ mod tests {
     }
 
     #[test]
+    fn threads_list_theirs_apart_and_all_are_seen() {
+        let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
+        let published = AtomicU64::new(0);
+        let mut held: Vec<Snapshot> = Vec::new();
+        for seqno in [5, 6, 6, 7] {
+            published.store(seqno, Ordering::Release);
+            held.push(std::thread::scope(|scope| {
+                scope.spawn(|| list.take(&published)).join().unwrap()
+            }));
+        }
+        assert_eq!((list.seqnos(), list.len(), list.oldest()), (vec![5, 6, 7], 4, Some(5)));
+        let pins: Vec<(SeqNo, usize)> = list
+            .pins(Duration::ZERO)
+            .iter()
+            .map(|pin| (pin.sequence_number, pin.holders))
+            .collect();
+        assert_eq!(pins, [(5, 1), (6, 2), (7, 1)]);
+        assert!(!list.take_released());
+        // Released by another thread than the one that took it.
+        held.remove(0);
+        assert!(list.take_released() && !list.take_released());
+        assert_eq!(list.oldest_or(&published), 6);
+        held.clear();
+        assert_eq!((list.len(), list.oldest(), list.oldest_or(&published)), (0, None, 7));
+    }
+
+    #[test]
+    fn who_lists_misses_none_that_is_older_than_what_was_published() {
+        let list = SnapshotList::new(Arc::new(ManualClock::default()));
+        let published = AtomicU64::new(1);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        let snapshot = list.take(&published);
+                        // As a job does that drops what no snapshot sees.
+                        published.fetch_add(1, Ordering::AcqRel);
+                        let seqno = snapshot.sequence_number();
+                        let seqnos = list.seqnos();
+                        assert!(seqnos.binary_search(&seqno).is_ok(), "{seqno} is not in {seqnos:?}");
+                        assert!(list.oldest_or(&published) <= seqno);
+                    }
+                });
+            }
+            for _ in 0..2000 {
+                let before = published.load(Ordering::Acquire);
+                let listed = list.seqnos();
+                let gate = list.close_gate();
+                let at_rest = list.seqnos();
+                // Those that are there now and were not listed are newer than what was published then.
+                for seqno in at_rest {
+                    assert!(seqno >= before || listed.contains(&seqno), "{seqno} {before} {listed:?}");
+                }
+                drop(gate);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
     fn snapshots_come_and_go_behind_one_that_stays() {
         let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
         let published = AtomicU64::new(1);
@@ -265,7 +379,7 @@ mod tests {
             last = Some(next);
         }
         assert_eq!(list.seqnos(), [1, 99_999]);
-        assert!(list.moments.lock().len() < 100);
+        assert!(list.parts.own().moments.lock().0.len() < 100);
         drop(last);
         assert_eq!((list.len(), list.oldest()), (1, Some(1)));
     }

@@ -25,6 +25,7 @@ use crate::db::column_family::Family;
 use crate::db::state::{COMPACTION, DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
+use crate::options::CompactionStyle;
 
 /// What a compaction wrote, once its outputs are in place.
 struct WrittenBy {
@@ -332,7 +333,7 @@ impl DbInner {
         } else {
             let written = MutexGuard::unlocked(state, || {
                 self.tell_compaction_begun(&family, job, &plan);
-                let threads = self.subcompactions_allowed(&plan, max_subcompactions);
+                let threads = self.subcompactions_allowed(&family, &plan, max_subcompactions);
                 Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?
                     .ending_at(borders)
                     .run(threads)
@@ -515,10 +516,13 @@ impl DbInner {
     }
 
     /// Threads that may write `plan`, if `asked` of a user or, where that is 0, the option allows them. Automatic compactions
-    /// between levels below L0 run side by side as it is; one out of L0 is alone with its level.
-    fn subcompactions_allowed(&self, plan: &Plan, asked: u32) -> usize {
-        let manual = plan.reason == CompactionReason::ManualCompaction;
-        match (plan.start_level() == 0 || manual, asked) {
+    /// of the leveled style between levels below L0 run side by side as it is; one out of L0 is alone with its level, and so is
+    /// one of the universal style with all the levels it merges.
+    fn subcompactions_allowed(&self, family: &Family, plan: &Plan, asked: u32) -> usize {
+        let alone = plan.start_level() == 0
+            || plan.reason == CompactionReason::ManualCompaction
+            || family.options.compaction_style == CompactionStyle::Universal;
+        match (alone, asked) {
             (false, _) => 1,
             (true, 0) => self.current.load().max_subcompactions as usize,
             (true, asked) => asked as usize,

@@ -112,8 +112,7 @@ impl DbInner {
 
     /// No snapshot is older, whether open or still to come.
     pub(crate) fn oldest_snapshot(&self) -> SeqNo {
-        self.snapshots
-            .oldest_or(|| self.published.load(Ordering::Acquire))
+        self.snapshots.oldest_or(&self.published)
     }
 
     /// If the oldest snapshot was released: what only it could see may go, from what lies at the bottom too.
@@ -122,11 +121,18 @@ impl DbInner {
             return;
         }
         let oldest = self.oldest_snapshot();
+        let mut newer = false;
         for own in state.families.values_mut() {
-            own.released_snapshot = oldest;
-            own.note_age();
+            // An older one may still be held, that another thread took.
+            if own.released_snapshot < oldest {
+                own.released_snapshot = oldest;
+                own.note_age();
+                newer = true;
+            }
         }
-        self.work.notify_all();
+        if newer {
+            self.work.notify_all();
+        }
     }
 
     /// What the flushing thread `at` does.

@@ -505,6 +505,11 @@ option_table! {
         /// use_direct_io_for_flush_and_compaction from the disk. Default: kDisable.
         prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, mutable = true,
             domain["kDisable", "kFlushOnly", "kFlushAndCompaction"];
+        /// Data blocks go into a full block cache when they are read for the first time, as RocksDB's do. If not, when they are asked for
+        /// again before about twice as many others as the cache holds: a read of more than fits then costs no insertions, and leaves what is
+        /// asked for often where it is. Blocks read through the system's page cache are cheap to read the second time; with
+        /// use_direct_reads, or a secondary cache, all go in at once. Default: false.
+        caches_first_reads: bool = false, domain["true", "false"];
     }
     components {
         /// Cache of blocks, shared by whoever is given it: databases that are given the same one share its room, and never see each

@@ -47,7 +47,7 @@ option_table! {
         /// Background threads: a quarter of them, at least one, flush; the others, at least one, compact. Default: 2.
         max_background_jobs: i32 = 2, mutable = true, range(1, 256), domain["1", "2", "4"];
         /// Threads that may write one compaction out of L0, each a range of its keys. Automatic compactions between other levels
-        /// run side by side as it is and are never divided; what a user asks for is. Default: 1.
+        /// run side by side as it is and are never divided, except in the universal style; what a user asks for is. Default: 1.
         max_subcompactions: u32 = 1, mutable = true, range(1, 256), domain["1", "2", "4"];
         /// Bytes of WAL beyond which the family that holds back the oldest WAL is flushed. 0 chooses four times
         /// the sum of all families' `write_buffer_size * max_write_buffer_number`. Default: 0.

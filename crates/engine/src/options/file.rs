@@ -22,6 +22,7 @@ const ROCKSDB_VERSION: &str = "7.8.3";
 
 /// Options that no RocksDB has.
 const NOT_ROCKSDBS: &[&str] = &[
+    "caches_first_reads",
     "copy_untouched_blocks",
     "min_older_version_blob_size",
     "streams_bypass_level0",

@@ -29,6 +29,7 @@ impl SourceOptions {
             read: BlockReadOptions {
                 verify_checksums: options.verify_checksums,
                 fill_cache: options.fill_cache,
+                caches_first_reads: false,
                 cache_only: options.read_tier == ReadTier::BlockCache,
                 readahead_size: options.readahead_size,
                 adaptive_readahead: options.adaptive_readahead,

@@ -35,6 +35,8 @@ pub(crate) struct TableCacheOptions {
     pub direct: bool,
     pub mmap: bool,
     pub advise_random: bool,
+    /// Data blocks go into a full cache when they are read first.
+    pub caches_first_reads: bool,
     pub auto_readahead: AutoReadahead,
     pub block_protection_bytes_per_key: u8,
     pub verify_unique_ids: bool,
@@ -475,6 +477,7 @@ impl TableCache {
             file_number: file.number,
             largest_seqno: Some(file.largest_seqno),
             cache: self.options.block_cache.clone(),
+            caches_first_reads: self.options.caches_first_reads,
             prefix_extractor: self.options.prefix_extractor.clone(),
             verify_checksums: true,
             block_protection_bytes_per_key: self.options.block_protection_bytes_per_key,

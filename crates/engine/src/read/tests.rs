@@ -96,6 +96,7 @@ impl Bench {
             metadata_caching: [None; 2],
             largest_flushed: 0,
             uncache_aggressiveness: 0,
+            caches_first_reads: false,
             verify_unique_ids: true,
         };
         let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), DIR.into(), Listeners::none()));

@@ -389,13 +389,12 @@ impl Table {
         ahead: Ahead<'_>,
     ) -> Result<BlockPin> {
         let handle = index.handle(i);
-        let read = || {
+        let read = |cache: Option<&Arc<BlockCache>>| {
             if options.cache_only && self.fetcher.file().mapped().is_none() {
                 return Err(Error::new(ErrorKind::Incomplete, "a block is not in the cache")
                     .at(handle.offset)
                     .in_file(self.path()));
             }
-            let cache = self.cache.as_ref().filter(|_| options.fill_cache);
             // Whoever finds it in the cache takes it for verified.
             let verify = options.verify_checksums || cache.is_some();
             let started = self.start_of_read();
@@ -417,17 +416,18 @@ impl Table {
             protected.map_err(|error| self.fetcher.in_block(error, handle))
         };
         let Some(cache) = &self.cache else {
-            return Ok(BlockPin::Owned(Arc::new(read()?)));
+            return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         };
         let key = self.block_key(handle);
         if let Some(block) = self.lookup_block(cache, index, i) {
             return Ok(block);
         }
         self.note_miss(EntryRole::DataBlock);
-        let block = read()?;
-        if !options.fill_cache {
-            return Ok(BlockPin::Owned(Arc::new(block)));
+        let always = self.caches_first_reads || options.caches_first_reads;
+        if !options.fill_cache || !always && !cache.admits(key, handle.size as usize) {
+            return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         }
+        let block = read(Some(cache))?;
         let charge = block.charge();
         let inserted = cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock);
         self.note_insert(EntryRole::DataBlock, charge, inserted.is_ok());

@@ -132,6 +132,7 @@ impl Table {
         Ok(Table {
             filter_has_whole_keys: properties.whole_key_filtering != Some(false),
             has_first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey && form.is_plain(),
+            caches_first_reads: options.caches_first_reads,
             cache_id: options
                 .cache_id
                 .or_else(|| Some(options.cache.as_ref()?.new_id()))

@@ -16,6 +16,7 @@ impl Table {
     pub fn warm(&self, mut wants: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
         let options = BlockReadOptions {
             readahead_size: WARM_READAHEAD,
+            caches_first_reads: true,
             ..BlockReadOptions::default()
         };
         let mut ahead = Readahead::default();

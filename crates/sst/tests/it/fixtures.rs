@@ -15,6 +15,7 @@ const UNCACHED: BlockReadOptions = BlockReadOptions {
     cache_only: false,
     verify_checksums: true,
     fill_cache: false,
+    caches_first_reads: false,
     readahead_size: 0,
     adaptive_readahead: false,
     auto_readahead_size: true,

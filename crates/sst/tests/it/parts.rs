@@ -24,6 +24,7 @@ const PINNED: MetadataCaching = MetadataCaching {
 const CACHED: BlockReadOptions = BlockReadOptions {
     verify_checksums: true,
     fill_cache: true,
+    caches_first_reads: false,
     cache_only: false,
     readahead_size: 0,
     adaptive_readahead: false,

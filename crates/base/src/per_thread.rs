@@ -1,0 +1,71 @@
+//! Memory of which each thread has a part of its own, so that threads do not wait for each other's cache lines.
+
+use crate::sync::{SIMULATED, thread_number};
+
+/// Parts of one object: enough for the threads that can run at once to have one each.
+const MOST_PARTS: usize = 64;
+
+/// A part for each thread that can run at once, 64 at most. Threads beyond them share: what a part holds must bear that
+/// several write to it. Whoever wants the whole looks at each part in turn, and sees no moment of all of them.
+pub struct PerThread<T> {
+    /// A power of two of them.
+    parts: Box<[Part<T>]>,
+}
+
+/// Apart from its neighbours by two cache lines, because processors fetch lines in pairs.
+#[derive(Default)]
+#[repr(align(128))]
+struct Part<T>(T);
+
+impl<T: Default> Default for PerThread<T> {
+    fn default() -> PerThread<T> {
+        // What is replayed from a seed is the same on every machine.
+        let cores = match SIMULATED {
+            true => 2,
+            false => std::thread::available_parallelism().map_or(8, |cores| cores.get()),
+        };
+        let parts = (cores * 2).next_power_of_two().min(MOST_PARTS);
+        PerThread {
+            parts: (0..parts).map(|_| Part::default()).collect(),
+        }
+    }
+}
+
+impl<T> PerThread<T> {
+    /// The calling thread's part: always the same one.
+    #[inline]
+    pub fn own(&self) -> &T {
+        &self.parts[thread_number() & (self.parts.len() - 1)].0
+    }
+
+    /// All parts.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.parts.iter().map(|part| &part.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn the_parts_add_up_whoever_wrote_them() {
+        let counts = PerThread::<AtomicU64>::default();
+        std::thread::scope(|scope| {
+            for _ in 0..200 {
+                scope.spawn(|| {
+                    let own: *const AtomicU64 = counts.own();
+                    counts.own().fetch_add(1, Ordering::Relaxed);
+                    assert!(std::ptr::eq(own, counts.own()));
+                });
+            }
+        });
+        let parts: Vec<u64> = counts.iter().map(|part| part.load(Ordering::Relaxed)).collect();
+        assert!(parts.len().is_power_of_two() && parts.len() > 1);
+        assert_eq!(parts.iter().sum::<u64>(), 200);
+        // Numbered one after the other, they are spread evenly.
+        assert!(parts.iter().all(|&part| part > 0), "{parts:?}");
+    }
+}
