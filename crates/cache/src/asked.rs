@@ -63,7 +63,10 @@ mod tests {
                 asked.again(hash((1 << 40) + (other << 12)));
             }
             let again = (1..=1000).filter(|key| asked.again(hash(key << 12))).count();
-            assert!(remembered.contains(&again), "{again} of 1000 after {others} others");
+            assert!(
+                remembered.contains(&again),
+                "{again} of 1000 after {others} others"
+            );
         }
     }
 }

@@ -10,7 +10,9 @@
 //! A piece that is empty goes back to the system, but for the first of each part; all go with the cache and the last buffer.
 
 use std::alloc::{GlobalAlloc, Layout, handle_alloc_error};
+use std::cell::Cell;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -31,6 +33,10 @@ const PART_CAPACITY: usize = 64 << 20;
 const MAX_PARTS: usize = 8;
 /// Before a buffer's bytes stands whose it is.
 const HEADER: usize = size_of::<*const Part>();
+/// A thread keeps the last piece of the heap that it let go for the next buffer, unless it is larger than this.
+const SPARE_LIMIT: usize = 64 << 10;
+/// Pieces of the heap are multiples of this, so that the spare one is large enough for a block about as large.
+const HEAP_STEP: usize = 512;
 
 /// Where a cache's blocks lie: what [`Buffer`]s are made from.
 pub struct BlockMemory {
@@ -163,9 +169,55 @@ impl fmt::Debug for BlockMemory {
     }
 }
 
+/// A piece of the heap, to be given back.
+struct HeapPiece {
+    start: NonNull<u8>,
+    size: usize,
+}
+
+thread_local! {
+    /// The piece of the heap that the thread let go last: a block that is read and not cached goes as soon as the next one comes.
+    static SPARE: Cell<Option<HeapPiece>> = const { Cell::new(None) };
+}
+
+impl HeapPiece {
+    /// One that has room for `size` bytes, the spare one if it is about as large.
+    fn new(size: usize) -> HeapPiece {
+        if size <= SPARE_LIMIT
+            && let Some(spare) = SPARE.try_with(Cell::take).ok().flatten()
+            && (size..=2 * size).contains(&spare.size)
+        {
+            return spare;
+        }
+        let size = size.checked_next_multiple_of(HEAP_STEP).unwrap_or(size);
+        let layout = layout_of(size);
+        // SAFETY: the layout has a size.
+        match NonNull::new(unsafe { std::alloc::alloc(layout) }) {
+            Some(start) => HeapPiece { start, size },
+            None => handle_alloc_error(layout),
+        }
+    }
+
+    /// It is the spare one from now on.
+    fn keep(self) {
+        if self.size <= SPARE_LIMIT {
+            // While the thread ends there is no place for it any more: it goes.
+            let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+        }
+    }
+}
+
+impl Drop for HeapPiece {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), layout_of(self.size)) };
+    }
+}
+
 /// Bytes of a fixed length that have one owner, in a cache's memory or on the heap. Takes two words.
 pub struct Buffer {
-    /// The first byte. In front of it stands the [`HEADER`]: an `Arc<Part>`, or null.
+    /// The first byte. In front of it stands the [`HEADER`]: an `Arc<Part>`, or of a piece of the heap an odd number, twice its size
+    /// and one.
     start: NonNull<u8>,
     len: usize,
 }
@@ -175,8 +227,8 @@ unsafe impl Send for Buffer {}
 // SAFETY: shared, it gives out shared bytes only.
 unsafe impl Sync for Buffer {}
 
-fn layout_of(len: usize) -> Layout {
-    Layout::from_size_align(len.saturating_add(HEADER), HEADER).expect("bytes that are in memory already")
+fn layout_of(size: usize) -> Layout {
+    Layout::from_size_align(size, HEADER).expect("bytes that are in memory already")
 }
 
 impl Buffer {
@@ -199,7 +251,7 @@ impl Buffer {
     pub fn zeroed_beside(&self, len: usize) -> Buffer {
         let part = self.part();
         // SAFETY: the header of a buffer in a part is an `Arc` of it, which the buffer holds meanwhile.
-        let part = part.map(|part| unsafe { std::mem::ManuallyDrop::new(Arc::from_raw(part.as_ptr())) });
+        let part = part.map(|part| unsafe { ManuallyDrop::new(Arc::from_raw(part.as_ptr())) });
         Buffer::with(part.as_deref(), len, |start| {
             // SAFETY: as in `copy_of`.
             unsafe { start.as_ptr().write_bytes(0, len) };
@@ -208,17 +260,21 @@ impl Buffer {
 
     /// `fill` writes all of the bytes.
     fn with(part: Option<&Arc<Part>>, len: usize, fill: impl FnOnce(NonNull<u8>)) -> Buffer {
-        let layout = layout_of(len);
-        let allocation = match part {
-            // SAFETY: the layout has a size.
-            Some(part) => unsafe { part.heap.lock().allocate(layout) },
-            // SAFETY: as above.
-            None => NonNull::new(unsafe { std::alloc::alloc(layout) }),
+        let size = len.saturating_add(HEADER);
+        let (allocation, owner) = match part {
+            Some(part) => {
+                let layout = layout_of(size);
+                // SAFETY: the layout has a size.
+                let Some(allocation) = (unsafe { part.heap.lock().allocate(layout) }) else {
+                    handle_alloc_error(layout);
+                };
+                (allocation, Arc::into_raw(part.clone()))
+            }
+            None => {
+                let piece = ManuallyDrop::new(HeapPiece::new(size));
+                (piece.start, std::ptr::without_provenance(piece.size << 1 | 1))
+            }
         };
-        let Some(allocation) = allocation else {
-            handle_alloc_error(layout);
-        };
-        let owner = part.map_or(std::ptr::null(), |part| Arc::into_raw(part.clone()));
         // SAFETY: the allocation has room for the header and is aligned for it.
         let start = unsafe {
             allocation.cast().write(owner);
@@ -228,28 +284,35 @@ impl Buffer {
         Buffer { start, len }
     }
 
+    fn header(&self) -> *const Part {
+        // SAFETY: the header was written when the buffer was made.
+        unsafe { self.start.sub(HEADER).cast::<*const Part>().read() }
+    }
+
     /// The part it is in.
     fn part(&self) -> Option<NonNull<Part>> {
-        // SAFETY: the header was written when the buffer was made.
-        let owner = unsafe { self.start.sub(HEADER).cast::<*const Part>().read() };
-        NonNull::new(owner.cast_mut())
+        let header = self.header();
+        NonNull::new(header.cast_mut()).filter(|_| header.addr() & 1 == 0)
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let layout = layout_of(self.len);
         // SAFETY: an allocation begins with its header.
         let allocation = unsafe { self.start.sub(HEADER) };
         match self.part() {
             Some(part) => {
                 // SAFETY: the header is an `Arc` that this buffer owns, and is read no more.
                 let part = unsafe { Arc::from_raw(part.as_ptr()) };
+                let layout = layout_of(self.len + HEADER);
                 // SAFETY: it was allocated there with this layout. The part outlives this by `part`.
                 unsafe { part.heap.lock().deallocate(allocation.as_ptr(), layout) };
             }
-            // SAFETY: without an owner it is of the heap, with this layout.
-            None => unsafe { std::alloc::dealloc(allocation.as_ptr(), layout) },
+            None => HeapPiece {
+                start: allocation,
+                size: self.header().addr() >> 1,
+            }
+            .keep(),
         }
     }
 }
@@ -333,6 +396,28 @@ mod tests {
             // The memory lives as long as the last buffer.
             drop(memory);
             assert!(held.iter().all(|(buffer, expected)| buffer[..] == expected[..]));
+        }
+    }
+
+    #[test]
+    fn the_last_piece_of_the_heap_is_the_next_buffers() {
+        let block = |len| Buffer::copy_of(None, &bytes(len, 1));
+        let first = block(4000);
+        let address = first.as_ptr();
+        drop(first);
+        // About as large, and as large as may be.
+        for len in [4087, 4088, 3000] {
+            let again = block(len);
+            assert_eq!((again.as_ptr(), again.len()), (address, len));
+            assert_eq!(again[..], bytes(len, 1)[..]);
+            // There is one spare piece, which this one has.
+            assert_ne!(block(4000).as_ptr(), address);
+            drop(block(4000));
+            drop(again);
+        }
+        // Too large for it, or far too small, or a large one that is not kept.
+        for len in [10_000, 100, SPARE_LIMIT, 1 << 20] {
+            assert_eq!(block(len)[..], bytes(len, 1)[..]);
         }
     }
 

@@ -30,7 +30,8 @@ mod world;
 pub use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult};
 pub use schedule::{Strategy, Turn};
 pub use world::{
-    Observer, Outcome, Settings, chance, is_simulated, mark, name, now, number, observe, point, points, run, sleep,
+    Observer, Outcome, Settings, chance, is_simulated, mark, name, now, number, observe, point, points, run,
+    sleep,
 };
 
 #[cfg(test)]

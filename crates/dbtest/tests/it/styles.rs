@@ -436,7 +436,9 @@ impl EventListener for Divided {
             let mut merges = self.0.lock().unwrap();
             match subcompaction {
                 0 => merges.push((*base_input_level, 1)),
-                _ => merges.iter_mut().for_each(|merge| merge.1 = merge.1.max(subcompaction + 1)),
+                _ => merges
+                    .iter_mut()
+                    .for_each(|merge| merge.1 = merge.1.max(subcompaction + 1)),
             }
         }
     }
@@ -475,10 +477,14 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
         divided.0.lock().unwrap().clear();
         clock.advance(Duration::from_secs(200));
         // Has somebody look.
-        db.set_options(&db.default_column_family(), &[("ttl", "1000000")]).unwrap();
+        db.set_options(&db.default_column_family(), &[("ttl", "1000000")])
+            .unwrap();
         db.wait_for_compact().unwrap();
         let merges = divided.0.lock().unwrap().clone();
-        assert!(!merges.is_empty() && merges.iter().all(|merge| *merge == expected), "{merges:?}");
+        assert!(
+            !merges.is_empty() && merges.iter().all(|merge| *merge == expected),
+            "{merges:?}"
+        );
         assert_eq!(rows(&db), before);
         files::check(&db).unwrap();
         db.close().unwrap();

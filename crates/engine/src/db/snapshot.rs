@@ -190,7 +190,10 @@ impl SnapshotList {
 
     /// The oldest one's sequence number.
     pub fn oldest(&self) -> Option<SeqNo> {
-        let fronts = self.parts.iter().map(|part| part.moments.lock().0.front().map(|moment| moment.seqno));
+        let fronts = self
+            .parts
+            .iter()
+            .map(|part| part.moments.lock().0.front().map(|moment| moment.seqno));
         fronts.flatten().min()
     }
 
@@ -316,7 +319,10 @@ mod tests {
                 scope.spawn(|| list.take(&published)).join().unwrap()
             }));
         }
-        assert_eq!((list.seqnos(), list.len(), list.oldest()), (vec![5, 6, 7], 4, Some(5)));
+        assert_eq!(
+            (list.seqnos(), list.len(), list.oldest()),
+            (vec![5, 6, 7], 4, Some(5))
+        );
         let pins: Vec<(SeqNo, usize)> = list
             .pins(Duration::ZERO)
             .iter()
@@ -329,7 +335,10 @@ mod tests {
         assert!(list.take_released() && !list.take_released());
         assert_eq!(list.oldest_or(&published), 6);
         held.clear();
-        assert_eq!((list.len(), list.oldest(), list.oldest_or(&published)), (0, None, 7));
+        assert_eq!(
+            (list.len(), list.oldest(), list.oldest_or(&published)),
+            (0, None, 7)
+        );
     }
 
     #[test]
@@ -346,7 +355,10 @@ mod tests {
                         published.fetch_add(1, Ordering::AcqRel);
                         let seqno = snapshot.sequence_number();
                         let seqnos = list.seqnos();
-                        assert!(seqnos.binary_search(&seqno).is_ok(), "{seqno} is not in {seqnos:?}");
+                        assert!(
+                            seqnos.binary_search(&seqno).is_ok(),
+                            "{seqno} is not in {seqnos:?}"
+                        );
                         assert!(list.oldest_or(&published) <= seqno);
                     }
                 });
@@ -358,7 +370,10 @@ mod tests {
                 let at_rest = list.seqnos();
                 // Those that are there now and were not listed are newer than what was published then.
                 for seqno in at_rest {
-                    assert!(seqno >= before || listed.contains(&seqno), "{seqno} {before} {listed:?}");
+                    assert!(
+                        seqno >= before || listed.contains(&seqno),
+                        "{seqno} {before} {listed:?}"
+                    );
                 }
                 drop(gate);
             }
