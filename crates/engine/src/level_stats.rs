@@ -94,6 +94,17 @@ pub(crate) struct FamilyStats {
 impl FamilyStats {
     /// A flush wrote `bytes`. They count as written to L0, wherever the tables were put.
     pub fn flushed(&mut self, bytes: u64, took: Duration, cpu: Duration) {
+        let job = self.wrote_memtables(bytes, took, cpu);
+        self.high += job;
+    }
+
+    /// Recovery wrote `bytes` of what it found in WALs, for whoever opens the database.
+    pub fn recovered(&mut self, bytes: u64, took: Duration, cpu: Duration) {
+        let job = self.wrote_memtables(bytes, took, cpu);
+        self.user += job;
+    }
+
+    fn wrote_memtables(&mut self, bytes: u64, took: Duration, cpu: Duration) -> LevelStats {
         self.flushed += bytes;
         let job = LevelStats {
             written: bytes,
@@ -103,7 +114,7 @@ impl FamilyStats {
             ..LevelStats::default()
         };
         *self.level(0) += job;
-        self.high += job;
+        job
     }
 
     /// A compaction wrote `outputs`.

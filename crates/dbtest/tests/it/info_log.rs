@@ -402,3 +402,38 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     );
     drop(snapshot);
 }
+
+#[test]
+fn what_recovery_writes_came_in() {
+    let fs = Arc::new(MemFs::new());
+    let options = Options {
+        create_if_missing: true,
+        fs: fs.clone(),
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    for key in 0..1000 {
+        db.put(format!("k{key:04}").as_bytes(), &[7; 1000]).unwrap();
+    }
+    // Closed with its rows in the WAL alone.
+    db.close().unwrap();
+    let db = Db::open(&options, "/db").unwrap();
+    let stats = db.property(&db.default_column_family(), "rocksdb.stats").unwrap();
+    let row = |name: &str| -> Vec<String> {
+        let line = stats.lines().find(|line| line.trim_start().starts_with(name));
+        line.unwrap_or_else(|| panic!("no {name} in {stats}"))
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    };
+    // Sum, files, size and its unit, score, Read, Rn, Rnp1, Write, Wnew, Moved, W-Amp.
+    assert_eq!(
+        (&row("Sum")[1][..], &row("Sum")[11][..]),
+        ("1/0", "1.0"),
+        "{stats}"
+    );
+    // Whoever opens it has written it.
+    assert_eq!(row("User")[1], "0/0", "{stats}");
+    assert!(!stats.lines().any(|line| line.starts_with("High ")), "{stats}");
+    db.close().unwrap();
+}
