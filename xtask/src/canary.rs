@@ -884,4 +884,18 @@ const CANARIES: &[Canary] = &[
         wrong: "let at = self.blocks.len().checked_sub(1).filter(|_| number > 0)?;",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "multi_scan::"]),
     },
+    Canary {
+        name: "a job knows of the snapshots of one thread",
+        file: "crates/engine/src/db/snapshot.rs",
+        right: "for part in self.parts.iter() {\n            all.extend(",
+        wrong: "for part in self.parts.iter().take(1) {\n            all.extend(",
+        caught_by: Tests(&["-p", "esker", "--lib", "snapshot::"]),
+    },
+    Canary {
+        name: "whatever is read goes into a full cache",
+        file: "crates/cache/src/asked.rs",
+        right: "        place.store(mark, Ordering::Relaxed);\n        false",
+        wrong: "        place.store(mark, Ordering::Relaxed);\n        true",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_cache::"]),
+    },
 ];

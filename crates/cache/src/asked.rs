@@ -18,7 +18,7 @@ pub(crate) struct AskedLately {
 }
 
 impl AskedLately {
-    /// For a cache of that capacity: a fiftieth of a percent of it is what the table takes.
+    /// For a cache that begins with that capacity: the table takes a five-hundredth of it, beside what is charged.
     pub(crate) fn new(capacity: usize) -> AskedLately {
         let places = (capacity / ENTRY).saturating_mul(PLACES_OF_ENTRY);
         let places = places.clamp(FEWEST, MOST).next_power_of_two();

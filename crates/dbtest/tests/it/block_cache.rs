@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{flush, rewrite};
 use esker::{
-    AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, ColumnFamilyOptions,
-    CompressedSecondaryCacheOptions, Db, EntryRole, ErrorKind, FilterPolicy, MetadataChargePolicy, Options,
-    PrepopulateBlockCache,
+    AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, CacheType, ColumnFamilyOptions,
+    CompressedSecondaryCacheOptions, CompressionType, Db, EntryRole, ErrorKind, FilterPolicy,
+    MetadataChargePolicy, Options, PrepopulateBlockCache,
 };
 use vfs::MemFs;
 
@@ -366,5 +366,60 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
         }
         read_all(&db, 3, 400);
         db.close().unwrap();
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_before_leaves_a_full_cache_alone() {
+    const ROWS: u32 = 4000;
+    let hot = |db: &Db| (0..60).for_each(|row| assert!(db.get(&key(0, row)).unwrap().is_some()));
+    let all = |db: &Db| {
+        (0..ROWS)
+            .step_by(8)
+            .for_each(|row| assert!(db.get(&key(0, row)).unwrap().is_some()))
+    };
+    for cache_type in [CacheType::Lru, CacheType::HyperClock] {
+        for (caches_first_reads, use_direct_reads) in [(false, false), (true, false), (false, true)] {
+            let case = format!("{cache_type:?} {caches_first_reads} {use_direct_reads}");
+            let cache: Arc<BlockCache> = Cache::new(CacheOptions {
+                cache_type,
+                capacity: 32 << 10,
+                num_shard_bits: 0,
+                ..CacheOptions::default()
+            });
+            let table = BlockBasedOptions {
+                block_cache: Some(cache.clone()),
+                caches_first_reads,
+                ..BlockBasedOptions::default()
+            };
+            let mut options = options(&Arc::new(MemFs::new()), table);
+            options.column_family.compression = CompressionType::None;
+            options.use_direct_reads = use_direct_reads;
+            let db = Db::open(&options, "/db").unwrap();
+            fill(&db, 1, ROWS);
+            // While there is room everything comes in.
+            hot(&db);
+            let before = cache.stats();
+            assert!(before.inserts > 10, "{case}: {before:?}");
+            assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
+
+            // More than ten times what fits, each block once.
+            all(&db);
+            let after = cache.stats();
+            if caches_first_reads || use_direct_reads {
+                assert!(after.evictions > 300, "{case}: {after:?}");
+                continue;
+            }
+            // A few are taken for others.
+            assert!(after.evictions < 10, "{case}: {after:?}");
+            assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
+            let inserts = || cache.stats().inserts;
+            let before = inserts();
+            let last = key(0, ROWS - 1);
+            for expected in [0, 1, 1] {
+                assert!(db.get(&last).unwrap().is_some());
+                assert_eq!(inserts() - before, expected, "{case}");
+            }
+        }
     }
 }

@@ -382,6 +382,32 @@ mod tests {
     }
 
     #[test]
+    fn nobody_takes_a_snapshot_while_the_gate_is_closed() {
+        let list = SnapshotList::new(Arc::new(ManualClock::default()));
+        // Odd while something is half done.
+        let published = AtomicU64::new(0);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        let snapshot = list.take(&published);
+                        assert_eq!(snapshot.sequence_number() % 2, 0);
+                    }
+                });
+            }
+            for _ in 0..5000 {
+                let gate = list.close_gate();
+                published.fetch_add(1, Ordering::AcqRel);
+                std::thread::yield_now();
+                published.fetch_add(1, Ordering::AcqRel);
+                drop(gate);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
     fn snapshots_come_and_go_behind_one_that_stays() {
         let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
         let published = AtomicU64::new(1);
