@@ -904,6 +904,34 @@ fn whoever_waits_for_memory_holds_nobody_else_back() {
     db.close().unwrap();
 }
 
+#[test]
+fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
+    let manager = WriteBufferManager::new(256 << 10, None, true);
+    let db = Db::open(&managed(&manager), "/db").unwrap();
+    let other = db
+        .create_column_family("other", &ColumnFamilyOptions::default())
+        .unwrap();
+    // Its memtable waits for a flush that does not come.
+    db.pause_background_work().unwrap();
+    let hurried = WriteOptions {
+        no_slowdown: true,
+        ..WriteOptions::default()
+    };
+    let written = |key: &u32| {
+        db.put_opt(&hurried, &other, &key.to_be_bytes(), &[1; 1000])
+            .is_ok()
+    };
+    assert!((0..1000).take_while(written).count() < 1000);
+    db.drop_column_family(&other).unwrap();
+    let (done, heard) = channel();
+    let writer = db.clone();
+    std::thread::spawn(move || done.send(writer.put(b"k", b"v")));
+    let put = heard.recv_timeout(Duration::from_secs(60));
+    put.expect("nothing holds it back").unwrap();
+    db.continue_background_work().unwrap();
+    db.close().unwrap();
+}
+
 /// How a database ends.
 type End = fn(&Db) -> esker::Result<()>;
 

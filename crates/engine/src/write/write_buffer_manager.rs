@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use base::sync::{Condvar, Mutex};
+use base::sync::{Condvar, Mutex, lock_soon};
 use cache::{CacheKey, EntryRole, Handle, Priority};
 use sst::BlockCache;
 use sst::block::Block;
@@ -59,6 +59,8 @@ pub(crate) struct Share {
     /// Bytes of those that wait for their flush.
     immutable: AtomicU64,
     owner: OnceLock<Weak<DbInner>>,
+    /// Held from looking at the memtables to saying what they come to: whoever looks last is heard last.
+    noting: Mutex<()>,
 }
 
 impl WriteBufferManager {
@@ -131,6 +133,7 @@ impl WriteBufferManager {
             mutable: AtomicU64::new(0),
             immutable: AtomicU64::new(0),
             owner: OnceLock::new(),
+            noting: Mutex::new(()),
         });
         let _joining = self.joining.lock();
         let mut members: Vec<Weak<Share>> = (**self.members.load()).clone();
@@ -273,6 +276,7 @@ impl DbInner {
     /// Tells the write buffer manager, if there is one, what the memtables come to. True if writers should see to it.
     pub(crate) fn note_share(&self) -> bool {
         self.share.as_ref().is_some_and(|share| {
+            let _noting = lock_soon(&share.noting);
             let index = self.index.load();
             let (mut mutable, mut immutable) = (0, 0);
             for family in index.by_id.values() {
@@ -294,7 +298,7 @@ impl DbInner {
         other.is_some_and(|other| other.flush_for_manager())
     }
 
-    /// Begins the flush of memtables that are written to no more, however few.
+    /// Begins the flush of memtables that are written to no more, however few; those of families that were dropped count no more.
     fn flush_immutable(&self) {
         let mut state = self.state.lock();
         let waiting = state
@@ -303,6 +307,8 @@ impl DbInner {
             .filter(|family| family.unflushed() > 0 && family.flush_requested.is_none());
         waiting.for_each(|family| family.flush_requested = Some(FlushReason::WriteBufferManager));
         self.work.notify_all();
+        drop(state);
+        self.note_share();
     }
 
     /// Begins the flush of the largest memtable, for the sake of another database, unless somebody writes just now: then that one sees to
