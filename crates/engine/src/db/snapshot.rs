@@ -341,28 +341,43 @@ mod tests {
         );
     }
 
-    #[test]
-    fn who_lists_misses_none_that_is_older_than_what_was_published() {
-        let list = SnapshotList::new(Arc::new(ManualClock::default()));
-        let published = AtomicU64::new(1);
+    /// Does `body` while two threads go on taking snapshots, each of which they show to `taken`.
+    fn beside_takers(
+        list: &SnapshotList,
+        published: &AtomicU64,
+        taken: impl Fn(&Snapshot) + Sync,
+        body: impl FnOnce(),
+    ) {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        let snapshot = list.take(&published);
-                        // As a job does that drops what no snapshot sees.
-                        published.fetch_add(1, Ordering::AcqRel);
-                        let seqno = snapshot.sequence_number();
-                        let seqnos = list.seqnos();
-                        assert!(
-                            seqnos.binary_search(&seqno).is_ok(),
-                            "{seqno} is not in {seqnos:?}"
-                        );
-                        assert!(list.oldest_or(&published) <= seqno);
+                        taken(&list.take(published));
                     }
                 });
             }
+            body();
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn who_lists_misses_none_that_is_older_than_what_was_published() {
+        let list = SnapshotList::new(Arc::new(ManualClock::default()));
+        let published = AtomicU64::new(1);
+        let taken = |snapshot: &Snapshot| {
+            // As a job does that drops what no snapshot sees.
+            published.fetch_add(1, Ordering::AcqRel);
+            let seqno = snapshot.sequence_number();
+            let seqnos = list.seqnos();
+            assert!(
+                seqnos.binary_search(&seqno).is_ok(),
+                "{seqno} is not in {seqnos:?}"
+            );
+            assert!(list.oldest_or(&published) <= seqno);
+        };
+        beside_takers(&list, &published, taken, || {
             for _ in 0..2000 {
                 let before = published.load(Ordering::Acquire);
                 let listed = list.seqnos();
@@ -377,7 +392,6 @@ mod tests {
                 }
                 drop(gate);
             }
-            over.store(true, Ordering::Relaxed);
         });
     }
 
@@ -386,16 +400,8 @@ mod tests {
         let list = SnapshotList::new(Arc::new(ManualClock::default()));
         // Odd while something is half done.
         let published = AtomicU64::new(0);
-        let over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
-                        let snapshot = list.take(&published);
-                        assert_eq!(snapshot.sequence_number() % 2, 0);
-                    }
-                });
-            }
+        let taken = |snapshot: &Snapshot| assert_eq!(snapshot.sequence_number() % 2, 0);
+        beside_takers(&list, &published, taken, || {
             for _ in 0..5000 {
                 let gate = list.close_gate();
                 published.fetch_add(1, Ordering::AcqRel);
@@ -403,7 +409,6 @@ mod tests {
                 published.fetch_add(1, Ordering::AcqRel);
                 drop(gate);
             }
-            over.store(true, Ordering::Relaxed);
         });
     }
 
