@@ -188,8 +188,8 @@ impl ExpectedState {
         Ok(())
     }
 
-    /// The states of all keys.
-    fn values(&self) -> Vec<ExpectedValue> {
+    /// The states of all keys, by family and key.
+    pub fn values(&self) -> Vec<ExpectedValue> {
         let values = self.values.iter().map(|value| value.load(Ordering::Acquire));
         values.map(ExpectedValue::from_bits).collect()
     }
@@ -208,7 +208,8 @@ impl ExpectedState {
         Ok(bits.map(ExpectedValue::from_bits).collect())
     }
 
-    fn index(&self, family: usize, key: u64) -> usize {
+    /// Where a key's state stands among all.
+    pub fn index(&self, family: usize, key: u64) -> usize {
         family * self.keys as usize + key as usize
     }
 }

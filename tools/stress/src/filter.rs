@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use crate::expected_state::ExpectedState;
 use crate::keys;
 
-/// Which column family, by its id, is which of the expected state.
+/// Which column family, by its id, is which of the expected state. None is known before the expected state is right.
 #[derive(Default)]
 pub struct Families(RwLock<BTreeMap<u32, usize>>);
 
@@ -81,5 +81,79 @@ impl CompactionFilter for OfFamily {
 
     fn filter_blob_by_key(&mut self, _level: usize, key: &[u8]) -> Option<Decision> {
         Some(self.decide(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, Options, WriteOptions};
+
+    use super::*;
+    use crate::expected_value::ExpectedValue;
+    use crate::flags::Flags;
+    use crate::stress::Stress;
+    use crate::trace::{Change, Together};
+
+    #[test]
+    fn what_a_crash_took_is_nothing_to_go_by() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let open_expected = |traced| ExpectedState::open(dir.path(), 1, 1, traced).unwrap();
+        let flags = Flags {
+            max_key: 1,
+            column_families: 1,
+            enable_compaction_filter: true,
+            ..Flags::default()
+        };
+        let written = ExpectedValue::NEVER.begin_write().settle();
+        let deleted = written.begin_delete().settle();
+        // A row is in a file, and its deletion went with a process that wrote without WAL.
+        let expected = open_expected(true);
+        expected.set(0, 0, written).unwrap();
+        expected.restart_trace(Together::EachFamily).unwrap();
+        let change = Change::Set {
+            family: 0,
+            key: 0,
+            value: deleted,
+        };
+        let trace = expected.trace().unwrap();
+        trace.end(trace.begin(1, &[change]).unwrap(), 2).unwrap();
+        expected.set(0, 0, deleted).unwrap();
+        drop(expected);
+        let options = Options {
+            create_if_missing: true,
+            ..flags.options().unwrap()
+        };
+        let value = keys::value(0, written.write(), flags.value_size_mult as usize);
+        let db = Db::open(&options, &path).unwrap();
+        db.put_opt(
+            &WriteOptions::default(),
+            &db.default_column_family(),
+            &keys::key(0),
+            &value,
+        )
+        .unwrap();
+        db.close().unwrap();
+
+        let stress = Stress::new(flags, options, path, Arc::new(open_expected(false)));
+        let open = stress.open(false).unwrap();
+        let family = open.db.default_column_family();
+        let compact = || {
+            let options = CompactRangeOptions {
+                bottommost_level_compaction: BottommostLevelCompaction::Force,
+                ..CompactRangeOptions::default()
+            };
+            open.db.compact_range(&family, &options, None, None).unwrap();
+        };
+        compact();
+        assert_eq!(stress.recover(&open).unwrap().lost, 1);
+        assert_eq!(stress.expected.get(0, 0), written);
+        stress.verify(&open).unwrap();
+        // From now on it is gone by: what is absent is taken away.
+        stress.expected.set(0, 0, deleted).unwrap();
+        compact();
+        stress.verify(&open).unwrap();
+        stress.expected.set(0, 0, written).unwrap();
+        assert!(stress.verify(&open).is_err());
     }
 }

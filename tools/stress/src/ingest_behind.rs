@@ -16,8 +16,14 @@ impl Worker<'_> {
         let range = start..start.saturating_add(width).min(self.stress.expected.keys());
         let handle = self.open.families[family].read();
         let _locks = self.stress.lock_range(family, range.start, range.end);
-        // A family that was cleared has nothing left that would hide a row.
+        // A row is hidden by a deletion that is known to lie above it: one made since the database was opened, of a family that is not
+        // cleared meanwhile.
         let forgets = self.stress.flags.clear_column_family_one_in > 0;
+        let when_opened = self.stress.when_opened.read();
+        let may_show = |key, expected: ExpectedValue| {
+            !expected.exists()
+                && (forgets || when_opened[self.stress.expected.index(family, key)] == expected)
+        };
         let mut shown: Vec<(u64, ExpectedValue)> = Vec::new();
         let mut rows: Vec<(u64, u32)> = Vec::new();
         for key in range {
@@ -30,10 +36,11 @@ impl Worker<'_> {
                     shown.push((key, written));
                     rows.push((key, written.settle().write()));
                 }
-                false if !expected.exists() && forgets => {}
+                false if may_show(key, expected) => {}
                 false => rows.push((key, written.settle().next_write())),
             }
         }
+        drop(when_opened);
         if rows.is_empty() {
             return Ok(());
         }
@@ -76,5 +83,57 @@ impl Worker<'_> {
             self.done.count(What::IngestBehind);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use esker::WriteOptions;
+
+    use super::*;
+    use crate::expected_state::ExpectedState;
+    use crate::flags::Flags;
+    use crate::stress::Stress;
+
+    #[test]
+    fn what_was_absent_when_the_database_was_opened_hides_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let flags = Flags {
+            max_key: 2,
+            column_families: 1,
+            nooverwritepercent: 0,
+            clear_column_family_one_in: 0,
+            compaction_style: 1,
+            ..Flags::default()
+        };
+        let mut options = flags.options().unwrap();
+        options.create_if_missing = true;
+        options.allow_ingest_behind = true;
+        let expected = Arc::new(ExpectedState::in_memory(1, 2, false));
+        // Its row and its deletion went with a family that was cleared.
+        let deleted = ExpectedValue::NEVER
+            .begin_write()
+            .settle()
+            .begin_delete()
+            .settle();
+        expected.set(0, 1, deleted).unwrap();
+        let stress = Stress::new(flags, options, dir.path().join("db"), expected.clone());
+        let open = stress.open(false).unwrap();
+        stress.recover(&open).unwrap();
+        // This one's are here.
+        let family = open.db.default_column_family();
+        let write = WriteOptions::default();
+        open.db
+            .put_opt(&write, &family, &keys::key(0), &stress.value(0, 1))
+            .unwrap();
+        open.db.delete_opt(&write, &family, &keys::key(0)).unwrap();
+        expected.set(0, 0, deleted).unwrap();
+        let mut worker = Worker::new(&stress, &open, 1);
+        while worker.done.to_string().is_empty() {
+            worker.ingest_behind(2).unwrap();
+        }
+        stress.verify(&open).unwrap();
     }
 }

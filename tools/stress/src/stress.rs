@@ -81,6 +81,9 @@ pub struct Stress {
     pub faults: Option<Faults>,
     /// Held by whoever makes a backup: one at a time.
     pub backups: Mutex<()>,
+    /// The state of every key, by family and key, when the database was last opened. Where a key is absent in it, nobody knows whether
+    /// a deletion lies in the files, or whether that went with a family, or with the crash.
+    pub when_opened: RwLock<Vec<ExpectedValue>>,
     /// Of `2^log2_keys_per_lock` neighbouring keys each, family by family. A writer holds a key's lock from the mark to the
     /// answer. Several are taken in order.
     locks: Vec<RwLock<()>>,
@@ -125,6 +128,7 @@ impl Stress {
             families,
             all_acknowledged: false,
             backups: Mutex::new(()),
+            when_opened: RwLock::new(Vec::new()),
         }
     }
 
@@ -159,9 +163,6 @@ impl Stress {
                 Some(family) => family,
                 None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
             }));
-        }
-        for (index, family) in families.iter().enumerate() {
-            self.families.know(family.read().id(), index);
         }
         let secondary = self.open_secondary()?;
         Ok(Open {
