@@ -21,7 +21,7 @@ use super::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::blob_cache::BlobRead;
 use crate::read::super_version::SuperVersion;
-use crate::read::table_cache::OpenTable;
+use crate::read::table_place::OpenTable;
 use crate::read::value::PinnedValue;
 
 /// Keys under way at once: as many as keep the memory busy, and few enough that what they carry stays close.
@@ -156,7 +156,7 @@ impl Underway<'_> {
 /// Neighbours among the keys that one file may hold.
 struct Group<'a> {
     file: &'a Arc<FileMetadata>,
-    table: OpenTable,
+    table: OpenTable<'a>,
     keys: Range<usize>,
     /// The files behind it in its level. Versions of one key may go on there, though files we write never part them.
     rest: &'a [Arc<FileMetadata>],

@@ -14,6 +14,7 @@ pub(crate) mod sources;
 pub(crate) mod spare;
 pub(crate) mod super_version;
 pub(crate) mod table_cache;
+pub(crate) mod table_place;
 pub(crate) mod timed_file;
 pub(crate) mod value;
 

@@ -1,12 +1,10 @@
 //! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
 
 use std::collections::VecDeque;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::{ArcSwapOption, Guard};
 use base::prefix::PrefixExtractor;
 use base::statistics::{Histogram, Ticker};
 use base::sync::Mutex;
@@ -22,6 +20,7 @@ use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::read::read_latency::ReadLatency;
+use crate::read::table_place::{OpenTable, TablePlace};
 use crate::read::timed_file::TimedFile;
 use crate::stats::Stats;
 
@@ -67,7 +66,7 @@ struct TableSlot {
     number: u64,
     /// Bytes of the file.
     size: u64,
-    table: ArcSwapOption<Table>,
+    table: TablePlace,
     /// The table's identity in the block cache, however often it is opened; 0 without one.
     cache_id: u64,
     /// A flush wrote the file, or it was in level 0 when the database was opened.
@@ -85,7 +84,7 @@ struct TableSlot {
 impl Drop for TableSlot {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            let table = self.table.swap(None);
+            let table = self.table.take();
             self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
             if self.uncache_aggressiveness > 0
                 && let Some(table) = table
@@ -132,7 +131,7 @@ impl OpenLimit {
             if slot.touched.swap(false, Ordering::Relaxed) && looked_at <= limit {
                 open.push_back(file);
             } else {
-                slot.table.store(None);
+                slot.table.close();
             }
         }
     }
@@ -165,18 +164,6 @@ pub(crate) fn file_stats(properties: &TableProperties) -> FileStats {
         raw_key_size: properties.raw_key_size,
         raw_value_size: properties.raw_value_size,
         compression: compression_named(&properties.compression).map(|compression| compression as u8),
-    }
-}
-
-/// A table that stays open while this exists.
-pub(crate) struct OpenTable(Guard<Option<Arc<Table>>>);
-
-impl Deref for OpenTable {
-    type Target = Table;
-
-    #[inline]
-    fn deref(&self) -> &Table {
-        self.0.as_deref().expect("made of an open table alone")
     }
 }
 
@@ -276,14 +263,14 @@ impl TableCache {
 
     /// Merge operands in `file`, if its table is open.
     pub fn merge_operands(&self, file: &FileMetadata) -> Option<u64> {
-        let guard = self.slot(file).table.load();
-        guard.as_ref().map(|table| table.properties().num_merge_operands)
+        let table = self.slot(file).table.get()?;
+        Some(table.properties().num_merge_operands)
     }
 
     /// The range tombstones of `file`, if its table is open.
     pub fn range_tombstones(&self, file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
-        let guard = self.slot(file).table.load();
-        guard.as_ref().map(|table| table.range_tombstones().clone())
+        let table = self.slot(file).table.get()?;
+        Some(table.range_tombstones().clone())
     }
 
     /// Bytes the open table of `file` takes beside the block cache; 0 if it is not open.
@@ -295,7 +282,7 @@ impl TableCache {
     /// The same, by what it is.
     pub fn memory(&self, file: &FileMetadata) -> TableMemory {
         let slot = self.slot(file);
-        let table = slot.table.load();
+        let table = slot.table.get();
         let mut memory = table
             .as_ref()
             .map_or_else(TableMemory::default, |table| table.memory());
@@ -315,7 +302,7 @@ impl TableCache {
             Box::new(TableSlot {
                 number: file.number,
                 size: file.size,
-                table: ArcSwapOption::empty(),
+                table: TablePlace::new(self.limit.limit.is_some()),
                 cache_id: self
                     .options
                     .block_cache
@@ -346,35 +333,26 @@ impl TableCache {
 
     /// The table of `file`, opened if it is not; held as cheaply as [`with_table`](TableCache::with_table) holds it.
     #[inline]
-    pub fn open_table_of(&self, file: &Arc<FileMetadata>) -> Result<OpenTable> {
+    pub fn open_table_of<'a>(&self, file: &'a Arc<FileMetadata>) -> Result<OpenTable<'a>> {
         let slot = self.slot(file);
-        let guard = slot.table.load();
-        if guard.is_some() {
-            if self.limit.limit.is_some() {
-                slot.touched.store(true, Ordering::Relaxed);
-            }
-            return Ok(OpenTable(guard));
+        let Some(table) = slot.table.get() else {
+            return self.open(file);
+        };
+        if matches!(table, OpenTable::Guarded(_)) {
+            slot.touched.store(true, Ordering::Relaxed);
         }
-        Ok(OpenTable(Guard::from_inner(Some(self.open(file)?))))
+        Ok(table)
     }
 
     /// The table of `file`, opened if it is not.
     pub fn table(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
-        let slot = self.slot(file);
-        match slot.table.load_full() {
-            Some(table) => {
-                slot.touched.store(true, Ordering::Relaxed);
-                Ok(table)
-            }
-            None => self.open(file),
-        }
+        Ok(self.open_table_of(file)?.share())
     }
 
     /// `Incomplete` if finding a block of `file` would read from the file system.
     #[cold]
     pub fn check_in_memory(&self, file: &Arc<FileMetadata>) -> Result<()> {
-        let guard = self.slot(file).table.load();
-        if guard.as_ref().is_some_and(|table| table.is_loaded()) {
+        if self.slot(file).table.get().is_some_and(|table| table.is_loaded()) {
             return Ok(());
         }
         let path = filename::table(&self.dir, file.number);
@@ -382,9 +360,9 @@ impl TableCache {
     }
 
     #[cold]
-    fn open(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
+    fn open<'a>(&self, file: &'a Arc<FileMetadata>) -> Result<OpenTable<'a>> {
         let table = self.open_table(file, self.open_options())?;
-        self.slot(file).table.store(Some(table.clone()));
+        let table = self.slot(file).table.set(table);
         self.limit.opened(file);
         Ok(table)
     }
@@ -398,7 +376,7 @@ impl TableCache {
         let table = self.open_table(file, self.open_options())?;
         check(&table)?;
         if self.limit.limit.is_none() {
-            self.slot(file).table.store(Some(table));
+            self.slot(file).table.set(table);
         }
         Ok(())
     }
