@@ -14,7 +14,7 @@ use dbtest::crash::{
     DIR, Depth, Flavour, Ledger, Loss, Session, Verdict, Watchdog, any_loss, dump, quietly, script, survive,
 };
 use esker::Db;
-use vfs::{Action, FaultFs, MemFs, Op, Rule};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 /// How many times the usual work, from `ESKER_CRASH_ROUNDS`.
 pub fn rounds() -> u64 {
@@ -129,6 +129,58 @@ fn process_killed_at_every_operation() {
         };
         crash_everywhere(rng.u64(..), &flavour, 60, Loss::Process);
     }
+}
+
+/// That nothing is missing between two WALs was told by a WAL that is gone when they are replayed once more.
+#[test]
+fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
+    let mem = MemFs::new();
+    let options = |fs: &MemFs| esker::Options {
+        create_if_missing: true,
+        avoid_flush_during_recovery: true,
+        avoid_flush_during_shutdown: true,
+        fs: Arc::new(fs.clone()),
+        ..esker::Options::default()
+    };
+    let unlogged = esker::WriteOptions {
+        disable_wal: true,
+        ..Default::default()
+    };
+    let wals = |fs: &MemFs| -> Vec<String> {
+        let names = fs.list(Path::new(DIR)).unwrap();
+        names.into_iter().filter(|name| name.ends_with(".log")).collect()
+    };
+    let db = Db::open(&options(&mem), DIR).unwrap();
+    let other = db.create_column_family("other", &Default::default()).unwrap();
+    // Until the power is lost every WAL stays.
+    db.disable_file_deletions();
+    db.put(b"a", b"1").unwrap();
+    db.flush(&Default::default()).unwrap();
+    // A WAL without rows is followed by another.
+    db.create_checkpoint("/checkpoint", &Default::default()).unwrap();
+    db.put(b"c", b"1").unwrap();
+    let left = mem.process_death_clone();
+    let [_, second, third] = &wals(&left)[..] else {
+        panic!("{:?}", wals(&left));
+    };
+    assert!(second < third);
+    let path = Path::new(DIR).join(second);
+    let size = left.read_file(&path).unwrap().len();
+    left.write_file(&path, &vec![0; size]).unwrap();
+
+    let again = Db::open(&options(&left), DIR).unwrap();
+    assert_eq!(again.get(b"c").unwrap().as_deref(), Some(&b"1"[..]));
+    let other = again.column_family(other.name()).unwrap();
+    again.put_opt(&unlogged, &other, b"d", b"1").unwrap();
+    again.flush_cf(&Default::default(), &[other]).unwrap();
+    again.close().unwrap();
+
+    let left = left.process_death_clone();
+    let third = Db::open(&options(&left), DIR).unwrap();
+    assert_eq!(third.get(b"c").unwrap().as_deref(), Some(&b"1"[..]));
+    let other = third.column_family("other").unwrap();
+    let found = third.get_opt(&Default::default(), &other, b"d").unwrap();
+    assert_eq!(found.as_deref(), Some(&b"1"[..]));
 }
 
 /// A flush of rows no WAL holds leaves tables that are newer than the WAL's beginning.

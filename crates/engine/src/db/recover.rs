@@ -326,6 +326,11 @@ impl DbInner {
                     RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::SkipAnyCorruptedRecords => {}
                 }
             }
+            // The WAL before has lost how it began, and with it how far that one's predecessor went. Nothing is missing, which the WALs
+            // before it have told; they may be gone when this is read again.
+            replayed.damaged |= predecessor.is_some_and(|before| {
+                replayed.wals.contains(&before.number) && replayed.end.number != before.number
+            });
             replayed.stopped = None;
             let offset = reader.record_offset();
             if let Some(moment) = live {
