@@ -176,10 +176,10 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     again.close().unwrap();
 
     let left = left.process_death_clone();
-    let third = Db::open(&options(&left), DIR).unwrap();
-    assert_eq!(third.get(b"c").unwrap().as_deref(), Some(&b"1"[..]));
-    let other = third.column_family("other").unwrap();
-    let found = third.get_opt(&Default::default(), &other, b"d").unwrap();
+    let last = Db::open(&options(&left), DIR).unwrap();
+    assert_eq!(last.get(b"c").unwrap().as_deref(), Some(&b"1"[..]));
+    let other = last.column_family("other").unwrap();
+    let found = last.get_opt(&Default::default(), &other, b"d").unwrap();
     assert_eq!(found.as_deref(), Some(&b"1"[..]));
 }
 

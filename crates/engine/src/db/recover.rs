@@ -1,7 +1,8 @@
 //! Recovery: what WALs hold beyond the tables comes back, and a session begins.
 //!
 //! 1. Replay every WAL some family may need, in order, into memtables; a full one becomes a table of L0 at once.
-//! 2. Write what is left in memtables to tables too; unless asked not to, nothing was written yet, and no WAL is damaged.
+//! 2. Write what is left in memtables to tables too; unless asked not to, nothing was written yet, and no WAL is damaged
+//!    or has lost how it began.
 //! 3. Begin a MANIFEST that holds all of it and says that no old WAL is needed, and make CURRENT name it.
 //! 4. Begin a WAL; delete every file that now belongs to nothing.
 //!
@@ -50,7 +51,7 @@ struct Replayed {
     wals: Vec<u64>,
     /// Those of them that may be written over while they are read.
     recycled: Vec<u64>,
-    /// Something in a WAL was not used.
+    /// Something in a WAL was not used, or a WAL has lost how it began.
     damaged: bool,
     /// A memtable was full and is a table now.
     flushed: bool,
@@ -309,7 +310,8 @@ impl DbInner {
                 return Err(in_wal(error, reader.record_offset()));
             }
             let predecessor = Predecessor::decode(Operations::new(&record)?)?;
-            let goes_on = match predecessor.filter(|before| replayed.wals.contains(&before.number)) {
+            let before = predecessor.filter(|before| replayed.wals.contains(&before.number));
+            let goes_on = match before {
                 Some(before) => replayed.next_seqno == Some(before.next_seqno),
                 None => replayed.stopped.is_none() || replayed.next_seqno == Some(seqno),
             };
@@ -328,9 +330,7 @@ impl DbInner {
             }
             // The WAL before has lost how it began, and with it how far that one's predecessor went. Nothing is missing, which the WALs
             // before it have told; they may be gone when this is read again.
-            replayed.damaged |= predecessor.is_some_and(|before| {
-                replayed.wals.contains(&before.number) && replayed.end.number != before.number
-            });
+            replayed.damaged |= before.is_some_and(|before| before.number != replayed.end.number);
             replayed.stopped = None;
             let offset = reader.record_offset();
             if let Some(moment) = live {
