@@ -217,6 +217,12 @@ pub(crate) struct Content {
 /// Prefixes this far apart leave room for more between them.
 const SPREAD: u32 = 1 << 8;
 
+/// True of prefixes in ascending order that leave room for more between them.
+fn are_spread(prefixes: &[u32]) -> bool {
+    let ends = prefixes.last().zip(prefixes.first());
+    ends.is_some_and(|(last, first)| last - first >= SPREAD)
+}
+
 impl Content {
     pub(crate) fn empty() -> Content {
         Content {
@@ -267,10 +273,15 @@ impl Content {
             // SAFETY: the caller's promise.
             && unsafe { (*self.source).meta } & CHECKED == 0
             && prefixes.is_sorted_by(|a, b| a < b)
-            && prefixes
-                .last()
-                .zip(prefixes.first())
-                .is_some_and(|(last, first)| last - first >= SPREAD)
+            && are_spread(prefixes)
+    }
+
+    /// True if few keys have the prefix of the one before, as the versions of one key do: other prefixes would tell hardly more of them
+    /// apart.
+    fn prefixes_tell_most_apart(&self) -> bool {
+        let prefixes = &self.prefixes[..self.len];
+        let ties = prefixes.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        ties * 2 <= prefixes.len() && are_spread(prefixes)
     }
 }
 
@@ -477,13 +488,13 @@ impl Node {
 
     /// True if this leaf, closed under `order`, is to be reopened with the `lower` part of what it has; otherwise that becomes a new leaf.
     /// The answer is the same for everyone.
-    ///
-    /// # Safety
-    /// The content is of this leaf of a live tree.
-    pub(crate) unsafe fn can_reopen(&self, order: Order, lower: &Content) -> bool {
-        // SAFETY: the caller's promise.
-        let serves = unsafe { lower.prefixes_serve(0) };
-        serves && self.level() == 0 && order.generation() < MAX_GENERATION && !self.low.is_null()
+    pub(crate) fn can_reopen(&self, order: Order, lower: &Content) -> bool {
+        self.level() == 0
+            && order.generation() < MAX_GENERATION
+            && !self.low.is_null()
+            // The key that they were checked against may go.
+            && self.meta & CHECKED == 0
+            && lower.prefixes_tell_most_apart()
     }
 
     /// Reopens a leaf that was closed under `order`, with what is before position `half`. Anyone may do it, and more than once.

@@ -177,7 +177,8 @@ fn a_row_takes_few_bytes_more_than_it_has() {
     let binary = |key: u64| [key.to_be_bytes(), *b"00000000"].concat();
     let decimal = |key: u64| format!("{key:016}").into_bytes();
     let key_of: [&dyn Fn(u64) -> Vec<u8>; 2] = [&binary, &decimal];
-    for (order, most) in [(&ascending, 141), (&shuffled, 157)] {
+    let overwritten = (0..count).map(|_| rng.u64(0..count)).collect();
+    for (order, most) in [(&ascending, 141), (&shuffled, 157), (&overwritten, 157)] {
         for key_of in key_of {
             let table = bytewise();
             for (seqno, &key) in (1..).zip(order) {
