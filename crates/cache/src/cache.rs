@@ -68,7 +68,15 @@ impl Slot {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// False if it was never stored to. True says nothing about whether the value is still there.
+    /// Empties it if it still says `word`.
+    #[cold]
+    fn forget(&self, word: u64) {
+        let _ = self
+            .0
+            .compare_exchange(word, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// False if it was never stored to, or what it led to was found to be gone. True says nothing about whether the value is still there.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
@@ -253,6 +261,8 @@ impl<V> Cache<V> {
         match frame.pin_generation((word >> 32) as u32) {
             Ok(()) => Some(Guard { shard, frame, number }),
             Err(last) => {
+                // Finding that out took two atomic operations on a frame that is somebody else's by now: once is enough.
+                slot.forget(word);
                 if let Some(generation) = last {
                     shard.settle(index, generation);
                 }

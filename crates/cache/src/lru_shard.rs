@@ -1,5 +1,7 @@
 //! A shard of an LRU cache: under one lock the table and lists that say what is in its frames.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::cache::EntryInfo;
 use crate::frame::{Frame, LAST_GENERATION, Slab, State};
 use crate::lru::{Entry, Lru};
@@ -16,6 +18,8 @@ const MAX_SECOND_CHANCES: u32 = 64;
 pub(crate) struct LruShard<'a, V> {
     pub(crate) frames: &'a Slab<Frame<V>>,
     pub(crate) lru: &'a Mutex<Lru>,
+    /// What the usage leaves of the capacity, for those who need not know exactly; written under the lock.
+    pub(crate) room: &'a AtomicUsize,
     /// Frames that this shard can name.
     pub(crate) max_frames: u64,
     /// Where what is evicted goes down to.
@@ -39,6 +43,11 @@ impl<'a, V> LruShard<'a, V> {
 
     fn known_frame(&self, index: u32) -> &'a Frame<V> {
         self.frames.get(index).expect("an index of the shard's own")
+    }
+
+    fn tell_room(&self, lru: &Lru) {
+        let room = lru.capacity.saturating_sub(lru.usage);
+        self.room.store(room, Ordering::Relaxed);
     }
 
     fn evicted(&self) -> Evicted<'a, V> {
@@ -77,6 +86,7 @@ impl<'a, V> LruShard<'a, V> {
             self.erase_entry(&mut lru, old, &mut evicted);
         }
         lru.fill(index, Entry::new(&insertion));
+        self.tell_room(&lru);
         let parked = lru.usage > lru.capacity;
         if visible {
             lru.add_to_table(index);
@@ -136,6 +146,7 @@ impl<'a, V> LruShard<'a, V> {
         let mut lru = self.lock();
         lru.set_capacity(capacity);
         self.make_room(&mut lru, 0, &mut evicted);
+        self.tell_room(&lru);
     }
 
     /// Frames that were ever in use.
@@ -262,6 +273,7 @@ impl<'a, V> LruShard<'a, V> {
     /// The frame at `index` was emptied: its charge is gone, and it may be filled again.
     fn release_frame(&self, lru: &mut Lru, index: u32) {
         lru.usage -= lru.entry(index).charge;
+        self.tell_room(lru);
         if self.known_frame(index).state().generation() != LAST_GENERATION {
             lru.push_free(index);
         }

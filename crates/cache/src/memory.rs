@@ -169,7 +169,7 @@ impl fmt::Debug for BlockMemory {
     }
 }
 
-/// A piece of the heap, to be given back.
+/// A piece of the heap, to be given back. All of its bytes were written once.
 struct HeapPiece {
     start: NonNull<u8>,
     size: usize,
@@ -192,7 +192,7 @@ impl HeapPiece {
         let size = size.checked_next_multiple_of(HEAP_STEP).unwrap_or(size);
         let layout = layout_of(size);
         // SAFETY: the layout has a size.
-        match NonNull::new(unsafe { std::alloc::alloc(layout) }) {
+        match NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }) {
             Some(start) => HeapPiece { start, size },
             None => handle_alloc_error(layout),
         }
@@ -258,7 +258,19 @@ impl Buffer {
         })
     }
 
-    /// `fill` writes all of the bytes.
+    /// Memory of the heap that `fill` gets `len` bytes of to write to, and of which it says how many, from the first on, are the buffer's.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn filled<E>(len: usize, fill: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<Buffer, E> {
+        let mut buffer = Buffer::with(None, len, |_| {});
+        let kept = fill(&mut buffer)?;
+        // What is in front of the bytes says how large the piece is, whatever the buffer's length.
+        buffer.len = kept.min(len);
+        Ok(buffer)
+    }
+
+    /// `fill` writes all of the bytes, those of a piece of the heap if it likes.
     fn with(part: Option<&Arc<Part>>, len: usize, fill: impl FnOnce(NonNull<u8>)) -> Buffer {
         let size = len.saturating_add(HEADER);
         let (allocation, owner) = match part {

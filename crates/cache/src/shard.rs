@@ -1,13 +1,15 @@
 //! A shard: frames, and what rules them: an LRU under a lock, or a clock without.
 
+use std::sync::Arc;
+// `room` is not loom's: nothing follows from what it says.
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::cache::{EntryInfo, Stats};
 use crate::clock::Clock;
 use crate::clock_shard::ClockShard;
 use crate::frame::{Frame, Slab};
 use crate::lru::Lru;
 use crate::lru_shard::LruShard;
-use std::sync::Arc;
-
 use crate::options::{CacheKey, EntryRole, Insertion};
 use crate::secondary::Secondary;
 use crate::sync::Mutex;
@@ -26,7 +28,12 @@ pub(crate) struct Shard<V> {
 }
 
 enum Body {
-    Lru { lru: Mutex<Lru>, max_frames: u64 },
+    Lru {
+        lru: Mutex<Lru>,
+        /// See [`LruShard::room`].
+        room: AtomicUsize,
+        max_frames: u64,
+    },
     Clock(Clock),
 }
 
@@ -89,10 +96,15 @@ impl<V> Drop for Evicted<'_, V> {
 macro_rules! of_body {
     ($shard:expr, $body:ident => $call:expr) => {
         match &$shard.body.0 {
-            Body::Lru { lru, max_frames } => {
+            Body::Lru {
+                lru,
+                room,
+                max_frames,
+            } => {
                 let $body = LruShard {
                     frames: &$shard.frames.0,
                     lru,
+                    room,
                     max_frames: *max_frames,
                     secondary: $shard.secondary.as_deref(),
                 };
@@ -122,6 +134,7 @@ impl<V> Shard<V> {
             bits,
             frames: Padded(Slab::new()),
             body: Padded(Body::Lru {
+                room: AtomicUsize::new(lru.capacity),
                 lru: Mutex::new(lru),
                 max_frames,
             }),
@@ -197,16 +210,12 @@ impl<V> Shard<V> {
         }
     }
 
-    /// True if so much fits beside what is there.
+    /// True if so much fits beside what is there. Takes no lock.
     pub(crate) fn has_room(&self, charge: usize) -> bool {
-        let (usage, capacity) = match &self.body.0 {
-            Body::Lru { lru, .. } => {
-                let lru = lru.lock();
-                (lru.usage, lru.capacity)
-            }
-            Body::Clock(clock) => (clock.usage(), clock.capacity()),
-        };
-        usage.saturating_add(charge) <= capacity
+        match &self.body.0 {
+            Body::Lru { room, .. } => charge <= room.load(Ordering::Relaxed),
+            Body::Clock(clock) => clock.usage().saturating_add(charge) <= clock.capacity(),
+        }
     }
 
     /// Entries in the table.

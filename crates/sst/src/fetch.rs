@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::env::Stopwatch;
 use base::perf;
@@ -29,6 +30,8 @@ pub(crate) struct BlockFetcher {
     /// With the table's dictionary, which is for data blocks only.
     data: Decompressor,
     meta: Decompressor,
+    /// The last data block that was uncompressed did not need to be: the next is read to where it stays.
+    plain: AtomicBool,
     statistics: Option<Arc<Statistics>>,
 }
 
@@ -102,6 +105,7 @@ impl BlockFetcher {
             tail,
             data: Decompressor::new(None),
             meta: Decompressor::new(None),
+            plain: AtomicBool::new(false),
             statistics: None,
         }
     }
@@ -275,7 +279,23 @@ impl BlockFetcher {
         take: impl FnOnce(&[u8]) -> R,
     ) -> Result<R> {
         let (contents, byte) = self.check(handle, stored, verify)?;
-        match self.compression_type(handle, byte)? {
+        self.uncompress_checked(handle, kind, contents, byte, take)
+    }
+
+    fn uncompress_checked<R>(
+        &self,
+        handle: BlockHandle,
+        kind: BlockKind,
+        contents: &[u8],
+        byte: u8,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let ty = self.compression_type(handle, byte)?;
+        let is_plain = ty == CompressionType::None;
+        if kind == BlockKind::Data && self.plain.load(Ordering::Relaxed) != is_plain {
+            self.plain.store(is_plain, Ordering::Relaxed);
+        }
+        match ty {
             CompressionType::None => Ok(take(contents)),
             ty => PLAIN.with_borrow_mut(|plain| {
                 self.decompress(kind, ty, contents, plain)
@@ -347,8 +367,29 @@ impl BlockFetcher {
             return Ok(block);
         }
         let copy = |contents: &[u8]| Buffer::copy_of(memory, contents);
-        let contents = self.with_contents(handle, kind, verify, near, copy)?;
+        let in_place = memory.is_none() && kind == BlockKind::Data && self.plain.load(Ordering::Relaxed);
+        let contents = match in_place && self.file.mapped().is_none() && !near.holds(handle) {
+            true => self.read_in_place(handle, verify)?,
+            false => self.with_contents(handle, kind, verify, near, copy)?,
+        };
         Block::parse(contents).map_err(|error| self.in_block(error, handle))
+    }
+
+    /// The contents of a data block, which will as a rule not be compressed: then they stay where they are read to.
+    fn read_in_place(&self, handle: BlockHandle, verify: bool) -> Result<Buffer> {
+        let len = self.stored_len(handle)?;
+        let mut type_byte = 0;
+        let stored = Buffer::filled(len, |stored| {
+            self.read_stored(handle, stored)?;
+            let (contents, byte) = self.check(handle, stored, verify)?;
+            type_byte = byte;
+            Ok(contents.len())
+        })?;
+        if type_byte == CompressionType::None as u8 {
+            return Ok(stored);
+        }
+        let copy = |contents: &[u8]| Buffer::copy_of(None, contents);
+        self.uncompress_checked(handle, BlockKind::Data, &stored, type_byte, copy)
     }
 
     /// A block that lies in a mapping as it is: no copy is made.

@@ -160,11 +160,11 @@ impl Place {
         }
     }
 
-    /// Asks for the memory of the entry index.
+    /// Asks for the memory of the entry index, if the block may be in the cache.
     #[inline(always)]
     pub fn prefetch(&self) {
         let address = self.entry_index.load(Ordering::Relaxed);
-        if address != 0 {
+        if address != 0 && self.slot.is_set() {
             prefetch(address, ENTRY_INDEX_PREFETCH);
         }
     }
