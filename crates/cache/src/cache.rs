@@ -345,6 +345,17 @@ impl<V> Cache<V> {
         Ok(self.handle(shard, index, frame))
     }
 
+    /// Counts a [`lookup`](Self::lookup) that was spared: the caller knows that the value of `key` is not here.
+    #[inline]
+    pub fn note_absent(&self, key: CacheKey) {
+        self.shards[self.shard_of_hash(key.hash())].note_absent();
+    }
+
+    /// True if what is evicted goes down to a secondary cache.
+    pub fn has_secondary(&self) -> bool {
+        self.secondary.is_some()
+    }
+
     /// True if the secondary cache has the value of `key`.
     pub fn secondary_holds(&self, key: CacheKey) -> bool {
         self.secondary

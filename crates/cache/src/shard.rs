@@ -1,8 +1,8 @@
 //! A shard: frames, and what rules them: an LRU under a lock, or a clock without.
 
 use std::sync::Arc;
-// `room` is not loom's: nothing follows from what it says.
-use std::sync::atomic::{AtomicUsize, Ordering};
+// `room` and `absent` are not loom's: nothing follows from what they say.
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::cache::{EntryInfo, Stats};
 use crate::clock::Clock;
@@ -23,6 +23,8 @@ pub(crate) struct Shard<V> {
     bits: u32,
     frames: Padded<Slab<Frame<V>>>,
     body: Padded<Body>,
+    /// Lookups that were spared.
+    absent: Padded<AtomicU64>,
     /// Where what is evicted goes down to.
     secondary: Option<Arc<Secondary<V>>>,
 }
@@ -138,6 +140,7 @@ impl<V> Shard<V> {
                 lru: Mutex::new(lru),
                 max_frames,
             }),
+            absent: Padded(AtomicU64::new(0)),
             secondary,
         }
     }
@@ -147,6 +150,7 @@ impl<V> Shard<V> {
             bits,
             frames: Padded(Slab::new()),
             body: Padded(Body::Clock(clock)),
+            absent: Padded(AtomicU64::new(0)),
             secondary,
         }
     }
@@ -226,11 +230,19 @@ impl<V> Shard<V> {
         }
     }
 
+    /// Counts a lookup that was spared.
+    #[inline]
+    pub(crate) fn note_absent(&self) {
+        self.absent.0.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn stats(&self) -> Stats {
-        match &self.body.0 {
+        let mut stats = match &self.body.0 {
             Body::Lru { lru, .. } => lru.lock().stats,
             Body::Clock(clock) => clock.stats(),
-        }
+        };
+        stats.misses += self.absent.0.load(Ordering::Relaxed);
+        stats
     }
 
     /// Sees to a parked entry whose last pin was taken back while it was at `generation`.

@@ -62,6 +62,9 @@ pub struct TableReadOptions {
     /// The table's identity in the cache, one of [`Cache::new_id`] of that cache: given again for the same file, what it left
     /// in the cache is found there. Default: a new one.
     pub cache_id: Option<u64>,
+    /// No table was opened with that `cache_id` before: whatever of this one is in the cache, it put there itself and knows the way to.
+    /// Default false; true of a table that is given none.
+    pub cache_id_is_new: bool,
     /// Data blocks go into a full cache when they are read for the first time. If not, when they are asked for again before long:
     /// [`Cache::admits`]. Default false.
     pub caches_first_reads: bool,
@@ -93,6 +96,7 @@ impl TableReadOptions {
             largest_seqno: None,
             cache: None,
             cache_id: None,
+            cache_id_is_new: false,
             caches_first_reads: false,
             secondary_tally: Arc::default(),
             statistics: None,
@@ -231,6 +235,8 @@ pub struct Table {
     has_first_keys: bool,
     cache: Option<Arc<BlockCache>>,
     cache_id: u64,
+    /// A data block that its slot in the index does not lead to is not in the cache, nor in what is below it.
+    slots_tell_all: bool,
     caches_first_reads: bool,
     secondary_tally: Arc<SecondaryTally>,
     file_number: u64,

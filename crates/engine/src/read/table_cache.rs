@@ -69,6 +69,8 @@ struct TableSlot {
     table: TablePlace,
     /// The table's identity in the block cache, however often it is opened; 0 without one.
     cache_id: u64,
+    /// It was opened before.
+    opened: AtomicBool,
     /// A flush wrote the file, or it was in level 0 when the database was opened.
     level_0: AtomicBool,
     /// The table's range tombstones within the file's bounds, once somebody asked.
@@ -308,6 +310,7 @@ impl TableCache {
                     .block_cache
                     .as_ref()
                     .map_or(0, |cache| cache.new_id_of(self.cache_owner)),
+                opened: AtomicBool::new(false),
                 level_0: AtomicBool::new(false),
                 tombstones: OnceLock::new(),
                 touched: AtomicBool::new(false),
@@ -448,6 +451,7 @@ impl TableCache {
         let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;
         let options = TableReadOptions {
             cache_id: Some(slot.cache_id),
+            cache_id_is_new: !slot.opened.swap(true, Ordering::Relaxed),
             secondary_tally: self.options.stats.secondary.clone(),
             statistics: self.options.stats.shared().cloned(),
             metadata_caching: self.options.metadata_caching[usize::from(flushed)],

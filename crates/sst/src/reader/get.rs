@@ -431,7 +431,9 @@ impl Table {
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         };
         let key = self.block_key(handle);
-        if let Some(block) = self.lookup_block(cache, index, i) {
+        if self.slots_tell_all && !index.place(i).slot.is_set() {
+            cache.note_absent(key);
+        } else if let Some(block) = self.lookup_block(cache, index, i) {
             return Ok(block);
         }
         self.note_miss(EntryRole::DataBlock);

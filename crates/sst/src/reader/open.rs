@@ -133,6 +133,10 @@ impl Table {
             filter_has_whole_keys: properties.whole_key_filtering != Some(false),
             has_first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey && form.is_plain(),
             caches_first_reads: options.caches_first_reads,
+            // Those of parts in the cache go with them.
+            slots_tell_all: (options.cache_id.is_none() || options.cache_id_is_new)
+                && options.metadata_caching.is_none()
+                && options.cache.as_ref().is_some_and(|cache| !cache.has_secondary()),
             cache_id: options
                 .cache_id
                 .or_else(|| Some(options.cache.as_ref()?.new_id()))

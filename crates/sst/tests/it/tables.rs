@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::internal_key::{self, MAX_SEQNO};
 use base::{InternalComparator, Kind, Result, UserComparator};
+use codec::compression::CompressionType;
 use sst::filter::FilterPolicy;
 use sst::format::IndexType;
 use sst::writer::{TableWriter, TableWriterOptions};
@@ -321,6 +322,81 @@ fn sequential_readers_read_ahead_and_others_do_not() {
     }
     assert_eq!(counting.reads.load(Ordering::Relaxed), 100);
     assert_eq!(counting.prefetched.load(Ordering::Relaxed), 0);
+}
+
+/// Whether the block before was compressed says where the next is read to, and nothing else.
+#[test]
+fn blocks_compressed_and_not_stand_side_by_side() {
+    let order = UserComparator::Bytewise;
+    let mut rng = testkit::rng();
+    let mut entries = numbered(2000);
+    for (i, (_, value)) in entries.iter_mut().enumerate() {
+        if i / 50 % 2 == 0 {
+            value.fill_with(|| rng.u8(..));
+        }
+    }
+    let options = TableWriterOptions {
+        compression: CompressionType::Lz4,
+        ..options(&order)
+    };
+    let mut bytes = write(options, &entries, &[]);
+    let read = BlockReadOptions::default();
+    let open = |bytes: &[u8]| {
+        let options = TableReadOptions::new(cmp(&order));
+        Table::open(file("t.sst", bytes.to_vec()), options).unwrap()
+    };
+    let look_up = |table: &Table, (key, value): &(Vec<u8>, Vec<u8>)| {
+        let found = get(table, internal_key::user_key(key), MAX_SEQNO, &read);
+        assert_eq!(&found[0].1, value);
+    };
+    let table = open(&bytes);
+    for _ in 0..4000 {
+        look_up(&table, &entries[rng.usize(..entries.len())]);
+    }
+    // Read in place or not, damage is met.
+    bytes[7] ^= 1;
+    for before in [40, 90] {
+        let table = open(&bytes);
+        look_up(&table, &entries[before]);
+        let key = LookupKey::new(b"key000000", MAX_SEQNO, &order);
+        let error = table.get(&key, &read, &mut |_, _| ControlFlow::Break(()));
+        let error = error.unwrap_err();
+        assert!(error.is_corruption() && error.file().is_some(), "{error}");
+        assert_eq!(error.offset(), Some(0));
+    }
+}
+
+#[test]
+fn what_a_table_left_in_the_cache_is_found_when_it_is_opened_again() {
+    let order = UserComparator::Bytewise;
+    let entries = numbered(1000);
+    let cache = new_cache(1 << 20);
+    let bytes = write(options(&order), &entries, &[]);
+    let id = cache.new_id();
+    let open = |cache_id_is_new| {
+        let options = TableReadOptions {
+            cache: Some(cache.clone()),
+            cache_id: Some(id),
+            cache_id_is_new,
+            ..TableReadOptions::new(cmp(&order))
+        };
+        Table::open(file("t.sst", bytes.clone()), options).unwrap()
+    };
+    let misses = |cache_id_is_new| {
+        let table = open(cache_id_is_new);
+        let before = cache.stats().misses;
+        for _ in 0..2 {
+            for (key, value) in &entries {
+                let read = BlockReadOptions::default();
+                let found = get(&table, internal_key::user_key(key), MAX_SEQNO, &read);
+                assert_eq!(&found[0].1, value);
+            }
+        }
+        (cache.stats().misses - before) as usize
+    };
+    let blocks = open(false).index().unwrap().len();
+    assert_eq!((misses(true), misses(false)), (blocks, 0));
+    assert_eq!(cache.occupancy(), blocks);
 }
 
 #[test]
