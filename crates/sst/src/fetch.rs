@@ -87,7 +87,7 @@ thread_local! {
 const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
 
 /// A thread keeps no more than this for blocks to come.
-const KEPT_LIMIT: usize = 1 << 20;
+const KEPT_LIMIT: usize = 256 << 10;
 
 fn shorten(kept: &mut Vec<u8>) {
     if kept.capacity() > KEPT_LIMIT {
