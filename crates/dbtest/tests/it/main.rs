@@ -49,6 +49,8 @@ mod model;
 mod multi_get;
 mod multi_scan;
 mod next_prefix;
+#[cfg(target_os = "linux")]
+mod open_files;
 mod protection;
 mod range_delete_jumps;
 mod range_delete_sizes;

@@ -25,8 +25,9 @@ use crate::options::file::StoredFamily;
 use crate::options::{ColumnFamilyOptions, MemtableFactory, Options};
 use crate::read::blob_cache::BlobFileCache;
 use crate::read::open_iterators::OpenIterators;
+use crate::read::open_limit::OpenLimit;
 use crate::read::super_version::SuperVersion;
-use crate::read::table_cache::{OpenLimit, TableCache, TableCacheOptions};
+use crate::read::table_cache::{TableCache, TableCacheOptions};
 use crate::read::value::{Merger, ValueResolver};
 use crate::stats::Stats;
 use crate::timed_hooks;
@@ -168,14 +169,15 @@ pub(crate) fn assemble(
         sst_partitioner_factory,
         values: ValueResolver {
             merger,
-            blobs: Arc::new(BlobFileCache::new(
+            blobs: BlobFileCache::new(
                 fs.clone(),
                 shared.dir.to_path_buf(),
                 id,
                 shared.options.advise_random_on_open,
                 options.blob_cache.clone(),
+                shared.open_limit.clone(),
                 shared.stats.clone(),
-            )),
+            ),
         },
         tables: Arc::new(tables),
         super_version: ArcSwap::from_pointee(super_version),

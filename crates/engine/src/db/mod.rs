@@ -53,7 +53,7 @@ use crate::jobs::verifier::Verifier;
 use crate::log::InfoLog;
 use crate::log::dump_stats::Samples;
 use crate::options::{Options, WriteOptions};
-use crate::read::table_cache::OpenLimit;
+use crate::read::open_limit::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::VersionSet;
 use crate::write::batch::{SingleKind, SingleOperation, WriteBatch};

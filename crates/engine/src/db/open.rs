@@ -33,7 +33,7 @@ use crate::options::file::OptionsFile;
 use crate::options::table::{OptionTable, OptionValue};
 use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
-use crate::read::table_cache::OpenLimit;
+use crate::read::open_limit::OpenLimit;
 use crate::stats::Stats;
 use crate::version_set::{VersionSet, manifest_state, replace_file, set_current};
 use crate::write::pipeline::Writer;

@@ -1,6 +1,6 @@
 //! Blob files that a compaction reads values of: through descriptors of its own, and ahead of itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,9 @@ pub(crate) struct BlobInputs {
     open: OpenOptions,
     readahead_size: usize,
     files: HashMap<u64, BlobFile>,
+    /// Their numbers, the one that was opened first in front, and how many there may be.
+    opened: VecDeque<u64>,
+    most: usize,
     stats: Arc<Stats>,
 }
 
@@ -36,6 +39,9 @@ impl BlobInputs {
             open: db.options.compaction_reads(),
             readahead_size: family.current().blob_compaction_readahead_size,
             files: HashMap::new(),
+            opened: VecDeque::new(),
+            // Beside those that are open for readers.
+            most: db.open_limit.most().map_or(usize::MAX, |most| (most / 4).max(1)),
             stats: db.stats.clone(),
         }
     }
@@ -56,7 +62,13 @@ impl BlobInputs {
             };
             let file = BlobFile::open(Arc::new(file))?;
             file.check_of_family(self.family)?;
+            if self.opened.len() >= self.most
+                && let Some(first) = self.opened.pop_front()
+            {
+                self.files.remove(&first);
+            }
             self.files.insert(number, file);
+            self.opened.push_back(number);
         }
         self.files[&number].get(location, user_key, true)
     }

@@ -42,7 +42,8 @@ option_table! {
         allow_ingest_behind: bool = false;
         /// Fails the open if the database exists. Default: false.
         error_if_exists: bool = false;
-        /// Table files kept open at most; -1 keeps all of them. Default: -1.
+        /// Tables and blob files kept open at most, all families' together; each thread of a compaction may have a quarter as many blob
+        /// files open besides. -1 keeps all of them open. Default: -1.
         max_open_files: i32 = -1, range(-1, i32::MAX), domain["-1", "16", "100"];
         /// Background threads: a quarter of them, at least one, flush; the others, at least one, compact. Default: 2.
         max_background_jobs: i32 = 2, mutable = true, range(1, 256), domain["1", "2", "4"];

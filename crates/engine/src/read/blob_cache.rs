@@ -1,9 +1,10 @@
 //! Open blob files of a column family, and the cache of their values.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use base::statistics::{Histogram, Ticker};
 use base::sync::RwLock;
@@ -15,19 +16,29 @@ use sst::{Block, BlockCache, BlockReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};
 
 use super::charged_reads;
+use super::open_limit::{Closable, OpenLimit};
 use super::table_cache::access;
 use super::value::PinnedValue;
 use crate::jobs::obsolete_files::ObsoleteFiles;
 use crate::options::{ReadOptions, ReadTier};
 use crate::stats::Stats;
 
-/// Opens blob files when first asked and keeps them open until they are dropped from the family.
+/// An open blob file.
+struct OpenedBlob {
+    file: Arc<BlobFile>,
+    /// Read since the limit of open files last asked; not kept without one.
+    touched: AtomicBool,
+}
+
+/// Opens blob files when first asked and keeps them open until they are dropped from the family, or too many are.
 pub(crate) struct BlobFileCache {
+    itself: Weak<BlobFileCache>,
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     family: u32,
     access: Access,
-    open: RwLock<HashMap<u64, Arc<BlobFile>>>,
+    open: RwLock<HashMap<u64, OpenedBlob>>,
+    limit: Arc<OpenLimit>,
     /// Where values are kept, and who keeps them there; `None`: nowhere.
     values: Option<BlobCache>,
     stats: Arc<Stats>,
@@ -94,21 +105,24 @@ impl BlobFileCache {
         family: u32,
         advise_random: bool,
         values: Option<Arc<BlockCache>>,
+        limit: Arc<OpenLimit>,
         stats: Arc<Stats>,
-    ) -> BlobFileCache {
+    ) -> Arc<BlobFileCache> {
         let values = values.map(|cache| BlobCache {
             cache,
             ids: RwLock::default(),
         });
-        BlobFileCache {
+        Arc::new_cyclic(|itself| BlobFileCache {
+            itself: itself.clone(),
             fs,
             dir,
             family,
             access: access(advise_random),
             open: RwLock::default(),
+            limit,
             values,
             stats,
-        }
+        })
     }
 
     /// The cache its values are kept in, if they are.
@@ -186,8 +200,11 @@ impl BlobFileCache {
 
     /// The blob file of that number.
     pub fn file(&self, number: u64) -> Result<Arc<BlobFile>> {
-        if let Some(file) = self.open.read().get(&number) {
-            return Ok(file.clone());
+        if let Some(opened) = self.open.read().get(&number) {
+            if self.limit.most().is_some() && !opened.touched.load(Ordering::Relaxed) {
+                opened.touched.store(true, Ordering::Relaxed);
+            }
+            return Ok(opened.file.clone());
         }
         let path = filename::blob(&self.dir, number);
         let reader = self.fs.open_random(
@@ -199,14 +216,54 @@ impl BlobFileCache {
         )?;
         let file = Arc::new(BlobFile::open(reader)?);
         file.check_of_family(self.family)?;
-        Ok(self.open.write().entry(number).or_insert(file).clone())
+        match self.open.write().entry(number) {
+            Entry::Occupied(other) => return Ok(other.get().file.clone()),
+            Entry::Vacant(place) => place.insert(OpenedBlob {
+                file: file.clone(),
+                touched: AtomicBool::new(false),
+            }),
+        };
+        // Not under the lock that closing it takes.
+        self.limit.opened(OpenBlobFile {
+            cache: self.itself.clone(),
+            number,
+        });
+        Ok(file)
     }
 
     /// Closes a file that was deleted.
     pub fn forget(&self, number: u64) {
         self.open.write().remove(&number);
+        self.limit.forget(number);
         if let Some(values) = &self.values {
             values.ids.write().remove(&number);
+        }
+    }
+}
+
+/// A blob file as the limit of open files knows it.
+struct OpenBlobFile {
+    cache: Weak<BlobFileCache>,
+    number: u64,
+}
+
+impl Closable for OpenBlobFile {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn take_touched(&self) -> bool {
+        let cache = self.cache.upgrade();
+        cache.is_some_and(|cache| {
+            let open = cache.open.read();
+            let opened = open.get(&self.number);
+            opened.is_some_and(|opened| opened.touched.swap(false, Ordering::Relaxed))
+        })
+    }
+
+    fn close(&self) {
+        if let Some(cache) = self.cache.upgrade() {
+            cache.open.write().remove(&self.number);
         }
     }
 }
@@ -267,6 +324,7 @@ impl BlobFileCache {
     pub fn hold(self: &Arc<Self>, file: &BlobFileMetadata) -> Result<()> {
         let number = file.number();
         self.file(number)?;
+        self.limit.forget(number);
         let cache = self.clone();
         file.shared
             .handle

@@ -8,6 +8,7 @@ pub(crate) mod level_cursor;
 pub(crate) mod merging_cursor;
 pub(crate) mod multi_scan;
 pub(crate) mod open_iterators;
+pub(crate) mod open_limit;
 pub(crate) mod overlap;
 pub(crate) mod read_latency;
 pub(crate) mod sources;

@@ -1,13 +1,11 @@
 //! Open tables. A file's place for its table hangs on its metadata, so that finding it takes no lock and no hash.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::prefix::PrefixExtractor;
 use base::statistics::{Histogram, Ticker};
-use base::sync::Mutex;
 use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
 use cache::{EntryRole, RoleUsage};
 use codec::compression::CompressionType;
@@ -19,6 +17,7 @@ use sst::{
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
 use crate::jobs::obsolete_files::ObsoleteFiles;
+use crate::read::open_limit::{Closable, OpenLimit};
 use crate::read::read_latency::ReadLatency;
 use crate::read::table_place::{OpenTable, TablePlace};
 use crate::read::timed_file::TimedFile;
@@ -98,49 +97,21 @@ impl Drop for TableSlot {
     }
 }
 
-/// `max_open_files`: closes the table longest not read when too many are open. One for all families of a database.
-pub(crate) struct OpenLimit {
-    /// Tables open at most; `None` sets no limit, and then nothing is recorded.
-    limit: Option<usize>,
-    open: Mutex<VecDeque<Arc<FileMetadata>>>,
-}
+/// A file whose table is open.
+struct OpenTableFile(Arc<FileMetadata>);
 
-impl OpenLimit {
-    /// For `max_open_files`; -1 sets no limit. A few descriptors are left for WAL, MANIFEST and outputs.
-    pub fn new(max_open_files: i32) -> OpenLimit {
-        let limit = usize::try_from(max_open_files)
-            .ok()
-            .map(|files| files.saturating_sub(10).max(1));
-        OpenLimit {
-            limit,
-            open: Mutex::default(),
-        }
+impl Closable for OpenTableFile {
+    fn number(&self) -> u64 {
+        self.0.number
     }
 
-    fn opened(&self, file: &Arc<FileMetadata>) {
-        let Some(limit) = self.limit else { return };
-        if slot_of(file).is_some_and(|slot| slot.obsolete.load(Ordering::Acquire)) {
-            // It goes with its last reader; recording it here would keep it.
-            return;
-        }
-        let mut open = self.open.lock();
-        open.push_back(file.clone());
-        let mut looked_at = 0;
-        while open.len() > limit {
-            let Some(file) = open.pop_front() else { break };
-            let Some(slot) = slot_of(&file) else { continue };
-            looked_at += 1;
-            if slot.touched.swap(false, Ordering::Relaxed) && looked_at <= limit {
-                open.push_back(file);
-            } else {
-                slot.table.close();
-            }
-        }
+    fn take_touched(&self) -> bool {
+        slot_of(&self.0).is_some_and(|slot| slot.touched.swap(false, Ordering::Relaxed))
     }
 
-    fn forget(&self, file: &FileMetadata) {
-        if self.limit.is_some() {
-            self.open.lock().retain(|open| open.number != file.number);
+    fn close(&self) {
+        if let Some(slot) = slot_of(&self.0) {
+            slot.table.close();
         }
     }
 }
@@ -304,7 +275,7 @@ impl TableCache {
             Box::new(TableSlot {
                 number: file.number,
                 size: file.size,
-                table: TablePlace::new(self.limit.limit.is_some()),
+                table: TablePlace::new(self.limit.most().is_some()),
                 cache_id: self
                     .options
                     .block_cache
@@ -365,8 +336,12 @@ impl TableCache {
     #[cold]
     fn open<'a>(&self, file: &'a Arc<FileMetadata>) -> Result<OpenTable<'a>> {
         let table = self.open_table(file, self.open_options())?;
-        let table = self.slot(file).table.set(table);
-        self.limit.opened(file);
+        let slot = self.slot(file);
+        let table = slot.table.set(table);
+        // One that is obsolete goes with its last reader; recorded it would be kept.
+        if !slot.obsolete.load(Ordering::Acquire) {
+            self.limit.opened(OpenTableFile(file.clone()));
+        }
         Ok(table)
     }
 
@@ -378,7 +353,7 @@ impl TableCache {
     ) -> Result<()> {
         let table = self.open_table(file, self.open_options())?;
         check(&table)?;
-        if self.limit.limit.is_none() {
+        if self.limit.most().is_none() {
             self.slot(file).table.set(table);
         }
         Ok(())
@@ -504,6 +479,6 @@ impl TableCache {
         // Counted before it is marked: whoever sees the mark takes it back.
         self.obsolete.zombie_bytes.fetch_add(slot.size, Ordering::Relaxed);
         slot.obsolete.store(true, Ordering::Release);
-        self.limit.forget(file);
+        self.limit.forget(file.number);
     }
 }

@@ -16,7 +16,8 @@ use vfs::{FileSystem, MemFs, OpenOptions};
 
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
-use super::table_cache::{OpenLimit, TableCache, TableCacheOptions};
+use super::open_limit::OpenLimit;
+use super::table_cache::{TableCache, TableCacheOptions};
 use crate::events::Listeners;
 use crate::jobs::obsolete_files::ObsoleteFiles;
 
