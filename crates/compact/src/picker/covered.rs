@@ -1,5 +1,6 @@
 //! Files that a range tombstone covers as a whole: nobody sees anything of them any more, so that they are dropped unread.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::SeqNo;
@@ -10,8 +11,15 @@ use super::{Files, PickContext};
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 
-/// Questions of one pick at most: a family of very many tombstones and files is looked through bit by bit, as its files change.
+/// Questions of one pick at most. Of very many tombstones and files each pick looks at some, other ones than the pick before.
 const MAX_QUESTIONS: usize = 20_000;
+
+/// Files of one level that tombstones of one table may cover.
+struct Candidates<'a> {
+    holder: &'a Arc<FileMetadata>,
+    level: usize,
+    files: &'a [Arc<FileMetadata>],
+}
 
 /// Files of one level, each wholly covered by the range tombstones of one table that are newer than all that is in it. Every snapshot
 /// must be newer than the tombstones. Files whose tables are not open are not opened for it.
@@ -27,40 +35,75 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
             .get()
             .is_some_and(|stats| stats.num_range_deletions > 0)
     });
-    let mut questions = 0;
+    let mut candidates = Vec::new();
     for holder in deleting {
+        let bounds = (Some(holder.smallest_user_key()), Some(holder.largest_user_key()));
+        for level in 0..context.version.num_levels() {
+            let range = match level {
+                0 => 0..files.level(0).len(),
+                _ => context.version.overlapping_range(level, bounds.0, bounds.1),
+            };
+            if !range.is_empty() {
+                candidates.push(Candidates {
+                    holder,
+                    level,
+                    files: &files.level(level)[range],
+                });
+            }
+        }
+    }
+    let lens: Vec<usize> = candidates.iter().map(|under| under.files.len()).collect();
+    // The number grows with what is written: any will do that is not the same again.
+    for (at, range) in share(&lens, visible_to_all, MAX_QUESTIONS) {
+        let Candidates {
+            holder,
+            level,
+            files: candidates,
+        } = candidates[at];
         let Some(tombstones) = context.facts.range_tombstones(holder) else {
             continue;
         };
         let tombstones = tombstones.truncate_shared(cmp, &holder.smallest, &holder.largest);
-        let bounds = (Some(holder.smallest_user_key()), Some(holder.largest_user_key()));
-        for level in 0..context.version.num_levels() {
-            let candidates: Vec<&Arc<FileMetadata>> = match level {
-                0 => files.level(0).iter().collect(),
-                _ => {
-                    let range = context.version.overlapping_range(level, bounds.0, bounds.1);
-                    files.level(level)[range].iter().collect()
-                }
-            };
-            questions += candidates.len();
-            if questions > MAX_QUESTIONS {
-                return None;
-            }
-            let covered: Vec<Arc<FileMetadata>> = candidates
-                .into_iter()
-                .filter(|file| {
-                    !file.is_being_compacted()
-                        && file.number != holder.number
-                        && covers(&files, &tombstones, file, visible_to_all)
-                })
-                .cloned()
-                .collect();
-            if !covered.is_empty() {
-                return Some(drop_files(context, level, covered));
-            }
+        let covered: Vec<Arc<FileMetadata>> = candidates[range]
+            .iter()
+            .filter(|file| {
+                !file.is_being_compacted()
+                    && file.number != holder.number
+                    && covers(&files, &tombstones, file, visible_to_all)
+            })
+            .cloned()
+            .collect();
+        if !covered.is_empty() {
+            return Some(drop_files(context, level, covered));
         }
     }
     None
+}
+
+/// What to look at of lists of these lengths: all, or `most` of it that follow each other, beginning where `number` says; which list, and
+/// which part of it.
+fn share(lens: &[usize], number: u64, most: usize) -> Vec<(usize, Range<usize>)> {
+    let total: usize = lens.iter().sum();
+    if total <= most {
+        return lens.iter().map(|&len| 0..len).enumerate().collect();
+    }
+    // Spread over all of it, however little the number grows.
+    let mut skip = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % total as u64) as usize;
+    let mut left = most;
+    let mut parts = Vec::new();
+    for (list, &len) in lens.iter().enumerate().cycle() {
+        if left == 0 {
+            break;
+        }
+        let begin = skip.min(len);
+        skip -= begin;
+        let end = len.min(begin + left);
+        left -= end - begin;
+        if begin < end {
+            parts.push((list, begin..end));
+        }
+    }
+    parts
 }
 
 fn drop_files(context: &PickContext<'_>, level: usize, files: Vec<Arc<FileMetadata>>) -> Plan {
@@ -102,4 +145,27 @@ fn covers(files: &Files<'_>, tombstones: &FragmentedTombstones, file: &FileMetad
         from = fragment.end;
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_has_its_turn_where_there_are_too_many() {
+        let lens = [7, 0, 300, 1, 92];
+        assert_eq!(
+            share(&lens, 5, 400),
+            [(0, 0..7), (1, 0..0), (2, 0..300), (3, 0..1), (4, 0..92)]
+        );
+        let mut seen = lens.map(|len| vec![false; len]);
+        for number in 0..200 {
+            let parts = share(&lens, number, 30);
+            assert_eq!(parts.iter().map(|(_, range)| range.len()).sum::<usize>(), 30);
+            for (list, range) in parts {
+                seen[list][range].fill(true);
+            }
+        }
+        assert!(seen.iter().flatten().all(|seen| *seen));
+    }
 }

@@ -932,6 +932,49 @@ fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
     db.close().unwrap();
 }
 
+#[test]
+fn the_stall_of_a_family_that_is_dropped_is_told_to_have_ended() {
+    let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let delayed_soon = ColumnFamilyOptions {
+        level0_file_num_compaction_trigger: 2,
+        level0_slowdown_writes_trigger: 3,
+        ..ColumnFamilyOptions::default()
+    };
+    let family = db.create_column_family("delayed", &delayed_soon).unwrap();
+    for _ in 0..3 {
+        for key in [b"a", b"z"] {
+            db.put_opt(&WriteOptions::default(), &family, key, b"1").unwrap();
+        }
+        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
+            .unwrap();
+    }
+    let delayed = StallCondition::Delayed {
+        cause: StallCause::L0FileCountLimit,
+    };
+    let told = |event| match event {
+        Event::Stall {
+            family,
+            previous,
+            condition,
+            ..
+        } => (family, previous, condition),
+        other => panic!("{other}"),
+    };
+    let of = |previous, condition| ("delayed".to_owned(), previous, condition);
+    assert_eq!(told(wait_for_stall(&heard)), of(StallCondition::Normal, delayed));
+    db.drop_column_family(&family).unwrap();
+    assert_eq!(told(wait_for_stall(&heard)), of(delayed, StallCondition::Normal));
+    drop(go);
+    db.close().unwrap();
+}
+
 /// How a database ends.
 type End = fn(&Db) -> esker::Result<()>;
 

@@ -370,7 +370,9 @@ impl DbInner {
         };
         self.log_edit(&mut state, edit)?;
         family.dropped.store(true, Ordering::Release);
-        if let Some(gone) = state.families.remove(&family.id) {
+        if let Some(mut gone) = state.families.remove(&family.id) {
+            let delayed_write_rate = self.current.load().delayed_write_rate;
+            state.stall_events.extend(gone.end_stall(delayed_write_rate));
             gone.version
                 .all_files()
                 .for_each(|(_, file)| family.tables.mark_obsolete(file));
@@ -383,6 +385,7 @@ impl DbInner {
         self.rotate_manifest(&mut state)?;
         drop(state);
         drop(writer);
+        self.tell_stalls();
         log_line!(
             self.log,
             Info,

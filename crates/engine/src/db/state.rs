@@ -280,6 +280,14 @@ impl FamilyState {
         Some(self.event_of(previous, condition, stalled, rate))
     }
 
+    /// Nothing of this family stalls writes any more, for it is dropped: what is told of that.
+    pub fn end_stall(&mut self, delayed_write_rate: u64) -> Option<Event> {
+        let previous = self.stall_of_all();
+        self.stall = StallCondition::Normal;
+        self.memtables_stall = false;
+        self.stall_event(previous, delayed_write_rate)
+    }
+
     /// The event of a stall of this family.
     fn event_of(
         &self,
