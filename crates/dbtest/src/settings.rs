@@ -137,6 +137,12 @@ pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
     }
 }
 
+/// The same of the options of a database, but for what may not be with others.
+pub fn draw_of_database(rng: &mut TestRng, options: &mut Options) {
+    draw(rng, options);
+    options.allow_mmap_reads &= !options.use_direct_reads;
+}
+
 /// Memtables of any kind that `allow_concurrent_memtable_write` allows.
 pub fn memtable_factory(rng: &mut TestRng, allow_concurrent_memtable_write: bool) -> MemtableFactory {
     let any = [

@@ -588,6 +588,8 @@ impl Flags {
         for (name, value) in &self.rest.engine {
             flags::engine::set(&mut options, name, value)?;
         }
+        // They may not be together, and are drawn one by one.
+        options.allow_mmap_reads &= !options.use_direct_reads;
         if self.use_write_buffer_manager && options.db_write_buffer_size > 0 {
             let cache = options.column_family.table.block_cache.clone();
             let limit = options.db_write_buffer_size;

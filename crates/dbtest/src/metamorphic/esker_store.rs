@@ -70,7 +70,7 @@ impl EskerStore {
     /// from the first opening on.
     pub fn draw(&mut self, keep_levels: bool) {
         let rng = &mut self.rng;
-        settings::draw(rng, &mut self.options);
+        settings::draw_of_database(rng, &mut self.options);
         let together = self.options.allow_concurrent_memtable_write;
         let families = self.options.column_families.values_mut();
         for options in std::iter::once(&mut self.options.column_family).chain(families) {

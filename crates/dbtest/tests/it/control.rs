@@ -572,6 +572,8 @@ fn contradicting_options_are_refused_together() {
     let mut options = sound.clone();
     options.max_background_jobs = 0;
     options.wal_compression = CompressionType::Lz4;
+    options.allow_mmap_reads = true;
+    options.use_direct_reads = true;
     let family = &mut options.column_family;
     family.max_write_buffer_number = 0;
     family.max_bytes_for_level_multiplier = 0.0;
@@ -605,6 +607,7 @@ fn contradicting_options_are_refused_together() {
     let of_database = [
         "max_background_jobs=0 is outside",
         "wal_compression",
+        "allow_mmap_reads, but reads are direct",
         "options of column family other: min_write_buffer_number_to_merge=0 is outside",
     ];
     for part in of_family.into_iter().chain(of_database) {

@@ -194,7 +194,7 @@ impl History {
             fs,
             ..Options::default()
         };
-        settings::draw(&mut rng, &mut options);
+        settings::draw_of_database(&mut rng, &mut options);
         let events = Arc::new(Events::default());
         options.listeners.push(events.clone());
         options.column_family = family_options(&mut rng, options.allow_concurrent_memtable_write);
@@ -892,7 +892,7 @@ impl History {
         drop(db);
         if self.rng.bool() {
             let together = self.options.allow_concurrent_memtable_write;
-            settings::draw(&mut self.rng, &mut self.options);
+            settings::draw_of_database(&mut self.rng, &mut self.options);
             // Families keep what they were created with.
             self.options.allow_concurrent_memtable_write = together;
         }

@@ -227,6 +227,9 @@ pub(crate) fn check_options(options: &Options) -> Result<()> {
     ) {
         wrong.unsupported("wal_compression other than kNoCompression and kZSTD");
     }
+    if options.allow_mmap_reads && options.use_direct_reads {
+        wrong.invalid("Enable allow_mmap_reads, but reads are direct (use_direct_reads)");
+    }
     let others = options
         .column_families
         .iter()

@@ -35,15 +35,18 @@ option_table! {
         memtable_factory: MemtableFactory = MemtableFactory::SkipList { lookahead: 0 };
         /// Memtables in memory at most, the one written included; writes stop above. Default: 2.
         max_write_buffer_number: i32 = 2, mutable = true, range(2, i32::MAX), domain["2", "4"];
-        /// Full memtables that a flush waits for and merges into one table. Default: 1.
+        /// Full memtables that a flush waits for and merges into one table; no more than may be full, `max_write_buffer_number` less
+        /// one. Default: 1.
         min_write_buffer_number_to_merge: i32 = 1, range(1, i32::MAX), domain["1", "2"];
         /// Levels, L0 included; with leveled compaction 2 at least. Default: 7.
         num_levels: i32 = 7, range(1, 64), domain["2", "4", "7"];
         /// L0 files that start a compaction. Default: 4.
         level0_file_num_compaction_trigger: i32 = 4, mutable = true, range(1, i32::MAX), domain["2", "4", "8"];
-        /// L0 files that slow writes down. Default: 20.
+        /// L0 files that slow writes down; below 0: never. As with RocksDB it counts as no less than
+        /// level0_file_num_compaction_trigger. Default: 20.
         level0_slowdown_writes_trigger: i32 = 20, mutable = true, domain["8", "20"];
-        /// L0 files that stop writes. Default: 36.
+        /// L0 files that stop writes. As with RocksDB it counts as no less than level0_slowdown_writes_trigger: a stop before the
+        /// compaction it waits for would last for ever. Default: 36.
         level0_stop_writes_trigger: i32 = 36, mutable = true, domain["12", "36"];
         /// Bytes of a table at L1. Default: 64 MiB.
         target_file_size_base: u64 = 64 << 20, mutable = true, range(1, u64::MAX), domain["4096", "65536", "1048576"];
@@ -65,10 +68,10 @@ option_table! {
         /// Sizes levels from the last one upwards, so that about a tenth of the data lies above it. Default: true.
         level_compaction_dynamic_level_bytes: bool = true, domain["true", "false"];
         /// Bytes a compaction takes in at most; 0 chooses 25 times the target file size, or two and a half times
-        /// max_bytes_for_level_multiplier where that is more. RocksDB stays at 25, so that with a larger multiplier files are
+        /// max_bytes_for_level_multiplier as often where that is more. RocksDB stays at 25, so that with a larger multiplier files are
         /// rewritten that could have been moved. Default: 0.
         max_compaction_bytes: u64 = 0, mutable = true, domain["0", "1048576"];
-        /// Bytes waiting for compaction that slow writes down; 0: never. Default: 64 GiB.
+        /// Bytes waiting for compaction that slow writes down; 0, or more than hard_pending_compaction_bytes_limit: never. Default: 64 GiB.
         soft_pending_compaction_bytes_limit: u64 = 64 << 30, mutable = true;
         /// Bytes waiting for compaction that stop writes; 0: never. Default: 256 GiB.
         hard_pending_compaction_bytes_limit: u64 = 256 << 30, mutable = true;

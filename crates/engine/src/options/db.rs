@@ -110,7 +110,7 @@ option_table! {
         /// Compactions read tables and blob files past the kernel's cache (`O_DIRECT`), whatever reads of users do, so that they
         /// push nothing out of it. `use_direct_reads` does so too. Default: false.
         use_direct_io_for_compaction_reads: bool = false, domain["true", "false"];
-        /// Reads table files through a memory map. Default: false.
+        /// Reads table files through a memory map. Not together with `use_direct_reads`. Default: false.
         allow_mmap_reads: bool = false, domain["true", "false"];
         /// Tells the kernel that table and blob files opened for reads of users are read here and there, so that a Get fetches what
         /// it needs and no more; what is read ahead is read ahead by iterators. Without it the kernel guesses, and fetches up to
