@@ -311,26 +311,16 @@ fn seconds(line: &Line) -> f64 {
     })
 }
 
-/// `Cumulative stall: 00:00:1.5 H:M:S, 12.3 percent` of RocksDB, `Stalled: 1500 us (...)` of ours over the time of the run.
+/// How long writers stood still, of so many seconds that the benchmark wrote: what `Cumulative stall: 00:00:1.5 H:M:S, 12.3 percent` says,
+/// but for the percentage, which is of the time since the database was opened, however long it was waited for compactions.
 fn stall_percent(output: &str, seconds: f64) -> Option<f64> {
-    output.lines().rev().find_map(|line| {
-        if let Some(rest) = line.strip_prefix("Cumulative stall:") {
-            return rest
-                .split_once(',')?
-                .1
-                .trim()
-                .strip_suffix(" percent")?
-                .parse()
-                .ok();
-        }
-        let micros: f64 = line
-            .strip_prefix("Stalled: ")?
-            .split_once(" us")?
-            .0
-            .parse()
-            .ok()?;
-        Some(micros / 1e4 / seconds)
-    })
+    let stalled = output
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("Cumulative stall:"))?;
+    let (time, _) = stalled.trim().split_once(" H:M:S")?;
+    let in_seconds = |sum: Option<f64>, part: &str| Some(sum? * 60.0 + part.parse::<f64>().ok()?);
+    Some(time.split(':').fold(Some(0.0), in_seconds)? * 100.0 / seconds)
 }
 
 /// Column `Avg(sec)` of the level's row in the last compaction statistics.
@@ -365,14 +355,14 @@ mod tests {
     use super::*;
 
     const THEIRS: &str = "\
-overwrite    :       4.012 micros/op 249196 ops/sec 0.803 seconds 200000 operations;   27.6 MB/s
+overwrite    :       4.012 micros/op 250000 ops/sec 0.800 seconds 200000 operations;   27.6 MB/s
 ** Compaction Stats [default] **
 Level    Files   Size     Score Read(GB)  Write(GB) W-Amp Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop
 ------
   L0      2/0    5.17 MB   0.5      0.0      0.1   1.0     0.5      0.4         8    0.063       0      0
   L2      4/0   60.14 MB   0.2      0.1      0.1   1.8     0.6      0.5         1    0.645    876K   350K
  Sum      6/0   65.31 MB   0.0      0.1      0.2   2.3     1.1      0.9         9    0.127    876K   350K
-Cumulative stall: 00:00:0.311 H:M:S, 38.8 percent
+Cumulative stall: 00:00:0.200 H:M:S, 3.1 percent
 Interval stall: 00:00:0.311 H:M:S, 1.0 percent
 ";
 
@@ -391,10 +381,10 @@ Interval stall: 00:00:0.311 H:M:S, 1.0 percent
     fn figures_of_both_programs() {
         let theirs = finished(THEIRS);
         let of = |metric| figure(&theirs, "overwrite", metric);
-        assert_eq!(of(Metric::OpsPerSecond), Ok(249_196.0));
+        assert_eq!(of(Metric::OpsPerSecond), Ok(250_000.0));
         assert_eq!(of(Metric::MillisPerOp), Ok(0.004_012));
         assert_eq!(of(Metric::WriteAmplification), Ok(2.3));
-        assert_eq!(of(Metric::StallPercent), Ok(38.8));
+        assert_eq!(of(Metric::StallPercent), Ok(25.0));
         assert_eq!(of(Metric::CpuMicrosPerOp), Ok(10.0));
         assert_eq!(of(Metric::SecondsPerJob(2)), Ok(0.645));
         assert_eq!(of(Metric::SecondsPerJob(1)), Err(NO_JOB.to_owned()));
@@ -405,11 +395,11 @@ Interval stall: 00:00:0.311 H:M:S, 1.0 percent
         );
         assert!(silent.unwrap_err().contains("tell no time per job"));
         assert!(figure(&theirs, "readrandom", Metric::OpsPerSecond).is_err());
-        let ours = "overwrite : 1.0 micros/op 100000 ops/sec 2.0 seconds 200000 operations; 27.6 MB/s\n\
-                    Write amplification: 1.50\nStalled: 500000 us (memtable-limit 1)\n";
+        let minutes = "fillseq : 1.0 micros/op 10 ops/sec;\noverwrite : 1.0 micros/op 10 ops/sec 100 seconds 1000 operations;\n\
+                       Cumulative stall: 00:01:15.000 H:M:S, 1.0 percent\n";
         assert_eq!(
-            figure(&finished(ours), "overwrite", Metric::StallPercent),
-            Ok(25.0)
+            figure(&finished(minutes), "overwrite", Metric::StallPercent),
+            Ok(75.0)
         );
         assert_eq!(introduction(&theirs), ["RocksDB: version 11.8.1"]);
     }

@@ -381,7 +381,10 @@ fn small_levels(sizes: &Sizes) -> Table {
         note: "The document's commands are not in its text: levels from L3 on use LZ4, the data shrinks to half, the \
                writer of readwhilewriting keeps to 10 MB/s and the overwrite to nothing. Memtables and levels are small, so that \
                there are enough levels at this size. CPU is that of the whole process; the document counts compactions alone. \
-               Operations of readwhilewriting are its reads here.",
+               Operations of readwhilewriting are its reads here. Stalled is a share of the time that was written. The overwrite \
+               waits for the disk: a flush of a MiB takes 4 to 5 ms, nearly all of them the sync of its file, its directory and \
+               the MANIFEST, of both engines, and with two memtables the next MiB waits for it. In memory (`/dev/shm`) Esker \
+               overwrites at 2.2 times RocksDB's speed.",
         rows,
     }
 }
