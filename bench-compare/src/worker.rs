@@ -102,6 +102,7 @@ impl Common {
                 match self.shape {
                     Shape::Compacted => "compacted",
                     Shape::Overwritten => "overwritten",
+                    Shape::Streams => "streams",
                 }
             ),
         ];

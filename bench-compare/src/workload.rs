@@ -211,6 +211,8 @@ pub enum Shape {
     Compacted,
     /// That, and then as many random keys written again, flushed, and compacted as the engine thinks right.
     Overwritten,
+    /// The keys of eight ascending streams in turn, each once, flushed, and compacted as the engine thinks right.
+    Streams,
 }
 
 /// How a workload runs, beside what it does.
@@ -244,6 +246,16 @@ pub struct Done {
 
 /// Brings the database of a reading workload into being.
 fn load<E: Engine>(db: &E, data: &Data, shape: Shape) {
+    if shape == Shape::Streams {
+        let each = data.num.div_ceil(STREAMS);
+        let of_streams = (0..each).flat_map(|at| (0..STREAMS).map(move |stream| stream * each + at));
+        for number in of_streams.filter(|&number| number < data.num) {
+            db.put(&key(number), data.value(number));
+        }
+        db.flush();
+        db.settle();
+        return;
+    }
     fill_unique_random(db, data);
     db.flush();
     db.compact();
@@ -257,6 +269,9 @@ fn load<E: Engine>(db: &E, data: &Data, shape: Shape) {
         db.settle();
     }
 }
+
+/// Those of [`Shape::Streams`].
+const STREAMS: u64 = 8;
 
 /// Everything into the cache, and found there a few times: what a block gets when it is searched again it has, and what the
 /// processor learns of the code it has learnt.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dbtest::by_hand::{flush, rewrite};
-use esker::{CompactionFilter, CompactionFilterFactory, Db, Decision, FilterContext, Options, ValueType};
+use esker::{
+    CompactionFilter, CompactionFilterFactory, Db, Decision, FilterContext, Options, ReadOptions, ValueType,
+};
 use tempfile::TempDir;
 
 const FILES: u32 = 60;
@@ -112,4 +114,43 @@ fn tables_and_blob_files_are_closed_when_too_many_are_open() {
     let most = most.load(Ordering::Relaxed);
     assert!((1..=25).contains(&most), "{most}");
     read_all(&db);
+}
+
+/// Iterators hold the tables they read, all of them the same: no more are open than there are files.
+#[test]
+fn iterators_share_tables_that_are_more_than_may_be_open() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let mut options = Options {
+        create_if_missing: true,
+        max_open_files: 20,
+        ..Options::default()
+    };
+    options.column_family.disable_auto_compactions = true;
+    let db = Db::open(&options, dir).unwrap();
+    for file in 0..FILES {
+        db.put(&key(file, 0), &value(file, 0)).unwrap();
+        flush(&db);
+    }
+    let read = ReadOptions::default();
+    let mut iterators: Vec<_> = (0..20).map(|_| db.iter(&read)).collect();
+    for iter in &mut iterators {
+        iter.seek_to_first();
+        let mut rows = 0;
+        while iter.valid() {
+            assert_eq!(iter.value(), value(rows, 0));
+            rows += 1;
+            iter.next();
+        }
+        iter.status().unwrap();
+        assert_eq!(rows, FILES);
+    }
+    assert_eq!(descriptors(dir).0, FILES as usize);
+    drop(iterators);
+    // Whoever opens another table closes those that are kept no more.
+    db.put(b"z", b"z").unwrap();
+    flush(&db);
+    assert_eq!(db.get(b"z").unwrap(), Some(b"z".to_vec()));
+    let left = descriptors(dir).0;
+    assert!(left < FILES as usize - 5, "{left}");
 }

@@ -261,6 +261,15 @@ impl Closable for OpenBlobFile {
         })
     }
 
+    fn is_kept(&self) -> bool {
+        let cache = self.cache.upgrade();
+        cache.is_some_and(|cache| {
+            let open = cache.open.read();
+            let opened = open.get(&self.number);
+            opened.is_some_and(|opened| Arc::strong_count(&opened.file) > 1)
+        })
+    }
+
     fn close(&self) {
         if let Some(cache) = self.cache.upgrade() {
             cache.open.write().remove(&self.number);

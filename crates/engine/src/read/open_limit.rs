@@ -10,6 +10,8 @@ pub(super) trait Closable: Send + Sync {
     fn number(&self) -> u64;
     /// True if it was read since this was asked last.
     fn take_touched(&self) -> bool;
+    /// True if somebody keeps it open, as iterators do. Closed from here it would still be open, and opened once more by the next reader.
+    fn is_kept(&self) -> bool;
     /// Closes it when its last reader is done.
     fn close(&self);
 }
@@ -43,11 +45,13 @@ impl OpenLimit {
         let Some(limit) = self.limit else { return };
         let mut open = self.open.lock();
         open.push_back(Box::new(file));
-        let mut looked_at = 0;
-        while open.len() > limit {
+        // Each that was touched once gets another turn, and no more are looked at: those that are kept may be more than the limit.
+        for looked_at in 0..2 * limit {
+            if open.len() <= limit {
+                break;
+            }
             let Some(file) = open.pop_front() else { break };
-            looked_at += 1;
-            if file.take_touched() && looked_at <= limit {
+            if file.is_kept() || file.take_touched() && looked_at < limit {
                 open.push_back(file);
             } else {
                 file.close();

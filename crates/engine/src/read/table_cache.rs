@@ -109,6 +109,10 @@ impl Closable for OpenTableFile {
         slot_of(&self.0).is_some_and(|slot| slot.touched.swap(false, Ordering::Relaxed))
     }
 
+    fn is_kept(&self) -> bool {
+        slot_of(&self.0).is_some_and(|slot| slot.table.is_shared())
+    }
+
     fn close(&self) {
         if let Some(slot) = slot_of(&self.0) {
             slot.table.close();

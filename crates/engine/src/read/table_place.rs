@@ -46,6 +46,15 @@ impl TablePlace {
         }
     }
 
+    /// True if the table is open and somebody has a share of it.
+    pub fn is_shared(&self) -> bool {
+        match self.get() {
+            Some(OpenTable::Borrowed(table)) => Arc::strong_count(table) > 1,
+            Some(OpenTable::Guarded(guard)) => Arc::strong_count(guarded(&guard)) > 1,
+            None => false,
+        }
+    }
+
     /// Closes the table when its last reader is done, where the number of open tables is limited.
     pub fn close(&self) {
         if let TablePlace::Limited(table) = self {
