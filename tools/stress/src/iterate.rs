@@ -112,11 +112,12 @@ impl Worker<'_> {
         for _ in 0..self.rng.usize(1..STEPS) {
             let step = self.draw_move(&keys, at.is_some());
             match step {
-                // Of a tailing iterator a snapshot is refused.
                 Move::Refresh(at_snapshot) => {
                     let db = &self.open.db;
+                    // Of a tailing iterator a snapshot is refused. Another would let go of the files it reads, and its snapshot does not keep what a filter takes away.
+                    let may = !options.tailing && !self.stress.flags.changes_snapshots();
                     let (refreshed, seen) = self.see(family, keys.clone(), |handle| {
-                        let snapshot = (at_snapshot && !options.tailing).then(|| db.snapshot());
+                        let snapshot = (at_snapshot && may).then(|| db.snapshot());
                         (handle.id() == opened).then(|| iter.refresh(snapshot.as_ref()))
                     })?;
                     match refreshed {

@@ -22,6 +22,8 @@ const TAIL_LEN: u64 = 8 << 10;
 
 /// Tombstones that a range-deletion block of tombstones which overlap is cut into at most, each of its fragments keeping its newest: a
 /// small block of tombstones nested in one another could ask for gigabytes. Fragments, which RocksDB writes, are taken as they are.
+/// A snapshot older than a fragment's newest tombstone would miss those dropped behind it, but files that overlap so are of releases before
+/// 2018: none of their tombstones is newer than a snapshot that somebody has.
 const MOST_TOMBSTONES: usize = 4 << 20;
 
 impl Table {
