@@ -194,6 +194,13 @@ mod tests {
         let sizes: Vec<u64> = (0..4).map(|level| fixed.target_file_size(level, 1)).collect();
         assert_eq!(sizes, [8, 8, 80, 800]);
         assert_eq!(fixed.max_compaction_bytes(), 200);
+        for (multiplier, bytes) in [(4.0, 200), (20.0, 400), (40.0, 800)] {
+            let of = LeveledOptions {
+                max_bytes_for_level_multiplier: multiplier,
+                ..fixed.clone()
+            };
+            assert_eq!(of.max_compaction_bytes(), bytes);
+        }
     }
 
     #[test]
