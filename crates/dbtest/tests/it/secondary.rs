@@ -275,7 +275,7 @@ impl Run {
             create_if_missing: true,
             ..Options::default()
         };
-        settings::draw(&mut rng, &mut options);
+        settings::draw_of_database(&mut rng, &mut options);
         options.max_open_files = -1;
         options.column_family = family_options(&mut rng);
         let mut model = Model::new();
