@@ -53,6 +53,8 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
         }
     }
     let lens: Vec<usize> = candidates.iter().map(|under| under.files.len()).collect();
+    // Tombstones of the table asked about last, all of whose levels follow each other.
+    let mut of: Option<(u64, Option<Arc<FragmentedTombstones>>)> = None;
     // The number grows with what is written: any will do that is not the same again.
     for (at, range) in share(&lens, visible_to_all, MAX_QUESTIONS) {
         let Candidates {
@@ -60,16 +62,20 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
             level,
             files: candidates,
         } = candidates[at];
-        let Some(tombstones) = context.facts.range_tombstones(holder) else {
+        if of.as_ref().is_none_or(|(number, _)| *number != holder.number) {
+            let whole = context.facts.range_tombstones(holder);
+            let cut = whole.map(|whole| whole.truncate_shared(cmp, &holder.smallest, &holder.largest));
+            of = Some((holder.number, cut));
+        }
+        let Some((_, Some(tombstones))) = &of else {
             continue;
         };
-        let tombstones = tombstones.truncate_shared(cmp, &holder.smallest, &holder.largest);
         let covered: Vec<Arc<FileMetadata>> = candidates[range]
             .iter()
             .filter(|file| {
                 !file.is_being_compacted()
                     && file.number != holder.number
-                    && covers(&files, &tombstones, file, visible_to_all)
+                    && covers(&files, tombstones, file, visible_to_all)
             })
             .cloned()
             .collect();

@@ -45,6 +45,16 @@ fn gate(holds: fn(&Event) -> bool) -> (Arc<Gate>, Receiver<Event>, Sender<()>) {
     (Arc::new(gate), heard, go)
 }
 
+/// Of a database in memory whose jobs wait at the gate.
+fn gated(gate: Arc<Gate>) -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        listeners: vec![gate],
+        ..Options::default()
+    }
+}
+
 fn wait_for_stall(heard: &Receiver<Event>) -> Event {
     loop {
         let event = heard.recv_timeout(LONG).unwrap();
@@ -59,9 +69,6 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
     let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
     let statistics = Statistics::new();
     let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
         statistics: Some(statistics.clone()),
         delayed_write_rate: 1 << 20,
         column_family: ColumnFamilyOptions {
@@ -70,7 +77,7 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
             level0_stop_writes_trigger: 20,
             ..ColumnFamilyOptions::default()
         },
-        ..Options::default()
+        ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
     let family = db.default_column_family();
@@ -166,15 +173,12 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
 fn writers_are_delayed_before_the_last_memtable_is_full() {
     let (gate, heard, go) = gate(|event| matches!(event, Event::FlushBegun { .. }));
     let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
         column_family: ColumnFamilyOptions {
             write_buffer_size: 64 << 10,
             max_write_buffer_number: 4,
             ..ColumnFamilyOptions::default()
         },
-        ..Options::default()
+        ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
     // Each of the first three fills a memtable, which the next write switches.
@@ -461,16 +465,13 @@ fn memtables_that_wait_for_company_are_flushed_when_writers_wait_for_memory() {
 fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
     let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
     let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
         column_family: ColumnFamilyOptions {
             level0_file_num_compaction_trigger: 2,
             level0_slowdown_writes_trigger: 20,
             level0_stop_writes_trigger: 36,
             ..ColumnFamilyOptions::default()
         },
-        ..Options::default()
+        ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
     let family = db.default_column_family();
@@ -562,12 +563,7 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
 #[test]
 fn waits_for_a_locked_wal_are_told_and_counted() {
     let (gate, heard, _go) = gate(|_| false);
-    let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
-        ..Options::default()
-    };
+    let options = gated(gate);
     let db = Db::open(&options, "/db").unwrap();
     let locked = StallCondition::Stopped {
         cause: StallCause::WalLocked,
@@ -806,15 +802,12 @@ fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others:
 fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
     let (gate, _heard, go) = gate(|event| matches!(event, Event::FlushBegun { .. }));
     let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
         manual_wal_flush: true,
         column_family: ColumnFamilyOptions {
             write_buffer_size: 64 << 10,
             ..ColumnFamilyOptions::default()
         },
-        ..Options::default()
+        ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
     let other = db
@@ -837,9 +830,6 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
 fn with_files_in_l0(files: u32, delayed_write_rate: u64) -> (Db, Sender<()>) {
     let (gate, _, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
     let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
         manual_wal_flush: true,
         delayed_write_rate,
         column_family: ColumnFamilyOptions {
@@ -848,7 +838,7 @@ fn with_files_in_l0(files: u32, delayed_write_rate: u64) -> (Db, Sender<()>) {
             level0_stop_writes_trigger: 6,
             ..ColumnFamilyOptions::default()
         },
-        ..Options::default()
+        ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
     for _ in 0..files {
@@ -935,12 +925,7 @@ fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
 #[test]
 fn the_stall_of_a_family_that_is_dropped_is_told_to_have_ended() {
     let (gate, heard, go) = gate(|event| matches!(event, Event::CompactionBegun { .. }));
-    let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        listeners: vec![gate],
-        ..Options::default()
-    };
+    let options = gated(gate);
     let db = Db::open(&options, "/db").unwrap();
     let delayed_soon = ColumnFamilyOptions {
         level0_file_num_compaction_trigger: 2,
