@@ -407,9 +407,9 @@ impl BlockFetcher {
             .map_err(|error| self.in_block(error, handle))
     }
 
-    /// The contents of a block that is not made of entries: a filter, a dictionary.
-    pub fn raw(&self, handle: BlockHandle, verify: bool) -> Result<Vec<u8>> {
-        self.contents(handle, BlockKind::Meta, verify)
+    /// What `take` makes of the contents of a block that is not made of entries: a filter, a dictionary. No copy of them is made first.
+    pub fn raw<R>(&self, handle: BlockHandle, verify: bool, take: impl FnOnce(&[u8]) -> R) -> Result<R> {
+        self.with_contents(handle, BlockKind::Meta, verify, &self.tail, take)
     }
 
     /// The stored contents and the trailer of a block, nothing verified.

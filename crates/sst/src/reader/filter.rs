@@ -75,7 +75,8 @@ impl Table {
         let _timer = base::perf::time(|cells| &cells.read_filter_block_nanos);
         let verify = self.verify_checksums;
         let read = |handle: BlockHandle| {
-            FilterReader::new(self.fetcher.raw(handle, verify)?)
+            self.fetcher
+                .raw(handle, verify, |contents| FilterReader::new(contents))?
                 .map_err(|error| self.fetcher.in_block(error, handle))
         };
         Ok(match self.filter_handle {

@@ -107,8 +107,8 @@ impl Table {
         let form = KeyForm::new(global_seqno, missing);
 
         if let Some(handle) = find(meta::COMPRESSION_DICT) {
-            let dictionary = fetcher.raw(handle, verify)?;
-            fetcher.set_dictionary(dictionary.into());
+            let dictionary = fetcher.raw(handle, verify, |contents| Arc::from(contents))?;
+            fetcher.set_dictionary(dictionary);
         }
         let range_tombstones = match find(meta::RANGE_DEL) {
             Some(handle) => {

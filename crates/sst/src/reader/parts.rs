@@ -202,10 +202,12 @@ impl Table {
                 );
             }
             let part = match kind {
-                PartKind::Filter | PartKind::FilterPartition => {
-                    let contents = self.fetcher.raw(handle, self.verify_checksums)?;
-                    FilterReader::new(contents).map(Part::Filter)
-                }
+                PartKind::Filter | PartKind::FilterPartition => self
+                    .fetcher
+                    .raw(handle, self.verify_checksums, |contents| {
+                        FilterReader::new(contents)
+                    })?
+                    .map(Part::Filter),
                 _ => self.read_index_block(handle, kind).map(Part::Index),
             };
             part.map(Block::of_part)

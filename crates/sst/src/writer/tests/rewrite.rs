@@ -59,7 +59,7 @@ fn data_blocks(table: &Table) -> Vec<Vec<u8>> {
 fn meta_block(table: &Table, name: &str) -> Vec<u8> {
     let entries = dump::metaindex(table);
     let (_, handle) = entries.iter().find(|entry| entry.0 == name.as_bytes()).unwrap();
-    table.fetcher.raw(*handle, true).unwrap()
+    table.fetcher.raw(*handle, true, <[u8]>::to_vec).unwrap()
 }
 
 #[test]
@@ -200,7 +200,9 @@ fn filter_partitions(table: &Table) -> Vec<(Vec<u8>, &'static str)> {
     let coding = IndexCoding::of(table.properties()).top_level();
     let mut partitions = Vec::new();
     index::decode_block(&block, coding, |entry| {
-        let filter = FilterReader::new(table.fetcher.raw(entry.handle, true)?)?;
+        let filter = table
+            .fetcher
+            .raw(entry.handle, true, |contents| FilterReader::new(contents))??;
         partitions.push((entry.separator.to_vec(), filter.kind()));
         Ok(())
     })
