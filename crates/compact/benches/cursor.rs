@@ -187,7 +187,7 @@ mod cursor {
     fn distinct_keys_operator_and_cancel(bencher: Bencher) {
         walk(bencher, 1, || CompactionRules {
             merge_operator: base::merge::builtin("put"),
-            cancelled: Some(Default::default()),
+            cancelled: vec![Arc::default()],
             ..rules(false)
         });
     }

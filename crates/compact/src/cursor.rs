@@ -74,8 +74,9 @@ pub struct CompactionRules {
     pub keep_unknown_kinds: bool,
     /// Exclusive upper bound, a user key without timestamp.
     pub end: Option<Vec<u8>>,
-    /// Set from outside to make the cursor fail with `Aborted`, looked at while entries are dropped.
-    pub cancelled: Option<Arc<AtomicBool>>,
+    /// Any of them, set from outside, makes the cursor fail with `Aborted`: looked at while entries are dropped, and by
+    /// [`write_outputs`](crate::outputs::write_outputs) between blocks.
+    pub cancelled: Vec<Arc<AtomicBool>>,
 }
 
 impl CompactionRules {
@@ -95,7 +96,7 @@ impl CompactionRules {
             preserve_from: SeqNo::MAX,
             keep_unknown_kinds: false,
             end: None,
-            cancelled: None,
+            cancelled: Vec::new(),
             comparator,
         }
     }
@@ -219,7 +220,7 @@ pub struct CompactionCursor<C> {
     older_versions: OlderVersions,
     full_history_ts_low: Option<Vec<u8>>,
     keep_unknown_kinds: bool,
-    cancelled: Option<Arc<AtomicBool>>,
+    cancelled: Vec<Arc<AtomicBool>>,
 
     /// Fragments whose starts are still to be shown, from `next_start` on.
     starts: Arc<FragmentedTombstones>,
@@ -503,13 +504,18 @@ impl<C: Cursor> CompactionCursor<C> {
     #[inline]
     fn skip_entry(&mut self) -> bool {
         self.input.next();
-        match &self.cancelled {
-            Some(cancelled) if cancelled.load(Atomically::Relaxed) => {
-                self.fail(Error::new(ErrorKind::Aborted, "compaction was cancelled"));
-                true
-            }
-            _ => false,
+        self.stops_if_cancelled()
+    }
+
+    /// True if the compaction was called off: then the cursor has failed.
+    #[inline]
+    pub(crate) fn stops_if_cancelled(&mut self) -> bool {
+        let mut flags = self.cancelled.iter();
+        let is_cancelled = flags.any(|flag| flag.load(Atomically::Relaxed));
+        if is_cancelled {
+            self.fail(Error::new(ErrorKind::Aborted, "compaction was cancelled"));
         }
+        is_cancelled
     }
 
     #[inline]

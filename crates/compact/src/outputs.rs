@@ -190,7 +190,7 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
     let mut beyond = cursor.beyond();
     // True from the first key or tombstone start that belongs to the current file.
     let mut begun = false;
-    while cursor.valid() {
+    while cursor.valid() && !cursor.stops_if_cancelled() {
         let size = begun.then(|| if files.is_open { files.sink.file_size() } else { 0 });
         let starts_user_key = cursor.starts_user_key();
         let mut stop = splitter.should_stop_before(cursor.key(), size, starts_user_key);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use base::internal_key;
 use base::{Result, Temperature, UserComparator};
@@ -102,6 +103,8 @@ pub struct Plan {
     pub output_temperature: Option<Temperature>,
     /// What was asked for of garbage in blob files.
     pub blob_garbage: BlobGarbageRequest,
+    /// Set by whoever asked for this compaction, it calls it off.
+    pub canceled: Option<Arc<AtomicBool>>,
     /// Nothing older than the inputs lies in their key range: deletions and sequence numbers may go.
     pub bottommost: bool,
     /// Every file of the version takes part.
@@ -172,6 +175,7 @@ impl Plan {
             compress: true,
             output_temperature: None,
             blob_garbage: BlobGarbageRequest::default(),
+            canceled: None,
             bottommost,
             is_full_compaction: num_inputs == version.num_files(),
             target_file_size: parts.target_file_size,

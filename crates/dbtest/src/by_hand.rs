@@ -2,9 +2,17 @@
 
 use esker::{BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, Db, FlushOptions};
 
-/// Flushes the default family, and waits for it.
+/// How a flush is done that does not wait for compactions, which a test may hold.
+pub fn at_once() -> FlushOptions {
+    FlushOptions {
+        allow_write_stall: true,
+        ..FlushOptions::default()
+    }
+}
+
+/// Flushes the default family, whatever that stalls, and waits for it.
 pub fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush(&at_once()).unwrap();
 }
 
 /// Flushes the default family, and waits until no compaction is due.

@@ -37,14 +37,15 @@ use base::InternalComparator;
 use base::filename::{self, FileKind};
 use esker::{
     BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
-    Db, DbIterator, Error, Event, EventListener, FilterContext, FlushOptions, LiveFile, MergeOperator,
-    Options, ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
+    Db, DbIterator, Error, Event, EventListener, FilterContext, LiveFile, MergeOperator, Options,
+    ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
 };
 use sst::{BlockReadOptions, Table, TableReadOptions};
 use testkit::datadriven::TestCase;
 use testkit::keys::{Tombstone, escape, print_entry, unescape};
 use vfs::{FileSystem, MemFs};
 
+use crate::by_hand::at_once;
 use crate::{files, settings};
 
 /// Where the database lies.
@@ -257,7 +258,7 @@ impl Session {
             }
             "flush" => {
                 let family = self.family(case)?;
-                self.db()?.flush_cf(&FlushOptions::default(), &[family])?;
+                self.db()?.flush_cf(&at_once(), &[family])?;
                 self.settle(case)
             }
             "wait" => self.db()?.wait_for_compact(),

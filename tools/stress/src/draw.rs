@@ -244,6 +244,19 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "0", if disk { "10000" } else { "100" }],
         ));
     }
+    // A WAL whose end a loss of power took is read as if nothing were missing there: not where some is.
+    if disk && others_see {
+        args.push(one_of(
+            rng,
+            "wal_recovery_mode",
+            &[
+                "kPointInTimeRecovery",
+                "kPointInTimeRecovery",
+                "kTolerateCorruptedTailRecords",
+                "kSkipAnyCorruptedRecords",
+            ],
+        ));
+    }
     // What goes by the keys as they are now, whatever is seen as of before. Who may lose rows, and who looks back, does without.
     if disk && others_see && !args.iter().any(|arg| arg == "--disable_wal=true") && rng.u32(..4) == 0 {
         const LOOK_BACK: &[&str] = &[

@@ -79,6 +79,8 @@ pub struct Stress {
     pub all_acknowledged: bool,
     /// What is made to fail.
     pub faults: Option<Faults>,
+    /// Calls off half of the compactions of a key range.
+    pub canceled: Arc<AtomicBool>,
     /// Held by whoever makes a backup: one at a time.
     pub backups: Mutex<()>,
     /// The state of every key, by family and key, when the database was last opened. Where a key is absent in it, nobody knows whether
@@ -127,6 +129,7 @@ impl Stress {
             expected,
             families,
             all_acknowledged: false,
+            canceled: Arc::default(),
             backups: Mutex::new(()),
             when_opened: RwLock::new(Vec::new()),
         }

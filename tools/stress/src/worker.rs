@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use base::{Error, ErrorKind};
 use esker::{
@@ -565,7 +566,11 @@ impl<'a> Worker<'a> {
             .map(|family| self.open.families[family].read().clone())
             .collect();
         self.done.count(What::Flush);
-        match self.open.db.flush_cf(&FlushOptions::default(), &handles) {
+        let options = FlushOptions {
+            allow_write_stall: self.rng.bool(),
+            ..FlushOptions::default()
+        };
+        match self.open.db.flush_cf(&options, &handles) {
             // It was cleared meanwhile.
             Err(error) if error.kind() == esker::ErrorKind::ColumnFamilyDropped => return Ok(()),
             outcome => outcome?,
@@ -612,8 +617,15 @@ impl<'a> Worker<'a> {
                 BottommostLevelCompaction::ForceOptimized,
             ][self.rng.usize(..4)],
             max_subcompactions: self.rng.u32(..4),
+            exclusive_manual_compaction: self.rng.u32(..4) == 0,
+            allow_write_stall: self.rng.bool(),
+            canceled: self.rng.bool().then(|| self.stress.canceled.clone()),
             ..CompactRangeOptions::default()
         };
+        // Those of others that are at work as well.
+        self.stress
+            .canceled
+            .store(self.rng.u32(..8) == 0, Ordering::Relaxed);
         let handle = self.open.families[family].read();
         let (begin, end) = (keys::key(start), keys::key(end));
         self.done.count(What::CompactRange);

@@ -184,7 +184,7 @@ fn cancelling_stops_it_among_dropped_entries() {
     let mut cursor = over(
         "a@9:x a@5:y b@3:z",
         CompactionRules {
-            cancelled: Some(Arc::clone(&cancelled)),
+            cancelled: vec![Arc::clone(&cancelled)],
             ..rules()
         },
     );

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, ErrorKind, Result};
 
@@ -212,8 +213,16 @@ pub enum BottommostLevelCompaction {
 }
 
 /// What a user may say about a manual compaction. The names and defaults are RocksDB's.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct CompactRangeOptions {
+    /// No other compaction runs at the same time: this one begins when those at work have ended, and none begins before it has. False.
+    pub exclusive_manual_compaction: bool,
+    /// What is in memory is flushed first, even if that delays or stops writes. Otherwise that waits until it does not, as
+    /// long as compactions or flushes are to be expected that help. False.
+    pub allow_write_stall: bool,
+    /// Set to true by any thread, it calls this compaction off, which fails with `Incomplete`: between steps and between blocks of the output, or when next
+    /// a job of the database ends while it waits for one. What was done until then stays. `None`.
+    pub canceled: Option<Arc<AtomicBool>>,
     /// The files end up in `target_level`, if it and the levels between are empty. False.
     pub change_level: bool,
     /// The level for `change_level`; `None`: the highest that holds them. `None`.
@@ -239,6 +248,12 @@ impl CompactRangeOptions {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// True if the caller has called it off.
+    pub fn is_canceled(&self) -> bool {
+        let flag = self.canceled.as_ref();
+        flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// What is asked for of garbage in blob files.

@@ -216,7 +216,13 @@ impl EskerDatabase {
         let family = rng.pick(&self.families.borrow()).clone();
         // A job that is in the way of another is refused, which changes nothing either.
         let _ = match rng.u32(..3) {
-            0 => self.db.flush_cf(&FlushOptions { wait: rng.bool() }, &[family]),
+            0 => self.db.flush_cf(
+                &FlushOptions {
+                    wait: rng.bool(),
+                    allow_write_stall: rng.bool(),
+                },
+                &[family],
+            ),
             1 => {
                 let options = CompactRangeOptions {
                     change_level: rng.one_in(4),
@@ -335,7 +341,13 @@ impl Database for EskerDatabase {
     fn flush(&self, families: &[usize]) -> Outcome {
         let families: Vec<ColumnFamily> = families.iter().map(|&family| self.family(family)).collect();
         let wait = !self.rng.borrow_mut().one_in(4);
-        told(self.db.flush_cf(&FlushOptions { wait }, &families))
+        told(self.db.flush_cf(
+            &FlushOptions {
+                wait,
+                ..FlushOptions::default()
+            },
+            &families,
+        ))
     }
 
     fn compact(&self, family: usize, begin: Option<&[u8]>, end: Option<&[u8]>, force: bool) -> Outcome {

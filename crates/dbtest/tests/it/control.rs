@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use dbtest::by_hand::flush;
 use dbtest::files;
@@ -300,7 +301,11 @@ fn paused_background_work_does_nothing() {
     db.pause_background_work().unwrap();
     db.pause_background_work().unwrap();
     db.put(b"b", b"value").unwrap();
-    db.flush(&FlushOptions { wait: false }).unwrap();
+    db.flush(&FlushOptions {
+        wait: false,
+        allow_write_stall: true,
+    })
+    .unwrap();
     assert_eq!(db.live_files().len(), 1);
     // Reads and writes go on.
     db.put(b"c", b"value").unwrap();
@@ -329,6 +334,9 @@ fn paused_background_work_does_nothing() {
     db.close().unwrap();
 }
 
+/// Long enough for a compaction to begin that nothing keeps from it.
+const MOMENT: Duration = Duration::from_millis(300);
+
 /// Lets compactions begin, tells how many have, and holds them until it is opened.
 #[derive(Default)]
 struct Gate {
@@ -343,6 +351,18 @@ impl Gate {
         while self.begun.load(Ordering::Acquire) == 0 {
             open = self.changed.wait(open).unwrap();
         }
+    }
+
+    /// True if so many compactions have begun a moment from now.
+    fn begins_soon(&self, many: usize) -> bool {
+        let open = self.open.lock().unwrap();
+        let none = |_: &mut bool| self.begun.load(Ordering::Acquire) < many;
+        let (_open, waited) = self.changed.wait_timeout_while(open, MOMENT, none).unwrap();
+        !waited.timed_out()
+    }
+
+    fn is_open(&self) -> bool {
+        *self.open.lock().unwrap()
     }
 
     fn open(&self) {
@@ -382,10 +402,12 @@ fn gated() -> (Db, Arc<Gate>) {
     let mut options = options();
     options.column_family.compaction_filter_factory = Some(Arc::new(GateFactory(gate.clone())));
     let db = Db::open(&options, "/db").unwrap();
-    let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}")).collect();
-    let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    put_and_flush(&db, &many);
-    put_and_flush(&db, &many);
+    // A compaction drops none of them.
+    for suffix in ["", "x"] {
+        let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}{suffix}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        put_and_flush(&db, &many);
+    }
     (db, gate)
 }
 
@@ -420,6 +442,116 @@ fn manual_compactions_are_called_off() {
     db.compact_range(&family, &CompactRangeOptions::default(), None, None)
         .unwrap();
     assert_eq!(levels(&db), [6]);
+    db.close().unwrap();
+}
+
+#[test]
+fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
+    let (db, gate) = gated();
+    let family = db.default_column_family();
+    let canceled = Arc::new(AtomicBool::new(false));
+    let options = CompactRangeOptions {
+        canceled: Some(canceled.clone()),
+        ..CompactRangeOptions::default()
+    };
+    let compact = || db.compact_range(&family, &options, None, None);
+    thread::scope(|scope| {
+        let compaction = scope.spawn(compact);
+        gate.wait_begun();
+        canceled.store(true, Ordering::Relaxed);
+        gate.open();
+        let error = compaction.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Incomplete);
+    });
+    assert_eq!(compact().unwrap_err().kind(), ErrorKind::Incomplete);
+    assert_eq!(levels(&db), [0, 0]);
+    // It was nobody else's.
+    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+        .unwrap();
+    assert_eq!(levels(&db), [6]);
+    canceled.store(false, Ordering::Relaxed);
+    compact().unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn an_exclusive_manual_compaction_is_alone() {
+    let (db, gate) = gated();
+    let family = db.default_column_family();
+    let other = db.create_column_family("other", family.options()).unwrap();
+    let put = |key: &str| {
+        db.put_opt(&WriteOptions::default(), &other, key.as_bytes(), b"value")
+            .unwrap();
+        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
+            .unwrap();
+    };
+    put("key00001");
+    put("key00002");
+    let exclusive = CompactRangeOptions {
+        exclusive_manual_compaction: true,
+        ..CompactRangeOptions::default()
+    };
+    thread::scope(|scope| {
+        let alone = scope.spawn(|| db.compact_range(&family, &exclusive, None, None));
+        gate.wait_begun();
+        let by_hand = [CompactRangeOptions::default(), exclusive.clone()].map(|options| {
+            let (db, other) = (&db, &other);
+            scope.spawn(move || db.compact_range(other, &options, None, None))
+        });
+        // Due by itself.
+        db.set_options(&other, &[("level0_file_num_compaction_trigger", "2")])
+            .unwrap();
+        assert!(!gate.begins_soon(2));
+        gate.open();
+        alone.join().unwrap().unwrap();
+        for compaction in by_hand {
+            compaction.join().unwrap().unwrap();
+        }
+    });
+    db.wait_for_compact().unwrap();
+    assert!(levels(&db).iter().all(|&level| level == 6));
+    // Nothing is held back any longer.
+    put("key00003");
+    db.compact_range(&other, &exclusive, None, None).unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn a_flush_waits_until_it_stalls_nobody() {
+    let (db, gate) = gated();
+    let family = db.default_column_family();
+    let triggers = [
+        ("level0_file_num_compaction_trigger", "2"),
+        ("level0_slowdown_writes_trigger", "3"),
+    ];
+    db.set_options(&family, &triggers).unwrap();
+    gate.wait_begun();
+    db.put(b"key", b"value").unwrap();
+    let files = || db.live_files().len();
+    flush(&db);
+    assert_eq!(files(), 3);
+    db.put(b"key", b"another").unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            db.flush(&FlushOptions::default()).unwrap();
+            assert!(gate.is_open());
+        });
+        let by_hand = scope.spawn(|| {
+            db.compact_range(&family, &CompactRangeOptions::default(), None, None)
+                .unwrap();
+            assert!(gate.is_open());
+            done.store(true, Ordering::Relaxed);
+        });
+        // Long enough for a flush that does not wait.
+        gate.begins_soon(usize::MAX);
+        assert_eq!(files(), 3);
+        assert!(!done.load(Ordering::Relaxed));
+        gate.open();
+        waiting.join().unwrap();
+        by_hand.join().unwrap();
+    });
+    assert_eq!(db.get(b"key").unwrap().as_deref(), Some(&b"another"[..]));
     db.close().unwrap();
 }
 

@@ -96,8 +96,14 @@ fn child() {
                     told.write_all_at(&count.to_le_bytes(), writer as u64 * 8)
                         .unwrap();
                     if count.is_multiple_of(1500) {
-                        db.flush_cf(&FlushOptions { wait: false }, std::slice::from_ref(&other))
-                            .unwrap();
+                        db.flush_cf(
+                            &FlushOptions {
+                                wait: false,
+                                allow_write_stall: true,
+                            },
+                            std::slice::from_ref(&other),
+                        )
+                        .unwrap();
                     }
                 }
             });

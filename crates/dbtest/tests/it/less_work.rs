@@ -256,7 +256,11 @@ fn a_tuned_rate_follows_the_jobs() {
     // A period passes whenever somebody waits for it.
     let flush = || {
         let before = tables();
-        db.flush(&FlushOptions { wait: false }).unwrap();
+        db.flush(&FlushOptions {
+            wait: false,
+            allow_write_stall: true,
+        })
+        .unwrap();
         while tables() == before {
             let through = limiter.total_bytes_through(None);
             if limiter.total_pending_requests(None) > 0 {

@@ -761,6 +761,7 @@ impl History {
             .flush_cf(
                 &FlushOptions {
                     wait: !self.rng.one_in(4),
+                    allow_write_stall: self.rng.one_in(2),
                 },
                 &[handle],
             )
@@ -792,6 +793,8 @@ impl History {
                 BlobGarbageCollectionPolicy::Disable,
             ]),
             blob_garbage_collection_age_cutoff: self.rng.bool().then(|| self.rng.f64()),
+            exclusive_manual_compaction: self.rng.one_in(4),
+            allow_write_stall: self.rng.bool(),
             ..CompactRangeOptions::default()
         };
         let handle = self.families[at].handle.clone();

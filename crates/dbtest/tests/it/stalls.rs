@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use base::sync::Mutex;
-use dbtest::by_hand::flush;
+use dbtest::by_hand::{at_once, flush};
 use esker::{
     ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, Event, EventListener, FlushOptions,
     IoPriority, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause,
@@ -818,7 +818,10 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
         db.put(b"k", &[1; 80 << 10]).unwrap();
     }
     only_those_wait_who_are_held_back(&db, "stopped (memtable-limit)", go, || {
-        let begin = FlushOptions { wait: false };
+        let begin = FlushOptions {
+            wait: false,
+            allow_write_stall: true,
+        };
         db.flush_cf(&begin, std::slice::from_ref(&other)).unwrap();
         let immutable = db.property_int(&other, "rocksdb.num-immutable-mem-table");
         assert_eq!(immutable, Some(1));
@@ -937,8 +940,7 @@ fn the_stall_of_a_family_that_is_dropped_is_told_to_have_ended() {
         for key in [b"a", b"z"] {
             db.put_opt(&WriteOptions::default(), &family, key, b"1").unwrap();
         }
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
-            .unwrap();
+        db.flush_cf(&at_once(), std::slice::from_ref(&family)).unwrap();
     }
     let delayed = StallCondition::Delayed {
         cause: StallCause::L0FileCountLimit,

@@ -55,7 +55,7 @@ impl Db {
             background_error: background_error.clone(),
         });
         inner.look_again(&mut inner.state.lock());
-        let resumed = inner.flush(&FlushOptions::default(), &families);
+        let resumed = inner.flush(&FlushOptions::at_once(), &families);
         inner.notify(&Event::ErrorRecoveryEnded {
             background_error,
             new_error: resumed.as_ref().err().cloned(),
@@ -211,6 +211,10 @@ impl Db {
         inner.manually(|state| {
             loop {
                 inner.check_manual(state)?;
+                if state.manual_alone {
+                    inner.changed.wait(state);
+                    continue;
+                }
                 let step = inner.with_pick_context(state, family.id(), |context| {
                     promote_level0(context, target_level)
                 });
@@ -336,6 +340,6 @@ impl DbInner {
     }
 }
 
-fn manual_paused() -> Error {
+pub(crate) fn manual_paused() -> Error {
     Error::new(ErrorKind::Incomplete, "Manual compaction paused")
 }

@@ -128,7 +128,7 @@ impl DbInner {
         loop {
             let mut families: Vec<_> = self.index.load().by_id.values().cloned().collect();
             families.retain(|family| !family.dropped.load(Ordering::Acquire));
-            match self.flush(&FlushOptions::default(), &families) {
+            match self.flush(&FlushOptions::at_once(), &families) {
                 // One that was dropped meanwhile is not among the files; the others have to be flushed all the same.
                 Err(error) if error.kind() == ErrorKind::ColumnFamilyDropped => {}
                 outcome => return outcome,

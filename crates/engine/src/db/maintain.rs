@@ -8,7 +8,7 @@ use compact::stall::StallCondition;
 use memtable::Memtable;
 
 use super::column_family::{ColumnFamily, Family};
-use super::state::DbState;
+use super::state::{DbState, FamilyState};
 use super::{Db, DbInner};
 use crate::events::FlushReason;
 use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
@@ -31,7 +31,8 @@ impl Db {
     /// then merges level by level down to the last that holds such keys. Returns when that is done.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that cannot be, each by its name.
+    /// `InvalidArgument` for options that cannot be, each by its name. `Incomplete` if it is called off:
+    /// [`canceled`](CompactRangeOptions::canceled), [`disable_manual_compaction`](Db::disable_manual_compaction).
     pub fn compact_range(
         &self,
         family: &ColumnFamily,
@@ -96,6 +97,9 @@ impl DbInner {
             family.check_writable()?;
         }
         let ids: Vec<u32> = families.iter().map(|family| family.id).collect();
+        if !options.allow_write_stall {
+            self.wait_for_mild_flush(&ids)?;
+        }
         {
             let mut writer = self.writer.lock();
             self.switch_to_flush(&mut writer, &ids)?;
@@ -107,6 +111,28 @@ impl DbInner {
         self.wait_for_flush(&pending, DbState::check_writable)?;
         // A flush that a drop called off has made nothing durable.
         families.iter().try_for_each(|family| family.check_writable())
+    }
+
+    /// Waits until a flush of each of `families` would neither delay nor stop writes, or its memtable is another than now, or nothing is to be
+    /// expected that helps.
+    fn wait_for_mild_flush(&self, families: &[u32]) -> Result<()> {
+        let mut state = self.state.lock();
+        let of = |state: &DbState, id: &u32| Some(state.families.get(id)?.mem.table.clone());
+        let before: Vec<_> = families.iter().map(|id| of(&state, id)).collect();
+        let helps = |state: &DbState, own: &FamilyState| {
+            let flushes = own.wants_flush() || own.flushing;
+            let compacts = self.wants_compaction(state, own) || !own.running.is_empty();
+            state.background_paused == 0 && (flushes || compacts)
+        };
+        self.wait_until(&mut state, DbState::check_writable, |state| {
+            families.iter().zip(&before).all(|(id, before)| {
+                let own = state.families.get(id).zip(before.as_ref());
+                own.is_none_or(|(own, before)| {
+                    let is_same = Arc::ptr_eq(&own.mem.table, before);
+                    !is_same || !own.flush_would_stall() || !helps(state, own)
+                })
+            })
+        })
     }
 
     /// Makes what the memtables of `families` hold now immutable, with the write queue's lock, which it releases while it waits for room. As
@@ -173,7 +199,7 @@ impl DbInner {
     }
 
     /// Waits until it is `done`, as long as it `may`.
-    pub(super) fn wait_until(
+    pub(crate) fn wait_until(
         &self,
         state: &mut MutexGuard<'_, DbState>,
         may: impl Fn(&DbState) -> Result<()>,
@@ -196,7 +222,11 @@ impl DbInner {
     ) -> Result<()> {
         family.check_writable()?;
         options.check()?;
-        self.flush(&FlushOptions::default(), std::slice::from_ref(family))?;
+        let flush = FlushOptions {
+            allow_write_stall: options.allow_write_stall,
+            ..FlushOptions::default()
+        };
+        self.flush(&flush, std::slice::from_ref(family))?;
         self.compact_range_steps(family, options, begin, end)
     }
 

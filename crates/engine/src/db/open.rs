@@ -633,6 +633,7 @@ pub(crate) fn assemble_db(
         closing: false,
         closed: false,
         background_paused: 0,
+        manual_alone: false,
         wal_locks: 0,
         manual_disabled: 0,
         running_manual: 0,

@@ -62,6 +62,8 @@ pub(crate) struct DbState {
     pub manual_disabled: usize,
     /// Manual compactions at work, or waiting for their turn.
     pub running_manual: usize,
+    /// One of them is to be alone: no other compaction begins.
+    pub manual_alone: bool,
     /// Stalls begun and ended that nobody was told of yet, in their order.
     pub stall_events: Vec<Event>,
     /// Writers that wait for memory shared with other databases.
@@ -315,6 +317,19 @@ impl FamilyState {
             write_buffer_manager_limit: 0,
             delayed_write_rate,
         }
+    }
+
+    /// True if a flush of its memtable would delay or stop writes.
+    pub fn flush_would_stall(&self) -> bool {
+        let inputs = self.stall_inputs();
+        let after = StallInputs {
+            unflushed_memtables: inputs.unflushed_memtables + 1,
+            l0_files: inputs.l0_files + 1,
+            ..inputs
+        };
+        let options = self.family.current().leveled();
+        let condition = compact::stall::condition(after, &options, self.buffer_limits());
+        !self.mem.table.is_empty() && condition != StallCondition::Normal
     }
 
     /// What decides whether writes stall.

@@ -76,7 +76,7 @@ impl DbInner {
         if dir.as_os_str().is_empty() || fs.exists(dir)? {
             return Err(Error::invalid_argument("Specified export_dir exists").in_file(dir));
         }
-        self.flush(&FlushOptions::default(), std::slice::from_ref(family))?;
+        self.flush(&FlushOptions::at_once(), std::slice::from_ref(family))?;
         let _held = NothingIsDeleted::now(self);
         let version = family.super_version.load().version.clone();
         if !version.blob_files().is_empty() {

@@ -22,6 +22,7 @@ use rangedel::FragmentedTombstones;
 use super::rewrite::Rewrite;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::db::control::manual_paused;
 use crate::db::state::{COMPACTION, DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
@@ -240,10 +241,15 @@ impl DbInner {
             has_filter,
             self.versions.next_file_number(),
         );
-        self.manually(|state| {
+        let may = |state: &DbState| match options.is_canceled() {
+            true => Err(manual_paused()),
+            false => self.check_manual(state),
+        };
+        let alone = options.exclusive_manual_compaction;
+        let mut steps = |state: &mut MutexGuard<'_, DbState>| {
             loop {
-                self.check_manual(state)?;
-                if state.background_paused > 0 {
+                may(state)?;
+                if state.background_paused > 0 || state.manual_alone != alone {
                     self.changed.wait(state);
                     continue;
                 }
@@ -253,13 +259,39 @@ impl DbInner {
                 {
                     RangeStep::Compact(mut plan) => {
                         plan.blob_garbage = options.blob_garbage();
+                        plan.canceled.clone_from(&options.canceled);
                         self.run_plan(state, family.id, *plan, options.max_subcompactions)?;
                     }
                     RangeStep::Wait => self.wait_in_line(state, family.id),
                     RangeStep::Done => return Ok(()),
                 }
             }
-        })
+        };
+        let result = self.manually(|state| match alone {
+            true => self.alone(state, may, steps),
+            false => steps(state),
+        });
+        match result {
+            // It was called off half way.
+            Err(error) if error.kind() == ErrorKind::Aborted && options.is_canceled() => Err(manual_paused()),
+            result => result,
+        }
+    }
+
+    /// Does `work` while no other compaction runs, once it `may`.
+    fn alone(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        may: impl Fn(&DbState) -> Result<()>,
+        work: impl FnOnce(&mut MutexGuard<'_, DbState>) -> Result<()>,
+    ) -> Result<()> {
+        self.wait_until(state, &may, |state| !state.manual_alone)?;
+        state.manual_alone = true;
+        let quiet = self.wait_until(state, may, |state| state.running_compactions == 0);
+        let result = quiet.and_then(|()| work(state));
+        state.manual_alone = false;
+        self.look_again(state);
+        result
     }
 
     /// Compacts the files `numbers` of `family` to `output_level`, on the caller's thread. Gives the numbers of the files that
@@ -272,7 +304,7 @@ impl DbInner {
         output_level: usize,
     ) -> Result<Vec<u64>> {
         self.manually(|state| {
-            while state.background_paused > 0 {
+            while state.background_paused > 0 || state.manual_alone {
                 self.changed.wait(state);
                 self.check_manual(state)?;
             }

@@ -359,6 +359,10 @@ impl<'a> Rewrite<'a> {
                 entered: None,
             }) as Box<dyn BlobHook>
         });
+        let of_all = match context.is_manual_compaction {
+            true => &self.db.manual_cancelled,
+            false => &self.db.cancelled,
+        };
         CompactionRules {
             snapshots: self.snapshots.clone(),
             tombstones: self.tombstones.clone(),
@@ -369,10 +373,7 @@ impl<'a> Rewrite<'a> {
             blobs,
             full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),
             end: end.map(<[u8]>::to_vec),
-            cancelled: Some(match context.is_manual_compaction {
-                true => self.db.manual_cancelled.clone(),
-                false => self.db.cancelled.clone(),
-            }),
+            cancelled: plan.canceled.iter().chain([of_all]).cloned().collect(),
             preserve_from: self.db.preserved_from(family, self.times.as_deref()),
             ..plan.rules()
         }

@@ -187,7 +187,8 @@ impl DbInner {
 
     /// True if compactions may begin by themselves.
     pub(crate) fn may_compact(&self, state: &DbState) -> bool {
-        state.background_error.is_none() && state.background_paused == 0 && !state.shutting_down
+        let held_back = state.background_paused > 0 || state.manual_alone || state.shutting_down;
+        state.background_error.is_none() && !held_back
     }
 
     /// True if a compaction of `family` should run.

@@ -72,9 +72,9 @@ option_table! {
         /// rewritten that could have been moved. Default: 0.
         max_compaction_bytes: u64 = 0, mutable = true, domain["0", "1048576"];
         /// Bytes waiting for compaction that slow writes down; 0, or more than hard_pending_compaction_bytes_limit: never. Default: 64 GiB.
-        soft_pending_compaction_bytes_limit: u64 = 64 << 30, mutable = true;
+        soft_pending_compaction_bytes_limit: u64 = 64 << 30, mutable = true, domain["100000", "68719476736"];
         /// Bytes waiting for compaction that stop writes; 0: never. Default: 256 GiB.
-        hard_pending_compaction_bytes_limit: u64 = 256 << 30, mutable = true;
+        hard_pending_compaction_bytes_limit: u64 = 256 << 30, mutable = true, domain["400000", "274877906944"];
         /// Compacts only when asked to. Default: false.
         disable_auto_compactions: bool = false, mutable = true;
         /// Moves files down as they are though the level they come to is compressed in another way: they are compressed so when they

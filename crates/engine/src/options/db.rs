@@ -96,7 +96,7 @@ option_table! {
         /// than about that many bytes are under way at a time, and no sync finds much to do. Who writes waits then. Default: false.
         strict_bytes_per_sync: bool = false, domain["false", "false", "true"];
         /// The rate, in bytes a second, to which writes are held when compaction falls behind. Default: 16 MiB/s.
-        delayed_write_rate: u64 = 16 << 20, mutable = true, range(1, u64::MAX);
+        delayed_write_rate: u64 = 16 << 20, mutable = true, range(1, u64::MAX), domain["1000000", "16777216"];
         /// Milliseconds after which a follower looks what its leader has written (`Db::open_as_follower`). Default: 10000.
         follower_refresh_catchup_period_ms: u64 = 10_000;
         /// How often a follower's catch-up that fails is tried again before the next period. Default: 10.

@@ -152,10 +152,26 @@ pub struct WriteOptions {
 pub struct FlushOptions {
     /// Returns when the tables are in place. Default: true.
     pub wait: bool,
+    /// The flush begins at once, even if one more memtable that waits, or one more file in L0, delays or stops writes. Otherwise it waits
+    /// until it does not, as long as flushes or compactions are to be expected that help. Default: false.
+    pub allow_write_stall: bool,
+}
+
+impl FlushOptions {
+    /// For what somebody waits for who has not asked for a flush.
+    pub(crate) fn at_once() -> FlushOptions {
+        FlushOptions {
+            wait: true,
+            allow_write_stall: true,
+        }
+    }
 }
 
 impl Default for FlushOptions {
     fn default() -> FlushOptions {
-        FlushOptions { wait: true }
+        FlushOptions {
+            wait: true,
+            allow_write_stall: false,
+        }
     }
 }
