@@ -65,7 +65,7 @@ pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snap
             (file.marked_for_compaction && (goes_down || level == 0))
                 || (goes_down && options.ttl > 0 && is_past(now, file.oldest_ancestor_time, options.ttl))
                 || is_past_period(file, options, now)
-                || (file.largest_seqno != 0 && file.largest_seqno < oldest_snapshot)
+                || (file.largest_seqno != 0 && file.largest_seqno <= oldest_snapshot)
         }),
     }
 }

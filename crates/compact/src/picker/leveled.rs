@@ -377,7 +377,7 @@ impl<'a> Picker<'a> {
                 let delay = options.bottommost_file_compaction_delay;
                 let created = file.file_creation_time;
                 file.largest_seqno != 0
-                    && file.largest_seqno < context.oldest_snapshot
+                    && file.largest_seqno <= context.oldest_snapshot
                     && (delay == 0 || created == 0 || created <= context.now.saturating_sub(delay))
                     && self.history_ended(file)
                     && is_bottommost(context.version, level, at, file)

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dbtest::by_hand::{compact, flush_and_settle};
+use dbtest::by_hand::{at_once, compact, flush_and_settle, rewrite_family};
 use dbtest::{files, settings};
 use esker::{
-    CollectorContext, CompactOnDeletionCollectorFactory, CompactionFilter, CompactionFilterFactory, Db,
-    Decision, EntryType, Event, EventListener, FilterContext, Options, OptionsFile, ReadOptions, SeqNo,
-    SstPartitionerFixedPrefixFactory, TableFileCreationReason, TablePropertiesCollector,
-    TablePropertiesCollectorFactory, ValueType, WriteOptions,
+    CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionFilter,
+    CompactionFilterFactory, Db, Decision, EntryType, Event, EventListener, FilterContext, Options,
+    OptionsFile, ReadOptions, SeqNo, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
+    TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -425,6 +425,39 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
             "BottommostFiles"
         ]
     );
+}
+
+#[test]
+fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
+    let (options, told) = options();
+    let db = Db::open(&options, "/db").unwrap();
+    let other = db
+        .create_column_family("other", &ColumnFamilyOptions::default())
+        .unwrap();
+    db.put_opt(&WriteOptions::default(), &other, b"o", b"of another family")
+        .unwrap();
+    db.flush_cf(&at_once(), std::slice::from_ref(&other)).unwrap();
+    put_all(&db, &["a", "b"]);
+    flush_and_settle(&db);
+    let snapshot = db.snapshot();
+    db.delete(b"a").unwrap();
+    flush_and_settle(&db);
+    compact(&db);
+    let entries = || -> u64 {
+        let files = db.live_files().into_iter();
+        files
+            .filter(|file| file.column_family == "default")
+            .map(|file| file.num_entries)
+            .sum()
+    };
+    assert_eq!(entries(), 3);
+    drop(snapshot);
+    // The end of any job is when released snapshots are looked at.
+    rewrite_family(&db, &other);
+    db.wait_for_compact().unwrap();
+    assert_eq!(entries(), 1);
+    db.close().unwrap();
+    assert_eq!(told.plans.lock().unwrap().last().unwrap(), "BottommostFiles");
 }
 
 #[test]
