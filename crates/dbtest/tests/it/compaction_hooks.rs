@@ -417,8 +417,11 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     assert_eq!(levels, [0], "the tombstone has nothing left to cover");
     assert_eq!(keys(&db), "x");
     db.close().unwrap();
+    let mut plans = told.plans.lock().unwrap();
+    // The file of `x` is one too if it was there when the release was noticed.
+    plans.dedup();
     assert_eq!(
-        *told.plans.lock().unwrap(),
+        *plans,
         [
             "ManualCompaction",
             "FilesCoveredByRangeTombstone",
