@@ -38,6 +38,7 @@ counted! {
     VerifyFileChecksums = "file checksum verifications",
     Checkpoint = "checkpoints",
     Backup = "backups",
+    Export = "exports",
     CacheCapacity = "changes of the cache's capacity",
     SetOptions = "changes of options",
     Pause = "pauses of background work",

@@ -152,6 +152,8 @@ flags::flags! {
     backup_one_in: u64 = 0;
     /// A checkpoint is made, opened and compared once in so many operations, and whenever the database was opened; 0: never.
     checkpoint_one_in: u64 = 0;
+    /// A family's tables are exported, imported into this database or another, and compared once in so many operations; 0: never. Ours.
+    export_column_family_one_in: u64 = 0;
     /// Keys are written into files of their own, which are ingested, once in so many operations; 0: never.
     ingest_external_file_one_in: u64 = 0;
     /// Keys of such files.
@@ -456,11 +458,12 @@ impl Flags {
             self.acquire_snapshot_one_in,
             self.checkpoint_one_in,
             self.backup_one_in,
+            self.export_column_family_one_in,
         ];
         if self.changes_snapshots() && (others.iter().any(|one_in| *one_in > 0) || self.test_secondary) {
             return refuse(
                 "--enable_compaction_filter and --ingest_behind_one_in change what is seen as of before: no --acquire_snapshot_one_in, no \
-                 --checkpoint_one_in, no --backup_one_in, no --test_secondary",
+                 --checkpoint_one_in, no --backup_one_in, no --export_column_family_one_in, no --test_secondary",
             );
         }
         if self.ingest_external_file_one_in > 0 && self.disable_wal {

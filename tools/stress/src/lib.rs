@@ -13,6 +13,7 @@ mod draw;
 mod driver;
 mod expected_state;
 mod expected_value;
+mod exports;
 mod faults;
 mod filter;
 mod flags;

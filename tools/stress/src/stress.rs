@@ -167,6 +167,7 @@ impl Stress {
                 None => db.create_column_family(&format!("{own}0"), &self.options.column_family)?,
             }));
         }
+        self.drop_imported(&db)?;
         let secondary = self.open_secondary()?;
         Ok(Open {
             db,

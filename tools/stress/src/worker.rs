@@ -214,6 +214,9 @@ impl<'a> Worker<'a> {
         if self.one_in(self.stress.flags.backup_one_in) {
             self.backup()?;
         }
+        if self.one_in(self.stress.flags.export_column_family_one_in) {
+            self.export()?;
+        }
         if self.one_in(self.stress.flags.secondary_catch_up_one_in) {
             self.check_secondary()?;
         }
