@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::workload::Workload;
+use bench_worker::workload::Workload;
 
 /// The tables of what Esker owes, by one name each.
 const TABLES: &[(&str, &str)] = &[

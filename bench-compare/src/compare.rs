@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use paired::{Comparison, MARGIN, Verdict, median};
 
-use crate::engine::Kind;
-use crate::worker::{self, Common, Sample, Task};
-use crate::workload::Workload;
+use bench_worker::engine::Kind;
+use bench_worker::worker::{self, Common, Sample, Task};
+use bench_worker::workload::Workload;
 
 /// An engine that takes part, perhaps the same as another.
 #[derive(Clone, Debug)]

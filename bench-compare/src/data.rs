@@ -15,6 +15,7 @@ pub struct Data {
 }
 
 impl Data {
+    /// Of `num` keys, with values of `value_size` bytes.
     pub fn new(num: u64, reads: u64, value_size: usize) -> Data {
         let mut rng = fastrand::Rng::with_seed(301);
         let mut pool = Vec::with_capacity(1 << 20);

@@ -1,7 +1,7 @@
 //! The same operations over Esker, RocksDB and fjall, in turns.
 //!
 //! Each round runs a workload over every engine, back to back, and the next round in another order. Each run is a
-//! process of its own ([`worker`]), over the same data with the same settings ([`engine`]); a round's ratio of times is
+//! process of its own ([`bench_worker::worker`]), and each engine a program, over the same data with the same settings ([`bench_worker::engine`]); a round's ratio of times is
 //! above 1 where the first engine is the faster one, and all rounds are judged together by [`paired::Comparison`]:
 //! median, 95% interval, and a verdict, which is "no difference" where the spread says so. Found entries must be equal,
 //! or the run fails.
@@ -15,25 +15,19 @@
 //! the verdicts are "no difference" and "10%". `published` re-runs the tables of the documents Esker started from.
 
 mod benchmark;
-mod burden;
 mod collect;
 mod compare;
-mod data;
-mod engine;
 mod published;
 mod versions;
-mod worker;
-mod workload;
-mod write;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench_worker::worker::Common;
+use bench_worker::workload::Workload;
 use clap::{Parser, Subcommand};
 use compare::Arena;
 use paired::Verdict;
-use worker::{Common, Task};
-use workload::Workload;
 
 /// Compares engines.
 #[derive(Parser)]
@@ -51,8 +45,6 @@ enum Verb {
     SelfCheck(CheckArgs),
     /// Runs every table of the documents Esker started from, and writes docs/published.md.
     Published(published::PublishedArgs),
-    /// One workload over one engine, in this process; what the comparison starts for each run. Good for profilers.
-    Worker(Task),
 }
 
 #[derive(clap::Args)]
@@ -117,7 +109,6 @@ fn main() -> ExitCode {
         Some(Verb::Published(args)) => {
             place(args.dir()).and_then(|(dir, _own)| published::publish(&args, dir))
         }
-        Some(Verb::Worker(task)) => worker::work(&task),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

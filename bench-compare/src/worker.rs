@@ -1,14 +1,14 @@
-//! One engine, one workload, once, in a process of its own: what a process has in memory is then the engine's, and no
-//! engine inherits another's heap. The result goes to the parent as one line of standard output.
+//! One engine, one workload, once, in a process and a program of its own: what a process has in memory is then the engine's, and no
+//! engine inherits another's heap or code. The result goes to the parent as one line of standard output.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Parser};
 
 use crate::data::Data;
-use crate::engine::{Device, Engine, Esker, Fjall, Kind, RocksDbDefault, RocksDbTuned, Scan, Settings};
+use crate::engine::{Engine, Kind, Scan, Settings};
 use crate::workload::{self, Pace, Shape, Workload};
 use crate::write;
 
@@ -140,6 +140,7 @@ pub struct Task {
     /// Share of the time of the operations burnt on top of it.
     #[arg(long, default_value_t = 0.0)]
     pub slow_down: f64,
+    /// Size of the data, settings of the engines.
     #[command(flatten)]
     pub common: Common,
 }
@@ -201,10 +202,16 @@ impl Sample {
 
 /// Does the task in a process of its own.
 pub fn spawn(task: &Task) -> Result<Sample, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = own.with_file_name(task.engine.program());
+    if !program.exists() {
+        return Err(format!(
+            "{} is not there: `cargo build --release -p bench-compare` builds it",
+            program.display()
+        ));
+    }
     let mut command = Command::new(program);
     command
-        .arg("worker")
         .arg(format!("--engine={}", task.engine))
         .arg(format!("--benchmark={}", task.benchmark))
         .arg(format!("--dir={}", task.dir.display()))
@@ -220,21 +227,35 @@ pub fn spawn(task: &Task) -> Result<Sample, String> {
     })
 }
 
-/// Does the task in this process and prints the result.
-pub fn work(task: &Task) -> Result<(), String> {
-    std::fs::create_dir_all(&task.dir).map_err(|error| format!("{}: {error}", task.dir.display()))?;
-    let sample = match task.engine {
-        Kind::Esker => run::<Esker>(&task.dir, task),
-        Kind::RocksDbTuned => run::<RocksDbTuned>(&task.dir, task),
-        Kind::RocksDbDefault => run::<RocksDbDefault>(&task.dir, task),
-        Kind::Fjall => run::<Fjall>(&task.dir, task),
-        Kind::Device => run::<Device>(&task.dir, task),
-    };
-    println!("{}", sample.line());
-    Ok(())
+/// One workload over one engine, in this process: what `bench-compare` starts for each run. Good for profilers.
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    task: Task,
 }
 
-fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
+/// All that a program does whose engines `runs` knows: the task of the command line, whose result it prints.
+pub fn main(runs: impl FnOnce(Kind) -> Option<fn(&Task) -> Sample>) -> ExitCode {
+    let Cli { task } = Cli::parse();
+    let outcome = std::fs::create_dir_all(&task.dir)
+        .map_err(|error| format!("{}: {error}", task.dir.display()))
+        .and_then(|()| {
+            runs(task.engine).ok_or_else(|| format!("{} runs {}", task.engine.program(), task.engine))
+        });
+    match outcome {
+        Ok(run) => {
+            println!("{}", run(&task).line());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does the task over the engine, in this process.
+pub fn run<E: Engine>(task: &Task) -> Sample {
     let settings = task.common.settings(task.benchmark);
     let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
     let pace = Pace {
@@ -245,9 +266,9 @@ fn run<E: Engine>(dir: &Path, task: &Task) -> Sample {
         slow_down: task.slow_down,
     };
     let (db, done) = match task.benchmark {
-        Workload::Recovery(mib) => write::recover::<E>(dir, &settings, &data, mib, &pace),
+        Workload::Recovery(mib) => write::recover::<E>(&task.dir, &settings, &data, mib, &pace),
         benchmark => {
-            let db = E::open(dir, &settings);
+            let db = E::open(&task.dir, &settings);
             let done = workload::run(&db, benchmark, &data, &pace);
             (db, done)
         }

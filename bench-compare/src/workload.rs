@@ -18,7 +18,9 @@ use crate::write::{self, fill_unique_random};
 pub enum Workload {
     /// Brings the database of the reading workloads into being; what the comparison starts before them.
     Load,
+    /// Ascending keys.
     FillSeq,
+    /// Descending keys.
     FillSeqDesc,
     /// Streams written at once.
     FillStreams(u64),
@@ -26,14 +28,17 @@ pub enum Workload {
     FillStreamsAndWait(u64),
     /// Streams written one after the other.
     FillStreamsInTurn(u64),
+    /// Random keys.
     FillRandom,
     /// Every key once, in random order, until nothing is left to compact.
     FillUniqueRandomAndWait,
+    /// Random keys of a database that has all of them.
     Overwrite,
+    /// That, until nothing is left to compact.
     OverwriteAndWait,
     /// Overwrites at full speed, of which the slowest thousandth is what counts: the time of an operation is the 99.9th percentile.
     OverwriteTail,
-    /// Random keys, every write synced: a [hundredth](SYNCED_SHARE) of the writes of the others.
+    /// Random keys, every write synced: a hundredth of the writes of the others.
     FillSync,
     /// Two memtables' worth and more of random keys, nothing compacted yet, become one level. An operation is a KiB that goes in.
     Compact,
@@ -41,23 +46,27 @@ pub enum Workload {
     Mixgraph(&'static str),
     /// A database is opened whose WAL holds so many MiB of rows; an operation is a row.
     Recovery(u64),
+    /// Random keys that are there.
     ReadRandom,
     /// Keys between those that are there.
     ReadMissing,
     /// Keys asked for at once.
     MultiReadRandom(u64),
+    /// A scan of everything.
     ReadSeq,
+    /// A scan of everything, back.
     ReadReverse,
     /// Steps after each seek.
     SeekRandom(u64),
     /// Steps back after each seek.
     SeekReverse(u64),
+    /// Random keys, beside a writer.
     ReadWhileWriting,
     /// Steps after each seek, beside a writer.
     FwdRangeWhileWriting(u64),
     /// Steps back after each seek, beside a writer.
     RevRangeWhileWriting(u64),
-    /// Range tombstones in the memtable when the reads begin; the writer adds one every [`WRITES_PER_TOMBSTONE`] writes.
+    /// Range tombstones in the memtable when the reads begin; the writer adds one every fifty writes.
     ReadWhileDeleting(u64),
 }
 
@@ -217,7 +226,7 @@ pub enum Shape {
 
 /// How a workload runs, beside what it does.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     pub seed: u64,
     /// Of the database to load.
     pub shape: Shape,
@@ -231,7 +240,7 @@ pub struct Pace {
 
 /// What a workload did.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
+pub(crate) struct Done {
     pub operations: u64,
     /// Entries found or walked; every engine must find as many. 0 where that is up to chance.
     pub found: u64,
@@ -288,7 +297,7 @@ fn warm_up<E: Engine>(db: &E, data: &Data) {
 const LOOKUPS_STEP: usize = 8;
 
 /// Runs a workload over an empty database, or over a loaded one if it reads. What must come before it is not timed.
-pub fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
+pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
     if workload == Load {
         load(db, data, pace.shape);
         return Done::default();
@@ -315,7 +324,7 @@ pub fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> D
 }
 
 /// Has so many threads do the same, each told its number, and puts together what they did.
-pub fn by_threads(threads: u64, work: impl Fn(u64) -> Done + Sync) -> Done {
+pub(crate) fn by_threads(threads: u64, work: impl Fn(u64) -> Done + Sync) -> Done {
     let start = Instant::now();
     let work = &work;
     let mut all = std::thread::scope(|scope| {
@@ -409,7 +418,7 @@ fn read<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, thread:
 }
 
 /// Writes of the writer from one range tombstone to the next: those of the report on reads under tombstones.
-pub const WRITES_PER_TOMBSTONE: u64 = 50;
+const WRITES_PER_TOMBSTONE: u64 = 50;
 
 /// Keys under one range tombstone.
 const TOMBSTONE_WIDTH: u64 = 10;

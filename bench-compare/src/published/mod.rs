@@ -15,7 +15,7 @@ use clap::Args;
 
 use crate::collect;
 use crate::versions::{self, collection, ycsb};
-use crate::workload::Workload;
+use bench_worker::workload::Workload;
 
 /// How the tables are run.
 #[derive(Args, Clone, Debug)]

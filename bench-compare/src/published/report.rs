@@ -210,7 +210,7 @@ mod tests {
                 published: "12".to_owned(),
                 metric: Metric::OpsPerSecond,
                 run: Run::Engines {
-                    benchmark: crate::workload::Workload::FillSeq,
+                    benchmark: bench_worker::workload::Workload::FillSeq,
                     num: 1,
                     write_buffer_size: 1,
                 },

@@ -11,8 +11,8 @@ use super::{Better, Metric, Row, Run, Setup};
 use crate::collect::{self, Case, Costs};
 use crate::compare::{Arena, entrants};
 use crate::versions::{self, collection, ycsb};
-use crate::worker::Common;
-use crate::workload::Workload;
+use bench_worker::worker::Common;
+use bench_worker::workload::Workload;
 
 /// A command that takes longer has hung.
 const LIMIT: Duration = Duration::from_secs(1_800);

@@ -10,7 +10,7 @@ use crate::collect::Case;
 use crate::versions::collection::Collection;
 use crate::versions::ycsb;
 use crate::versions::{self, Operation, ROWS};
-use crate::workload::Workload;
+use bench_worker::workload::Workload;
 
 /// Published figures and cells without one.
 const PICTURE: &str = "picture";

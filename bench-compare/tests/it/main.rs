@@ -1,5 +1,6 @@
-//! Esker and RocksDB, the real one, in one process.
+//! Esker and RocksDB, the real one.
 
+mod compare;
 mod metamorphic;
 mod ownership;
 mod rocksdb_store;

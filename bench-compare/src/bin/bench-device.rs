@@ -5,12 +5,14 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use vfs::{FileSystem, OpenOptions, PosixFs, RandomAccessFile};
 
-use super::{Engine, Scan, Settings, Walked};
-use crate::data::KEY_SIZE;
+use bench_worker::data::KEY_SIZE;
+use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::worker;
 
 /// Bytes of a read.
 const PAGE: u64 = 4096;
@@ -89,4 +91,11 @@ impl Engine for Device {
     fn live_file_bytes(&self) -> Option<u64> {
         None
     }
+}
+
+fn main() -> ExitCode {
+    worker::main(|kind| match kind {
+        Kind::Device => Some(worker::run::<Device>),
+        _ => None,
+    })
 }

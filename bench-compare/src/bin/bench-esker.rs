@@ -2,9 +2,11 @@
 
 use std::hint::black_box;
 use std::path::Path;
+use std::process::ExitCode;
 
-use super::{Engine, Scan, Settings, Walked};
-use crate::data::KEY_SIZE;
+use bench_worker::data::KEY_SIZE;
+use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::worker;
 
 /// Esker with its defaults, the common settings aside.
 pub struct Esker {
@@ -126,4 +128,11 @@ impl Engine for Esker {
     fn live_file_bytes(&self) -> Option<u64> {
         self.db.property_int(&self.family, "rocksdb.live-sst-files-size")
     }
+}
+
+fn main() -> ExitCode {
+    worker::main(|kind| match kind {
+        Kind::Esker => Some(worker::run::<Esker>),
+        _ => None,
+    })
 }

@@ -3,22 +3,11 @@
 //! All engines get the same bytes of block cache and of memtable, the same durability and two background threads or
 //! jobs; all but `rocksdb-default` get LZ4 and Bloom filters of 10 bits a key. Without `--sync` a write survives the
 //! death of the process and not that of the machine: RocksDB and fjall hand it to the kernel, and so does Esker.
-
-mod device;
-mod esker;
-mod fjall;
-mod rocksdb;
-
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 use crate::data::KEY_SIZE;
-
-pub use self::device::Device;
-pub use self::esker::Esker;
-pub use self::fjall::Fjall;
-pub use self::rocksdb::{RocksDbDefault, RocksDbTuned};
 
 /// Settings all engines get.
 #[derive(Clone, Debug)]
@@ -44,6 +33,7 @@ pub struct Settings {
 /// What a scan came by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
+    /// Rows.
     pub entries: u64,
     /// Of keys and values.
     pub bytes: u64,
@@ -76,6 +66,7 @@ pub enum Scan<'a> {
 pub trait Engine: Sized + Sync {
     /// Opens or creates the database in `dir`.
     fn open(dir: &Path, settings: &Settings) -> Self;
+    /// Puts a row, as durable as the settings say.
     fn put(&self, key: &[u8], value: &[u8]);
     /// Length of the value, looked at without a copy where the engine can.
     fn get(&self, key: &[u8]) -> Option<usize>;
@@ -85,7 +76,9 @@ pub trait Engine: Sized + Sync {
     fn delete_range(&self, from: &[u8], to: &[u8]);
     /// Walks up to `most` entries with an iterator of its own, looks at key and value of each, and counts them.
     fn scan(&self, scan: Scan<'_>, most: u64) -> Walked;
+    /// Brings what is in memtables into tables.
     fn flush(&self);
+    /// Compacts everything, the last level too.
     fn compact(&self);
     /// Returns when background work has nothing left to do.
     fn settle(&self);
@@ -98,10 +91,15 @@ pub trait Engine: Sized + Sync {
 /// An engine by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Esker with its defaults.
     Esker,
+    /// RocksDB as somebody who knows it would set it up.
     RocksDbTuned,
+    /// RocksDB as it comes.
     RocksDbDefault,
+    /// The other LSM tree in Rust.
     Fjall,
+    /// The file system alone.
     Device,
 }
 
@@ -112,6 +110,18 @@ const KINDS: &[(&str, Kind)] = &[
     ("fjall", Kind::Fjall),
     ("device", Kind::Device),
 ];
+
+impl Kind {
+    /// The program that runs workloads over it.
+    pub fn program(self) -> &'static str {
+        match self {
+            Kind::Esker => "bench-esker",
+            Kind::RocksDbTuned | Kind::RocksDbDefault => "bench-rocksdb",
+            Kind::Fjall => "bench-fjall",
+            Kind::Device => "bench-device",
+        }
+    }
+}
 
 impl FromStr for Kind {
     type Err = String;

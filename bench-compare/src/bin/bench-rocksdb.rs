@@ -2,9 +2,11 @@
 
 use std::hint::black_box;
 use std::path::Path;
+use std::process::ExitCode;
 
-use super::{Engine, Scan, Settings, Walked};
-use crate::data::KEY_SIZE;
+use bench_worker::data::KEY_SIZE;
+use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::worker;
 
 /// With RocksDB's defaults, but for the size of cache and memtable: no filters, LRU cache.
 pub struct RocksDbDefault(RocksDb);
@@ -182,3 +184,11 @@ macro_rules! engine {
 }
 engine!(RocksDbDefault, default);
 engine!(RocksDbTuned, tuned);
+
+fn main() -> ExitCode {
+    worker::main(|kind| match kind {
+        Kind::RocksDbTuned => Some(worker::run::<RocksDbTuned>),
+        Kind::RocksDbDefault => Some(worker::run::<RocksDbDefault>),
+        _ => None,
+    })
+}

@@ -2,13 +2,15 @@
 
 use std::hint::black_box;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
 use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::{Engine, Scan, Settings, Walked};
-use crate::data::KEY_SIZE;
+use bench_worker::data::KEY_SIZE;
+use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::worker;
 
 /// With its defaults, the common settings aside. Its cache holds blocks, and pins indexes and filters of the upper levels.
 pub struct Fjall {
@@ -114,4 +116,11 @@ impl Engine for Fjall {
     fn live_file_bytes(&self) -> Option<u64> {
         Some(self.keys.disk_space())
     }
+}
+
+fn main() -> ExitCode {
+    worker::main(|kind| match kind {
+        Kind::Fjall => Some(worker::run::<Fjall>),
+        _ => None,
+    })
 }

@@ -1,0 +1,9 @@
+//! What one process of a comparison does: one workload over one engine. Each engine has a program of its own (`src/bin`), which holds that
+//! engine and no other.
+
+mod burden;
+pub mod data;
+pub mod engine;
+pub mod worker;
+pub mod workload;
+mod write;
