@@ -97,13 +97,20 @@ fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Err
     }
 }
 
+/// Opens a file whose time of last access stays as it is, for which the kernel would look at the clock and the mount with each read, where that
+/// may be asked for: by the file's owner.
+fn open_for_reading(path: &Path, flags: i32) -> std::io::Result<File> {
+    let open = |flags| fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
+    match open(flags | libc::O_NOATIME) {
+        Err(e) if e.raw_os_error() == Some(libc::EPERM) => open(flags),
+        opened => opened,
+    }
+}
+
 impl FileSystem for PosixFs {
     fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
         let _timer = io_stats::time(|cells| &cells.open_nanos);
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .custom_flags(if options.direct { libc::O_DIRECT } else { 0 })
-            .open(path)
+        let file = open_for_reading(path, if options.direct { libc::O_DIRECT } else { 0 })
             .map_err(|e| open_error("open for reading", options.direct, path, e))?;
         let metadata = file.metadata().map_err(|e| error("stat", path, e))?;
         if metadata.is_dir() {

@@ -152,3 +152,24 @@ fn wrappers_leave_the_disk_as_it_is() {
     );
     assert_eq!(log.take(), "create file\nsync file\nclose file\n");
 }
+
+#[test]
+fn reading_leaves_the_time_of_last_access_as_it_is() {
+    let dir = disk_dir();
+    let fs = PosixFs::new();
+    let path = dir.path().join("file");
+    let mut file = fs.create(&path, &CreateOptions::default()).unwrap();
+    file.append(&[1; 10_000]).unwrap();
+    file.close().unwrap();
+    // So long ago that reading moves it where it does at all.
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let times = std::fs::FileTimes::new().set_accessed(long_ago);
+    std::fs::File::open(&path).unwrap().set_times(times).unwrap();
+    let reader = fs.open_random(&path, &OpenOptions::default()).unwrap();
+    reader.read_exact_at(0, &mut [0; 100]).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().atime(), 1_000_000_000);
+    std::fs::read(&path).unwrap();
+    if std::fs::metadata(&path).unwrap().atime() == 1_000_000_000 {
+        eprintln!("skipped: this file system keeps no such time");
+    }
+}
