@@ -17,7 +17,7 @@ mod prefixes;
 mod saved;
 
 use std::cmp;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::UserComparator;
 use base::coding::Reader;
@@ -43,6 +43,10 @@ const KEYS_SLACK: usize = 1 << 20;
 
 /// Bytes of the places of the entries one of which a search will end at.
 const PLACES_PREFETCH: usize = Prefixes::NEAR * size_of::<Place>();
+/// Bytes of their offsets in the file.
+const OFFSETS_PREFETCH: usize = Prefixes::NEAR * size_of::<u64>();
+/// Bytes of their sizes.
+const SIZES_PREFETCH: usize = Prefixes::NEAR * size_of::<u32>();
 /// Bytes of a usual entry index: 30 to 40 entries.
 const ENTRY_INDEX_PREFETCH: usize = 256;
 
@@ -180,6 +184,8 @@ pub struct Index {
     offsets: Box<[u64]>,
     sizes: Box<[u32]>,
     places: Box<[Place]>,
+    /// A block was read that the cache has not kept: others will be, and where they lie in the file is asked for with their places in memory.
+    reads_past_cache: AtomicBool,
     user_keys: bool,
     /// What all separators begin with, where the order is bytewise; and their prefixes behind that.
     common_len: usize,
@@ -239,6 +245,14 @@ impl Index {
         self.offsets.partition_point(|&at| at < offset)
     }
 
+    /// Takes note that a block is read which the cache does not keep.
+    #[inline]
+    pub(crate) fn note_read_past_cache(&self) {
+        if !self.reads_past_cache.load(Ordering::Relaxed) {
+            self.reads_past_cache.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Where block `i` is in memory, if it is.
     #[inline]
     pub(crate) fn place(&self, i: usize) -> &Place {
@@ -263,8 +277,11 @@ impl Index {
         };
         let prefix = prefix_of(rest);
         let i = prefixes.lower_bound_near(prefix, |near| {
-            let places = std::ptr::from_ref(&self.places[near]).addr();
-            prefetch(places, PLACES_PREFETCH);
+            prefetch(std::ptr::from_ref(&self.places[near]).addr(), PLACES_PREFETCH);
+            if self.reads_past_cache.load(Ordering::Relaxed) {
+                prefetch(std::ptr::from_ref(&self.offsets[near]).addr(), OFFSETS_PREFETCH);
+                prefetch(std::ptr::from_ref(&self.sizes[near]).addr(), SIZES_PREFETCH);
+            }
         });
         if i == self.len() || prefixes.get(i) != prefix {
             return i;
@@ -449,6 +466,7 @@ impl IndexBuilder {
             key_ends: self.key_ends.into(),
             offsets: self.offsets.into(),
             sizes: self.sizes.into(),
+            reads_past_cache: AtomicBool::new(false),
             user_keys: self.user_keys,
             common_len: 0,
             prefixes: None,

@@ -439,6 +439,7 @@ impl Table {
         self.note_miss(EntryRole::DataBlock);
         let always = self.caches_first_reads || options.caches_first_reads;
         if !options.fill_cache || !always && !cache.admits(key, handle.size as usize) {
+            index.note_read_past_cache();
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         }
         let block = read(Some(cache))?;
