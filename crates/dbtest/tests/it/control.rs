@@ -12,8 +12,8 @@ use esker::option_table::OptionTable;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionFilter,
     CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, CompressionType, Db, Decision,
-    ErrorKind, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ReadOptions, ValueType,
-    WriteOptions,
+    ErrorKind, Event, EventListener, FilterContext, FlushOptions, IndexType, Options, OptionsFile,
+    ReadOptions, ValueType, WriteOptions,
 };
 use testkit::rng;
 use vfs::MemFs;
@@ -471,6 +471,64 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     assert_eq!(levels(&db), [6]);
     canceled.store(false, Ordering::Relaxed);
     compact().unwrap();
+    db.close().unwrap();
+}
+
+/// Calls a compaction off at its thousandth row, and takes that back when its table is given up.
+struct Fleeting(Arc<AtomicBool>);
+
+struct CallsOff(Arc<AtomicBool>, usize);
+
+impl CompactionFilterFactory for Fleeting {
+    fn name(&self) -> &str {
+        "calls off"
+    }
+
+    fn create(&self, _: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(CallsOff(self.0.clone(), 0)))
+    }
+}
+
+impl CompactionFilter for CallsOff {
+    fn filter(&mut self, _: usize, _: &[u8], _: ValueType, _: &[u8]) -> Decision {
+        self.1 += 1;
+        if self.1 == 1000 {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        Decision::Keep
+    }
+}
+
+impl EventListener for Fleeting {
+    fn on_event(&self, event: &Event) {
+        if let Event::TableCreationFailed { .. } = event {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn who_calls_a_compaction_off_may_take_that_back_before_it_ends() {
+    let canceled = Arc::new(AtomicBool::new(false));
+    let fleeting = Arc::new(Fleeting(canceled.clone()));
+    let mut options = options();
+    options.column_family.compaction_filter_factory = Some(fleeting.clone());
+    options.listeners = vec![fleeting];
+    let db = Db::open(&options, "/db").unwrap();
+    let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    put_and_flush(&db, &many);
+    put_and_flush(&db, &many);
+    let options = CompactRangeOptions {
+        canceled: Some(canceled.clone()),
+        ..CompactRangeOptions::default()
+    };
+    let error = db
+        .compact_range(&db.default_column_family(), &options, None, None)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
+    assert!(!canceled.load(Ordering::Relaxed));
+    assert_eq!(levels(&db), [0, 0]);
     db.close().unwrap();
 }
 

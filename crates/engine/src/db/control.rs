@@ -220,7 +220,7 @@ impl Db {
                 });
                 match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name()))?? {
                     RangeStep::Compact(plan) => {
-                        inner.run_plan(state, family.id(), *plan, 0)?;
+                        inner.run_manual_plan(state, family.id(), *plan, 0)?;
                         return Ok(());
                     }
                     RangeStep::Wait => inner.wait_in_line(state, family.id()),
@@ -263,13 +263,7 @@ impl DbInner {
         };
         state.running_manual -= 1;
         self.changed.notify_all();
-        match result {
-            // It was called off half way.
-            Err(error) if error.kind() == ErrorKind::Aborted && state.manual_disabled > 0 => {
-                Err(manual_paused())
-            }
-            result => result,
-        }
+        result
     }
 
     /// Waits for a job of family `id` to end. None begins by itself meanwhile: it might take what is waited for, and the next one again.

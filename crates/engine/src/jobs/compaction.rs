@@ -260,22 +260,17 @@ impl DbInner {
                     RangeStep::Compact(mut plan) => {
                         plan.blob_garbage = options.blob_garbage();
                         plan.canceled.clone_from(&options.canceled);
-                        self.run_plan(state, family.id, *plan, options.max_subcompactions)?;
+                        self.run_manual_plan(state, family.id, *plan, options.max_subcompactions)?;
                     }
                     RangeStep::Wait => self.wait_in_line(state, family.id),
                     RangeStep::Done => return Ok(()),
                 }
             }
         };
-        let result = self.manually(|state| match alone {
+        self.manually(|state| match alone {
             true => self.alone(state, may, steps),
             false => steps(state),
-        });
-        match result {
-            // It was called off half way.
-            Err(error) if error.kind() == ErrorKind::Aborted && options.is_canceled() => Err(manual_paused()),
-            result => result,
-        }
+        })
     }
 
     /// Does `work` while no other compaction runs, once it `may`.
@@ -313,7 +308,22 @@ impl DbInner {
                     pick_files(context, numbers, output_level, options)
                 })
                 .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
-            self.run_plan(state, family.id, plan, options.max_subcompactions)
+            self.run_manual_plan(state, family.id, plan, options.max_subcompactions)
+        })
+    }
+
+    /// As [`run_plan`](Self::run_plan), for a user: where it was called off half way, whoever did so may have taken it back by now.
+    pub(crate) fn run_manual_plan(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        id: u32,
+        plan: Plan,
+        max_subcompactions: u32,
+    ) -> Result<Vec<u64>> {
+        let result = self.run_plan(state, id, plan, max_subcompactions);
+        result.map_err(|error| match error.kind() {
+            ErrorKind::Aborted if !state.shutting_down => manual_paused(),
+            _ => error,
         })
     }
 
