@@ -161,13 +161,14 @@ fn filters_see_every_row_that_is_compacted() {
             filters.contexts.lock().unwrap().last().map(oldest),
             Some(snapshot.sequence_number())
         );
+        let all_manual = |contexts: &[FilterContext]| contexts.iter().all(|own| own.is_manual_compaction);
+        assert!(all_manual(&filters.contexts.lock().unwrap()));
+        // What is at the bottom already is seen again: by this compaction, or by the one that the release of the snapshot is reason for.
         drop(snapshot);
-        // What is at the bottom already is seen again.
         compact(&db);
         assert_eq!(keys(&db), "a b c=changed t u", "{style}");
         let contexts = filters.contexts.lock().unwrap();
         assert_eq!(contexts.last().map(oldest), Some(db.latest_sequence_number()));
-        assert!(contexts.iter().all(|context| context.is_manual_compaction));
         assert!(contexts[0].is_full_compaction && contexts[0].input_start_level == Some(0));
         assert!(filters.made.load(Ordering::Relaxed) >= 2);
         drop(contexts);
@@ -460,7 +461,12 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
     db.wait_for_compact().unwrap();
     assert_eq!(entries(), 1);
     db.close().unwrap();
-    assert_eq!(told.plans.lock().unwrap().last().unwrap(), "BottommostFiles");
+    // Before that job is told of or behind it.
+    let plans = told.plans.lock().unwrap();
+    assert!(
+        plans.iter().any(|reason| reason == "BottommostFiles"),
+        "{plans:?}"
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ type Shared = Arc<Mutex<Ledger>>;
 
 fn watchdog(name: &'static str, ledger: &Shared) -> Watchdog {
     let ledger = ledger.clone();
-    Watchdog::new(name, Duration::from_secs(240), move || {
+    Watchdog::new(name, Duration::from_secs(600), move || {
         ledger
             .try_lock()
             .map_or_else(|_| "the ledger is held".to_owned(), |ledger| ledger.story())

@@ -166,7 +166,7 @@ impl Bench {
 
 fn watchdog(name: &'static str, ledger: &Arc<Mutex<Ledger>>) -> Watchdog {
     let ledger = ledger.clone();
-    Watchdog::new(name, Duration::from_secs(240), move || {
+    Watchdog::new(name, Duration::from_secs(600), move || {
         ledger
             .try_lock()
             .map_or_else(|_| "the ledger is held".to_owned(), |ledger| ledger.story())
