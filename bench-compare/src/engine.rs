@@ -3,6 +3,7 @@
 //! All engines get the same bytes of block cache and of memtable, the same durability and two background threads or
 //! jobs; all but `rocksdb-default` get LZ4 and Bloom filters of 10 bits a key. Without `--sync` a write survives the
 //! death of the process and not that of the machine: RocksDB and fjall hand it to the kernel, and so does Esker.
+
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;

@@ -237,11 +237,11 @@ struct Cli {
 /// All that a program does whose engines `runs` knows: the task of the command line, whose result it prints.
 pub fn main(runs: impl FnOnce(Kind) -> Option<fn(&Task) -> Sample>) -> ExitCode {
     let Cli { task } = Cli::parse();
-    let outcome = std::fs::create_dir_all(&task.dir)
-        .map_err(|error| format!("{}: {error}", task.dir.display()))
-        .and_then(|()| {
-            runs(task.engine).ok_or_else(|| format!("{} runs {}", task.engine.program(), task.engine))
-        });
+    let run = runs(task.engine).ok_or_else(|| format!("{} runs {}", task.engine.program(), task.engine));
+    let outcome = run.and_then(|run| match std::fs::create_dir_all(&task.dir) {
+        Ok(()) => Ok(run),
+        Err(error) => Err(format!("{}: {error}", task.dir.display())),
+    });
     match outcome {
         Ok(run) => {
             println!("{}", run(&task).line());

@@ -8,7 +8,7 @@ use dbtest::{files, settings};
 use esker::{
     CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionFilter,
     CompactionFilterFactory, Db, Decision, EntryType, Event, EventListener, FilterContext, Options,
-    OptionsFile, ReadOptions, SeqNo, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
+    OptionsFile, ReadOptions, SeqNo, Snapshot, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
     TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType, WriteOptions,
 };
 use tempfile::TempDir;
@@ -431,6 +431,17 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     );
 }
 
+/// A table at the bottom that keeps, beside a deletion and another row, what only the snapshot sees.
+fn delete_under_a_snapshot(db: &Db) -> Snapshot {
+    put_all(db, &["a", "b"]);
+    flush_and_settle(db);
+    let snapshot = db.snapshot();
+    db.delete(b"a").unwrap();
+    flush_and_settle(db);
+    compact(db);
+    snapshot
+}
+
 #[test]
 fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
     let (options, told) = options();
@@ -441,12 +452,7 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
     db.put_opt(&WriteOptions::default(), &other, b"o", b"of another family")
         .unwrap();
     db.flush_cf(&at_once(), std::slice::from_ref(&other)).unwrap();
-    put_all(&db, &["a", "b"]);
-    flush_and_settle(&db);
-    let snapshot = db.snapshot();
-    db.delete(b"a").unwrap();
-    flush_and_settle(&db);
-    compact(&db);
+    let snapshot = delete_under_a_snapshot(&db);
     let entries = || -> u64 {
         let files = db.live_files().into_iter();
         files
@@ -473,12 +479,7 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
 fn what_only_a_released_snapshot_saw_goes_from_the_bottom() {
     let (options, told) = options();
     let db = Db::open(&options, "/db").unwrap();
-    put_all(&db, &["a", "b"]);
-    flush_and_settle(&db);
-    let snapshot = db.snapshot();
-    db.delete(b"a").unwrap();
-    flush_and_settle(&db);
-    compact(&db);
+    let snapshot = delete_under_a_snapshot(&db);
     assert_eq!(told.plans.lock().unwrap().last().unwrap(), "ManualCompaction");
     let before: u64 = db.live_files().iter().map(|file| file.num_entries).sum();
     assert_eq!(before, 3);
