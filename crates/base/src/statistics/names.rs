@@ -221,7 +221,7 @@ named! {
         CompactReadBytes = "rocksdb.compact.read.bytes";
         /// Bytes compactions wrote.
         CompactWriteBytes = "rocksdb.compact.write.bytes";
-        /// Bytes flushes wrote.
+        /// Bytes flushes wrote, those of a recovery among them (which RocksDB counts as bytes of compactions).
         FlushWriteBytes = "rocksdb.flush.write.bytes";
         /// Bytes read by compactions of files that were marked.
         CompactReadBytesMarked = "rocksdb.compact.read.marked.bytes";

@@ -9,7 +9,10 @@ use std::time::Duration;
 use base::filename::{self, FileKind};
 use dbtest::by_hand::{compact, flush};
 use dbtest::events::Events;
-use esker::{CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options, StallCondition};
+use esker::{
+    BottommostLevelCompaction, CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
+    StallCondition,
+};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
@@ -435,5 +438,18 @@ fn what_recovery_writes_came_in() {
     // Whoever opens it has written it.
     assert_eq!(row("User")[1], "0/0", "{stats}");
     assert!(!stats.lines().any(|line| line.starts_with("High ")), "{stats}");
+    // A compaction writes all of it once more.
+    let forced = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    };
+    let family = db.default_column_family();
+    db.compact_range(&family, &forced, None, None).unwrap();
+    let stats = db.property(&family, "rocksdb.stats").unwrap();
+    let told = stats
+        .lines()
+        .find_map(|line| line.strip_prefix("Write amplification: "));
+    let told: f64 = told.unwrap().parse().unwrap();
+    assert!((1.5..2.5).contains(&told), "{stats}");
     db.close().unwrap();
 }

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 
 use base::env::thread_cpu;
 use base::filename::{self, FileKind};
+use base::statistics::Ticker;
 use base::sync::MutexGuard;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{ManifestState, VersionBuilder, VersionEdit};
@@ -449,12 +450,13 @@ impl DbInner {
         let (start, before) = (self.options.clock.now(), thread_cpu());
         let flushed = self.write_memtables(&family, &[table], &[], epoch_number, RECOVERY_JOB)?;
         if !flushed.tables.is_empty() {
-            let bytes = flushed.tables.iter().map(|table| table.file.size).sum();
+            let bytes: u64 = flushed.tables.iter().map(|table| table.file.size).sum();
             let took = self.options.clock.now().saturating_sub(start);
             own.stats
                 .recovered(bytes, took, thread_cpu().saturating_sub(before));
-            let blob_bytes = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
+            let blob_bytes: u64 = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
             own.stats.flushed_blobs(blob_bytes);
+            self.stats.add(Ticker::FlushWriteBytes, bytes + blob_bytes);
             let edit = VersionEdit {
                 column_family: id,
                 new_files: flushed.new_files(),
