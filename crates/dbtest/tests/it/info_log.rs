@@ -7,12 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::filename::{self, FileKind};
-use dbtest::by_hand::{compact, flush};
+use dbtest::by_hand::{compact, everything, flush};
 use dbtest::events::Events;
-use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
-    StallCondition,
-};
+use esker::{CompactRangeOptions, Db, Event, InfoLogLevel, Logger, NullLogger, Options, StallCondition};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
@@ -439,12 +436,8 @@ fn what_recovery_writes_came_in() {
     assert_eq!(row("User")[1], "0/0", "{stats}");
     assert!(!stats.lines().any(|line| line.starts_with("High ")), "{stats}");
     // A compaction writes all of it once more.
-    let forced = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
     let family = db.default_column_family();
-    db.compact_range(&family, &forced, None, None).unwrap();
+    db.compact_range(&family, &everything(), None, None).unwrap();
     let stats = db.property(&family, "rocksdb.stats").unwrap();
     let told = stats
         .lines()
