@@ -66,6 +66,8 @@ pub(crate) struct Writer {
     pub(super) paid: Paid,
     /// The first in the line of those held back waits, and this lock is free meanwhile.
     pub(super) held_back: bool,
+    /// Writes that found this lock free since one last waited for it.
+    pub(super) in_a_row: u32,
 }
 
 /// What a failed insertion is called.
@@ -145,6 +147,7 @@ impl Writer {
             delayed_bytes: 0,
             paid: Paid::default(),
             held_back: false,
+            in_a_row: 0,
         }
     }
 

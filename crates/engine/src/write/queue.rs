@@ -3,16 +3,26 @@
 //! Writers take it to number their rows and to append them to the WAL, and may give it back before the rows are in memtables (`inserts.rs`). Everybody else
 //! means by it that no write is half way, so [`WriteQueue::lock`] waits for those that are, and only [`DbInner::commit`](crate::db::DbInner::commit) asks
 //! for less.
+//!
+//! Who waits for it waits awake, and may lose its processor to a flush meanwhile; whoever has another could then write alone for as long as the flush
+//! takes. Where somebody waits and has not had it for [`IN_A_ROW`] writes, the next one sleeps for a moment first: that leaves a processor to who waits.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use base::sync::{self, Mutex, MutexGuard};
+use base::sync::{self, Condvar, Mutex, MutexGuard, SIMULATED};
 
 use super::inserts::Inserts;
 use super::pipeline::Writer;
+
+/// Writes that found the queue free, one after another, after which those who wait for it come first: half a millisecond's.
+const IN_A_ROW: u32 = if SIMULATED { 4 } else { 1000 };
+
+/// How long a writer sleeps to let another in, at least; kernels add their timers' slack, another 50 us.
+const MOMENT: Duration = Duration::from_micros(50);
 
 /// How long the rows of a write take to be inserted, as compared with what it costs two processors to hand each other what the lock guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +47,9 @@ pub(crate) struct WriteQueue {
     writer: Mutex<Writer>,
     /// Writers that wait for it.
     waiting: CachePadded<AtomicUsize>,
+    /// Where writers sleep to let others in. Nobody is woken there: it is for a moment.
+    asleep: Mutex<()>,
+    moment: Condvar,
     /// Writes that have left the queue with rows that are not visible yet.
     pub(super) inserts: Inserts,
 }
@@ -52,6 +65,8 @@ impl WriteQueue {
         WriteQueue {
             writer: Mutex::new(writer),
             waiting: CachePadded::new(AtomicUsize::new(0)),
+            asleep: Mutex::new(()),
+            moment: Condvar::new(),
             inserts: Inserts::new(),
         }
     }
@@ -67,11 +82,17 @@ impl WriteQueue {
         self.inserts.is_idle().then(|| self.settle(writer))
     }
 
-    /// Takes the lock alone, to write. True if somebody else had it.
+    /// Takes the lock alone, to write. True if it waited for others, who had the lock or were let in.
     #[inline]
     pub(super) fn lock_to_write(&self) -> (MutexGuard<'_, Writer>, bool) {
         match self.writer.try_lock() {
-            Some(writer) => (writer, false),
+            Some(mut writer) => {
+                writer.in_a_row += 1;
+                match writer.in_a_row >= IN_A_ROW {
+                    false => (writer, false),
+                    true => self.let_others_in(writer),
+                }
+            }
             None => (self.wait_to_write(), true),
         }
     }
@@ -79,9 +100,23 @@ impl WriteQueue {
     #[cold]
     fn wait_to_write(&self) -> MutexGuard<'_, Writer> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let writer = sync::lock_soon(&self.writer);
+        let mut writer = sync::lock_soon(&self.writer);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
+        writer.in_a_row = 0;
         writer
+    }
+
+    /// Does without the lock for a moment if somebody waits for it. As [`lock_to_write`](Self::lock_to_write).
+    #[cold]
+    fn let_others_in<'a>(&'a self, mut writer: MutexGuard<'a, Writer>) -> (MutexGuard<'a, Writer>, bool) {
+        writer.in_a_row = 0;
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return (writer, false);
+        }
+        drop(writer);
+        // Not with the lock itself: who wakes there sleeps until it is free, and must be woken again.
+        self.moment.wait_for(&mut self.asleep.lock(), MOMENT);
+        (self.wait_to_write(), true)
     }
 
     /// True if a writer should give the lock back before it inserts: there are others, and what is inserted takes longer than it takes to hand the lock
@@ -139,5 +174,35 @@ impl Deref for Settled<'_> {
 impl DerefMut for Settled<'_> {
     fn deref_mut(&mut self) -> &mut Writer {
         &mut self.writer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_is_let_in_by_who_does_not() {
+        let queue = WriteQueue::new(Writer::new(0));
+        let lets_in_at = |writes: u32| {
+            (1..=writes)
+                .filter(|_| queue.lock_to_write().1)
+                .collect::<Vec<_>>()
+        };
+        assert!(lets_in_at(2 * IN_A_ROW).is_empty(), "nobody waits");
+        queue.waiting.store(1, Ordering::Relaxed);
+        assert_eq!(lets_in_at(2 * IN_A_ROW), [IN_A_ROW, 2 * IN_A_ROW]);
+        assert_eq!(queue.waiting.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn who_has_waited_begins_a_new_row() {
+        let queue = WriteQueue::new(Writer::new(0));
+        queue.waiting.store(1, Ordering::Relaxed);
+        for _ in 1..IN_A_ROW {
+            assert!(!queue.lock_to_write().1);
+        }
+        drop(queue.wait_to_write());
+        assert!(!queue.lock_to_write().1);
     }
 }
