@@ -66,7 +66,7 @@ pub(crate) struct Writer {
     pub(super) paid: Paid,
     /// The first in the line of those held back waits, and this lock is free meanwhile.
     pub(super) held_back: bool,
-    /// Writes that found this lock free since one last waited for it.
+    /// Writes that found this lock free since one last waited for it, or since the queue last asked whether somebody does.
     pub(super) in_a_row: u32,
 }
 
