@@ -17,7 +17,7 @@ use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering};
 /// Alignment of pieces for nodes, and of chunks: a cache line.
 const NODE_ALIGN: usize = 64;
 /// Alignment of pieces for entries.
-const ENTRY_ALIGN: usize = 4;
+const ENTRY_ALIGN: usize = 2;
 
 const FIRST_BLOCK: usize = 2 << 10;
 const FIRST_NODE_CHUNK: usize = 512;
@@ -150,7 +150,7 @@ impl Arena {
             .unwrap_or_else(|| self.more_nodes(len))
     }
 
-    /// `len` bytes, aligned to four, otherwise as for nodes.
+    /// `len` bytes, aligned to two, otherwise as for nodes.
     #[inline]
     pub(crate) fn allocate_entry(&self, len: usize) -> NonNull<u8> {
         let len = len.next_multiple_of(ENTRY_ALIGN);

@@ -1,12 +1,12 @@
 //! An entry as it lies in the arena: lengths, internal key, value.
 //!
 //! ```text
-//! lengths u32, internal key, value             key length in the upper 12 bits, value length in the lower 20
-//! u32::MAX, key length u32, value length u32, internal key, value        where one of them has no room there
+//! lengths u16, internal key, value             key length in the upper 7 bits, value length in the lower 9
+//! u16::MAX, key length u32, value length u32, internal key, value        where one of them has no room there
 //! ```
 //!
 //! In a memtable with checksums more stands in front of that, where it can be found without trusting the lengths: the sum of the
-//! lengths (u32), and the checksum of the row, to whole words.
+//! lengths (u32), and the checksum of the row, to whole words of four bytes.
 
 use std::cmp::Ordering;
 use std::ptr::{self, NonNull};
@@ -20,13 +20,13 @@ use crate::arena::Arena;
 /// The lengths; behind them lie the internal key and then the value. Never written after it is published.
 #[repr(C)]
 pub(crate) struct Entry {
-    lengths: u32,
+    lengths: u16,
 }
 
 /// Bits of the lengths that are the value's.
-const VALUE_BITS: u32 = 20;
-/// In the place of lengths: they follow, a word each. No short key has that many bytes.
-const LONG: u32 = u32::MAX;
+const VALUE_BITS: u32 = 9;
+/// In the place of lengths: they follow, a `u32` each, aligned as the entry is. No short key has that many bytes.
+const LONG: u16 = u16::MAX;
 const MAX_SHORT_KEY: usize = (LONG >> VALUE_BITS) as usize - 1;
 const MAX_SHORT_VALUE: usize = (1 << VALUE_BITS) - 1;
 
@@ -51,11 +51,11 @@ impl Entry {
     #[inline]
     fn size(user_key: &[u8], value: &[u8]) -> usize {
         let key_len = user_key.len() + TRAILER_LEN;
-        let lengths = match is_short(key_len, value.len()) {
-            true => WORD,
-            false => 3 * WORD,
+        let long = match is_short(key_len, value.len()) {
+            true => 0,
+            false => size_of::<[u32; 2]>(),
         };
-        lengths + key_len + value.len()
+        size_of::<Entry>() + long + key_len + value.len()
     }
 
     /// # Safety
@@ -66,17 +66,17 @@ impl Entry {
         let value_len = u32::try_from(value.len()).expect("a value shorter than 4 GiB");
         // SAFETY: the caller's promise; the parts are written one behind the other.
         unsafe {
-            let words = entry.cast::<u32>();
-            let key = if is_short(key_len as usize, value.len()) {
-                words.write(key_len << VALUE_BITS | value_len);
-                words.add(1)
-            } else {
-                words.write(LONG);
-                words.add(1).write(key_len);
-                words.add(2).write(value_len);
-                words.add(3)
+            let behind = entry.add(1);
+            let (lengths, key) = match is_short(key_len as usize, value.len()) {
+                true => ((key_len << VALUE_BITS | value_len) as u16, behind.cast::<u8>()),
+                false => {
+                    let long = behind.cast::<[u32; 2]>();
+                    long.write_unaligned([key_len, value_len]);
+                    (LONG, long.add(1).cast())
+                }
             };
-            let key = key.cast::<u8>().as_ptr();
+            entry.write(Entry { lengths });
+            let key = key.as_ptr();
             ptr::copy_nonoverlapping(user_key.as_ptr(), key, user_key.len());
             let trailer = key.add(user_key.len());
             ptr::copy_nonoverlapping(entry_trailer.to_le_bytes().as_ptr(), trailer, TRAILER_LEN);
@@ -94,11 +94,12 @@ impl Entry {
         unsafe {
             let lengths = (*entry).lengths;
             if lengths == LONG {
-                let [key_len, value_len] = entry.add(1).cast::<[u32; 2]>().read();
-                return (entry.add(3).cast(), key_len as usize, value_len as usize);
+                let long = entry.add(1).cast::<[u32; 2]>();
+                let [key_len, value_len] = long.read_unaligned();
+                return (long.add(1).cast(), key_len as usize, value_len as usize);
             }
-            let value_len = lengths as usize & MAX_SHORT_VALUE;
-            (entry.add(1).cast(), (lengths >> VALUE_BITS) as usize, value_len)
+            let value_len = usize::from(lengths) & MAX_SHORT_VALUE;
+            (entry.add(1).cast(), usize::from(lengths >> VALUE_BITS), value_len)
         }
     }
 
@@ -116,12 +117,12 @@ impl Entry {
         }
         let front = front(width);
         let piece = arena.allocate_entry(front + Entry::size(user_key, value));
-        // SAFETY: the piece is ours alone, aligned to words of which the front is made, and as long as both parts.
+        // SAFETY: the piece is ours alone, aligned as entries are, of which the front is some whole ones, and as long as both parts.
         unsafe {
             let entry = piece.add(front).cast::<Entry>();
             Entry::write(entry, user_key, entry_trailer, value);
             let lengths = sum_of_lengths(entry.as_ptr());
-            piece.cast::<u32>().write(lengths);
+            piece.cast::<u32>().write_unaligned(lengths);
             let mut stored = [0; 8];
             protection.store(&mut stored[..usize::from(width)]);
             ptr::copy_nonoverlapping(stored.as_ptr(), piece.add(WORD).as_ptr(), front - WORD);
@@ -149,7 +150,11 @@ impl Entry {
     pub(crate) unsafe fn has_sound_lengths(entry: *const Entry, width: u8) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let sum = entry.cast::<u8>().sub(front(width)).cast::<u32>().read();
+            let sum = entry
+                .cast::<u8>()
+                .sub(front(width))
+                .cast::<u32>()
+                .read_unaligned();
             sum == sum_of_lengths(entry)
         }
     }
@@ -209,7 +214,7 @@ impl Entry {
 
 const WORD: usize = size_of::<u32>();
 
-/// Whether both lengths have room in one word.
+/// Whether both lengths have room in the entry's first two bytes.
 #[inline]
 fn is_short(key_len: usize, value_len: usize) -> bool {
     key_len <= MAX_SHORT_KEY && value_len <= MAX_SHORT_VALUE
@@ -227,11 +232,11 @@ fn front(width: u8) -> usize {
 /// There is an entry, whose lengths may be damaged.
 #[inline]
 unsafe fn sum_of_lengths(entry: *const Entry) -> u32 {
-    // SAFETY: the caller's promise. Any entry has three words: one of lengths, and two at least of its key.
+    // SAFETY: the caller's promise. Any entry has ten bytes: two of lengths, and eight at least of its key.
     let both = unsafe {
         match (*entry).lengths {
             LONG => {
-                let [key_len, value_len] = entry.add(1).cast::<[u32; 2]>().read();
+                let [key_len, value_len] = entry.add(1).cast::<[u32; 2]>().read_unaligned();
                 u64::from(key_len) << 32 | u64::from(value_len)
             }
             lengths => u64::from(lengths),

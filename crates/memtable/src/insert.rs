@@ -8,7 +8,7 @@ use std::cmp;
 use std::ptr;
 
 use crate::entry::{Entry, Target};
-use crate::node::{Child, Content, Node, Order, SLOTS, prefetch_node};
+use crate::node::{Child, Content, Fence, Node, Order, SLOTS, prefetch_node};
 use crate::tree::Tree;
 
 /// Levels a tree may have. Each multiplies what it holds by six at least, so memory ends long before.
@@ -20,7 +20,7 @@ pub(crate) struct Near {
     tree: u64,
     leaf: Child,
     /// The leaf's, as long as it is open in that generation.
-    fence: *const Entry,
+    fence: Fence,
     /// Two entries in a row went there. Otherwise it is not tried: the keys that bound it are seldom in a cache.
     hot: bool,
 }
@@ -30,12 +30,12 @@ impl Near {
         Near {
             tree: 0,
             leaf: Child::NONE,
-            fence: ptr::null(),
+            fence: Fence::NONE,
             hot: false,
         }
     }
 
-    fn note(&mut self, tree: &Tree, leaf: Child, fence: *const Entry) {
+    fn note(&mut self, tree: &Tree, leaf: Child, fence: Fence) {
         self.hot = self.tree == tree.identity() && self.leaf.node() == leaf.node();
         self.tree = tree.identity();
         self.leaf = leaf;
@@ -45,10 +45,10 @@ impl Near {
 
 /// The way from the root to a leaf: inner nodes, each with the fence that bounds it.
 struct Path {
-    inner: [(*const Node, *const Entry); MAX_LEVELS],
+    inner: [(*const Node, Fence); MAX_LEVELS],
     len: usize,
     leaf: Child,
-    fence: *const Entry,
+    fence: Fence,
 }
 
 /// What became of an insertion into a leaf.
@@ -116,7 +116,7 @@ impl Tree {
             // SAFETY: the leaf of a `Near` is of the tree it names. If it is not closed, it is current, and ends where it did.
             unsafe {
                 if self.is_in_range(near, &new.target) {
-                    match self.add_to_leaf(near.leaf, &mut new) {
+                    match self.add_to_leaf(near.leaf, near.fence, &mut new) {
                         Added::Yes => return true,
                         Added::Same => return false,
                         Added::Closed(..) | Added::Unsettled(_) => (),
@@ -131,7 +131,7 @@ impl Tree {
         loop {
             let path = self.descend_noting(&new.target);
             // SAFETY: the leaf is of this tree, and has the target in its range.
-            match unsafe { self.add_to_leaf(path.leaf, new) } {
+            match unsafe { self.add_to_leaf(path.leaf, path.fence, new) } {
                 Added::Yes => {
                     near.note(self, path.leaf, path.fence);
                     return true;
@@ -156,10 +156,10 @@ impl Tree {
     #[inline]
     fn descend_noting(&self, target: &Target) -> Path {
         let mut path = Path {
-            inner: [(ptr::null(), ptr::null()); MAX_LEVELS],
+            inner: [(ptr::null(), Fence::NONE); MAX_LEVELS],
             len: 0,
             leaf: self.root(),
-            fence: ptr::null(),
+            fence: Fence::NONE,
         };
         // SAFETY: as in `descend`.
         unsafe {
@@ -179,7 +179,7 @@ impl Tree {
                 };
                 let up = self.pass(node, path.fence, choose, &mut path.leaf);
                 path.fence = Tree::fence_behind(&up);
-                prefetch_node(path.leaf.node(), level);
+                prefetch_node(path.leaf.node());
             }
         }
         path
@@ -189,18 +189,19 @@ impl Tree {
     /// `near` is of this tree.
     #[inline]
     unsafe fn is_in_range(&self, near: &Near, target: &Target) -> bool {
-        let high = near.fence;
         // SAFETY: the caller's promise.
         unsafe {
+            let high = near.fence.key();
             let low = (*near.leaf.node()).low;
             (high.is_null() || !self.is_up_to(high, target)) && (low.is_null() || self.is_up_to(low, target))
         }
     }
 
     /// # Safety
-    /// `child` is a leaf of this tree that has the target in its range, and is current if it is not closed in this generation.
+    /// `child` is a leaf of this tree that has the target in its range, which ends at the fence, and is current if it is not closed in
+    /// this generation.
     #[inline]
-    unsafe fn add_to_leaf(&self, child: Child, new: &mut New) -> Added {
+    unsafe fn add_to_leaf(&self, child: Child, fence: Fence, new: &mut New) -> Added {
         let leaf = child.node();
         // SAFETY: the caller's promise; what slots hold leads into this tree.
         unsafe {
@@ -208,6 +209,10 @@ impl Tree {
                 let order = (*leaf).order();
                 if order.generation() != child.generation() || order.is_busy() {
                     return Added::Unsettled(order);
+                }
+                if order.is_closed() {
+                    // A split asks for its key.
+                    fence.prefetch();
                 }
                 let target = &new.target;
                 let (position, prefix) = Node::search(leaf, &self.rule, order, 0, target, |entry| {
@@ -255,7 +260,7 @@ impl Tree {
         // SAFETY: the caller's promise.
         unsafe {
             if order.generation() + 1 == generation {
-                if let Some(half) = Tree::half_split(leaf, order, path.fence) {
+                if let Some(half) = Tree::half_split(leaf, order, path.fence.key()) {
                     (*leaf).reopen(order, half);
                 }
             } else if order.generation() == generation && order.is_busy() {
@@ -289,15 +294,16 @@ impl Tree {
         let leaf = path.leaf.node();
         // SAFETY: the caller's promise; what the leaf holds leads into this tree.
         unsafe {
-            if let Some(half) = Tree::half_split(leaf, order, path.fence) {
-                self.finish_split(path, path.len, path.leaf, order, half, path.fence);
+            let high = path.fence.key();
+            if let Some(half) = Tree::half_split(leaf, order, high) {
+                self.finish_split(path, path.len, path.leaf, order, half, high);
                 return None;
             }
             let ascends = (*leaf).ascends_to(order, position);
             if position == SLOTS && ascends {
                 let entry = self.copied(new);
-                let next = self.new_node(0, &Content::entry(entry), entry, path.fence);
-                let linked = self.link_behind(path, path.len, path.leaf, path.fence, Next::Other(next));
+                let next = self.new_node(0, &Content::entry(entry, (*leaf).entry(order, 0)), entry, high);
+                let linked = self.link_behind(path, path.len, path.leaf, high, Next::Other(next));
                 return linked.then_some(next);
             }
             let runs = ascends || (*leaf).descends_to(order, position);
@@ -309,10 +315,10 @@ impl Tree {
             if upper.is_torn() {
                 return None;
             }
-            let fence = upper.keys[0];
-            let upper = self.new_node(0, &upper, fence, path.fence);
-            if self.link_behind(path, path.len, path.leaf, path.fence, Next::Half(upper)) {
-                self.finish_split(path, path.len, path.leaf, order, half, fence);
+            let low = upper.keys[0];
+            let upper = self.new_node(0, &upper, low, high);
+            if self.link_behind(path, path.len, path.leaf, high, Next::Half(upper)) {
+                self.finish_split(path, path.len, path.leaf, order, half, low);
             }
             None
         }
@@ -355,7 +361,7 @@ impl Tree {
         // SAFETY: the caller's promise; nodes on the path are of this tree.
         unsafe {
             let parents_order = (*parent).order();
-            let Some(position) = Node::position_of_child(parent, parents_order, child) else {
+            let Some(position) = (*parent).position_of_child(parents_order, child) else {
                 return;
             };
             let lower = Node::content(node, order, 0, half);
@@ -367,7 +373,7 @@ impl Tree {
                 true => child.next_generation(),
                 false => self.new_node((*node).level(), &lower, (*node).low, fence),
             };
-            if Node::replace_child(parent, parents_order, position, child, new) {
+            if (*parent).replace_child(parents_order, position, child, new) {
                 if reopens {
                     (*node).reopen(order, half);
                 }
@@ -395,7 +401,7 @@ impl Tree {
         // SAFETY: the caller's promise; nodes on the path are of this tree.
         unsafe {
             let Some(parent_depth) = depth.checked_sub(1) else {
-                let children = Content::children(&[node, next.node()]);
+                let children = Content::of_root(node, (*node.node()).order(), next.node());
                 let level = (*node.node()).level() + 1;
                 let root = self.new_node(level, &children, ptr::null(), ptr::null());
                 return self.replace_root(node, root);
@@ -403,13 +409,13 @@ impl Tree {
             let (parent, parents_fence) = path.inner[parent_depth];
             loop {
                 let order = (*parent).order();
-                let Some(position) = Node::position_of_child(parent, order, node) else {
+                let Some(position) = (*parent).position_of_child(order, node) else {
                     return false;
                 };
                 let behind = position + 1;
                 let bound = match behind < order.live() {
                     true => (*parent).key(order, behind),
-                    false => parents_fence,
+                    false => parents_fence.key(),
                 };
                 if bound != fence {
                     return false;
@@ -417,19 +423,17 @@ impl Tree {
                 if order.is_closed() {
                     return self.split_inner(path, parent_depth, order, Some((behind, next)));
                 }
-                match Node::claim_child(parent, order, next.node()) {
+                match (*parent).claim_child(&self.rule, order, next.node()) {
                     Ok(()) => {
-                        let low = (*next.node().node()).low;
-                        Node::publish_child(parent, &self.rule, order, behind, low);
+                        (*parent).publish(order, behind);
                         return true;
                     }
                     Err(other) => {
-                        let low = (*other.node()).low;
-                        let target = Entry::target(low);
+                        let target = Entry::target((*other.node()).low);
                         let (position, _) = Node::search(parent, &self.rule, order, 1, &target, |entry| {
                             self.is_up_to(entry, &target)
                         });
-                        Node::publish_child(parent, &self.rule, order, position, low);
+                        (*parent).publish(order, position);
                     }
                 }
             }
@@ -452,8 +456,9 @@ impl Tree {
         let (node, fence) = path.inner[depth];
         // SAFETY: the caller's promise.
         unsafe {
+            let fence = fence.key();
             if let Some(half) = Tree::half_split(node, order, fence) {
-                Node::freeze(node);
+                (*node).freeze();
                 self.finish_split(path, depth, Child::new(node), order, half, fence);
                 return false;
             }
@@ -462,11 +467,11 @@ impl Tree {
             if let Some((SLOTS, Next::Other(child))) = child
                 && (*node).ascends_to(order, SLOTS)
             {
-                let content = Content::children(&[child]);
+                let content = Content::child(child, (*node).key(order, 1));
                 let next = self.new_node((*node).level(), &content, (*child.node()).low, fence);
                 return self.link_behind(path, depth, Child::new(node), fence, Next::Other(next));
             }
-            Node::freeze(node);
+            (*node).freeze();
             let half = SLOTS / 2;
             let upper = Node::content(node, order, half, SLOTS);
             let low = upper.keys[0];

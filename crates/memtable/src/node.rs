@@ -14,19 +14,20 @@
 //! ([`is_still`](Node::is_still)). While the slots are emptied the order is `busy`. A free slot says in which generation it is free, so
 //! that nobody who is late puts anything there.
 //!
-//! A slot is one word: the entry, and before it the prefix that stands for its key. Addresses of entries have 48 bits of which the
-//! lowest two are 0, so 18 are left.
+//! A slot is one word: an entry, or in an inner node a child, and before it the prefix that stands for its key. Addresses of entries
+//! have 48 bits of which the lowest is 0, so 17 are left. A child's key is not in the word but in the child: it is the first of its
+//! range, and asked for only where prefixes tie.
 //!
 //! ```text
-//! word   63   46 45          0
-//!        | prefix | address / 4 |            of a free slot the generation, and 0
+//! word   63   47 46          0
+//!        | prefix | address / 2 |            of a free slot the generation, and 0
 //! ```
 
 use std::ptr;
 
 use crate::entry::{Entry, Target};
 use crate::prefix::{PREFIX_BITS, PrefixRule};
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, load_settled};
+use crate::sync::{AtomicU64, Ordering, load_settled};
 
 /// Slots of a node: as many as fill two cache lines with the rest of a leaf.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 4 } else { 13 };
@@ -101,14 +102,15 @@ impl Order {
 /// Keys in a row that make a sequence.
 const RUN: usize = 3;
 
-/// What leads to a node: where it is, and in its lowest bits, which are 0 of a node's address, [`FROZEN`] and the generation it is in.
+/// What leads to a node: where it is, and in low bits that are 0 of a node's address, [`FROZEN`] and the generation it is in.
 /// A leaf that is of a later generation is no longer what was meant; one of the generation before is about to be reopened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child(*const Node);
 
-/// The pointer to a child will not change any more.
-const FROZEN: usize = 1;
-const CHILD_SHIFT: u32 = 1;
+/// What leads to a child will not change any more. Words have no lower bit.
+const FROZEN: usize = 1 << 1;
+const CHILD_SHIFT: u32 = 2;
+const _: () = assert!((MAX_GENERATION as usize) << CHILD_SHIFT < align_of::<Node>());
 
 impl Child {
     pub(crate) const NONE: Child = Child(ptr::null());
@@ -143,18 +145,19 @@ impl Child {
     }
 }
 
-/// What a slot says of a key: its prefix and its entry. Null and a generation where there is none.
+/// What a slot says of a key: its prefix, and its entry or the child that begins with it. Null and a generation where there is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 const PREFIX_SHIFT: u32 = u64::BITS - PREFIX_BITS;
 
 impl Word {
+    /// Of an entry, or of a child's [`pointer`](Child::pointer).
     #[inline]
-    fn new(prefix: u32, entry: *const Entry) -> Word {
-        let address = entry.expose_provenance() as u64;
-        debug_assert!(address.is_multiple_of(4) && address >> (PREFIX_SHIFT + 2) == 0);
-        Word(u64::from(prefix) << PREFIX_SHIFT | address >> 2)
+    fn new<T>(prefix: u32, pointer: *const T) -> Word {
+        let address = pointer.expose_provenance() as u64;
+        debug_assert!(address.is_multiple_of(2) && address >> (PREFIX_SHIFT + 1) == 0);
+        Word(u64::from(prefix) << PREFIX_SHIFT | address >> 1)
     }
 
     /// Of a slot that is free in a generation.
@@ -169,13 +172,28 @@ impl Word {
     }
 
     #[inline]
+    fn address(self) -> usize {
+        ((self.0 << PREFIX_BITS) >> (PREFIX_BITS - 1)) as usize
+    }
+
+    /// The entry, of a leaf.
+    #[inline]
     pub(crate) fn entry(self) -> *const Entry {
-        let address = (self.0 << PREFIX_BITS) >> (PREFIX_BITS - 2);
-        ptr::with_exposed_provenance(address as usize)
+        ptr::with_exposed_provenance(self.address())
+    }
+
+    /// The child, of an inner node.
+    #[inline]
+    fn child(self) -> Child {
+        Child(ptr::with_exposed_provenance(self.address() & !FROZEN))
+    }
+
+    fn is_frozen(self) -> bool {
+        self.address() & FROZEN != 0
     }
 }
 
-/// A leaf, or the first part of an inner node. On x86-64 two cache lines.
+/// A leaf or an inner node. On x86-64 two cache lines.
 #[repr(C, align(64))]
 pub(crate) struct Node {
     order: AtomicU64,
@@ -184,22 +202,13 @@ pub(crate) struct Node {
     /// The node's first key, null for the first node of its level. A leaf holds the entry, an inner node a child
     /// that begins with it.
     pub(crate) low: *const Entry,
-    /// [`Word`]s by slot: entries of a leaf, the first keys of an inner node's children. That of its first child may be null, and is
-    /// not looked at in a search.
+    /// [`Word`]s by slot. The prefix of an inner node's first child, which may have no key, is not looked at in a search.
     words: [AtomicU64; SLOTS],
-}
-
-/// An inner node.
-#[repr(C)]
-struct Inner {
-    node: Node,
-    /// By slot.
-    children: [AtomicPtr<u8>; SLOTS],
 }
 
 const MAX_SKIP: u32 = (1 << 24) - 1;
 /// Some keys in the node's range may not begin with the bits that are skipped, which are whole bytes. What those are is said by the
-/// first key that the node was made with and that is searched for: the one in slot 0, or 1 of an inner node.
+/// node's [`reference`](Node::reference).
 const CHECKED: u32 = 1 << 24;
 const LEVEL_SHIFT: u32 = 25;
 
@@ -209,13 +218,16 @@ pub(crate) struct Content {
     /// The children of an inner node.
     children: [Child; SLOTS],
     len: usize,
+    /// Where the keys are too few to tell what those that come will begin with, some that are about as far from them as those will be;
+    /// null for none.
+    samples: [*const Entry; 2],
     /// The node it is copied from, null if it is new, and its prefixes of the keys.
     source: *const Node,
     prefixes: [u32; SLOTS],
 }
 
 /// Prefixes this far apart leave room for more between them.
-const SPREAD: u32 = 1 << 8;
+const SPREAD: u32 = 1 << 7;
 
 /// True of prefixes in ascending order that leave room for more between them.
 fn are_spread(prefixes: &[u32]) -> bool {
@@ -229,31 +241,59 @@ impl Content {
             keys: [ptr::null(); SLOTS],
             children: [Child::NONE; SLOTS],
             len: 0,
+            samples: [ptr::null(); 2],
             source: ptr::null(),
             prefixes: [0; SLOTS],
         }
     }
 
-    pub(crate) fn entry(entry: *const Entry) -> Content {
+    /// The first entry of a leaf in which a sequence goes on; `sample` is one of the leaf before.
+    pub(crate) fn entry(entry: *const Entry, sample: *const Entry) -> Content {
         let mut content = Content::empty();
         content.keys[0] = entry;
         content.len = 1;
+        content.samples[0] = sample;
         content
     }
 
-    /// Of children, each under its own `low`.
+    /// The first child of an inner node in which a sequence goes on, likewise.
     ///
     /// # Safety
-    /// They are nodes of a live tree.
-    pub(crate) unsafe fn children(children: &[Child]) -> Content {
+    /// It is a node of a live tree.
+    pub(crate) unsafe fn child(child: Child, sample: *const Entry) -> Content {
         let mut content = Content::empty();
-        for &child in children {
-            // SAFETY: the caller's promise.
-            content.keys[content.len] = unsafe { (*child.node()).low };
-            content.children[content.len] = child;
-            content.len += 1;
+        // SAFETY: the caller's promise.
+        unsafe { content.push(child) };
+        content.samples[0] = sample;
+        content
+    }
+
+    /// The children of a new root: the old one and its neighbour.
+    ///
+    /// # Safety
+    /// They are nodes of a live tree, the old one closed under `order`.
+    pub(crate) unsafe fn of_root(old: Child, order: Order, next: Child) -> Content {
+        let mut content = Content::empty();
+        // SAFETY: the caller's promise. A closed node has more than one key, and of an inner one the first may be null.
+        unsafe {
+            content.push(old);
+            content.push(next);
+            let last = (*next.node()).order();
+            content.samples = [
+                (*old.node()).key(order, 1),
+                (*next.node()).key(last, last.live() - 1),
+            ];
         }
         content
+    }
+
+    /// # Safety
+    /// It is a node of a live tree.
+    unsafe fn push(&mut self, child: Child) {
+        // SAFETY: the caller's promise.
+        self.keys[self.len] = unsafe { (*child.node()).low };
+        self.children[self.len] = child;
+        self.len += 1;
     }
 
     /// True if the source, a leaf, was being reopened while it was copied, and that can be seen.
@@ -285,22 +325,45 @@ impl Content {
     }
 }
 
-impl Node {
-    /// Bytes that a node of `level` takes in the arena.
-    pub(crate) fn size(level: usize) -> usize {
-        match level {
-            0 => size_of::<Node>(),
-            _ => size_of::<Inner>(),
-        }
+/// Where a node's range ends: with the first key of a node to the right, or, without one, nowhere. That key is asked for where it is
+/// needed, for the neighbour is seldom in a cache.
+#[derive(Clone, Copy)]
+pub(crate) struct Fence(*const Node);
+
+impl Fence {
+    pub(crate) const NONE: Fence = Fence(ptr::null());
+
+    /// Of the nodes before `node`.
+    #[inline]
+    pub(crate) fn before(node: Child) -> Fence {
+        Fence(node.node())
     }
 
+    /// The next key, which is no longer in the range; null if there is none.
+    ///
+    /// # Safety
+    /// The node is of a live tree.
+    #[inline]
+    pub(crate) unsafe fn key(self) -> *const Entry {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.as_ref() }.map_or(ptr::null(), |node| node.low)
+    }
+
+    /// Asks for it ahead of its use.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        prefetch(self.0.cast());
+    }
+}
+
+impl Node {
     /// Makes a node out of a piece of memory.
     ///
     /// # Safety
-    /// `memory` is [`size(level)`](Self::size) bytes long, aligned for a node, and the caller's alone. The pointers
-    /// in `content`, `low` and `high` lead to entries and nodes of the tree it is for.
+    /// `memory` has room for a node, is aligned for one, and the caller's alone. The pointers in `content`, `low` and `high` lead to
+    /// entries and nodes of the tree it is for.
     pub(crate) unsafe fn write(
-        memory: *mut u8,
+        memory: *mut Node,
         rule: &PrefixRule,
         level: usize,
         content: &Content,
@@ -310,27 +373,35 @@ impl Node {
         // An inner node's first key may be null, and is not searched for.
         let first = usize::from(level > 0);
         let keys = &content.keys[..content.len];
+        let reference = match low.is_null() {
+            true => keys.get(first).copied().unwrap_or(ptr::null()),
+            false => low,
+        };
         // SAFETY: the caller's promise.
         let inherits = unsafe { content.prefixes_serve(first) };
         let skip = match inherits {
             // SAFETY: the source is a node of the tree, and the new node's range is a part of its range.
             true => unsafe { (*content.source).meta & MAX_SKIP },
             // SAFETY: the caller's promise.
-            false => unsafe { Node::choose_skip(rule, keys.get(first..).unwrap_or_default(), low, high) },
+            false => unsafe {
+                let ends = [keys.get(first), keys.last()].map(|key| key.copied().unwrap_or(ptr::null()));
+                let samples = ends.into_iter().chain(content.samples);
+                Node::choose_skip(rule, reference, samples, low, high)
+            },
         };
-        let word = |slot: usize| {
-            let entry = content.keys[slot];
+        let prefix = |slot: usize| {
             if inherits || slot < first || slot >= content.len {
-                return Word::new(content.prefixes[slot], entry);
+                return content.prefixes[slot];
             }
             // SAFETY: the caller's promise. There is a reference if it has to be checked.
             unsafe {
-                let reference = || Entry::target(keys[first]).user_key;
-                Word::new(
-                    prefix_of(rule, skip, Entry::target(entry).user_key, reference),
-                    entry,
-                )
+                let reference = || Entry::target(reference).user_key;
+                prefix_of(rule, skip, Entry::target(keys[slot]).user_key, reference)
             }
+        };
+        let word = |slot: usize| match level {
+            0 => Word::new(prefix(slot), content.keys[slot]),
+            _ => Word::new(prefix(slot), content.children[slot].pointer()),
         };
         let node = Node {
             order: AtomicU64::new(Order::ascending(content.len).0),
@@ -339,26 +410,19 @@ impl Node {
             words: std::array::from_fn(|slot| AtomicU64::new(word(slot).0)),
         };
         // SAFETY: the caller's promise.
-        unsafe {
-            if level == 0 {
-                memory.cast::<Node>().write(node);
-            } else {
-                memory.cast::<Inner>().write(Inner {
-                    node,
-                    children: content.children.map(|child| AtomicPtr::new(child.pointer())),
-                });
-            }
-        }
-        memory.cast::<Node>()
+        unsafe { memory.write(node) };
+        memory
     }
 
-    /// How many bits a new node of these keys skips, and if that has to be checked.
+    /// How many bits a new node skips, and if that has to be checked: as many as all keys between its bounds begin with. Where there
+    /// are no bounds, as many as these of its keys and others begin with as the reference does.
     ///
     /// # Safety
     /// As for [`write`](Self::write).
     unsafe fn choose_skip(
         rule: &PrefixRule,
-        keys: &[*const Entry],
+        reference: *const Entry,
+        samples: impl Iterator<Item = *const Entry>,
         low: *const Entry,
         high: *const Entry,
     ) -> u32 {
@@ -370,12 +434,13 @@ impl Node {
         if !low.is_null() && !high.is_null() {
             return common(low, high);
         }
-        match keys {
-            &[first, .., last] => match common(first, last) & !7 {
-                0 => 0,
-                bytes => bytes | CHECKED,
-            },
-            _ => 0,
+        if !rule.checks || reference.is_null() {
+            return 0;
+        }
+        let others = samples.filter(|sample| !sample.is_null() && *sample != reference);
+        match others.map(|sample| common(reference, sample) & !7).min() {
+            None | Some(0) => 0,
+            Some(bytes) => bytes | CHECKED,
         }
     }
 
@@ -395,23 +460,36 @@ impl Node {
     /// The node is of a live tree, and the key is in its range (or of an order nothing is known of).
     #[inline]
     unsafe fn prefix(&self, rule: &PrefixRule, user_key: &[u8]) -> u32 {
-        prefix_of(rule, self.meta, user_key, || {
-            let first = usize::from(self.level() > 0);
-            // SAFETY: the slot has been an entry of the tree since the node was made, if `CHECKED` is set.
-            unsafe { Entry::target(Word(load_settled(&self.words[first])).entry()).user_key }
+        // SAFETY: the caller's promise.
+        prefix_of(rule, self.meta, user_key, || unsafe {
+            Entry::target(self.reference()).user_key
         })
+    }
+
+    /// What keys are checked against, if [`CHECKED`] is set: the node's first key, or without one the first key that it was made with and
+    /// that is searched for.
+    ///
+    /// # Safety
+    /// The node is of a live tree, and `CHECKED` is set.
+    #[inline]
+    unsafe fn reference(&self) -> *const Entry {
+        if !self.low.is_null() {
+            return self.low;
+        }
+        match self.level() {
+            // SAFETY: the slot was written when the node was made, and a leaf without a first key is not reopened.
+            0 => Word(unsafe { load_settled(&self.words[0]) }).entry(),
+            // SAFETY: the same; what takes a child's place begins where it did.
+            _ => unsafe { (*Word(self.words[1].load(Ordering::Acquire)).child().node()).low },
+        }
     }
 
     /// What is at a position that is live in `order`; in a leaf, if the order [`is_still`](Self::is_still) of its generation.
     #[inline]
     pub(crate) fn word(&self, order: Order, position: usize) -> Word {
-        let word = &self.words[order.slot(position)];
-        if cfg!(loom) && self.level() > 0 {
-            // SAFETY: the slot of an inner node was written before the order that has it was published, and never again.
-            return Word(unsafe { load_settled(word) });
-        }
-        // Acquire: who finds what was written in a later generation finds that generation in the order.
-        Word(word.load(Ordering::Acquire))
+        // Acquire: who finds what was written in a later generation finds that generation in the order; and a child may have been
+        // replaced since the order was loaded.
+        Word(self.words[order.slot(position)].load(Ordering::Acquire))
     }
 
     /// True if what was read of a leaf under `order` was good: it was still in that generation.
@@ -425,44 +503,43 @@ impl Node {
         self.word(order, position).prefix()
     }
 
-    /// The key at a position that is live in `order`: an entry of a leaf, if that is good, the first key of an inner node's child.
+    /// The entry at a position of a leaf that is live in `order`, if that is good.
     #[inline]
-    pub(crate) fn key(&self, order: Order, position: usize) -> *const Entry {
+    pub(crate) fn entry(&self, order: Order, position: usize) -> *const Entry {
         self.word(order, position).entry()
     }
 
-    /// The child at a position that is live in `order`.
-    ///
-    /// # Safety
-    /// The node is an inner node of a live tree.
+    /// The child at a position of an inner node that is live in `order`.
     #[inline]
-    pub(crate) unsafe fn child(node: *const Node, order: Order, position: usize) -> Child {
-        // SAFETY: the caller's promise.
-        let child = unsafe { &Node::children(node)[order.slot(position)] };
-        // Acquire, for a child may have been replaced since the order was loaded.
-        Child::loaded(child.load(Ordering::Acquire))
+    pub(crate) fn child(&self, order: Order, position: usize) -> Child {
+        self.word(order, position).child()
     }
 
+    /// The key at a position that is live in `order`: an entry of a leaf, if that is good, the first key of an inner node's child.
+    ///
     /// # Safety
-    /// The node is an inner node of a live tree.
+    /// The node is of a live tree.
     #[inline]
-    unsafe fn children<'a>(node: *const Node) -> &'a [AtomicPtr<u8>; SLOTS] {
-        // SAFETY: inner nodes are written as `Inner`, of which the node is the first part.
-        unsafe { &(*node.cast::<Inner>()).children }
+    pub(crate) unsafe fn key(&self, order: Order, position: usize) -> *const Entry {
+        match self.level() {
+            0 => self.entry(order, position),
+            // SAFETY: the caller's promise.
+            _ => unsafe { (*self.child(order, position).node()).low },
+        }
     }
 
     /// The position where `key` itself, that very entry, stands as a key.
-    pub(crate) fn position_of_key(&self, order: Order, key: *const Entry) -> Option<usize> {
-        (0..order.live()).find(|&position| self.key(order, position) == key)
-    }
-
-    /// The position of a child.
     ///
     /// # Safety
-    /// The node is an inner node of a live tree.
-    pub(crate) unsafe fn position_of_child(node: *const Node, order: Order, child: Child) -> Option<usize> {
+    /// The node is of a live tree.
+    pub(crate) unsafe fn position_of_key(&self, order: Order, key: *const Entry) -> Option<usize> {
         // SAFETY: the caller's promise.
-        (0..order.live()).find(|&position| unsafe { Node::child(node, order, position) } == child)
+        (0..order.live()).find(|&position| unsafe { self.key(order, position) } == key)
+    }
+
+    /// The position of a child, of an inner node.
+    pub(crate) fn position_of_child(&self, order: Order, child: Child) -> Option<usize> {
+        (0..order.live()).find(|&position| self.child(order, position) == child)
     }
 
     /// What an entry is in the slots of this leaf.
@@ -491,9 +568,8 @@ impl Node {
     pub(crate) fn can_reopen(&self, order: Order, lower: &Content) -> bool {
         self.level() == 0
             && order.generation() < MAX_GENERATION
+            // Without it, the key that they were checked against may go.
             && !self.low.is_null()
-            // The key that they were checked against may go.
-            && self.meta & CHECKED == 0
             && lower.prefixes_tell_most_apart()
     }
 
@@ -558,7 +634,7 @@ impl Node {
         if order.generation() == 0 {
             return (1..=RUN).all(|back| order.slot(position(back)) == SLOTS - back);
         }
-        let address = |position| self.key(order, position).addr();
+        let address = |position| self.entry(order, position).addr();
         let newest: [usize; RUN] = std::array::from_fn(|back| address(position(back + 1)));
         let later = |at: &usize| address(*at) >= newest[RUN - 1];
         newest.is_sorted_by(|a, b| a > b) && (0..SLOTS).filter(later).count() == RUN
@@ -576,80 +652,44 @@ impl Node {
         );
     }
 
-    /// Adds a child to an inner node under `order`. On `Err` someone else took the slot first;
-    /// [`publish_child`](Self::publish_child) what they brought and start again from the new order.
+    /// Adds a child to an inner node under `order`. On `Err` someone else took the slot first; [`publish`](Self::publish) what they
+    /// brought and start again from the new order.
     ///
     /// # Safety
-    /// The node is an inner node of a live tree.
-    pub(crate) unsafe fn claim_child(node: *const Node, order: Order, child: Child) -> Result<(), Child> {
-        // SAFETY: the caller's promise.
-        unsafe { &Node::children(node)[order.live()] }
-            .compare_exchange(
-                ptr::null_mut(),
-                child.pointer(),
-                Ordering::Release,
-                Ordering::Acquire,
-            )
-            .map(drop)
-            // Since `order` was loaded the node may have been closed and frozen.
-            .map_err(Child::loaded)
-    }
-
-    /// Makes a child that was claimed under `order` live at `position`. Anyone may do it, and more than once.
-    ///
-    /// # Safety
-    /// The node is an inner node of a live tree; `order` was its order when the slot was claimed; `low` is the first key of the child
-    /// that claimed it, and the position is where it belongs in that order.
-    pub(crate) unsafe fn publish_child(
-        node: *const Node,
+    /// The inner node and the child are of a live tree, and the child begins within the node's range.
+    pub(crate) unsafe fn claim_child(
+        &self,
         rule: &PrefixRule,
         order: Order,
-        position: usize,
-        low: *const Entry,
-    ) {
+        child: Child,
+    ) -> Result<(), Child> {
         // SAFETY: the caller's promise.
-        unsafe {
-            let word = (*node).word_of(rule, low);
-            // Who fails has seen what another wrote, and publishes that.
-            let _ =
-                (*node).words[order.live()].compare_exchange(0, word.0, Ordering::Release, Ordering::Acquire);
-            (*node).publish(order, position);
-        }
+        let prefix = unsafe { self.prefix(rule, Entry::target((*child.node()).low).user_key) };
+        let word = Word::new(prefix, child.pointer());
+        self.words[order.live()]
+            .compare_exchange(0, word.0, Ordering::Release, Ordering::Acquire)
+            .map(drop)
+            .map_err(|other| Word(other).child())
     }
 
-    /// Puts `new` in the place of the child `old` at a position of `order`; false if it is not there any more, or
-    /// frozen.
-    ///
-    /// # Safety
-    /// The node is an inner node of a live tree.
-    pub(crate) unsafe fn replace_child(
-        node: *const Node,
-        order: Order,
-        position: usize,
-        old: Child,
-        new: Child,
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { &Node::children(node)[order.slot(position)] }
-            .compare_exchange(old.pointer(), new.pointer(), Ordering::Release, Ordering::Relaxed)
+    /// Puts `new`, which begins with the same key, in the place of the child `old` at a position of an inner node's `order`; false if it
+    /// is not there any more, or frozen.
+    pub(crate) fn replace_child(&self, order: Order, position: usize, old: Child, new: Child) -> bool {
+        let word = self.word(order, position);
+        if word.child() != old || word.is_frozen() {
+            return false;
+        }
+        let new = Word::new(word.prefix(), new.pointer());
+        self.words[order.slot(position)]
+            .compare_exchange(word.0, new.0, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
     /// Makes the children of a closed inner node final, so that it can be copied.
-    ///
-    /// # Safety
-    /// The node is an inner node of a live tree.
-    pub(crate) unsafe fn freeze(node: *const Node) {
-        // SAFETY: the caller's promise.
-        for slot in unsafe { Node::children(node) } {
-            let mut child = slot.load(Ordering::Relaxed);
-            while child.addr() & FROZEN == 0 {
-                let frozen = child.map_addr(|address| address | FROZEN);
-                match slot.compare_exchange(child, frozen, Ordering::Relaxed, Ordering::Relaxed) {
-                    Ok(_) => break,
-                    Err(now) => child = now,
-                }
-            }
+    pub(crate) fn freeze(&self) {
+        let frozen = Word::new(0, ptr::without_provenance::<Node>(FROZEN)).0;
+        for word in &self.words {
+            word.fetch_or(frozen, Ordering::Relaxed);
         }
     }
 
@@ -664,11 +704,14 @@ impl Node {
             // SAFETY: the caller's promise.
             unsafe {
                 let word = (*node).word(order, position);
-                content.keys[content.len] = word.entry();
                 content.prefixes[content.len] = word.prefix();
-                if (*node).level() > 0 {
-                    content.children[content.len] = Node::child(node, order, position);
-                }
+                content.keys[content.len] = match (*node).level() {
+                    0 => word.entry(),
+                    _ => {
+                        content.children[content.len] = word.child();
+                        (*word.child().node()).low
+                    }
+                };
             }
             content.len += 1;
         }
@@ -738,11 +781,10 @@ fn prefix_of<'a>(rule: &PrefixRule, meta: u32, user_key: &[u8], reference: impl 
     }
 }
 
-/// Asks for the lines of a node below one of `level` ahead of its use.
+/// Asks for the lines of a node ahead of its use.
 #[inline]
-pub(crate) fn prefetch_node(node: *const Node, level: usize) {
-    let lines = if level > 1 { 4 } else { 2 };
-    for line in 0..lines {
+pub(crate) fn prefetch_node(node: *const Node) {
+    for line in 0..2 {
         prefetch(node.cast::<u8>().wrapping_add(64 * line));
     }
 }
@@ -764,15 +806,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_leaf_is_two_lines_and_an_inner_node_four() {
+    fn a_node_is_two_lines() {
         assert_eq!(size_of::<Node>(), 128);
-        assert_eq!(size_of::<Inner>(), 256);
     }
 
     #[test]
     fn a_word_has_room_for_every_prefix_and_entry() {
         for prefix in [0, 1, (1 << PREFIX_BITS) - 1] {
-            for address in [0, 4, 0x7f12_3456_789c, (1 << 48) - 4] {
+            for address in [0, 2, 0x7f12_3456_789a, (1 << 48) - 2] {
                 let entry = ptr::without_provenance(address);
                 let word = Word::new(prefix, entry);
                 assert_eq!((word.prefix(), word.entry()), (prefix, entry));

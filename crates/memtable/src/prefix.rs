@@ -3,7 +3,7 @@
 use base::UserComparator;
 
 /// Bits of a prefix.
-pub(crate) const PREFIX_BITS: u32 = 18;
+pub(crate) const PREFIX_BITS: u32 = 17;
 
 /// How keys of an order map to integers without ever turning the order round. Where two are equal, the keys
 /// themselves decide.
@@ -12,6 +12,8 @@ pub(crate) struct PrefixRule {
     kind: Kind,
     /// Bytes of the timestamp at the end of each key, which the prefix leaves out.
     timestamp: usize,
+    /// Keys may be checked against one of the tree: not where entries are expected to be damaged.
+    pub(crate) checks: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +25,7 @@ enum Kind {
 }
 
 impl PrefixRule {
-    pub(crate) fn new(cmp: &UserComparator) -> PrefixRule {
+    pub(crate) fn new(cmp: &UserComparator, checks: bool) -> PrefixRule {
         PrefixRule {
             kind: match cmp {
                 UserComparator::Bytewise | UserComparator::BytewiseU64Ts => Kind::Ascending,
@@ -31,6 +33,7 @@ impl PrefixRule {
                 UserComparator::Custom(_) => Kind::Unknown,
             },
             timestamp: cmp.timestamp_size(),
+            checks,
         }
     }
 
@@ -117,7 +120,7 @@ mod tests {
             "rocksdb.ReverseBytewiseComparator.u64ts",
         ] {
             let cmp = UserComparator::builtin(name).unwrap();
-            let rule = PrefixRule::new(&cmp);
+            let rule = PrefixRule::new(&cmp, true);
             for skip in [0, 1, 5, 17] {
                 let bits = 8 * skip;
                 let mut key = |shared: usize| {

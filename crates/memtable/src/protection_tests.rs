@@ -145,7 +145,7 @@ fn a_bit_turned_at_any_byte_of_an_entry_is_noticed_by_a_walk_and_by_a_read_of_it
     for (key, seqno) in rows() {
         let (start, front, len) = place(&table, &key);
         for at in 0..front + len {
-            // Of the lengths, in the first four bytes and the four behind the checksum, too.
+            // Of the lengths, in front of the checksum and behind it, too.
             let address = start.wrapping_sub(front).wrapping_add(at);
             for bit in [0, 3, 7] {
                 let flip = Flip::new(address, bit);
@@ -306,6 +306,6 @@ fn an_entry_is_as_long_as_its_parts_and_its_checksum() {
     let (start, front, _) = place(&table, &rows()[0].0);
     let (next, _, _) = place(&table, &rows()[1].0);
     let key = rows()[0].0.len();
-    let len = (size_of::<Entry>() + key + 8 + key).next_multiple_of(4);
+    let len = (size_of::<Entry>() + key + 8 + key).next_multiple_of(2);
     assert_eq!((front, next.addr() - start.addr()), (0, len));
 }

@@ -9,9 +9,9 @@
 //!
 //! # The shape
 //!
-//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know 18
+//! A B+-tree. Leaves hold pointers to entries, inner nodes to children, up to 13 each, sorted. Nodes know 17
 //! bits of each of their keys: those that follow what all keys in the node's range begin with. A key itself is
-//! looked at only where these tie. Entries and nodes lie in the arena and stay until the memtable drops;
+//! looked at only where these tie; that of a child is in the child. Entries and nodes lie in the arena and stay until the memtable drops;
 //! entries never change.
 //!
 //! # Taking in
@@ -35,7 +35,7 @@
 //!    and does this step first.
 //!
 //! Where keys come in ascending order the copies are left out: `b` gets the new entry alone. A closed inner node is
-//! frozen before it is copied: a bit in each pointer to a child says that it will not change, so that step 2 in an
+//! frozen before it is copied: a bit in each word of a child says that it will not change, so that step 2 in an
 //! old parent fails once the new one may exist. A root that is closed gets a new root above itself.
 //!
 //! # What readers rely on
@@ -63,7 +63,7 @@ use base::{InternalComparator, Result};
 use crate::arena::Arena;
 use crate::checks::{self, Checks};
 use crate::entry::{Entry, Target};
-use crate::node::{Child, Content, Node, Order, prefetch, prefetch_node};
+use crate::node::{Child, Content, Fence, Node, Order, prefetch, prefetch_node};
 use crate::prefix::PrefixRule;
 use crate::sync::{AtomicPtr, Ordering};
 
@@ -94,7 +94,7 @@ pub(crate) struct Place {
     position: usize,
     /// The entry there; null behind the last.
     entry: *const Entry,
-    fence: *const Entry,
+    fence: Fence,
     up: Up,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct Up {
     node: *const Node,
     order: Order,
     position: usize,
-    fence: *const Entry,
+    fence: Fence,
 }
 
 impl Place {
@@ -114,12 +114,12 @@ impl Place {
         order: Order::EMPTY,
         position: 0,
         entry: ptr::null(),
-        fence: ptr::null(),
+        fence: Fence::NONE,
         up: Up {
             node: ptr::null(),
             order: Order::EMPTY,
             position: 0,
-            fence: ptr::null(),
+            fence: Fence::NONE,
         },
     };
 
@@ -132,7 +132,7 @@ impl Place {
         // SAFETY: the caller's promise.
         let leaf = unsafe { &*self.leaf };
         let entry = match position < self.order.live() {
-            true => leaf.key(self.order, position),
+            true => leaf.entry(self.order, position),
             false => ptr::null(),
         };
         leaf.is_still(self.order).then_some(Place {
@@ -142,17 +142,28 @@ impl Place {
         })
     }
 
-    /// Moves to another position of the leaf, which is live in its order; not if the leaf has been reopened since, or has `except`
-    /// there.
+    /// True if the leaf's range ends before an entry of its: it is closed then.
     ///
     /// # Safety
     /// The place is of a live tree.
     #[inline]
-    unsafe fn moved_to(&mut self, position: usize, except: *const Entry) -> bool {
+    unsafe fn ends_before(&self, entry: *const Entry) -> bool {
+        // SAFETY: the caller's promise.
+        self.order.is_closed() && unsafe { self.fence.key() } == entry
+    }
+
+    /// Moves to another position of the leaf, which is live in its order; not if the leaf has been reopened since, or its range ends
+    /// before that.
+    ///
+    /// # Safety
+    /// The place is of a live tree.
+    #[inline]
+    unsafe fn moved_to(&mut self, position: usize) -> bool {
         // SAFETY: the caller's promise.
         let leaf = unsafe { &*self.leaf };
-        let entry = leaf.key(self.order, position);
-        let good = leaf.is_still(self.order) && entry != except;
+        let entry = leaf.entry(self.order, position);
+        // SAFETY: the caller's promise.
+        let good = leaf.is_still(self.order) && unsafe { !self.ends_before(entry) };
         if good {
             self.position = position;
             self.entry = entry;
@@ -163,7 +174,7 @@ impl Place {
 
 impl Tree {
     pub(crate) fn new(cmp: InternalComparator, checks: Checks, arena: Arena) -> Tree {
-        let rule = PrefixRule::new(cmp.user());
+        let rule = PrefixRule::new(cmp.user(), checks.width == 0);
         let tree = Tree {
             root: AtomicPtr::new(ptr::null_mut()),
             rule,
@@ -193,8 +204,8 @@ impl Tree {
         low: *const Entry,
         high: *const Entry,
     ) -> Child {
-        let memory = self.arena.allocate_node(Node::size(level));
-        // SAFETY: the piece is of that size, aligned to a cache line, and nobody else's; what the callers pass
+        let memory = self.arena.allocate_node(size_of::<Node>()).cast::<Node>();
+        // SAFETY: the piece is of that size, aligned as a node, and nobody else's; what the callers pass
         // leads into this tree.
         let node = unsafe { Node::write(memory.as_ptr(), &self.rule, level, content, low, high) };
         Child::new(node)
@@ -289,7 +300,7 @@ impl Tree {
                     let node = place.leaf;
                     place.up = self.pass(node, place.fence, |order| choose(node, order), &mut child);
                     place.fence = Tree::fence_behind(&place.up);
-                    prefetch_node(child.node(), level);
+                    prefetch_node(child.node());
                 }
                 place.order = (*place.leaf).order();
             }
@@ -319,7 +330,7 @@ impl Tree {
     pub(crate) unsafe fn pass(
         &self,
         node: *const Node,
-        fence: *const Entry,
+        fence: Fence,
         choose: impl Fn(Order) -> usize,
         child: &mut Child,
     ) -> Up {
@@ -329,7 +340,7 @@ impl Tree {
             let position = choose(order);
             // SAFETY: the caller's promise.
             let now = unsafe {
-                *child = Node::child(node, order, position);
+                *child = (*node).child(order, position);
                 (*node).order()
             };
             // The child may be the lower half of one that was split since, when its upper half is not in this order
@@ -351,10 +362,10 @@ impl Tree {
     /// # Safety
     /// `up` was made by [`pass`](Self::pass).
     #[inline]
-    pub(crate) unsafe fn fence_behind(up: &Up) -> *const Entry {
+    pub(crate) unsafe fn fence_behind(up: &Up) -> Fence {
         if up.position + 1 < up.order.live() {
             // SAFETY: the caller's promise.
-            unsafe { (*up.node).key(up.order, up.position + 1) }
+            Fence::before(unsafe { (*up.node).child(up.order, up.position + 1) })
         } else {
             up.fence
         }
@@ -399,7 +410,8 @@ impl Tree {
         let entry = match place.entry.is_null() {
             false if !ties => ptr::null(),
             false => place.entry,
-            true => place.fence,
+            // SAFETY: the place is of this tree.
+            true => unsafe { place.fence.key() },
         };
         // SAFETY: the entry is of this tree.
         if entry.is_null() || !unsafe { self.is_version(&self.target_of(entry), target) } {
@@ -475,10 +487,13 @@ impl Tree {
     /// current.
     #[inline]
     fn within_fence(&self, place: Place) -> Place {
-        if !place.entry.is_null() && place.entry != place.fence {
-            place
-        } else {
-            self.at(place.fence, false)
+        // SAFETY: the place is of this tree.
+        unsafe {
+            if !place.entry.is_null() && !place.ends_before(place.entry) {
+                place
+            } else {
+                self.at(place.fence.key(), false)
+            }
         }
     }
 
@@ -509,7 +524,7 @@ impl Tree {
         let behind = place.position + 1;
         // SAFETY: the caller's promise.
         unsafe {
-            let stays = behind < place.order.live() && place.moved_to(behind, place.fence);
+            let stays = behind < place.order.live() && place.moved_to(behind);
             if !stays {
                 *place = self.beyond(place);
             }
@@ -529,7 +544,7 @@ impl Tree {
                 return self.at(place.entry, true);
             }
             self.leaf_behind(place)
-                .unwrap_or_else(|| self.at(place.fence, false))
+                .unwrap_or_else(|| self.at(place.fence.key(), false))
         }
     }
 
@@ -553,7 +568,7 @@ impl Tree {
     pub(crate) unsafe fn retreat(&self, place: &mut Place) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let stays = place.position > 0 && place.moved_to(place.position - 1, ptr::null());
+            let stays = place.position > 0 && place.moved_to(place.position - 1);
             if !stays {
                 *place = self.ahead_of(place);
             }
@@ -586,12 +601,15 @@ impl Tree {
             position: place.up.position + 1,
             ..place.up
         };
-        // At the parent's own fence its upper half was in another node already, and here it may be out of date.
-        if up.node.is_null() || up.position >= up.order.live() || place.fence == up.fence {
+        if up.node.is_null() || up.position >= up.order.live() {
             return None;
         }
         // SAFETY: the caller's promise.
         unsafe {
+            // At the parent's own fence its upper half was in another node already, and here it may be out of date.
+            if up.order.is_closed() && place.fence.key() == up.fence.key() {
+                return None;
+            }
             let (leaf, order) = Tree::child_still_shown(&up)?;
             let behind = Place {
                 leaf,
@@ -618,7 +636,9 @@ impl Tree {
             let (leaf, order) = Tree::child_still_shown(&up)?;
             let fence = Tree::fence_behind(&up);
             let end = match order.is_closed() {
-                true => (*leaf).position_of_key(order, fence).unwrap_or(order.live()),
+                true => (*leaf)
+                    .position_of_key(order, fence.key())
+                    .unwrap_or(order.live()),
                 false => order.live(),
             };
             let before = Place {
@@ -641,7 +661,7 @@ impl Tree {
     unsafe fn child_still_shown(up: &Up) -> Option<(*const Node, Order)> {
         // SAFETY: the caller's promise.
         unsafe {
-            let child = Node::child(up.node, up.order, up.position);
+            let child = (*up.node).child(up.order, up.position);
             let order = (*child.node()).order();
             let shown = (*up.node).order() == up.order && order.generation() <= child.generation();
             shown.then_some((child.node(), order))
@@ -748,7 +768,7 @@ impl Tree {
         };
         for position in first..end {
             // SAFETY: a live position of a leaf of this tree.
-            prefetch(unsafe { (*to.leaf).key(to.order, position) }.cast());
+            prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
         }
     }
 
@@ -768,7 +788,7 @@ impl Tree {
         };
         for position in farthest..=first {
             // SAFETY: a live position of a leaf of this tree.
-            prefetch(unsafe { (*to.leaf).key(to.order, position) }.cast());
+            prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
         }
     }
 }
@@ -800,7 +820,7 @@ impl Tree {
                 return format!("{}{closed}", order.live());
             }
             let children: Vec<String> = (0..order.live())
-                .map(|position| self.shape_of(Node::child(node, order, position).node()))
+                .map(|position| self.shape_of((*node).child(order, position).node()))
                 .collect();
             format!("[{}]{closed}", children.join(" "))
         }
