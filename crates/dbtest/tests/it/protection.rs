@@ -62,13 +62,19 @@ fn scan(db: &Db, family: &ColumnFamily) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
+/// In front of the key of a short row in a memtable: the sum of the lengths and the checksum, then the lengths.
+const SUMS: usize = 4 + 8;
+const LENGTHS: usize = 2;
+/// Behind it: kind and sequence number.
+const TRAILER: usize = 8;
+
 /// Where the row of a key that is in the memtable begins and ends: checksums, lengths, key, trailer, value.
 fn place(db: &Db, key: &[u8]) -> std::ops::Range<usize> {
     let family = db.default_column_family();
     let value = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
     let value = value.expect("the row is there");
     let start = value.as_ptr().addr();
-    start - 8 - key.len() - 4 - 12..start + value.len()
+    start - TRAILER - key.len() - LENGTHS - SUMS..start + value.len()
 }
 
 fn filled(fs: &MemFs, family: ColumnFamilyOptions) -> Db {
@@ -119,18 +125,20 @@ fn no_table_is_written_from_a_damaged_row_and_the_wal_still_has_it() {
         memtable_verify_per_key_checksum_on_seek: false,
         ..protected()
     };
-    let len = 12 + 8 + key.len() + 8 + value.len();
-    // In the sum of the lengths, the checksum, both lengths, the key, the sequence number, the kind, the value.
+    let trailer = SUMS + LENGTHS + key.len();
+    // In the sum of the lengths, the checksum, both bytes of the lengths, the key, the kind, the sequence number, the value.
     for at in [
         0,
         5,
-        13,
-        16,
-        21,
-        20 + key.len(),
-        27 + key.len(),
-        28 + key.len(),
-        len - 1,
+        SUMS,
+        SUMS + 1,
+        SUMS + LENGTHS,
+        trailer - 1,
+        trailer,
+        trailer + 1,
+        trailer + TRAILER - 1,
+        trailer + TRAILER,
+        trailer + TRAILER + value.len() - 1,
     ] {
         let fs = MemFs::new();
         let db = filled(&fs, plain.clone());
