@@ -39,23 +39,6 @@ pub(crate) fn shared_dir(options: &BackupEngineOptions) -> &'static str {
     }
 }
 
-/// Lets the database delete files again when dropped.
-struct DeletionsHeld<'a>(&'a Db);
-
-impl<'a> DeletionsHeld<'a> {
-    fn of(db: &'a Db) -> DeletionsHeld<'a> {
-        db.disable_file_deletions();
-        DeletionsHeld(db)
-    }
-}
-
-impl Drop for DeletionsHeld<'_> {
-    fn drop(&mut self) {
-        // It was held just before.
-        let _ = self.0.enable_file_deletions();
-    }
-}
-
 impl BackupEngine {
     /// Makes a backup of `db` as it is now, over all column families at once, and gives its number. Writers go on; no file of the
     /// database is deleted meanwhile.
@@ -120,7 +103,7 @@ impl BackupEngine {
         let private = names::private_dir(dir, id);
         fs.create_dir_all(&private)?;
 
-        let _held = DeletionsHeld::of(db);
+        let _held = db.hold_file_deletions(&format!("backup {id}"));
         let live = db.live_files_storage_info(&LiveFilesStorageInfoOptions {
             wal_size_for_flush: if options.flush_before_backup { 0 } else { u64::MAX },
         })?;

@@ -407,6 +407,8 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
     let inside = db.clone();
     let progress = esker::Progress::with_hook(move |_| {
         if !compacted.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            let holders = inside.pins().file_deletions.into_iter();
+            assert_eq!(holders.map(|hold| hold.holder).collect::<Vec<_>>(), ["backup 1"]);
             fill(&inside, 1);
             for family in inside.column_families() {
                 inside
@@ -424,7 +426,7 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
     drop(options);
     assert_eq!(rows_of(&engine, &fs, id), expected);
     // And they go afterwards: the hold was taken back.
-    assert!(db.enable_file_deletions().is_err());
+    assert!(db.pins().file_deletions.is_empty());
     db.close().unwrap();
 }
 

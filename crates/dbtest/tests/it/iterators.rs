@@ -712,10 +712,28 @@ fn who_pins_what_is_told() {
         (pins.super_versions.len(), pins.memtable_bytes, pins.file_bytes),
         (0, 0, 0)
     );
-    assert_eq!(pins.file_deletions_disabled, 1);
-    assert_eq!(pins.file_deletions_disabled_for, Some(Duration::from_secs(5)));
+    clock.advance(Duration::from_secs(2));
+    let later = db.hold_file_deletions("a copy");
+    let pins = db.pins();
+    let holds: Vec<_> = pins
+        .file_deletions
+        .iter()
+        .map(|hold| (&*hold.holder, hold.age.as_secs()))
+        .collect();
+    assert_eq!(holds, [("disable_file_deletions", 7), ("a copy", 0)]);
     assert!(pins.files_waiting > 0, "{pins}");
+    let text = pins.to_string();
+    assert!(
+        text.contains("a copy has allowed no deletion of files for 0 s"),
+        "{text}"
+    );
     db.enable_file_deletions().unwrap();
+    assert!(
+        db.enable_file_deletions().is_err(),
+        "the copy's own is not to be taken back"
+    );
+    assert!(db.pins().files_waiting > 0);
+    drop(later);
     drop(snapshot);
     assert_eq!(pins_when(db, |pins| *pins == Pins::default()), Pins::default());
 }

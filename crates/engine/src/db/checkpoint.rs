@@ -9,7 +9,8 @@ use base::{Error, ErrorKind, Progress, Result, SeqNo};
 use codec::checksum::crc32c_extend;
 use vfs::{Access, CreateOptions, FileSystem, OpenOptions, RandomAccessFile};
 
-use super::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, NothingIsDeleted};
+use super::file_deletions::NothingIsDeleted;
+use super::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo};
 use super::{Db, DbInner};
 
 /// How a checkpoint is made.
@@ -53,7 +54,7 @@ impl DbInner {
         if fs.exists(dir)? {
             return Err(Error::invalid_argument("Directory exists").in_file(dir));
         }
-        let _held = NothingIsDeleted::now(self);
+        let _held = NothingIsDeleted::for_holder(self, &format!("checkpoint {}", dir.display()));
         let contents = self.live_files_storage_info(log_size_for_flush)?;
         let mut temporary = dir.as_os_str().to_owned();
         temporary.push(".tmp");

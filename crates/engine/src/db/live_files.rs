@@ -209,19 +209,3 @@ fn find_older_name(fs: &dyn FileSystem, file: &mut LiveFileStorageInfo) -> Resul
     }
     Ok(())
 }
-
-/// Takes [`ObsoleteFiles::hold`](crate::jobs::obsolete_files::ObsoleteFiles::hold) back when dropped.
-pub(crate) struct NothingIsDeleted<'a>(&'a DbInner);
-
-impl<'a> NothingIsDeleted<'a> {
-    pub(crate) fn now(db: &'a DbInner) -> NothingIsDeleted<'a> {
-        db.obsolete.hold(db.options.clock.now());
-        NothingIsDeleted(db)
-    }
-}
-
-impl Drop for NothingIsDeleted<'_> {
-    fn drop(&mut self) {
-        self.0.obsolete.release();
-    }
-}

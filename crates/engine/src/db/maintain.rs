@@ -63,24 +63,6 @@ impl Db {
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
-    /// Deletes no file of the database until [`enable_file_deletions`](Db::enable_file_deletions) was called as often as this:
-    /// what [`live_files`](Db::live_files) names then stays, to be copied or linked. Files that become obsolete meanwhile take
-    /// space; a close leaves them to the next open. Returns when no deletion is at work.
-    pub fn disable_file_deletions(&self) {
-        let inner = self.inner();
-        inner.obsolete.hold(inner.options.clock.now());
-    }
-
-    /// Takes one [`disable_file_deletions`](Db::disable_file_deletions) back; with the last one, what became obsolete meanwhile
-    /// is deleted in the background. `InvalidArgument` if there is none to take back.
-    pub fn enable_file_deletions(&self) -> Result<()> {
-        if self.inner().obsolete.release() {
-            Ok(())
-        } else {
-            Err(Error::invalid_argument("file deletions are not disabled"))
-        }
-    }
-
     /// Returns when no flush and no compaction is at work or due.
     pub fn wait_for_compact(&self) -> Result<()> {
         self.inner().wait_for_compact()

@@ -5,6 +5,7 @@ pub(crate) mod close;
 pub mod column_family;
 pub mod control;
 pub(crate) mod families;
+pub mod file_deletions;
 pub(crate) mod get;
 pub mod live_files;
 pub(crate) mod maintain;

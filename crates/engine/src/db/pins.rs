@@ -52,10 +52,8 @@ pub struct Pins {
     pub super_versions: Vec<PinnedSuperVersion>,
     /// Snapshots, oldest first. They hold back what compactions could drop, but no file and no memtable.
     pub snapshots: Vec<PinnedSnapshot>,
-    /// Backups, checkpoints and others that asked for no file to be deleted.
-    pub file_deletions_disabled: usize,
-    /// Since when somebody has.
-    pub file_deletions_disabled_for: Option<Duration>,
+    /// Backups, checkpoints and others that asked for no file to be deleted, oldest first.
+    pub file_deletions: Vec<FileDeletionsHold>,
     /// Files that would have been deleted otherwise.
     pub files_waiting: usize,
     /// Bytes of memtables that are flushed and still held.
@@ -97,6 +95,15 @@ pub struct PinnedSuperVersion {
     pub file_bytes: u64,
 }
 
+/// Somebody for whom no file is deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileDeletionsHold {
+    /// Who: `backup 3`, `checkpoint DIR`, `export DIR`, `disable_file_deletions`, or as [`Db::hold_file_deletions`] was told.
+    pub holder: String,
+    /// Since when.
+    pub age: Duration,
+}
+
 /// Snapshots of one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PinnedSnapshot {
@@ -129,10 +136,15 @@ impl DbInner {
                 .load(std::sync::atomic::Ordering::Relaxed),
             ..Pins::default()
         };
-        let (disabled, waiting, since) = self.obsolete.held();
-        pins.file_deletions_disabled = disabled;
-        pins.files_waiting = waiting;
-        pins.file_deletions_disabled_for = since.map(|since| now.saturating_sub(since));
+        let (holds, files_waiting) = self.obsolete.held();
+        pins.files_waiting = files_waiting;
+        pins.file_deletions = holds
+            .into_iter()
+            .map(|hold| FileDeletionsHold {
+                holder: hold.holder.to_string(),
+                age: now.saturating_sub(hold.since),
+            })
+            .collect();
         let families: Vec<_> = {
             let state = self.state.lock();
             let flushed = state.families.values().flat_map(|family| family.pinned());
@@ -234,14 +246,12 @@ impl fmt::Display for Pins {
                 snapshot.age.as_secs()
             )?;
         }
-        if let Some(held_for) = self.file_deletions_disabled_for {
-            writeln!(
-                f,
-                "{} backups and others allow no deletion of files, for {} s: {} files wait",
-                self.file_deletions_disabled,
-                held_for.as_secs(),
-                self.files_waiting
-            )?;
+        for hold in &self.file_deletions {
+            let age = hold.age.as_secs();
+            writeln!(f, "{} has allowed no deletion of files for {age} s", hold.holder)?;
+        }
+        if !self.file_deletions.is_empty() {
+            writeln!(f, "{} files wait to be deleted", self.files_waiting)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use manifest::Version;
 
 use crate::db::checkpoint::{link_or_copy, publish, remove_dir};
 use crate::db::column_family::{ColumnFamily, Family};
-use crate::db::live_files::NothingIsDeleted;
+use crate::db::file_deletions::NothingIsDeleted;
 use crate::db::{Db, DbInner};
 use crate::options::FlushOptions;
 
@@ -77,7 +77,7 @@ impl DbInner {
             return Err(Error::invalid_argument("Specified export_dir exists").in_file(dir));
         }
         self.flush(&FlushOptions::at_once(), std::slice::from_ref(family))?;
-        let _held = NothingIsDeleted::now(self);
+        let _held = NothingIsDeleted::for_holder(self, &format!("export {}", dir.display()));
         let version = family.super_version.load().version.clone();
         if !version.blob_files().is_empty() {
             return Err(Error::not_supported(

@@ -31,15 +31,25 @@ struct Queue {
     files: Vec<PathBuf>,
     /// Obsolete tables with blocks in the block cache, and how hard these are to be taken out.
     uncached: Vec<(Arc<Table>, u32)>,
-    /// Who asked that nothing be deleted, and has not taken it back.
-    held: usize,
-    /// When the first of them did.
-    held_since: Duration,
+    /// Who asked that nothing be deleted, and has not taken it back. Oldest first.
+    holds: Vec<Hold>,
+    /// Of the next of them.
+    next_hold: u64,
     /// The thread is at work on files it took off the queue.
     deleting: bool,
     /// It is to call `idle` again.
     woken: bool,
     closed: bool,
+}
+
+/// Somebody asked that nothing be deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    id: u64,
+    /// Who, for people.
+    pub holder: Arc<str>,
+    /// When.
+    pub since: Duration,
 }
 
 impl ObsoleteFiles {
@@ -79,40 +89,50 @@ impl ObsoleteFiles {
         self.changed.notify_all();
     }
 
-    /// Deletes nothing until [`release`](Self::release) was called as often. Returns when no deletion is at work.
-    pub fn hold(&self, now: Duration) {
+    /// Deletes nothing until that is [released](Self::release). Returns when no deletion is at work.
+    pub fn hold(&self, holder: &str, now: Duration) -> u64 {
         let mut queue = self.queue.lock();
-        if queue.held == 0 {
-            queue.held_since = now;
-        }
-        queue.held += 1;
+        let id = queue.next_hold;
+        queue.next_hold += 1;
+        queue.holds.push(Hold {
+            id,
+            holder: holder.into(),
+            since: now,
+        });
         while queue.deleting {
             self.changed.wait(&mut queue);
         }
+        id
     }
 
-    /// Takes one [`hold`](Self::hold) back. False if there is none.
-    pub fn release(&self) -> bool {
+    /// Takes a [`hold`](Self::hold) back.
+    pub fn release(&self, id: u64) {
+        self.queue.lock().holds.retain(|hold| hold.id != id);
+        self.changed.notify_all();
+    }
+
+    /// Takes the last hold of that holder back. False if there is none.
+    pub fn release_one_of(&self, holder: &str) -> bool {
         let mut queue = self.queue.lock();
-        let Some(held) = queue.held.checked_sub(1) else {
+        let Some(last) = queue.holds.iter().rposition(|hold| *hold.holder == *holder) else {
             return false;
         };
-        queue.held = held;
+        queue.holds.remove(last);
         self.changed.notify_all();
         true
     }
 
     /// True if nothing may be deleted now.
     pub fn is_held(&self) -> bool {
-        self.queue.lock().held > 0
+        !self.queue.lock().holds.is_empty()
     }
 
-    /// How often it is held, files that wait, and since when it has been held.
-    pub fn held(&self) -> (usize, usize, Option<Duration>) {
+    /// Who holds it, oldest first, and how many files wait for them.
+    pub fn held(&self) -> (Vec<Hold>, usize) {
         let queue = self.queue.lock();
-        match queue.held {
-            0 => (0, 0, None),
-            held => (held, queue.files.len(), Some(queue.held_since)),
+        match queue.holds.is_empty() {
+            true => (Vec::new(), 0),
+            false => (queue.holds.clone(), queue.files.len()),
         }
     }
 
@@ -133,7 +153,7 @@ impl ObsoleteFiles {
                 });
                 continue;
             }
-            let nothing_to_do = queue.files.is_empty() || queue.held > 0;
+            let nothing_to_do = queue.files.is_empty() || !queue.holds.is_empty();
             if nothing_to_do && queue.closed {
                 return;
             }
