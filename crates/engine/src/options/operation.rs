@@ -40,7 +40,8 @@ pub struct ReadOptions {
     /// iterators ask no filters, and see all keys in order: RocksDB's `total_order_seek`. Default: false.
     pub prefix_same_as_start: bool,
     /// A seek forwards asks the tables' filters where the key sought and
-    /// [`iterate_upper_bound`](Self::iterate_upper_bound) have the same prefix, so that nothing else can be seen. Default: false.
+    /// [`iterate_upper_bound`](Self::iterate_upper_bound) have the same prefix, so that nothing else can be seen. RocksDB also does where
+    /// the bound is the prefix that follows, and loses keys shorter than a prefix then, as its header says. Default: false.
     pub auto_prefix_mode: bool,
     /// Where rows are looked for. Default: everywhere.
     pub read_tier: ReadTier,

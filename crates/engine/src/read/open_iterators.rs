@@ -24,6 +24,27 @@ struct Place {
     bytes: AtomicUsize,
 }
 
+impl Place {
+    /// Who is there.
+    fn look(&self) -> Option<OpenIterator> {
+        loop {
+            let opened = self.opened.load(Ordering::Acquire);
+            if opened == NOBODY {
+                return None;
+            }
+            let found = OpenIterator {
+                opened: Duration::from_micros(opened),
+                super_version: self.super_version.load(Ordering::Acquire),
+                bytes: self.bytes.load(Ordering::Acquire),
+            };
+            // Another may have come meanwhile, and some of it may be his.
+            if self.opened.load(Ordering::Relaxed) == opened {
+                return Some(found);
+            }
+        }
+    }
+}
+
 struct Group {
     /// A bit for each place.
     taken: AtomicU64,
@@ -119,8 +140,9 @@ impl OpenIterators {
     /// It reads another super version, or holds more or less.
     pub fn say(&self, listed: Option<Listed>, super_version: u64, bytes: usize) {
         if let Some(place) = listed.and_then(|listed| self.place(listed)) {
-            place.super_version.store(super_version, Ordering::Relaxed);
-            place.bytes.store(bytes, Ordering::Relaxed);
+            // Whoever reads one of them sees that who was here before has left.
+            place.super_version.store(super_version, Ordering::Release);
+            place.bytes.store(bytes, Ordering::Release);
         }
     }
 
@@ -144,16 +166,7 @@ impl OpenIterators {
     pub fn list(&self) -> Vec<OpenIterator> {
         let mut found = Vec::new();
         for group in self.rows.iter().filter_map(OnceLock::get).flatten() {
-            for place in &group.places {
-                let opened = place.opened.load(Ordering::Acquire);
-                if opened != NOBODY {
-                    found.push(OpenIterator {
-                        opened: Duration::from_micros(opened),
-                        super_version: place.super_version.load(Ordering::Relaxed),
-                        bytes: place.bytes.load(Ordering::Relaxed),
-                    });
-                }
-            }
+            found.extend(group.places.iter().filter_map(Place::look));
         }
         found
     }
