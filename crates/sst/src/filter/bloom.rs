@@ -8,7 +8,8 @@
 //! trailer: ff 00 probes 00 00
 //! ```
 
-use super::{METADATA_LEN, touch};
+use super::METADATA_LEN;
+use crate::block::prefetch;
 
 /// Bits of a line.
 const LINE_BITS: usize = 512;
@@ -100,7 +101,8 @@ impl FastLocalBloom {
     /// Starts to load the line of this hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
-        touch(&self.line(hash).0[0]);
+        let line = self.line(hash);
+        prefetch(std::ptr::from_ref(line).addr(), size_of_val(line));
     }
 
     /// Bytes on the heap.

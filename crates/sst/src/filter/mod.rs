@@ -157,11 +157,5 @@ impl FilterReader {
     }
 }
 
-/// Asks the compiler to load `value` now and not to care for it: the load starts, nobody waits for its end.
-#[inline]
-fn touch<T: Copy>(value: &T) {
-    std::hint::black_box(*value);
-}
-
 #[cfg(test)]
 mod tests;

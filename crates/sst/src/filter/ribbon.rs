@@ -13,7 +13,8 @@ mod builder;
 
 pub(super) use builder::{RibbonBuilder, Shape};
 
-use super::{METADATA_LEN, touch};
+use super::METADATA_LEN;
+use crate::block::prefetch;
 
 /// Slots of a block, and bits of a coefficient row.
 const BLOCK_SLOTS: u64 = 128;
@@ -151,7 +152,7 @@ impl Ribbon {
     pub fn prefetch(&self, hash: u64) {
         let place = self.place(self.hasher.equation(hash).start);
         if let Some(segment) = self.segments.get(place.first_segment) {
-            touch(segment);
+            prefetch(std::ptr::from_ref(segment).addr(), size_of_val(segment));
         }
     }
 

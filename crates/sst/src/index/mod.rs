@@ -1,10 +1,10 @@
 //! The index of an open table, decoded: which data block may hold a key.
 //!
 //! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the other. In
-//! memory it is flat arrays over all data blocks: separators, the places of the blocks in the file, and for each block a
-//! cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
-//! searched by eight bytes each (`prefixes`), behind what all of them have in common; whole separators are compared only
-//! where those are equal.
+//! memory it is flat arrays over all data blocks: separators, and in `leaves` the places of the blocks in the file and for
+//! each a cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
+//! searched by eight bytes each (`prefixes`, over the leaves), behind what all of them have in common; whole separators are
+//! compared only where those are equal.
 //!
 //! | format | handled by |
 //! |---|---|
@@ -13,23 +13,25 @@
 //! | partitions | the caller, who adds the blocks of all of them to one [`IndexBuilder`] |
 //! | hash index | its hints are not needed |
 
+mod leaves;
 mod prefixes;
 mod saved;
 
 use std::cmp;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::UserComparator;
 use base::coding::Reader;
 use base::internal_key::{self, TRAILER_LEN};
 use base::{Error, Result};
-use cache::Slot;
 
 use crate::TableProperties;
 use crate::block::entries::Entries;
-use crate::block::{Block, KeyForm, Target, prefetch};
+use crate::block::{Block, KeyForm, Target};
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, IndexType};
 
+use leaves::Leaves;
+pub(crate) use leaves::Place;
 use prefixes::Prefixes;
 
 /// Bytes of a user key in its prefix.
@@ -40,15 +42,6 @@ const PREFIX: usize = 8;
 const KEYS_FACTOR: usize = 256;
 /// See [`KEYS_FACTOR`].
 const KEYS_SLACK: usize = 1 << 20;
-
-/// Bytes of the places of the entries one of which a search will end at.
-const PLACES_PREFETCH: usize = Prefixes::NEAR * size_of::<Place>();
-/// Bytes of their offsets in the file.
-const OFFSETS_PREFETCH: usize = Prefixes::NEAR * size_of::<u64>();
-/// Bytes of their sizes.
-const SIZES_PREFETCH: usize = Prefixes::NEAR * size_of::<u32>();
-/// Bytes of a usual entry index: 30 to 40 entries.
-const ENTRY_INDEX_PREFETCH: usize = 256;
 
 /// How the entries of a table's index blocks are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,36 +137,6 @@ pub fn decode_block(
     Ok(())
 }
 
-/// Where a data block was seen in memory.
-#[derive(Debug, Default)]
-pub(crate) struct Place {
-    /// Where it sits in the cache.
-    pub slot: Slot,
-    /// The address of its entry index when it was last used, 0 if never; there may be nothing by now. Lets a lookup ask
-    /// for that memory before it knows that the block is there.
-    pub entry_index: AtomicUsize,
-}
-
-impl Place {
-    /// Remembers where the entry index of `block` is.
-    #[inline(always)]
-    pub fn note(&self, block: &Block) {
-        let address = block.entry_index_address();
-        if self.entry_index.load(Ordering::Relaxed) != address {
-            self.entry_index.store(address, Ordering::Relaxed);
-        }
-    }
-
-    /// Asks for the memory of the entry index, if the block may be in the cache.
-    #[inline(always)]
-    pub fn prefetch(&self) {
-        let address = self.entry_index.load(Ordering::Relaxed);
-        if address != 0 && self.slot.is_set() {
-            prefetch(address, ENTRY_INDEX_PREFETCH);
-        }
-    }
-}
-
 /// The decoded index. See the module.
 #[derive(Debug)]
 pub struct Index {
@@ -181,14 +144,14 @@ pub struct Index {
     keys: Box<[u8]>,
     /// Where each separator ends in `keys`.
     key_ends: Box<[u32]>,
-    offsets: Box<[u64]>,
-    sizes: Box<[u32]>,
-    places: Box<[Place]>,
+    /// Where each block is, in the file and in memory, and the prefix of its separator.
+    leaves: Leaves,
     /// A block was read that the cache has not kept: others will be, and where they lie in the file is asked for with their places in memory.
     reads_past_cache: AtomicBool,
     user_keys: bool,
-    /// What all separators begin with, where the order is bytewise; and their prefixes behind that.
+    /// What all separators begin with, where the order is bytewise. Their prefixes lie behind that.
     common_len: usize,
+    /// The last prefix of each leaf, where the order is bytewise.
     prefixes: Option<Prefixes>,
     /// The first internal key of each block, where the index has them.
     first_keys: Option<Box<FirstKeys>>,
@@ -205,7 +168,7 @@ impl Index {
     /// Data blocks.
     #[inline]
     pub fn len(&self) -> usize {
-        self.offsets.len()
+        self.leaves.len()
     }
 
     /// True for a table without data blocks.
@@ -222,33 +185,37 @@ impl Index {
     /// The separator behind block `i`.
     #[inline]
     pub fn separator(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.key_ends[i - 1] as usize };
-        &self.keys[start..self.key_ends[i] as usize]
+        separator(&self.keys, &self.key_ends, i)
     }
 
     /// Where block `i` is.
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
-        BlockHandle::new(self.offsets[i], u64::from(self.sizes[i]))
+        self.leaves.handle(i)
     }
 
     /// The first internal key of block `i`, as the index has it; `None` where it has none.
     pub(crate) fn first_key(&self, i: usize) -> Option<&[u8]> {
         let FirstKeys { keys, ends } = self.first_keys.as_deref()?;
-        let start = i.checked_sub(1).map_or(0, |before| ends[before] as usize);
-        Some(&keys[start..ends[i] as usize])
+        Some(separator(keys, ends, i))
     }
 
     /// The first block that begins at or behind an offset of the file, or the number of blocks. Of a table whose blocks lie in another
     /// order than their keys, any.
     pub(crate) fn block_at_or_after(&self, offset: u64) -> usize {
-        self.offsets.partition_point(|&at| at < offset)
+        self.leaves.block_at_or_after(offset)
+    }
+
+    /// True once [`note_read_past_cache`](Index::note_read_past_cache) was called.
+    #[inline]
+    pub(crate) fn reads_past_cache(&self) -> bool {
+        self.reads_past_cache.load(Ordering::Relaxed)
     }
 
     /// Takes note that a block is read which the cache does not keep.
     #[inline]
     pub(crate) fn note_read_past_cache(&self) {
-        if !self.reads_past_cache.load(Ordering::Relaxed) {
+        if !self.reads_past_cache() {
             self.reads_past_cache.store(true, Ordering::Relaxed);
         }
     }
@@ -256,7 +223,7 @@ impl Index {
     /// Where block `i` is in memory, if it is.
     #[inline]
     pub(crate) fn place(&self, i: usize) -> &Place {
-        &self.places[i]
+        self.leaves.place(i)
     }
 
     /// The first block that can hold an entry at or after the target, or the number of blocks: all entries of the blocks
@@ -276,24 +243,29 @@ impl Index {
             return if target.user_key > common { self.len() } else { 0 };
         };
         let prefix = prefix_of(rest);
-        let i = prefixes.lower_bound_near(prefix, |near| {
-            prefetch(std::ptr::from_ref(&self.places[near]).addr(), PLACES_PREFETCH);
-            if self.reads_past_cache.load(Ordering::Relaxed) {
-                prefetch(std::ptr::from_ref(&self.offsets[near]).addr(), OFFSETS_PREFETCH);
-                prefetch(std::ptr::from_ref(&self.sizes[near]).addr(), SIZES_PREFETCH);
-            }
-        });
-        if i == self.len() || prefixes.get(i) != prefix {
+        let leaf = prefixes.lower_bound(prefix);
+        self.leaves.prefetch_places(leaf, self.reads_past_cache());
+        let i = self.leaves.lower_bound_in(leaf, prefix);
+        if i == self.len() || self.leaves.prefix(i) != prefix {
             return i;
         }
         if !self.is_before(i, target, &UserComparator::Bytewise, form) {
             return i;
         }
         let end = match prefix.checked_add(1) {
-            Some(above) => prefixes.lower_bound(above),
+            Some(above) => self.leaves.lower_bound_in(prefixes.lower_bound(above), above),
             None => self.len(),
         };
         self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
+    }
+
+    /// Asks for the memory that [`seek`](Index::seek) will wait for: worth it where something else is waited for first.
+    #[inline]
+    pub(crate) fn approach(&self, target: &Target<'_>) {
+        let Some(prefixes) = &self.prefixes else { return };
+        if let Some(rest) = target.user_key.strip_prefix(&self.keys[..self.common_len]) {
+            self.leaves.prefetch(prefixes.lower_bound(prefix_of(rest)));
+        }
     }
 
     /// Halving `low..high` by whole separators.
@@ -331,14 +303,19 @@ impl Index {
     pub fn memory_usage(&self) -> usize {
         self.keys.len()
             + size_of_val(&*self.key_ends)
-            + size_of_val(&*self.offsets)
-            + size_of_val(&*self.sizes)
-            + size_of_val(&*self.places)
+            + self.leaves.memory_usage()
             + self.prefixes.as_ref().map_or(0, Prefixes::memory_usage)
             + self.first_keys.as_ref().map_or(0, |first_keys| {
                 size_of::<FirstKeys>() + first_keys.keys.len() + size_of_val(&*first_keys.ends)
             })
     }
+}
+
+/// Key `i` of keys that lie back to back and end there.
+#[inline]
+fn separator<'a>(keys: &'a [u8], ends: &[u32], i: usize) -> &'a [u8] {
+    let start = if i == 0 { 0 } else { ends[i - 1] as usize };
+    &keys[start..ends[i] as usize]
 }
 
 /// True if every key up to and including `separator` is before the target.
@@ -452,50 +429,51 @@ impl IndexBuilder {
         Ok(())
     }
 
+    /// The user key of separator `i`.
+    fn user_key(&self, i: usize) -> &[u8] {
+        let separator = separator(&self.keys, &self.key_ends, i);
+        match self.user_keys {
+            true => separator,
+            false => internal_key::user_key(separator),
+        }
+    }
+
+    /// What all separators begin with.
+    fn common_len(&self) -> usize {
+        // Not of the first and last alone: a damaged index need not be sorted.
+        let common = |common: Option<usize>, i| {
+            let first = &self.user_key(0)[..common.unwrap_or(self.user_key(0).len())];
+            let pairs = first.iter().zip(self.user_key(i));
+            Some(pairs.take_while(|(a, b)| a == b).count())
+        };
+        (0..self.offsets.len()).fold(None, common).unwrap_or(0)
+    }
+
     /// The index, with prefixes if the order of the stored user keys is bytewise.
     pub fn build(mut self, stored_order: &UserComparator) -> Index {
         self.first_keys.keys.shrink_to_fit();
         self.first_keys.ends.shrink_to_fit();
         // All blocks have one, or none has.
         let has_first_keys = !self.offsets.is_empty() && self.first_keys.ends.len() == self.offsets.len();
-        let mut index = Index {
-            places: std::iter::repeat_with(Place::default)
-                .take(self.offsets.len())
-                .collect(),
+        let mut common_len = 0;
+        let mut prefixes = Vec::new();
+        if stored_order.is_bytewise() {
+            common_len = self.common_len();
+            let prefix = |i| prefix_of(&self.user_key(i)[common_len..]);
+            prefixes.extend((0..self.offsets.len()).map(prefix));
+        }
+        Index {
+            leaves: Leaves::new(&prefixes, &self.offsets, &self.sizes),
+            prefixes: stored_order
+                .is_bytewise()
+                .then(|| Prefixes::new(prefixes::lasts(&prefixes))),
             keys: self.keys.into(),
             key_ends: self.key_ends.into(),
-            offsets: self.offsets.into(),
-            sizes: self.sizes.into(),
             reads_past_cache: AtomicBool::new(false),
             user_keys: self.user_keys,
-            common_len: 0,
-            prefixes: None,
+            common_len,
             first_keys: has_first_keys.then(|| Box::new(self.first_keys)),
-        };
-        if stored_order.is_bytewise() {
-            let user_key = |i: usize| {
-                let separator = index.separator(i);
-                if index.user_keys {
-                    separator
-                } else {
-                    internal_key::user_key(separator)
-                }
-            };
-            let common_len = match index.len() {
-                0 => 0,
-                // Not of the first and last alone: a damaged index need not be sorted.
-                len => (0..len).fold(user_key(0).len(), |common, i| {
-                    let pairs = user_key(0)[..common].iter().zip(user_key(i));
-                    pairs.take_while(|(a, b)| a == b).count()
-                }),
-            };
-            let prefixes: Vec<u64> = (0..index.len())
-                .map(|i| prefix_of(&user_key(i)[common_len..]))
-                .collect();
-            index.prefixes = Some(Prefixes::new(&prefixes));
-            index.common_len = common_len;
         }
-        index
     }
 }
 

@@ -6,22 +6,20 @@
 //! count names the group of the next.
 
 /// Prefixes in a group.
-const GROUP: usize = 16;
+pub(super) const GROUP: usize = 16;
 
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group([u64; GROUP]);
 
-impl Group {
-    /// How many of its prefixes are below `prefix`.
-    #[inline(always)]
-    fn count_below(&self, prefix: u64) -> usize {
-        let mut count = 0;
-        for &own in &self.0 {
-            count += usize::from(own < prefix);
-        }
-        count
+/// How many of a group are below `prefix`.
+#[inline(always)]
+pub(super) fn count_below(group: &[u64; GROUP], prefix: u64) -> usize {
+    let mut count = 0;
+    for &own in group {
+        count += usize::from(own < prefix);
     }
+    count
 }
 
 /// The tree.
@@ -37,14 +35,12 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// How many entries [`lower_bound_near`](Prefixes::lower_bound_near) narrows it down to.
-    pub const NEAR: usize = GROUP;
-
     /// Over `prefixes`, which should ascend; if they do not, searches give some number and never fail.
-    pub fn new(prefixes: &[u64]) -> Prefixes {
+    pub fn new(prefixes: Vec<u64>) -> Prefixes {
         let mut groups: Vec<Group> = Vec::new();
         let mut levels = Vec::new();
-        let mut level = prefixes.to_vec();
+        let (len, last) = (prefixes.len(), prefixes.last().copied().unwrap_or(0));
+        let mut level = prefixes;
         loop {
             levels.push(groups.len());
             let start = groups.len();
@@ -56,57 +52,47 @@ impl Prefixes {
             if groups.len() - start <= 1 {
                 break;
             }
-            level = level.chunks(GROUP).map(|chunk| chunk[chunk.len() - 1]).collect();
+            level = lasts(&level);
         }
         levels.reverse();
         Prefixes {
             groups: groups.into(),
             levels: levels.into(),
-            len: prefixes.len(),
-            last: prefixes.last().copied().unwrap_or(0),
+            len,
+            last,
         }
-    }
-
-    /// The prefix of entry `i`.
-    #[inline(always)]
-    pub fn get(&self, i: usize) -> u64 {
-        self.groups[i / GROUP].0[i % GROUP]
     }
 
     /// The first entry whose prefix is not below `prefix`, or the number of entries.
-    pub fn lower_bound(&self, prefix: u64) -> usize {
-        self.lower_bound_near(prefix, |_| ())
-    }
-
-    /// As `lower_bound`; calls `near` with the first of the 16 entries one of which it will be, as soon as it knows.
     #[inline(always)]
-    pub fn lower_bound_near(&self, prefix: u64, near: impl FnOnce(usize)) -> usize {
+    pub fn lower_bound(&self, prefix: u64) -> usize {
         if prefix > self.last {
             return self.len;
         }
-        let Some((&last_level, levels)) = self.levels.split_last() else {
-            return 0;
-        };
         let mut at = 0;
-        for &level in levels {
+        for &level in &self.levels {
             // Some prefix of the group is not below, and the filler never is: `at` stays within the level, unless
             // the prefixes do not ascend.
             let Some(group) = self.groups.get(level + at) else {
                 return self.len;
             };
-            at = at * GROUP + group.count_below(prefix);
+            at = at * GROUP + count_below(&group.0, prefix);
         }
-        let Some(group) = self.groups.get(last_level + at) else {
-            return self.len;
-        };
-        near(at * GROUP);
-        (at * GROUP + group.count_below(prefix)).min(self.len)
+        at.min(self.len)
     }
 
     /// Bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         size_of_val(&*self.groups) + size_of_val(&*self.levels)
     }
+}
+
+/// The last prefix of each group.
+pub(super) fn lasts(prefixes: &[u64]) -> Vec<u64> {
+    prefixes
+        .chunks(GROUP)
+        .map(|group| group[group.len() - 1])
+        .collect()
 }
 
 #[cfg(test)]
@@ -118,7 +104,7 @@ mod tests {
         for len in [0usize, 1, 2, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097, 5000] {
             for step in [0, 1, 3] {
                 let prefixes: Vec<u64> = (0..len as u64).map(|i| i * step + 7).collect();
-                let tree = Prefixes::new(&prefixes);
+                let tree = Prefixes::new(prefixes.clone());
                 for probe in (0..len as u64 * step + 20).chain([u64::MAX - 1, u64::MAX]) {
                     assert_eq!(
                         tree.lower_bound(probe),
@@ -126,11 +112,10 @@ mod tests {
                         "{len} {step} {probe}"
                     );
                 }
-                assert!((0..len).all(|i| tree.get(i) == prefixes[i]));
             }
         }
-        let highest = [1, u64::MAX, u64::MAX];
-        let tree = Prefixes::new(&highest);
+        let highest = vec![1, u64::MAX, u64::MAX];
+        let tree = Prefixes::new(highest);
         assert_eq!(tree.lower_bound(u64::MAX), 1);
     }
 
@@ -139,7 +124,7 @@ mod tests {
         let prefixes: Vec<u64> = (0..3000u64)
             .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .collect();
-        let tree = Prefixes::new(&prefixes);
+        let tree = Prefixes::new(prefixes.clone());
         for probe in &prefixes {
             assert!(tree.lower_bound(*probe) <= prefixes.len());
         }

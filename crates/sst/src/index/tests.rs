@@ -118,8 +118,34 @@ fn a_seek_finds_what_a_plain_search_finds() {
                     "{target:02x?}"
                 );
             }
-            // Offset, size, end of the key and slot; keys and their prefixes may be empty.
-            assert!(index.memory_usage() >= index.len() * 24);
+            // Of a leaf and the end of the key; keys may be empty.
+            assert!(index.memory_usage() >= index.len() * 36);
+        }
+    }
+}
+
+/// What is told of a block's place is what was put in, whether blocks lie in a row or with gaps between.
+#[test]
+fn handles_are_as_they_were() {
+    let mut rng = rng::rng();
+    for count in [0usize, 1, 15, 16, 17, 31, 32, 33, 100] {
+        for gap in [0, 1, 4096] {
+            let mut builder = IndexBuilder::new(true, u64::MAX);
+            let mut handles = Vec::new();
+            let mut offset = rng.u64(..1000);
+            for i in 0..count {
+                let handle = BlockHandle::new(offset, rng.u64(..5000));
+                builder.push(format!("{i:04}").as_bytes(), handle).unwrap();
+                offset += handle.size + BLOCK_TRAILER_LEN as u64 + rng.u64(..=gap);
+                handles.push(handle);
+            }
+            let index = builder.build(&UserComparator::Bytewise);
+            let found: Vec<_> = (0..index.len()).map(|i| index.handle(i)).collect();
+            assert_eq!(found, handles);
+            for at in (0..offset + 10).step_by(7).chain([u64::MAX]) {
+                let expected = handles.partition_point(|handle| handle.offset < at);
+                assert_eq!(index.block_at_or_after(at), expected, "{at}");
+            }
         }
     }
 }

@@ -134,6 +134,13 @@ impl Table {
 
     #[inline]
     fn locate_by_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
+        // Reads of the file leave little of filter and index in the processor's cache: both are waited for at once.
+        if let Some(index) = self.index.value.get()
+            && index.reads_past_cache()
+        {
+            self.prefetch_filter(key);
+            index.approach(&self.target(key.internal_key()));
+        }
         match self.owned_filter_may_contain(key)? {
             true => self.locate_in_owned(key),
             false => Ok(None),

@@ -1,0 +1,180 @@
+//! What an index has of each data block, sixteen blocks at a time.
+//!
+//! A search ends in one leaf, and what is asked for next, where the block lies in memory or in the file, is in the same page: its
+//! address is looked up once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cache::Slot;
+
+use super::prefixes::{self, GROUP};
+use crate::block::{Block, prefetch};
+use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
+
+/// Bytes of a usual entry index: 30 to 40 entries.
+const ENTRY_INDEX_PREFETCH: usize = 256;
+
+/// Where a data block was seen in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    /// Where it sits in the cache.
+    pub slot: Slot,
+    /// The address of its entry index when it was last used, 0 if never; there may be nothing by now. Lets a lookup ask
+    /// for that memory before it knows that the block is there.
+    pub entry_index: AtomicUsize,
+}
+
+impl Place {
+    /// Remembers where the entry index of `block` is.
+    #[inline(always)]
+    pub fn note(&self, block: &Block) {
+        let address = block.entry_index_address();
+        if self.entry_index.load(Ordering::Relaxed) != address {
+            self.entry_index.store(address, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks for the memory of the entry index, if the block may be in the cache.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        let address = self.entry_index.load(Ordering::Relaxed);
+        if address != 0 && self.slot.is_set() {
+            prefetch(address, ENTRY_INDEX_PREFETCH);
+        }
+    }
+}
+
+/// Sixteen entries. Aligned to its size, so that it lies in one page.
+#[derive(Debug)]
+#[repr(C, align(512))]
+struct Leaf {
+    /// The prefixes of the separators, if they are searched by them; the highest there is behind the last.
+    prefixes: [u64; GROUP],
+    places: [Place; GROUP],
+    /// Where the blocks begin in the file; the highest there is behind the last.
+    offsets: [u64; GROUP],
+}
+
+const _: () = assert!(size_of::<Leaf>() == 512);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Leaves {
+    leaves: Box<[Leaf]>,
+    len: usize,
+    /// Where a block behind the last one would begin.
+    end: u64,
+    /// Of each block, unless all of them lie one right behind the other.
+    sizes: Option<Box<[u32]>>,
+}
+
+impl Leaves {
+    /// Of blocks that begin there and have those sizes; `prefixes` are of as many, or there are none.
+    pub fn new(prefixes: &[u64], offsets: &[u64], sizes: &[u32]) -> Leaves {
+        let behind = |i: usize| {
+            offsets[i]
+                .wrapping_add(u64::from(sizes[i]))
+                .wrapping_add(BLOCK_TRAILER_LEN as u64)
+        };
+        let len = offsets.len();
+        let row = |i: usize| behind(i) == offsets[i + 1];
+        let in_a_row = (0..len.saturating_sub(1)).all(row);
+        let leaf = |at: usize| Leaf {
+            prefixes: std::array::from_fn(|i| prefixes.get(at * GROUP + i).copied().unwrap_or(u64::MAX)),
+            places: std::array::from_fn(|_| Place::default()),
+            offsets: std::array::from_fn(|i| offsets.get(at * GROUP + i).copied().unwrap_or(u64::MAX)),
+        };
+        Leaves {
+            leaves: (0..len.div_ceil(GROUP)).map(leaf).collect(),
+            len,
+            end: len.checked_sub(1).map_or(0, behind),
+            sizes: (!in_a_row).then(|| sizes.into()),
+        }
+    }
+
+    /// Data blocks.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn offset(&self, i: usize) -> u64 {
+        self.leaves[i / GROUP].offsets[i % GROUP]
+    }
+
+    /// Where block `i` is in the file.
+    #[inline]
+    pub fn handle(&self, i: usize) -> BlockHandle {
+        assert!(i < self.len);
+        let offset = self.offset(i);
+        let size = match &self.sizes {
+            Some(sizes) => u64::from(sizes[i]),
+            None => {
+                let next = match i + 1 == self.len {
+                    true => self.end,
+                    false => self.offset(i + 1),
+                };
+                next.wrapping_sub(offset).wrapping_sub(BLOCK_TRAILER_LEN as u64)
+            }
+        };
+        BlockHandle::new(offset, size)
+    }
+
+    /// Where block `i` is in memory, if it is.
+    #[inline(always)]
+    pub fn place(&self, i: usize) -> &Place {
+        &self.leaves[i / GROUP].places[i % GROUP]
+    }
+
+    /// The prefix of entry `i`.
+    #[inline(always)]
+    pub fn prefix(&self, i: usize) -> u64 {
+        self.leaves[i / GROUP].prefixes[i % GROUP]
+    }
+
+    /// The first entry from leaf `at` on whose prefix is not below `prefix`, if that leaf has one; else some number up to that of
+    /// the entries.
+    #[inline(always)]
+    pub fn lower_bound_in(&self, at: usize, prefix: u64) -> usize {
+        match self.leaves.get(at) {
+            Some(leaf) => (at * GROUP + prefixes::count_below(&leaf.prefixes, prefix)).min(self.len),
+            None => self.len,
+        }
+    }
+
+    /// Asks for where the blocks of leaf `at` are in memory; for where they are in the file as well if `in_file`.
+    #[inline(always)]
+    pub fn prefetch_places(&self, at: usize, in_file: bool) {
+        let Some(leaf) = self.leaves.get(at) else { return };
+        prefetch(std::ptr::from_ref(&leaf.places).addr(), size_of_val(&leaf.places));
+        if in_file {
+            prefetch(
+                std::ptr::from_ref(&leaf.offsets).addr(),
+                size_of_val(&leaf.offsets),
+            );
+        }
+    }
+
+    /// Asks for all of leaf `at`.
+    #[inline(always)]
+    pub fn prefetch(&self, at: usize) {
+        if let Some(leaf) = self.leaves.get(at) {
+            prefetch(std::ptr::from_ref(leaf).addr(), size_of_val(leaf));
+        }
+    }
+
+    /// The first block that begins at or behind an offset of the file, or the number of blocks. Of blocks that lie in another order than
+    /// their keys, any.
+    pub fn block_at_or_after(&self, offset: u64) -> usize {
+        let behind = self.leaves.partition_point(|leaf| leaf.offsets[0] < offset);
+        let Some(at) = behind.checked_sub(1) else { return 0 };
+        let within = self.leaves[at].offsets.partition_point(|&at| at < offset);
+        (at * GROUP + within).min(self.len)
+    }
+
+    /// Bytes on the heap.
+    pub fn memory_usage(&self) -> usize {
+        size_of_val(&*self.leaves) + self.sizes.as_ref().map_or(0, |sizes| size_of_val(&**sizes))
+    }
+}
