@@ -112,7 +112,17 @@ impl Level {
 pub struct Version {
     cmp: InternalComparator,
     levels: Vec<Arc<Level>>,
+    /// The level of all files, if that is one below L0.
+    only_level: Option<usize>,
     blob_files: Arc<BTreeMap<u64, Arc<BlobFileMetadata>>>,
+}
+
+/// See [`Version::only_level`].
+fn only_level_of(levels: &[Arc<Level>]) -> Option<usize> {
+    let mut filled = (0..levels.len()).filter(|&level| !levels[level].files.is_empty());
+    filled
+        .next()
+        .filter(|&level| level > 0 && filled.next().is_none())
 }
 
 impl Version {
@@ -122,6 +132,7 @@ impl Version {
         Version {
             cmp,
             levels: vec![level; num_levels.clamp(1, MAX_LEVELS)],
+            only_level: None,
             blob_files: Arc::default(),
         }
     }
@@ -140,6 +151,7 @@ impl Version {
         version
             .levels
             .truncate(self.levels.len().saturating_sub(1).max(1));
+        version.only_level = only_level_of(&version.levels);
         version
     }
 
@@ -179,6 +191,7 @@ impl Version {
     ) -> Version {
         Version {
             cmp,
+            only_level: only_level_of(&levels),
             levels,
             blob_files,
         }
@@ -206,6 +219,12 @@ impl Version {
     pub fn num_non_empty_levels(&self) -> usize {
         let last = self.levels.iter().rposition(|level| !level.files.is_empty());
         last.map_or(0, |last| last + 1)
+    }
+
+    /// The level of all files, if that is one below L0: they are one sorted run then.
+    #[inline]
+    pub fn only_level(&self) -> Option<usize> {
+        self.only_level
     }
 
     /// A level, which must be below [`num_levels`](Self::num_levels).
@@ -264,6 +283,33 @@ impl Version {
         level.largest.partition_point(user_key, |i| {
             self.cmp.compare(&level.files[i].largest, internal_key).is_lt()
         })
+    }
+
+    /// The sorted runs with room for versions of the internal key's user key at or behind it, the newest first: the level of each, and its files
+    /// from the first that has room on. In L0 each file is a run.
+    #[inline]
+    pub fn runs_of(&self, internal_key: &[u8]) -> impl Iterator<Item = (usize, &[Arc<FileMetadata>])> {
+        let user = self.cmp.user();
+        let user_key = base::internal_key::user_key(internal_key);
+        let holds = move |file: &&Arc<FileMetadata>| file.overlaps(user, Some(user_key), Some(user_key));
+        let level_0 = self
+            .files(0)
+            .iter()
+            .filter(holds)
+            .map(|file| (0, std::slice::from_ref(file)));
+        let below = (1..self.num_non_empty_levels()).filter(|&level| !self.files(level).is_empty());
+        let below = below.filter_map(move |level| Some((level, self.run_of(level, internal_key)?)));
+        level_0.chain(below)
+    }
+
+    /// In a level below L0: its files from the first on that has room for versions of the internal key's user key at or behind it; `None`
+    /// if no file has.
+    #[inline]
+    pub fn run_of(&self, level: usize, internal_key: &[u8]) -> Option<&[Arc<FileMetadata>]> {
+        let files = &self.files(level)[self.find_file(level, internal_key)..];
+        let user_key = base::internal_key::user_key(internal_key);
+        let has_room = !files.first()?.is_after(self.cmp.user(), user_key);
+        has_room.then_some(files)
     }
 
     /// In a level below L0: the files that may hold versions of `user_key` (with or without its timestamp: see `has_timestamp`).

@@ -21,6 +21,7 @@ use crate::options::{ReadOptions, ReadTier};
 use crate::read::blob_cache::BlobRead;
 use crate::read::charged_reads::{ChargedReads, charge_of};
 use crate::read::super_version::SuperVersion;
+use crate::read::table_cache::TableCache;
 use crate::read::value::{Base, PinnedValue};
 use crate::stats::Stats;
 use crate::write::batch_index::BatchView;
@@ -386,33 +387,61 @@ impl DbInner {
     ) -> Result<()> {
         may_search_tables(options)?;
         let version = &super_version.version;
-        let user = context.family.cmp.user();
-        let lookup = LookupKey::new(context.user_key, seqno, user);
+        let lookup = LookupKey::new(context.user_key, seqno, context.family.cmp.user());
         let read = block_read_options(options);
-        for file in version.files(0) {
-            if file.overlaps(user, Some(context.user_key), Some(context.user_key)) {
-                search_table(file, &lookup, &read, context)?;
+        let tables = &context.family.tables;
+        if let Some(level) = version.only_level() {
+            return match version.run_of(level, lookup.internal_key()) {
+                Some(files) => {
+                    approach_last(tables, files, &lookup, false);
+                    self.search_run((level, files), &lookup, &read, context)
+                }
+                None => Ok(()),
+            };
+        }
+        let mut runs = version.runs_of(lookup.internal_key());
+        loop {
+            let mut ahead = [NO_RUN; RUNS_AHEAD];
+            let taken = ahead
+                .iter_mut()
+                .zip(&mut runs)
+                .map(|(place, run)| *place = run)
+                .count();
+            let Some(((_, oldest), newer)) = ahead[..taken].split_last() else {
+                return Ok(());
+            };
+            for (_, files) in newer {
+                if let Some(table) = files.first().and_then(|file| tables.open_already(file)) {
+                    table.prefetch_filter(&lookup);
+                }
+            }
+            approach_last(tables, oldest, &lookup, true);
+            for run in &ahead[..taken] {
+                self.search_run(*run, &lookup, &read, context)?;
                 if context.done() {
-                    self.count_hit(0);
                     return Ok(());
                 }
             }
         }
-        for level in 1..version.num_non_empty_levels() {
-            let files = version.files(level);
-            if files.is_empty() {
-                continue;
+    }
+
+    #[inline(always)]
+    fn search_run(
+        &self,
+        (level, files): Run<'_>,
+        lookup: &LookupKey,
+        read: &BlockReadOptions,
+        context: &mut GetContext<'_>,
+    ) -> Result<()> {
+        // Versions of one key may go on in the next file, though files we write never part them.
+        for (i, file) in files.iter().enumerate() {
+            if i > 0 && file.is_after(context.family.cmp.user(), context.user_key) {
+                break;
             }
-            // Versions of one key may go on in the next file, though files we write never part them.
-            for file in &files[version.find_file(level, lookup.internal_key())..] {
-                if file.is_after(user, context.user_key) {
-                    break;
-                }
-                search_table(file, &lookup, &read, context)?;
-                if context.done() {
-                    self.count_hit(level);
-                    return Ok(());
-                }
+            search_table(file, lookup, read, context)?;
+            if context.done() {
+                self.count_hit(level);
+                break;
             }
         }
         Ok(())
@@ -501,6 +530,23 @@ fn search_memtable(
         context.visit(seqno, kind, Found::Memory(value, mem))
     })
     .map_err(|error| context.family.in_memory(error))
+}
+
+/// Sorted runs whose filters are asked for ahead, so that they are waited for together.
+const RUNS_AHEAD: usize = 8;
+/// A sorted run: its level, and its files from the first on that may hold the key.
+type Run<'a> = (usize, &'a [Arc<FileMetadata>]);
+const NO_RUN: Run<'static> = (0, &[]);
+
+/// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index if its blocks are
+/// read past the cache; else of its filter if `others` are searched before.
+#[inline(always)]
+fn approach_last(tables: &TableCache, files: &[Arc<FileMetadata>], lookup: &LookupKey, others: bool) {
+    if let Some(table) = files.first().and_then(|file| tables.open_already(file))
+        && (others || table.reads_past_cache())
+    {
+        table.approach(lookup);
+    }
 }
 
 /// `Incomplete` if the read is to look at memtables alone.

@@ -179,6 +179,7 @@ impl DbInner {
         let read = get::block_read_options(options);
         let version = &super_version.version;
         let user = family.cmp.user();
+        let levels = version.num_non_empty_levels();
         let mut groups = Vec::new();
         for file in version.files(0) {
             let holds = |key: &Underway<'_>| {
@@ -197,10 +198,10 @@ impl DbInner {
                     batch,
                     &mut groups,
                 );
-                self.search_groups(family, &read, batch, &mut groups, 0);
+                self.search_groups(family, &read, batch, &mut groups, (0, levels == 1));
             }
         }
-        for level in 1..version.num_non_empty_levels() {
+        for level in 1..levels {
             let files = version.files(level);
             if files.is_empty() {
                 continue;
@@ -234,18 +235,18 @@ impl DbInner {
                     &mut groups,
                 );
             }
-            self.search_groups(family, &read, batch, &mut groups, level);
+            self.search_groups(family, &read, batch, &mut groups, (level, level + 1 == levels));
         }
     }
 
-    /// Searches each group's table for its keys, step by step, and forgets the groups.
+    /// Searches each group's table for its keys, step by step, and forgets the groups. They are of a level, which may be the last.
     fn search_groups(
         &self,
         family: &Family,
         read: &BlockReadOptions,
         batch: &mut [Underway<'_>],
         groups: &mut Vec<Group<'_>>,
-        level: usize,
+        (level, is_last): (usize, bool),
     ) {
         let mut each = |step: &mut dyn FnMut(&Group<'_>, &mut Underway<'_>) -> Result<()>| {
             for group in &*groups {
@@ -258,7 +259,10 @@ impl DbInner {
             key.located = None;
             if !get::pass_over(group.file, &mut key.context) {
                 get::cover(group.file, &group.table, &key.lookup, &mut key.context);
-                group.table.prefetch_filter(&key.lookup);
+                match is_last {
+                    true => group.table.approach(&key.lookup),
+                    false => group.table.prefetch_filter(&key.lookup),
+                }
             }
             Ok(())
         });

@@ -322,6 +322,12 @@ impl TableCache {
         Ok(table)
     }
 
+    /// The table of `file`, if it is open.
+    #[inline]
+    pub fn open_already<'a>(&self, file: &'a FileMetadata) -> Option<OpenTable<'a>> {
+        self.slot(file).table.get()
+    }
+
     /// The table of `file`, opened if it is not.
     pub fn table(&self, file: &Arc<FileMetadata>) -> Result<Arc<Table>> {
         Ok(self.open_table_of(file)?.share())

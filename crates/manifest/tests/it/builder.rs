@@ -83,6 +83,27 @@ fn check(version: &Version, model: &Model, rng: &mut TestRng) {
             }
         }
     }
+    for _ in 0..20 {
+        let user_key = key(rng.u32(..1000));
+        let target = encode(&user_key, rng.u64(..900), Kind::Value);
+        let found: Vec<(usize, u64)> = version
+            .runs_of(&target)
+            .map(|(level, files)| (level, files[0].number))
+            .collect();
+        let has_room = |file: &&Arc<FileMetadata>| file.overlaps(cmp, Some(&user_key), Some(&user_key));
+        let level_0 = version
+            .files(0)
+            .iter()
+            .filter(has_room)
+            .map(|file| (0, file.number));
+        // Below, versions at or behind the target may lie in no file though one has room for newer ones.
+        let below = (1..version.num_levels()).filter_map(|level| {
+            let behind = |file: &&Arc<FileMetadata>| version.cmp().compare(&file.largest, &target).is_ge();
+            let first = version.files(level).iter().find(behind)?;
+            (!first.is_after(cmp, &user_key)).then_some((level, first.number))
+        });
+        assert_eq!(found, level_0.chain(below).collect::<Vec<_>>());
+    }
 }
 
 /// True if `level` has no file where `new` would lie.

@@ -137,6 +137,9 @@ pub fn decode_block(
     Ok(())
 }
 
+/// One block in so many tells whether blocks are read past the cache: where half of them are, threads would write what they share all the time.
+const TELLING: usize = 8;
+
 /// The decoded index. See the module.
 #[derive(Debug)]
 pub struct Index {
@@ -146,7 +149,8 @@ pub struct Index {
     key_ends: Box<[u32]>,
     /// Where each block is, in the file and in memory, and the prefix of its separator.
     leaves: Leaves,
-    /// A block was read that the cache has not kept: others will be, and where they lie in the file is asked for with their places in memory.
+    /// Lookups read blocks that the cache does not keep, as far as the last of them told: where blocks lie in the file is asked for with their
+    /// places in memory.
     reads_past_cache: AtomicBool,
     user_keys: bool,
     /// What all separators begin with, where the order is bytewise. Their prefixes lie behind that.
@@ -206,17 +210,17 @@ impl Index {
         self.leaves.block_at_or_after(offset)
     }
 
-    /// True once [`note_read_past_cache`](Index::note_read_past_cache) was called.
+    /// True if the last block that told was [read past the cache](Index::note_read): as often as blocks are.
     #[inline]
     pub(crate) fn reads_past_cache(&self) -> bool {
         self.reads_past_cache.load(Ordering::Relaxed)
     }
 
-    /// Takes note that a block is read which the cache does not keep.
-    #[inline]
-    pub(crate) fn note_read_past_cache(&self) {
-        if !self.reads_past_cache() {
-            self.reads_past_cache.store(true, Ordering::Relaxed);
+    /// Takes note that block `i` is read, in the cache or past it. Each [`TELLING`]th block tells, and writes if that is news.
+    #[inline(always)]
+    pub(crate) fn note_read(&self, i: usize, past_cache: bool) {
+        if self.reads_past_cache() != past_cache && i.is_multiple_of(TELLING) {
+            self.reads_past_cache.store(past_cache, Ordering::Relaxed);
         }
     }
 

@@ -132,15 +132,27 @@ impl Table {
         }
     }
 
+    /// Before [`Table::get`] or [`Table::locate`], where the key may well be in this table: asks for the memory of the filter and, if
+    /// blocks of the table are read past the cache, of the index. Such reads leave little of either in the processor's cache, and so
+    /// both are waited for at once. Does nothing for what is not loaded.
     #[inline]
-    fn locate_by_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
-        // Reads of the file leave little of filter and index in the processor's cache: both are waited for at once.
-        if let Some(index) = self.index.value.get()
-            && index.reads_past_cache()
+    pub fn approach(&self, key: &LookupKey) {
+        self.prefetch_filter(key);
+        if self.reads_past_cache()
+            && let Some(index) = self.index.value.get()
         {
-            self.prefetch_filter(key);
             index.approach(&self.target(key.internal_key()));
         }
+    }
+
+    /// True if lookups read blocks that the block cache does not keep, as far as is known; as often as they do.
+    #[inline]
+    pub fn reads_past_cache(&self) -> bool {
+        self.index.value.get().is_some_and(Index::reads_past_cache)
+    }
+
+    #[inline]
+    fn locate_by_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
         match self.owned_filter_may_contain(key)? {
             true => self.locate_in_owned(key),
             false => Ok(None),
@@ -256,6 +268,7 @@ impl Table {
                 self.note_hit(EntryRole::DataBlock, || block.charge());
                 let visited = self.visit_held(index, &block, lookup, visit);
                 place.note(&block);
+                index.note_read(i, false);
                 visited.map(|(done, kept)| Visited {
                     done,
                     kept: kept.map(|kept| kept.of(BlockPin::Cached(block.into_handle()))),
@@ -446,7 +459,7 @@ impl Table {
         self.note_miss(EntryRole::DataBlock);
         let always = self.caches_first_reads || options.caches_first_reads;
         if !options.fill_cache || !always && !cache.admits(key, handle.size as usize) {
-            index.note_read_past_cache();
+            index.note_read(i, true);
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         }
         let block = read(Some(cache))?;
