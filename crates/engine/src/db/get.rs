@@ -22,6 +22,7 @@ use crate::read::blob_cache::BlobRead;
 use crate::read::charged_reads::{ChargedReads, charge_of};
 use crate::read::super_version::SuperVersion;
 use crate::read::table_cache::TableCache;
+use crate::read::table_place::OpenTable;
 use crate::read::value::{Base, PinnedValue};
 use crate::stats::Stats;
 use crate::write::batch_index::BatchView;
@@ -390,6 +391,7 @@ impl DbInner {
         let lookup = LookupKey::new(context.user_key, seqno, context.family.cmp.user());
         let read = block_read_options(options);
         let tables = &context.family.tables;
+        // One sorted run is spared what several need: a Get of a key that is not there took a quarter longer with it.
         if let Some(level) = version.only_level() {
             return match version.run_of(level, lookup.internal_key()) {
                 Some(files) => {
@@ -411,7 +413,7 @@ impl DbInner {
                 return Ok(());
             };
             for (_, files) in newer {
-                if let Some(table) = files.first().and_then(|file| tables.open_already(file)) {
+                if let Some(table) = first_open(tables, files) {
                     table.prefetch_filter(&lookup);
                 }
             }
@@ -538,11 +540,17 @@ const RUNS_AHEAD: usize = 8;
 type Run<'a> = (usize, &'a [Arc<FileMetadata>]);
 const NO_RUN: Run<'static> = (0, &[]);
 
+/// The table of the first file, if it is open.
+#[inline(always)]
+fn first_open<'a>(tables: &TableCache, files: &'a [Arc<FileMetadata>]) -> Option<OpenTable<'a>> {
+    files.first().and_then(|file| tables.open_already(file))
+}
+
 /// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index if its blocks are
 /// read past the cache; else of its filter if `others` are searched before.
 #[inline(always)]
 fn approach_last(tables: &TableCache, files: &[Arc<FileMetadata>], lookup: &LookupKey, others: bool) {
-    if let Some(table) = files.first().and_then(|file| tables.open_already(file))
+    if let Some(table) = first_open(tables, files)
         && (others || table.reads_past_cache())
     {
         table.approach(lookup);

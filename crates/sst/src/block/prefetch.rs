@@ -3,8 +3,8 @@
 /// Bytes that travel together.
 const LINE: usize = 64;
 
-/// Starts to bring the `len` bytes at `address` close, all of them wherever in a line they begin. Any address will do, also one where nothing is any more: this
-/// never fails and changes nothing but time.
+/// Starts to bring the `len` bytes at `address` close, all of them wherever in a line they begin. Any address will do, also one where nothing
+/// is any more: this never fails and changes nothing but time.
 #[inline(always)]
 pub(crate) fn prefetch(address: usize, len: usize) {
     let mut at = address & !(LINE - 1);
