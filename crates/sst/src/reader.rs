@@ -367,6 +367,32 @@ impl Table {
     }
 
     fn load_index(&self) -> Result<Index> {
+        self.with_index_handle(|handle| self.load_index_at(handle))
+    }
+
+    /// What `read` makes of the index, which lies where it is told. Below format version 6 the footer has no checksum: where the index is not
+    /// where it says, it may have been read wrong when the table was opened, and is read again.
+    #[inline]
+    fn with_index_handle<R>(&self, read: impl Fn(BlockHandle) -> Result<R>) -> Result<R> {
+        let result = read(self.index_handle);
+        match result.as_ref().is_err_and(Error::is_corruption) {
+            true => self.index_handle_again().map_or(result, read),
+            false => result,
+        }
+    }
+
+    /// Where the footer says that the index is, if that is not where it said before.
+    #[cold]
+    fn index_handle_again(&self) -> Option<BlockHandle> {
+        self.footer.index?;
+        let offset = self.file_size() - FOOTER_LEN as u64;
+        let mut footer = [0; FOOTER_LEN];
+        self.fetcher.file().read_exact_at(offset, &mut footer).ok()?;
+        let handle = Footer::decode(&footer, offset).ok()?.index?;
+        (handle != self.index_handle).then_some(handle)
+    }
+
+    fn load_index_at(&self, handle: BlockHandle) -> Result<Index> {
         base::perf::count(|cells| &cells.index_block_read_count, 1);
         let _timer = base::perf::time(|cells| &cells.read_index_block_nanos);
         let coding = IndexCoding::of(&self.properties);
@@ -379,11 +405,11 @@ impl Table {
                 .map_err(|error| self.fetcher.in_block(error, handle))
         };
         if self.properties.index_type == IndexType::TwoLevel {
-            for handle in self.partitions(self.index_handle)? {
+            for handle in self.partitions(handle)? {
                 add(handle)?;
             }
         } else {
-            add(self.index_handle)?;
+            add(handle)?;
         }
         Ok(builder.build(&self.stored_order))
     }

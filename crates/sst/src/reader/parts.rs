@@ -324,7 +324,7 @@ impl Table {
             true => PartKind::TopLevelIndex,
             false => PartKind::Index,
         };
-        self.part(&self.cached_parts().index, self.index_handle, kind, options)
+        self.with_index_handle(|handle| self.part(&self.cached_parts().index, handle, kind, options))
     }
 
     /// The top level of a partitioned filter.

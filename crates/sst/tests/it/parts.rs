@@ -334,3 +334,39 @@ fn a_part_that_rots_later_is_named_and_never_enters_the_cache() {
         }
     }
 }
+
+#[test]
+fn a_footer_that_was_read_wrong_costs_an_error_at_most() {
+    const FOOTER: usize = 53;
+    let (mut refused, mut opened) = (0, 0);
+    for fixture in shapes() {
+        let entries = forwards(&fixture.open(None), CACHED).unwrap();
+        for bit in 0..8 * FOOTER {
+            let flip = |file: &Changing| {
+                let mut bytes = file.bytes.lock().unwrap();
+                let at = bytes.len() - FOOTER + bit / 8;
+                bytes[at] ^= 1 << (bit % 8);
+            };
+            let file = Arc::new(Changing {
+                path: PathBuf::from(&fixture.name),
+                bytes: Mutex::new(fixture.bytes.clone()),
+                reads: AtomicU64::new(0),
+            });
+            flip(&file);
+            let options_of_table = TableReadOptions {
+                metadata_caching: bit.is_multiple_of(2).then_some(PINNED),
+                ..fixture.options(Some(new_cache(1 << 20)))
+            };
+            let Ok(table) = Table::open(file.clone(), options_of_table) else {
+                refused += 1;
+                continue;
+            };
+            flip(&file);
+            opened += 1;
+            let found = forwards(&table, CACHED)
+                .unwrap_or_else(|error| panic!("{} bit {bit}: {error}", fixture.name));
+            assert_eq!(found, entries, "{} bit {bit}", fixture.name);
+        }
+    }
+    assert!(refused > 1000 && opened > 50, "{refused} {opened}");
+}
