@@ -27,6 +27,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::prefetch::prefetch;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 
 /// A frame whose generation reaches this is not filled again: the next would come round to generations that old
@@ -135,12 +136,7 @@ impl<V> Frame<V> {
     /// Asks the processor for the frame's memory.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch is a hint, and reads nothing the program can see.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(ptr::from_ref(self).cast());
-        }
+        prefetch(ptr::from_ref(&self.state).addr(), size_of_val(&self.state));
     }
 
     /// The value.

@@ -76,6 +76,7 @@ mod lru;
 mod lru_shard;
 mod memory;
 mod options;
+mod prefetch;
 mod secondary;
 mod shard;
 mod sync;
@@ -83,6 +84,7 @@ mod sync;
 pub use cache::{Cache, EntryInfo, Guard, Handle, RoleUsage, Slot, Stats};
 pub use memory::{BlockMemory, Buffer};
 pub use options::{CacheKey, CacheOptions, CacheType, EntryRole, MetadataChargePolicy, Priority};
+pub use prefetch::prefetch;
 pub use secondary::{
     AdmissionPolicy, CompressedSecondaryCacheOptions, Demote, SecondaryTally, SecondaryUsage,
     TieredCacheOptions,

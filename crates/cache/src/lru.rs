@@ -4,6 +4,7 @@
 //! touches no frame.
 
 use crate::options::{CacheKey, EntryRole, Insertion, Priority};
+use crate::prefetch::prefetch;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -300,6 +301,23 @@ impl Lru {
             .iter()
             .map(|list| list.oldest)
             .find(|&oldest| oldest != NONE)
+    }
+
+    /// Before the victim is taken off its list or promoted: asks for the entries that will be written to beside it. Gives the victim
+    /// after it.
+    pub(crate) fn approach_next_victim(&self, victim: u32) -> Option<u32> {
+        let newer_than = |index: u32| {
+            (index != NONE)
+                .then(|| self.entry(index).newer)
+                .filter(|&newer| newer != NONE)
+        };
+        for oldest in [victim, self.lists[HIGH].oldest] {
+            newer_than(oldest).inspect(|&newer| {
+                let entry = self.entry(newer);
+                prefetch(std::ptr::from_ref(entry).addr(), size_of_val(entry));
+            });
+        }
+        newer_than(victim)
     }
 
     fn push_newest(&mut self, pool: usize, index: u32) {

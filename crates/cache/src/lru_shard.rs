@@ -226,6 +226,10 @@ impl<'a, V> LruShard<'a, V> {
     /// Evicts one entry; false if all are pinned, and parked now.
     fn evict_one(&self, lru: &mut Lru, second_chances: &mut u32, evicted: &mut Evicted<'_, V>) -> bool {
         while let Some(index) = lru.victim() {
+            // Neighbours in the list are none in memory: those of several victims in a row are waited for together.
+            if let Some(next) = lru.approach_next_victim(index) {
+                self.known_frame(next).prefetch();
+            }
             let frame = self.known_frame(index);
             let state = frame.state();
             if state.pins() > 0 {

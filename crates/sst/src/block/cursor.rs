@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use base::internal_key::TRAILER_LEN;
 use base::{Error, UserComparator};
+use cache::prefetch;
 
 use super::builder::shared_prefix;
 use super::entries::bad_entry;
 use super::key_buffer::KeyBuffer;
 use super::pin::HeldEntries;
-use super::prefetch::prefetch;
 use super::search::{compare, restart_before_target};
 use super::{Block, BlockPin, Entry, EntryIndex, KeyForm, PinnedBytes, Target};
 

@@ -1,18 +1,22 @@
 //! The entry index: what a block in the cache carries so that a search touches one entry and not a dozen.
 //!
-//! Per entry four bytes of its user key, those behind what all keys of the block have in common, and its offset:
+//! Per entry the bytes of its user key behind what all keys of the block have in common, and its offset:
 //!
 //! ```text
-//! word u32 × n, offset u16 × n, common prefix
+//! word u16 or u32 × n, offset i8 or u16 × n, common prefix
 //! ```
+//!
+//! Words are of two bytes where two tell apart all that four would, which they usually do. Offsets are one byte where each is about where
+//! it would be if all entries were of one size: then it is the distance from there. Every byte counts: the cache has it
+//! not for blocks, and a lookup waits for it.
 //!
 //! Words of a bytewise order ascend, so the first entry at or after a key is found by counting the words below the
 //! key's own. Entries of equal words need a look at the entry; that is rare, since blocks hold neighbours, which differ
 //! early once their common part is gone.
 //!
 //! Prefix compression makes a key depend on the keys before it. Here it seldom does: the shared bytes are the common
-//! prefix and some of the word, unless an entry shares more than `common + 4` bytes ([`EntryIndex::knows_shared`]).
-//! That makes backward steps as cheap as forward ones.
+//! prefix and some of the word, unless an entry shares more than those ([`EntryIndex::knows_shared`]). That makes
+//! backward steps as cheap as forward ones.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -22,14 +26,25 @@ use cache::Buffer;
 
 use super::Entry;
 
-/// Bytes of a user key in its word.
-const WORD: usize = 4;
+/// Bytes of a user key in a wide word, and in a narrow one.
+const WIDE: usize = 4;
+const NARROW: usize = 2;
+/// Bytes of an offset, and of a distance.
+const OFFSET: usize = 2;
+const DISTANCE: usize = 1;
+/// In the counts: words are wide. Entries are fewer than 2^15, as each takes three bytes at least.
+const WIDE_BIT: u32 = 1 << 31;
+/// In the counts: offsets, not distances.
+const OFFSETS_BIT: u32 = 1 << 15;
+/// Of what keys have in common, no more counts.
+const MAX_COMMON_LEN: usize = 0x7fff;
 /// Offsets are 16 bits.
 const MAX_ENTRIES_LEN: usize = 1 << 16;
 /// Above this the words are first narrowed down by halving, then counted.
 const COUNT_LIMIT: usize = 64;
-/// Entries between restarts where a block does not tell; for the estimate only.
+/// For the estimate only: entries between restarts, and behind the last one, where a block does not tell.
 const USUAL_RESTART_INTERVAL: usize = 16;
+const USUAL_LAST_INTERVAL: usize = 8;
 
 /// See the module. A view of bytes that a block owns.
 #[derive(Clone, Copy)]
@@ -37,6 +52,12 @@ pub(crate) struct EntryIndex<'a> {
     bytes: &'a [u8],
     len: usize,
     common_len: usize,
+    /// Of a word, in bytes.
+    width: usize,
+    /// Of an offset, in bytes.
+    offset_width: usize,
+    /// Where the entries end.
+    entries_end: u32,
 }
 
 /// What one pass over the entries remembers of each.
@@ -46,6 +67,8 @@ struct Seen {
     key: u16,
     shared: u16,
     user_key_len: u16,
+    /// The first four bytes behind the common prefix.
+    word: u32,
 }
 
 thread_local! {
@@ -53,13 +76,20 @@ thread_local! {
 }
 
 impl<'a> EntryIndex<'a> {
-    /// The bytes and counts of an index, as [`build`](EntryIndex::build) gave them.
+    /// The bytes and counts of an index, as [`build`](EntryIndex::build) gave them, of a block whose entries end there.
     #[inline(always)]
-    pub fn new(bytes: &'a [u8], counts: u32) -> EntryIndex<'a> {
+    pub fn new(bytes: &'a [u8], counts: u32, entries_end: u32) -> EntryIndex<'a> {
         EntryIndex {
             bytes,
-            len: (counts >> 16) as usize,
-            common_len: (counts & 0xffff) as usize,
+            len: ((counts & !WIDE_BIT) >> 16) as usize,
+            common_len: counts as usize & MAX_COMMON_LEN,
+            width: if counts & WIDE_BIT != 0 { WIDE } else { NARROW },
+            offset_width: if counts & OFFSETS_BIT != 0 {
+                OFFSET
+            } else {
+                DISTANCE
+            },
+            entries_end,
         }
     }
 
@@ -75,44 +105,55 @@ impl<'a> EntryIndex<'a> {
         SEEN.with_borrow_mut(|seen| {
             seen.clear();
             let common_len = survey(&data[..entries_end], seen)?;
-            let mut bytes = zeroed(seen.len() * (WORD + 2) + common_len);
-            EntryIndex::fill(&mut bytes, data, seen, common_len);
-            Some((bytes, (seen.len() as u32) << 16 | common_len as u32))
+            read_words(data, seen, common_len);
+            let tied = |shift: u32| {
+                let same = |pair: &&[Seen]| pair[0].word >> shift == pair[1].word >> shift;
+                seen.windows(2).filter(same).count()
+            };
+            let width = if tied(16) == tied(0) { NARROW } else { WIDE };
+            let distance = |(i, entry): (usize, &Seen)| {
+                let even = even_offset(i, seen.len(), entries_end as u32);
+                i8::try_from(i64::from(entry.at) - even as i64).ok()
+            };
+            let even = seen.iter().enumerate().all(|entry| distance(entry).is_some());
+            let offset_width = if even { DISTANCE } else { OFFSET };
+            let mut bytes = zeroed(seen.len() * (width + offset_width) + common_len);
+            let (words, rest) = bytes.split_at_mut(seen.len() * width);
+            let (offsets, common) = rest.split_at_mut(seen.len() * offset_width);
+            common.copy_from_slice(&data[usize::from(seen[0].key)..][..common_len]);
+            for (entry, offset) in seen
+                .iter()
+                .enumerate()
+                .zip(offsets.chunks_exact_mut(offset_width))
+            {
+                match distance(entry).filter(|_| even) {
+                    Some(distance) => offset.copy_from_slice(&distance.to_ne_bytes()),
+                    None => offset.copy_from_slice(&entry.1.at.to_ne_bytes()),
+                }
+            }
+            for (entry, word) in seen.iter().zip(words.chunks_exact_mut(width)) {
+                match width {
+                    NARROW => word.copy_from_slice(&narrow(entry.word).to_ne_bytes()),
+                    _ => word.copy_from_slice(&entry.word.to_ne_bytes()),
+                }
+            }
+            let wide = if width == WIDE { WIDE_BIT } else { 0 };
+            let offsets = if even { 0 } else { OFFSETS_BIT };
+            Some((
+                bytes,
+                wide | (seen.len() as u32) << 16 | offsets | common_len as u32,
+            ))
         })
     }
 
-    fn fill(bytes: &mut [u8], data: &[u8], seen: &[Seen], common_len: usize) {
-        let (words, rest) = bytes.split_at_mut(seen.len() * WORD);
-        let (offsets, common) = rest.split_at_mut(seen.len() * 2);
-        common.copy_from_slice(&data[usize::from(seen[0].key)..][..common_len]);
-        // The four bytes behind the common prefix of the raw key, trailer not left out: the next entry may share it.
-        let mut window = 0u32;
-        for ((entry, word), offset) in seen
-            .iter()
-            .zip(words.chunks_exact_mut(WORD))
-            .zip(offsets.chunks_exact_mut(2))
-        {
-            let keep = usize::from(entry.shared).saturating_sub(common_len).min(WORD);
-            if keep < WORD {
-                // The key's own bytes go that far: a raw key is at least eight bytes longer than the common prefix.
-                let own = usize::from(entry.key) + common_len + keep - usize::from(entry.shared);
-                let fresh = u64::from(u32_be(data, own)) >> (8 * keep);
-                window = (u64::from(window) & !(u64::from(u32::MAX) >> (8 * keep)) | fresh) as u32;
-            }
-            let valid = (usize::from(entry.user_key_len) - common_len).min(WORD);
-            let mask = !(u64::from(u32::MAX) >> (8 * valid)) as u32;
-            word.copy_from_slice(&(window & mask).to_ne_bytes());
-            offset.copy_from_slice(&entry.at.to_ne_bytes());
-        }
-    }
-
-    /// Bytes an index may take for a block of this shape, without looking at it.
+    /// Bytes that an index usually takes for a block of this shape, without looking at it: with narrow words and distances.
     pub fn estimate(entries_end: usize, num_restarts: usize) -> usize {
         if entries_end >= MAX_ENTRIES_LEN {
             return 0;
         }
         let most = entries_end / (TRAILER_LEN + 3);
-        (num_restarts * USUAL_RESTART_INTERVAL).min(most) * (WORD + 2)
+        let before_last = num_restarts.saturating_sub(1) * USUAL_RESTART_INTERVAL;
+        (before_last + USUAL_LAST_INTERVAL).min(most) * (NARROW + DISTANCE)
     }
 
     /// Entries in the block, at least 1.
@@ -124,26 +165,35 @@ impl<'a> EntryIndex<'a> {
     /// What all user keys of the block begin with.
     #[inline(always)]
     pub fn common(self) -> &'a [u8] {
-        &self.bytes[self.len() * (WORD + 2)..]
+        &self.bytes[self.len() * (self.width + self.offset_width)..]
     }
 
     #[inline(always)]
     fn words(self) -> &'a [u8] {
-        &self.bytes[..self.len() * WORD]
+        &self.bytes[..self.len() * self.width]
     }
 
-    /// The word of an entry.
+    /// The word of an entry. What a narrow one has not is zero.
     #[inline(always)]
     fn word(self, i: usize) -> u32 {
-        let bytes = &self.bytes[i * WORD..][..WORD];
-        u32::from_ne_bytes(bytes.try_into().expect("a slice of four"))
+        let bytes = &self.bytes[i * self.width..][..self.width];
+        match bytes {
+            [a, b] => u32::from(u16::from_ne_bytes([*a, *b])) << 16,
+            _ => u32::from_ne_bytes(bytes.try_into().expect("a slice of four")),
+        }
     }
 
     /// Where an entry begins.
     #[inline(always)]
     pub fn offset(self, i: usize) -> usize {
-        let bytes = &self.bytes[self.len() * WORD + i * 2..][..2];
-        usize::from(u16::from_ne_bytes(bytes.try_into().expect("a slice of two")))
+        let bytes = &self.bytes[self.len() * self.width + i * self.offset_width..][..self.offset_width];
+        match bytes {
+            [distance] => {
+                let even = even_offset(i, self.len(), self.entries_end);
+                even.wrapping_add_signed(isize::from(distance.cast_signed()))
+            }
+            _ => usize::from(u16::from_ne_bytes(bytes.try_into().expect("a slice of two"))),
+        }
     }
 
     /// Which entry begins at `offset`, one that does.
@@ -170,7 +220,13 @@ impl<'a> EntryIndex<'a> {
             return (if all_before { self.len() } else { 0 }, false);
         };
         let word = word_of(rest);
-        let at = count_below(self.words(), word);
+        let (word, at) = match self.width {
+            NARROW => {
+                let narrow = narrow(word);
+                (u32::from(narrow) << 16, count_below(self.words(), narrow))
+            }
+            _ => (word, count_below(self.words(), word)),
+        };
         (at, at < self.len() && self.word(at) == word)
     }
 
@@ -211,7 +267,7 @@ impl<'a> EntryIndex<'a> {
     /// not: words end with the user key.
     #[inline(always)]
     pub fn knows_shared(self, entry: &Entry) -> bool {
-        entry.shared <= self.common_len + WORD && entry.shared + TRAILER_LEN <= entry.key_len()
+        entry.shared <= self.common_len + self.width && entry.shared + TRAILER_LEN <= entry.key_len()
     }
 }
 
@@ -247,51 +303,176 @@ fn survey(entries: &[u8], seen: &mut Vec<Seen>) -> Option<usize> {
             key: entry.key as u16,
             shared: entry.shared as u16,
             user_key_len: user_key_len as u16,
+            word: 0,
         });
         at = entry.end;
     }
-    Some(common_len)
+    Some(common_len.min(MAX_COMMON_LEN))
+}
+
+/// Where entry `i` of `len` would begin if all were of one size.
+#[inline(always)]
+fn even_offset(i: usize, len: usize, entries_end: u32) -> usize {
+    // Fewer than 2^15 entries within 2^16 bytes.
+    (i as u32 * entries_end / len as u32) as usize
+}
+
+/// Sets the words.
+fn read_words(data: &[u8], seen: &mut [Seen], common_len: usize) {
+    // The four bytes behind the common prefix of the raw key, trailer not left out: the next entry may share it.
+    let mut window = 0u32;
+    for entry in seen {
+        let keep = usize::from(entry.shared).saturating_sub(common_len).min(WIDE);
+        if keep < WIDE {
+            // The key's own bytes go that far: a raw key is at least eight bytes longer than the common prefix.
+            let own = usize::from(entry.key) + common_len + keep - usize::from(entry.shared);
+            let fresh = u64::from(u32_be(data, own)) >> (8 * keep);
+            window = (u64::from(window) & !(u64::from(u32::MAX) >> (8 * keep)) | fresh) as u32;
+        }
+        let valid = (usize::from(entry.user_key_len) - common_len).min(WIDE);
+        let mask = !(u64::from(u32::MAX) >> (8 * valid)) as u32;
+        entry.word = window & mask;
+    }
 }
 
 /// The four bytes at `at`, which may reach into the restart array: it is at least eight bytes long with the packed word.
 #[inline(always)]
 fn u32_be(data: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes(data[at..at + WORD].try_into().expect("a slice of four"))
+    u32::from_be_bytes(data[at..at + WIDE].try_into().expect("a slice of four"))
 }
 
-/// The word of what follows the common prefix in a key.
+/// The wide word of what follows the common prefix in a key.
 #[inline(always)]
 fn word_of(rest: &[u8]) -> u32 {
-    match rest.first_chunk::<WORD>() {
+    match rest.first_chunk::<WIDE>() {
         Some(word) => u32::from_be_bytes(*word),
         None => {
-            let mut word = [0; WORD];
+            let mut word = [0; WIDE];
             word[..rest.len()].copy_from_slice(rest);
             u32::from_be_bytes(word)
         }
     }
 }
 
+#[inline(always)]
+fn narrow(word: u32) -> u16 {
+    (word >> 16) as u16
+}
+
+/// A word as an index holds it.
+trait Word: Copy + Ord {
+    fn read(bytes: &[u8]) -> Self;
+}
+
+impl Word for u16 {
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> u16 {
+        u16::from_ne_bytes(bytes.try_into().expect("a narrow word"))
+    }
+}
+
+impl Word for u32 {
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> u32 {
+        u32::from_ne_bytes(bytes.try_into().expect("a wide word"))
+    }
+}
+
 /// How many of the ascending `words` are below `word`. A damaged block may have them out of order; then the answer is
 /// some number not above their count.
 #[inline(always)]
-fn count_below(mut words: &[u8], word: u32) -> usize {
-    let at = |words: &[u8], i: usize| {
-        u32::from_ne_bytes(words[i * WORD..][..WORD].try_into().expect("a slice of four"))
-    };
+fn count_below<W: Word>(mut words: &[u8], word: W) -> usize {
+    let width = size_of::<W>();
+    let at = |words: &[u8], i: usize| W::read(&words[i * width..][..width]);
     let mut before = 0;
-    while words.len() > COUNT_LIMIT * WORD {
-        let half = words.len() / WORD / 2;
+    while words.len() > COUNT_LIMIT * width {
+        let half = words.len() / width / 2;
         if at(words, half - 1) < word {
             before += half;
-            words = &words[half * WORD..];
+            words = &words[half * width..];
         } else {
-            words = &words[..half * WORD];
+            words = &words[..half * width];
         }
     }
     let below: u32 = words
-        .chunks_exact(WORD)
-        .map(|bytes| u32::from(u32::from_ne_bytes(bytes.try_into().expect("a chunk of four")) < word))
+        .chunks_exact(width)
+        .map(|bytes| u32::from(W::read(bytes) < word))
         .sum();
     before + below as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Block;
+    use crate::block::builder::BlockBuilder;
+
+    fn block(user_keys: &[Vec<u8>], value_len: impl Fn(usize) -> usize) -> Block {
+        let mut builder = BlockBuilder::new(16);
+        for (i, user_key) in user_keys.iter().enumerate() {
+            let key = base::internal_key::encode(user_key, 7, base::Kind::Value);
+            builder.add(&key, &vec![b'v'; value_len(i)]);
+        }
+        Block::parse(builder.finish().0.clone()).unwrap()
+    }
+
+    fn check(block: &Block, user_keys: &[Vec<u8>]) {
+        let index = block.entry_index().unwrap();
+        let len = user_keys.len() * (index.width + index.offset_width) + index.common_len;
+        assert_eq!(index.bytes.len(), len);
+        for (i, key) in user_keys.iter().enumerate() {
+            let (mut at, mut tie) = index.search(key);
+            while at < i {
+                assert!(tie);
+                (at, tie) = index.next_tie(at);
+            }
+            assert!(at == i && tie);
+            let entry = Entry::decode(block.entries(), index.offset(i)).unwrap();
+            assert_eq!(entry.key_len(), key.len() + TRAILER_LEN);
+            assert!(key.ends_with(
+                &entry.suffix(block.entries())[..entry.suffix(block.entries()).len() - TRAILER_LEN]
+            ));
+        }
+    }
+
+    #[test]
+    fn words_are_as_wide_as_it_takes_to_tell_the_keys_apart() {
+        let numbers = |of: &[u32]| -> Vec<Vec<u8>> { of.iter().map(|n| n.to_be_bytes().to_vec()).collect() };
+        let neighbours: Vec<u32> = (1000..1300).collect();
+        let (few, far) = (&neighbours[..40], [&neighbours[..40], &[u32::MAX]].concat());
+        let prefixed: Vec<Vec<u8>> = (0..50).map(|i| format!("user{:08}", 1980 + i).into()).collect();
+        // Two bytes tell none of these apart, and four no more than two.
+        let alike: Vec<Vec<u8>> = (0..30).map(|i| format!("{}same{i:03}", i / 15).into()).collect();
+        for (keys, width) in [
+            (numbers(few), NARROW),
+            (numbers(&neighbours), NARROW),
+            (numbers(&far), WIDE),
+            (prefixed, WIDE),
+            (alike, NARROW),
+        ] {
+            let block = block(&keys, |_| 5);
+            assert_eq!(block.entry_index().unwrap().width, width, "{keys:02x?}");
+            check(&block, &keys);
+        }
+    }
+
+    #[test]
+    fn offsets_are_short_where_entries_are_about_of_one_size() {
+        let keys: Vec<Vec<u8>> = (0..40).map(|i| format!("user{i:08}").into()).collect();
+        type ValueLen = fn(usize) -> usize;
+        let sizes: [(ValueLen, usize); 5] = [
+            (|_| 100, DISTANCE),
+            (|i| 90 + i * 7 % 20, DISTANCE),
+            (|_| 0, DISTANCE),
+            (|i| i * 10, OFFSET),
+            (|i| if i == 20 { 5000 } else { 10 }, OFFSET),
+        ];
+        for (value_len, width) in sizes {
+            let block = block(&keys, value_len);
+            assert_eq!(block.entry_index().unwrap().offset_width, width);
+            check(&block, &keys);
+        }
+        let long = vec![vec![b'k'; MAX_COMMON_LEN + 10]];
+        check(&block(&long, |_| 5), &long);
+    }
 }

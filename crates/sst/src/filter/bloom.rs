@@ -8,8 +8,9 @@
 //! trailer: ff 00 probes 00 00
 //! ```
 
+use cache::prefetch;
+
 use super::METADATA_LEN;
-use crate::block::prefetch;
 
 /// Bits of a line.
 const LINE_BITS: usize = 512;

@@ -13,8 +13,9 @@ mod builder;
 
 pub(super) use builder::{RibbonBuilder, Shape};
 
+use cache::prefetch;
+
 use super::METADATA_LEN;
-use crate::block::prefetch;
 
 /// Slots of a block, and bits of a coefficient row.
 const BLOCK_SLOTS: u64 = 128;

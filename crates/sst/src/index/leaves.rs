@@ -5,14 +5,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cache::Slot;
+use cache::{Slot, prefetch};
 
 use super::prefixes::{self, GROUP};
-use crate::block::{Block, prefetch};
+use crate::block::Block;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 
-/// Bytes of a usual entry index: 30 to 40 entries.
-const ENTRY_INDEX_PREFETCH: usize = 256;
+/// Bytes of a usual entry index: 30 to 40 entries of three bytes, and what their keys have in common.
+const ENTRY_INDEX_PREFETCH: usize = 128;
 
 /// Where a data block was seen in memory.
 #[derive(Debug, Default)]

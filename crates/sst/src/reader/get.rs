@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
-use cache::{Buffer, CacheKey, EntryRole, Priority};
+use cache::{Buffer, CacheKey, EntryRole, Priority, prefetch};
 
 use super::{BlockCache, BlockReadOptions, Table};
 use crate::block::search::{Lookup, Outcome, visit_versions};
-use crate::block::{Block, BlockPin, PinnedBytes, prefetch};
+use crate::block::{Block, BlockPin, PinnedBytes};
 use crate::fetch::Span;
 use crate::format::BlockHandle;
 use crate::index::Index;
@@ -421,6 +421,7 @@ impl Table {
                 block.len().min(handle.size as usize).min(MAPPED_AHEAD),
             );
         }
+        let looked_up = !matches!(ahead, Ahead::Cursor(_));
         let read = |cache: Option<&Arc<BlockCache>>| {
             if options.cache_only && self.fetcher.file().mapped().is_none() {
                 return Err(Error::new(ErrorKind::Incomplete, "a block is not in the cache")
@@ -463,6 +464,9 @@ impl Table {
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         }
         let block = read(Some(cache))?;
+        if looked_up {
+            block.expect_searches();
+        }
         let charge = block.charge();
         let inserted = cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock);
         self.note_insert(EntryRole::DataBlock, charge, inserted.is_ok());

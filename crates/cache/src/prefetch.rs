@@ -6,7 +6,7 @@ const LINE: usize = 64;
 /// Starts to bring the `len` bytes at `address` close, all of them wherever in a line they begin. Any address will do, also one where nothing
 /// is any more: this never fails and changes nothing but time.
 #[inline(always)]
-pub(crate) fn prefetch(address: usize, len: usize) {
+pub fn prefetch(address: usize, len: usize) {
     let mut at = address & !(LINE - 1);
     while at < address.wrapping_add(len) {
         #[cfg(target_arch = "x86_64")]
