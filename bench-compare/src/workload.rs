@@ -293,8 +293,8 @@ fn warm_up<E: Engine>(db: &E, data: &Data) {
     }
 }
 
-/// One key in so many is looked up to warm up: of each block about four.
-const LOOKUPS_STEP: usize = 8;
+/// One key in so many is looked up to warm up: of each block about eight, or four if older versions lie below.
+const LOOKUPS_STEP: usize = 4;
 
 /// Runs a workload over an empty database, or over a loaded one if it reads. What must come before it is not timed.
 pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {

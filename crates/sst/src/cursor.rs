@@ -327,7 +327,6 @@ impl TableCursor {
         if let Some(index) = table.loaded_index() {
             let block = table.seek_index(index, &table.target(target));
             if block < index.len() {
-                index.place(block).prefetch();
                 table.prefetch_block_of(Located { block });
             }
         }

@@ -43,6 +43,7 @@ pub use lookup_key::LookupKey;
 pub use properties::TableProperties;
 pub use readahead::{AutoReadahead, ScanBounds};
 pub use reader::{
-    BlockCache, BlockReadOptions, Located, MetadataCaching, Table, TableMemory, TableReadOptions, Value,
+    Approached, BlockCache, BlockReadOptions, Located, MetadataCaching, Table, TableMemory, TableReadOptions,
+    Value,
 };
 pub use writer::{CompressionTally, TableSummary, TableWriter, TableWriterOptions};

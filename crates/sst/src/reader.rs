@@ -38,7 +38,7 @@ use crate::readahead::AutoReadahead;
 
 use filter::{FilterHandle, TableFilter};
 pub(crate) use get::Ahead;
-pub use get::{Located, Value};
+pub use get::{Approached, Located, Value};
 pub(crate) use open::read_properties;
 use parts::CachedParts;
 pub use parts::MetadataCaching;

@@ -77,8 +77,15 @@ fn draw(rng: &mut TestRng) -> Vec<Vec<u8>> {
 #[test]
 fn a_batch_is_as_good_as_its_gets() {
     let rng = &mut TestRng::with_seed(rng::seed());
-    for filter in [FilterPolicy::Bloom(10.0), FilterPolicy::None] {
-        let db = Db::open(&options(Arc::new(MemFs::new()), filter), "/db").unwrap();
+    for (filter, compacts) in [
+        (FilterPolicy::Bloom(10.0), true),
+        (FilterPolicy::None, true),
+        // More sorted runs than are asked ahead.
+        (FilterPolicy::Bloom(10.0), false),
+    ] {
+        let mut options = options(Arc::new(MemFs::new()), filter);
+        options.column_family.disable_auto_compactions = !compacts;
+        let db = Db::open(&options, "/db").unwrap();
         fill(&db, rng);
         let family = db.default_column_family();
         let snapshot = db.snapshot();
@@ -89,6 +96,7 @@ fn a_batch_is_as_good_as_its_gets() {
         for _ in 0..300 {
             let read = ReadOptions {
                 snapshot: rng.bool().then(|| snapshot.clone()),
+                async_io: rng.bool(),
                 ..ReadOptions::default()
             };
             let keys = draw(rng);

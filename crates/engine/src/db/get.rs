@@ -535,14 +535,14 @@ fn search_memtable(
 }
 
 /// Sorted runs whose filters are asked for ahead, so that they are waited for together.
-const RUNS_AHEAD: usize = 8;
+pub(super) const RUNS_AHEAD: usize = 8;
 /// A sorted run: its level, and its files from the first on that may hold the key.
-type Run<'a> = (usize, &'a [Arc<FileMetadata>]);
-const NO_RUN: Run<'static> = (0, &[]);
+pub(super) type Run<'a> = (usize, &'a [Arc<FileMetadata>]);
+pub(super) const NO_RUN: Run<'static> = (0, &[]);
 
 /// The table of the first file, if it is open.
 #[inline(always)]
-fn first_open<'a>(tables: &TableCache, files: &'a [Arc<FileMetadata>]) -> Option<OpenTable<'a>> {
+pub(super) fn first_open<'a>(tables: &TableCache, files: &'a [Arc<FileMetadata>]) -> Option<OpenTable<'a>> {
     files.first().and_then(|file| tables.open_already(file))
 }
 

@@ -1,26 +1,31 @@
 //! MultiGet: many keys of one family at one moment, looked up side by side.
 //!
-//! A Get waits for memory three or four times, each time for what the load before told it: the filter's line, the block's
-//! frame, the entry index, the entry. Keys do not depend on each other, so a batch does each step for all of its keys,
+//! A Get waits for memory four or five times, each time for what the load before told it: the filter's line, the leaf of the index, the
+//! block's frame, the entry index, the entry. Keys do not depend on each other, so a batch does each step for all of its keys,
 //! asks for the memory of the next one meanwhile, and waits about as long as one Get does.
 //!
-//! Keys are taken in their order, so that those of one file are neighbours: a file's table is found once for them.
+//! Keys go down in waves, each on its own: in a wave a key passes by the tables whose filters say no, whatever run they are of, and
+//! stops at the first that may hold it. So the batch waits once for keys that are in different levels, and nearly all of them
+//! need one wave.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Result, SeqNo, perf, sync};
 use blob::BlobIndex;
 use manifest::FileMetadata;
 use sst::blocks::IO_COALESCE_THRESHOLD;
-use sst::{BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, Located, LookupKey, LookupsInFlight};
+use sst::{
+    Approached, BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, Located, LookupKey,
+    LookupsInFlight, Table,
+};
 
 use super::column_family::{ColumnFamily, Family};
-use super::get::{self, GetContext};
+use super::get::{self, GetContext, NO_RUN, RUNS_AHEAD, Run};
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::blob_cache::BlobRead;
 use crate::read::super_version::SuperVersion;
+use crate::read::table_cache::TableCache;
 use crate::read::table_place::OpenTable;
 use crate::read::value::PinnedValue;
 
@@ -91,23 +96,24 @@ impl DbInner {
         if !keys.is_sorted_by(|a, b| user.compare(a.as_ref(), b.as_ref()).is_le()) {
             order.sort_unstable_by(|&a, &b| user.compare(keys[a].as_ref(), keys[b].as_ref()));
         }
-        let mut batch = Vec::with_capacity(ABREAST.min(keys.len()));
         let mut blobs = Vec::new();
         for places in order.chunks(ABREAST) {
-            batch.clear();
-            batch.extend(places.iter().map(|&place| {
-                let key = keys[place].as_ref();
-                Underway {
-                    place,
-                    context: GetContext::new(family, key, BlobRead::from(options)).deferring_blob(),
-                    lookup: LookupKey::new(key, seqno, user),
-                    located: None,
-                    asked: 0,
-                    failed: None,
-                }
-            }));
+            let lookup = |&place: &usize| LookupKey::new(keys[place].as_ref(), seqno, user);
+            let lookups: Vec<LookupKey> = places.iter().map(lookup).collect();
+            let underway = |(&place, lookup)| Underway {
+                place,
+                context: GetContext::new(family, keys[place].as_ref(), BlobRead::from(options))
+                    .deferring_blob(),
+                lookup,
+                ahead: Ahead::new(super_version.version.runs_of(lookup.internal_key())),
+                level: 0,
+                files: &[],
+                stop: None,
+                failed: None,
+            };
+            let mut batch: Vec<_> = places.iter().zip(&lookups).map(underway).collect();
             inner.get_abreast(&super_version, seqno, options, family, &mut batch);
-            for mut key in batch.drain(..) {
+            for mut key in batch {
                 if let Some(index) = key.context.deferred_blob() {
                     blobs.push((key.place, index));
                     continue;
@@ -126,19 +132,71 @@ impl DbInner {
 }
 
 /// A key on its way down.
-struct Underway<'a> {
+struct Underway<'a, R> {
     /// Its place among the keys asked for.
     place: usize,
     context: GetContext<'a>,
-    lookup: LookupKey,
-    /// Where in the table at hand it must be.
-    located: Option<Located>,
-    /// Its number among the keys whose blocks of that table are read together.
-    asked: usize,
+    lookup: &'a LookupKey,
+    ahead: Ahead<'a, R>,
+    /// The run at hand: its level, and its files that were not searched.
+    level: usize,
+    files: &'a [Arc<FileMetadata>],
+    stop: Option<Stop<'a>>,
     failed: Option<base::Error>,
 }
 
-impl Underway<'_> {
+/// The sorted runs that may hold a key, from the newest on.
+struct Ahead<'a, R> {
+    runs: R,
+    /// Those whose filters were asked for, and how many of them were taken.
+    near: [Run<'a>; RUNS_AHEAD],
+    len: usize,
+    taken: usize,
+}
+
+/// Where a key stops in a wave.
+struct Stop<'a> {
+    table: OpenTable<'a>,
+    approached: Approached,
+    /// Where in it the key must be, once that is known; `None` if it is not in it.
+    located: Option<Located>,
+    /// If blocks of many tables are read together: the number of the table, and that of the key among those of the table.
+    asked: (usize, usize),
+}
+
+impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
+    fn new(runs: R) -> Ahead<'a, R> {
+        Ahead {
+            runs,
+            near: [NO_RUN; RUNS_AHEAD],
+            len: 0,
+            taken: 0,
+        }
+    }
+
+    /// Asks for the filters of the next runs.
+    fn approach(&mut self, tables: &TableCache, lookup: &LookupKey) {
+        (self.len, self.taken) = (0, 0);
+        for (place, run) in self.near.iter_mut().zip(&mut self.runs) {
+            *place = run;
+            self.len += 1;
+            if let Some(table) = get::first_open(tables, run.1) {
+                table.prefetch_filter(lookup);
+            }
+        }
+    }
+
+    fn next(&mut self, tables: &TableCache, lookup: &LookupKey) -> Option<Run<'a>> {
+        if self.taken == self.len {
+            self.approach(tables, lookup);
+        }
+        let run = self.near[..self.len].get(self.taken)?;
+        self.taken += 1;
+        Some(*run)
+    }
+}
+
+impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
     fn done(&self) -> bool {
         self.failed.is_some() || self.context.done()
     }
@@ -151,173 +209,138 @@ impl Underway<'_> {
             self.failed = Some(error);
         }
     }
-}
 
-/// Neighbours among the keys that one file may hold.
-struct Group<'a> {
-    file: &'a Arc<FileMetadata>,
-    table: OpenTable<'a>,
-    keys: Range<usize>,
-    /// The files behind it in its level. Versions of one key may go on there, though files we write never part them.
-    rest: &'a [Arc<FileMetadata>],
+    /// Takes one step at the table where it stopped, unless the answer is known.
+    fn step_at_stop(&mut self, step: impl FnOnce(&mut Stop<'a>, &LookupKey) -> Result<()>) {
+        let lookup = self.lookup;
+        self.step(|key| key.stop.as_mut().map_or(Ok(()), |stop| step(stop, lookup)));
+    }
+
+    /// Goes on to the next table that may hold the key, if there is one.
+    fn advance(&mut self, family: &'a Family, read: &BlockReadOptions) -> Result<()> {
+        let user = family.cmp.user();
+        let tables = &family.tables;
+        self.stop = None;
+        loop {
+            // Versions of one key may go on in the next file of a run, though files we write never part them.
+            let goes_on = |file: &&Arc<FileMetadata>| !file.is_after(user, self.lookup.user_key());
+            let (file, rest) = match self.files.split_first().filter(|(file, _)| goes_on(file)) {
+                Some(next) => next,
+                None => {
+                    let Some((level, files)) = self.ahead.next(tables, self.lookup) else {
+                        return Ok(());
+                    };
+                    self.level = level;
+                    let Some(first) = files.split_first() else {
+                        continue;
+                    };
+                    first
+                }
+            };
+            self.files = rest;
+            if get::pass_over(file, &mut self.context) {
+                return Ok(());
+            }
+            if read.cache_only {
+                tables.check_in_memory(file)?;
+            }
+            let table = tables.open_table_of(file)?;
+            get::cover(file, &table, self.lookup, &mut self.context);
+            if table.passes_filter(self.lookup)? {
+                self.stop = Some(Stop {
+                    approached: table.approach_index(self.lookup),
+                    table,
+                    located: None,
+                    asked: (0, 0),
+                });
+                return Ok(());
+            }
+        }
+    }
 }
 
 impl DbInner {
     /// Finds the keys, which are in their order, as far as they can be found.
-    fn get_abreast(
+    fn get_abreast<'a, R: Iterator<Item = Run<'a>>>(
         &self,
         super_version: &SuperVersion,
         seqno: SeqNo,
         options: &ReadOptions,
-        family: &Arc<Family>,
-        batch: &mut [Underway<'_>],
+        family: &'a Family,
+        batch: &mut [Underway<'a, R>],
     ) {
+        let read = get::block_read_options(options);
         for key in &mut *batch {
             key.step(|key| self.search_memory(super_version, seqno, &mut key.context));
             key.step(|_| get::may_search_tables(options));
         }
-        let read = get::block_read_options(options);
-        let version = &super_version.version;
-        let user = family.cmp.user();
-        let levels = version.num_non_empty_levels();
-        let mut groups = Vec::new();
-        for file in version.files(0) {
-            let holds = |key: &Underway<'_>| {
-                let user_key = Some(key.lookup.user_key());
-                !key.done() && file.overlaps(user, user_key, user_key)
-            };
-            // The keys a file may hold are neighbours; those in between that are done take no more steps.
-            if let Some(first) = batch.iter().position(holds) {
-                let last = batch.iter().rposition(holds).unwrap_or(first);
-                group(
-                    family,
-                    file,
-                    &[],
-                    read.cache_only,
-                    first..last + 1,
-                    batch,
-                    &mut groups,
-                );
-                self.search_groups(family, &read, batch, &mut groups, (0, levels == 1));
-            }
+        for key in batch.iter_mut().filter(|key| !key.done()) {
+            key.ahead.approach(&family.tables, key.lookup);
         }
-        for level in 1..levels {
-            let files = version.files(level);
-            if files.is_empty() {
-                continue;
-            }
-            let mut at = 0;
-            while at < batch.len() {
-                let first = at;
-                at += 1;
-                if batch[first].done() {
-                    continue;
-                }
-                let i = version.find_file(level, batch[first].lookup.internal_key());
-                let Some(file) = files.get(i) else { break };
-                if file.is_after(user, batch[first].lookup.user_key()) {
-                    continue;
-                }
-                let holds = |key: &Underway<'_>| {
-                    let target = key.lookup.internal_key();
-                    family.cmp.compare(target, &file.largest).is_le()
-                };
-                while at < batch.len() && holds(&batch[at]) {
-                    at += 1;
-                }
-                group(
-                    family,
-                    file,
-                    &files[i + 1..],
-                    read.cache_only,
-                    first..at,
-                    batch,
-                    &mut groups,
-                );
-            }
-            self.search_groups(family, &read, batch, &mut groups, (level, level + 1 == levels));
-        }
+        while self.wave(family, &read, batch) {}
     }
 
-    /// Searches each group's table for its keys, step by step, and forgets the groups. They are of a level, which may be the last.
-    fn search_groups(
+    /// Takes each key to the next table that may hold it, and searches there. False if none is left.
+    fn wave<'a, R: Iterator<Item = Run<'a>>>(
         &self,
-        family: &Family,
+        family: &'a Family,
         read: &BlockReadOptions,
-        batch: &mut [Underway<'_>],
-        groups: &mut Vec<Group<'_>>,
-        (level, is_last): (usize, bool),
-    ) {
-        let mut each = |step: &mut dyn FnMut(&Group<'_>, &mut Underway<'_>) -> Result<()>| {
-            for group in &*groups {
-                for key in &mut batch[group.keys.clone()] {
-                    key.step(|key| step(group, key));
-                }
-            }
-        };
-        each(&mut |group, key| {
-            key.located = None;
-            if !get::pass_over(group.file, &mut key.context) {
-                get::cover(group.file, &group.table, &key.lookup, &mut key.context);
-                match is_last {
-                    true => group.table.approach(&key.lookup),
-                    false => group.table.prefetch_filter(&key.lookup),
-                }
-            }
-            Ok(())
-        });
-        each(&mut |group, key| {
-            key.located = group.table.locate(&key.lookup)?;
-            Ok(())
-        });
-        each(&mut |group, key| {
-            if let Some(located) = key.located {
-                group.table.prefetch_block_of(located);
-            }
-            Ok(())
-        });
-        each(&mut |group, key| {
-            if let Some(located) = key.located {
-                group.table.prefetch_entry_of(&key.lookup, located);
-            }
-            Ok(())
-        });
+        batch: &mut [Underway<'a, R>],
+    ) -> bool {
+        for key in &mut *batch {
+            key.step(|key| key.advance(family, read));
+        }
+        if batch.iter().all(|key| key.done() || key.stop.is_none()) {
+            return false;
+        }
+        for key in &mut *batch {
+            key.step_at_stop(|stop, lookup| {
+                stop.located = stop.table.locate(lookup, stop.approached)?;
+                Ok(())
+            });
+        }
+        for key in &mut *batch {
+            key.step_at_stop(|stop, _| {
+                stop.located
+                    .inspect(|&located| stop.table.prefetch_block_of(located));
+                Ok(())
+            });
+        }
+        for key in &mut *batch {
+            key.step_at_stop(|stop, lookup| {
+                stop.located
+                    .inspect(|&located| stop.table.prefetch_entry_of(lookup, located));
+                Ok(())
+            });
+        }
         let held = match read.async_io {
-            true => hold_blocks(read, batch, groups),
+            true => hold_blocks(read, batch),
             false => Default::default(),
         };
-        let mut each = |step: &mut dyn FnMut(usize, &Group<'_>, &mut Underway<'_>) -> Result<()>| {
-            for (number, group) in groups.iter().enumerate() {
-                for key in &mut batch[group.keys.clone()] {
-                    key.step(|key| step(number, group, key));
-                }
-            }
-        };
-        each(&mut |number, group, key| {
-            if let Some(located) = key.located {
-                let (table, lookup) = (&*group.table, &key.lookup);
+        for key in &mut *batch {
+            key.step(|key| {
+                let Some(stop) = &key.stop else { return Ok(()) };
+                let Some(located) = stop.located else {
+                    return Ok(());
+                };
+                let (table, lookup) = (&*stop.table, key.lookup);
+                let (number, asked) = stop.asked;
                 match held.get(number) {
                     Some(Held::Blocks(held)) => {
                         get::read_held(table, lookup, located, held, read, &mut key.context)?
                     }
                     Some(Held::Lookups(held)) => {
-                        get::read_looked_up(table, lookup, key.asked, held, read, &mut key.context)?
+                        get::read_looked_up(table, lookup, asked, held, read, &mut key.context)?
                     }
                     None => get::read_located(table, lookup, located, read, &mut key.context)?,
                 }
-            }
-            for file in group.rest {
-                if key.context.done() || file.is_after(family.cmp.user(), key.lookup.user_key()) {
-                    break;
+                if key.context.done() {
+                    self.count_hit(key.level);
                 }
-                get::search_table(file, &key.lookup, read, &mut key.context)?;
-            }
-            if key.context.done() {
-                self.count_hit(level);
-            }
-            Ok(())
-        });
-        groups.clear();
+                Ok(())
+            });
+        }
+        true
     }
 }
 
@@ -356,63 +379,54 @@ enum Held {
     Lookups(HeldLookups),
 }
 
-/// Reads the blocks of all groups that are not in the cache, side by side.
+/// Reads the blocks of all keys that are not in the cache, side by side; numbers the tables, and in each the keys.
 #[cold]
-fn hold_blocks(read: &BlockReadOptions, batch: &mut [Underway<'_>], groups: &[Group<'_>]) -> Vec<Held> {
+fn hold_blocks<'a, R: Iterator<Item = Run<'a>>>(
+    read: &BlockReadOptions,
+    batch: &mut [Underway<'a, R>],
+) -> Vec<Held> {
     enum Begun {
         Blocks(BlocksInFlight),
         Lookups(LookupsInFlight),
     }
+    let mut stops: Vec<(&LookupKey, &mut Stop<'_>)> = batch
+        .iter_mut()
+        .filter(|key| !key.done())
+        .filter_map(|key| Some((key.lookup, key.stop.as_mut()?)))
+        .filter(|(_, stop)| stop.located.is_some())
+        .collect();
+    // Keys of one table become neighbours, and stay in their order.
+    stops.sort_by_key(|(_, stop)| std::ptr::from_ref::<Table>(&stop.table));
+    let mut of_tables: Vec<_> = stops
+        .chunk_by_mut(|a, b| std::ptr::eq::<Table>(&*a.1.table, &*b.1.table))
+        .collect();
+    for (number, stops) in of_tables.iter_mut().enumerate() {
+        for (asked, (_, stop)) in stops.iter_mut().enumerate() {
+            stop.asked = (number, asked);
+        }
+    }
     let begun: Vec<Begun> = vfs::together(|| {
-        let mut begin = |group: &Group<'_>| {
-            let asks = |key: &Underway<'_>| !key.done() && key.located.is_some();
-            let asking = batch[group.keys.clone()].iter_mut().filter(|key| asks(key));
-            asking.enumerate().for_each(|(asked, key)| key.asked = asked);
-            let keys = || batch[group.keys.clone()].iter().filter(|key| asks(key));
-            let (table, coalesce) = (&group.table, IO_COALESCE_THRESHOLD);
+        let begin = |stops: &&mut [(&LookupKey, &mut Stop<'_>)]| {
+            let (table, coalesce) = (&stops[0].1.table, IO_COALESCE_THRESHOLD);
             match table.caches_parts() {
-                true => Begun::Lookups(table.start_lookups(keys().map(|key| &key.lookup), read, coalesce)),
+                true => {
+                    let lookups = stops.iter().map(|(lookup, _)| *lookup);
+                    Begun::Lookups(table.start_lookups(lookups, read, coalesce))
+                }
                 false => {
-                    let located = keys().filter_map(|key| key.located);
+                    let located = stops.iter().filter_map(|(_, stop)| stop.located);
                     Begun::Blocks(table.start_blocks(located, read, coalesce))
                 }
             }
         };
-        groups.iter().map(&mut begin).collect()
+        of_tables.iter().map(begin).collect()
     });
-    let finish = |(group, begun): (&Group<'_>, Begun)| match begun {
-        Begun::Blocks(begun) => Held::Blocks(group.table.finish_blocks(begun, read)),
-        Begun::Lookups(begun) => Held::Lookups(group.table.finish_lookups(begun, read)),
-    };
-    groups.iter().zip(begun).map(finish).collect()
-}
-
-/// Opens the table of `file` for these keys. What goes wrong is their answer.
-fn group<'a>(
-    family: &Family,
-    file: &'a Arc<FileMetadata>,
-    rest: &'a [Arc<FileMetadata>],
-    cache_only: bool,
-    keys: Range<usize>,
-    batch: &mut [Underway<'_>],
-    groups: &mut Vec<Group<'a>>,
-) {
-    let tables = &family.tables;
-    let in_memory = match cache_only {
-        true => tables.check_in_memory(file),
-        false => Ok(()),
-    };
-    match in_memory.and_then(|()| tables.open_table_of(file)) {
-        Ok(table) => groups.push(Group {
-            file,
-            table,
-            keys,
-            rest,
-        }),
-        Err(error) => {
-            for key in &mut batch[keys] {
-                key.step(|_| Err(error.clone()));
-            }
+    let finish = |(stops, begun): (&&mut [(&LookupKey, &mut Stop<'_>)], Begun)| {
+        let table = &stops[0].1.table;
+        match begun {
+            Begun::Blocks(begun) => Held::Blocks(table.finish_blocks(begun, read)),
+            Begun::Lookups(begun) => Held::Lookups(table.finish_lookups(begun, read)),
         }
-    }
+    };
+    of_tables.iter().zip(begun).map(finish).collect()
 }

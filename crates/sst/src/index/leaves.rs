@@ -156,6 +156,35 @@ impl Leaves {
         }
     }
 
+    /// Asks for where block `i` is in memory; for where it is in the file as well if `in_file`.
+    #[inline(always)]
+    pub fn prefetch_place(&self, i: usize, in_file: bool) {
+        let Some(leaf) = self.leaves.get(i / GROUP) else {
+            return;
+        };
+        prefetch(
+            std::ptr::from_ref(&leaf.places[i % GROUP]).addr(),
+            size_of::<Place>(),
+        );
+        if in_file {
+            prefetch(
+                std::ptr::from_ref(&leaf.offsets[i % GROUP]).addr(),
+                size_of::<u64>(),
+            );
+        }
+    }
+
+    /// Asks for the prefixes of leaf `at`.
+    #[inline(always)]
+    pub fn prefetch_prefixes(&self, at: usize) {
+        if let Some(leaf) = self.leaves.get(at) {
+            prefetch(
+                std::ptr::from_ref(&leaf.prefixes).addr(),
+                size_of_val(&leaf.prefixes),
+            );
+        }
+    }
+
     /// Asks for all of leaf `at`.
     #[inline(always)]
     pub fn prefetch(&self, at: usize) {

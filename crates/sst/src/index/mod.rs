@@ -249,6 +249,18 @@ impl Index {
         let prefix = prefix_of(rest);
         let leaf = prefixes.lower_bound(prefix);
         self.leaves.prefetch_places(leaf, self.reads_past_cache());
+        self.seek_in_leaf(leaf, prefixes, prefix, target, form)
+    }
+
+    #[inline(always)]
+    fn seek_in_leaf(
+        &self,
+        leaf: usize,
+        prefixes: &Prefixes,
+        prefix: u64,
+        target: &Target<'_>,
+        form: &KeyForm,
+    ) -> usize {
         let i = self.leaves.lower_bound_in(leaf, prefix);
         if i == self.len() || self.leaves.prefix(i) != prefix {
             return i;
@@ -263,13 +275,45 @@ impl Index {
         self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
     }
 
-    /// Asks for the memory that [`seek`](Index::seek) will wait for: worth it where something else is waited for first.
+    /// Asks for all the memory that [`seek`](Index::seek) will wait for: worth it where something else is waited for first.
     #[inline]
     pub(crate) fn approach(&self, target: &Target<'_>) {
-        let Some(prefixes) = &self.prefixes else { return };
-        if let Some(rest) = target.user_key.strip_prefix(&self.keys[..self.common_len]) {
-            self.leaves.prefetch(prefixes.lower_bound(prefix_of(rest)));
+        if let Some(leaf) = self.leaf_of(target) {
+            self.leaves.prefetch(leaf);
         }
+    }
+
+    /// The first step of a [`seek`](Index::seek) in steps: asks for what the [next](Index::seek_from) reads. `None` if there is no such step.
+    #[inline]
+    pub(crate) fn approach_in_steps(&self, target: &Target<'_>) -> Option<usize> {
+        let leaf = self.leaf_of(target)?;
+        self.leaves.prefetch_prefixes(leaf);
+        Some(leaf)
+    }
+
+    /// The second step: as [`seek`](Index::seek), from what [the first](Index::approach_in_steps) gave for that target. Asks for the
+    /// [place](Index::place).
+    #[inline]
+    pub(crate) fn seek_from(&self, leaf: usize, target: &Target<'_>, form: &KeyForm) -> usize {
+        let i = match (&self.prefixes, self.rest_of(target)) {
+            (Some(prefixes), Some(rest)) => self.seek_in_leaf(leaf, prefixes, prefix_of(rest), target, form),
+            _ => self.len(),
+        };
+        self.leaves.prefetch_place(i, self.reads_past_cache());
+        i
+    }
+
+    /// What the user key has behind what all separators begin with; `None` if it begins otherwise.
+    #[inline(always)]
+    fn rest_of<'a>(&self, target: &Target<'a>) -> Option<&'a [u8]> {
+        target.user_key.strip_prefix(&self.keys[..self.common_len])
+    }
+
+    /// The leaf to search for the target.
+    #[inline(always)]
+    fn leaf_of(&self, target: &Target<'_>) -> Option<usize> {
+        let prefixes = self.prefixes.as_ref()?;
+        Some(prefixes.lower_bound(prefix_of(self.rest_of(target)?)))
     }
 
     /// Halving `low..high` by whole separators.

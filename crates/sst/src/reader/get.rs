@@ -23,6 +23,12 @@ pub struct Located {
     pub(crate) block: usize,
 }
 
+/// What is known of where in a table's index a key must be. See [`Table::approach_index`].
+#[derive(Clone, Copy, Debug)]
+pub struct Approached {
+    leaf: Option<usize>,
+}
+
 /// Where a block may be before it is looked for in the file.
 pub(crate) enum Ahead<'a> {
     Nothing,
@@ -34,7 +40,7 @@ pub(crate) enum Ahead<'a> {
 
 /// Bytes of a mapped block that are asked for ahead: processors do not have many more lines under way, and read on by themselves.
 const MAPPED_AHEAD: usize = 8 << 10;
-/// In the place of a block's number: the cache is not asked before the second half of the lookup.
+/// In the place of a block's number: the cache is not asked before the last step of the lookup.
 const UNLOCATED: usize = usize::MAX;
 /// The same, where the filter is not to be asked.
 const UNLOCATED_UNFILTERED: usize = usize::MAX - 1;
@@ -111,28 +117,58 @@ impl Table {
         if self.caches_parts() {
             return self.get_by_parts(key, true, options, visit);
         }
-        match self.locate_by_owned(key)? {
+        if !self.owned_filter_may_contain(key)? {
+            return Ok(None);
+        }
+        match self.locate_in_owned(key)? {
             Some(located) => self.get_by_owned(key, located, options, visit),
             None => Ok(None),
         }
     }
 
-    /// The first half of [`Table::get`]: asks the filter, searches the index, and asks for the memory that the second
-    /// half will read. `None` if the key is not in the table.
+    /// The first step of a [`Table::get`]: asks the filter. False if the key is not in the table.
     ///
-    /// Worth it where many keys are looked up at once: locate all of them, then get them one after the other, and they
-    /// wait for memory together.
+    /// Taking the steps one by one is worth it where many keys are looked up at once: each step for all of them, and they wait for memory
+    /// together. The steps are [`Table::prefetch_filter`], this, [`Table::approach_index`], [`Table::locate`],
+    /// [`Table::prefetch_block_of`], [`Table::prefetch_entry_of`], [`Table::get_located`].
     ///
-    /// Errors: those of reading filter and index, the first time.
+    /// Errors: those of reading the filter, the first time.
     #[inline]
-    pub fn locate(&self, key: &LookupKey) -> Result<Option<Located>> {
+    pub fn passes_filter(&self, key: &LookupKey) -> Result<bool> {
         match self.caches_parts() {
-            true => Ok(Some(Located { block: UNLOCATED })),
-            false => self.locate_by_owned(key),
+            // The last step asks.
+            true => Ok(true),
+            false => self.owned_filter_may_contain(key),
         }
     }
 
-    /// Before [`Table::get`] or [`Table::locate`], where the key may well be in this table: asks for the memory of the filter and, if
+    /// After [`Table::passes_filter`]: asks for the memory of the index. Does nothing if it is not loaded.
+    #[inline]
+    pub fn approach_index(&self, key: &LookupKey) -> Approached {
+        let index = self.index.value.get();
+        Approached {
+            leaf: index.and_then(|index| index.approach_in_steps(&self.target(key.internal_key()))),
+        }
+    }
+
+    /// With what [`Table::approach_index`] of this table and key gave: searches the index. `None` if the key is not in the table.
+    ///
+    /// Errors: those of reading the index, the first time.
+    #[inline]
+    pub fn locate(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
+        if self.caches_parts() {
+            return Ok(Some(Located { block: UNLOCATED }));
+        }
+        let index = self.owned_index()?;
+        let target = self.target(key.internal_key());
+        let block = match approached.leaf {
+            Some(leaf) => index.seek_from(leaf, &target, &self.form),
+            None => self.seek_index(index, &target),
+        };
+        Ok((block < index.len()).then_some(Located { block }))
+    }
+
+    /// Before [`Table::get`], where the key may well be in this table: asks for the memory of the filter and, if
     /// blocks of the table are read past the cache, of the index. Such reads leave little of either in the processor's cache, and so
     /// both are waited for at once. Does nothing for what is not loaded.
     #[inline]
@@ -151,15 +187,7 @@ impl Table {
         self.index.value.get().is_some_and(Index::reads_past_cache)
     }
 
-    #[inline]
-    fn locate_by_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
-        match self.owned_filter_may_contain(key)? {
-            true => self.locate_in_owned(key),
-            false => Ok(None),
-        }
-    }
-
-    /// As [`Table::locate`], without asking the filter.
+    /// As [`Table::locate`], where the filter is not asked by the next steps either.
     #[inline]
     pub fn locate_unfiltered(&self, key: &LookupKey) -> Result<Option<Located>> {
         match self.caches_parts() {
@@ -181,15 +209,18 @@ impl Table {
         Ok(Some(Located { block }))
     }
 
-    /// Between the halves of [`Table::get`], where many keys are looked up at once: asks for the block's frame in the cache.
+    /// After [`Table::locate`], where many keys are looked up at once: asks for the block's frame in the cache, and for
+    /// its entry index.
     #[inline]
     pub fn prefetch_block_of(&self, located: Located) {
         if let (Some(cache), Some(index)) = (&self.cache, self.index.value.get()) {
-            cache.prefetch(&index.place(located.block).slot);
+            let place = index.place(located.block);
+            place.prefetch();
+            cache.prefetch(&place.slot);
         }
     }
 
-    /// After [`Table::prefetch_block_of`]: asks for the entry that the second half will look at. Does nothing where the block
+    /// After [`Table::prefetch_block_of`]: asks for the entry that the last step will look at. Does nothing where the block
     /// is not in the cache, or has no entry index.
     #[inline]
     pub fn prefetch_entry_of(&self, key: &LookupKey, located: Located) {
@@ -204,7 +235,7 @@ impl Table {
         }
     }
 
-    /// The second half of [`Table::get`], with what [`Table::locate`] of this table and key gave.
+    /// The last step of [`Table::get`], with what [`Table::locate`] of this table and key gave.
     #[inline]
     pub fn get_located(
         &self,
