@@ -9,7 +9,7 @@ use base::{Cursor, Error, Result};
 
 use vfs::RandomAccessFile;
 
-use crate::block::{Block, BlockCursor, BlockPin, PinnedBytes, Target};
+use crate::block::{BlockCursor, BlockPin, PinnedBytes, Target};
 use crate::block_properties::{BlockPropertyFilter, SkippedBlocks};
 use crate::blocks::Prepared;
 use crate::index::Index;
@@ -645,8 +645,7 @@ impl TableCursor {
             self.block.seek_to_first();
             if self.block.valid() {
                 if let Some(index) = self.index() {
-                    self.table
-                        .prefetch_block(index, self.number + 1, Block::prefetch_front);
+                    self.table.prefetch_walk(index, self.number, false);
                 }
                 return;
             }
@@ -662,8 +661,8 @@ impl TableCursor {
             }
             self.block.seek_to_last();
             if self.block.valid() {
-                if let (Some(index), Some(before)) = (self.index(), self.number.checked_sub(1)) {
-                    self.table.prefetch_block(index, before, Block::prefetch_back);
+                if let Some(index) = self.index() {
+                    self.table.prefetch_walk(index, self.number, true);
                 }
                 return;
             }

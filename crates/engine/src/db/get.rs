@@ -3,17 +3,18 @@
 //! One number travels down with it: the highest sequence number of a range tombstone over the key seen so far. Sources are
 //! visited from new to old, so an entry below that number is gone, and the search ends there.
 
-use base::perf;
-use base::statistics::Ticker;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::internal_key::ParsedInternalKey;
-use base::{Error, ErrorKind, Kind, Result, SeqNo, sync};
+use base::statistics::Ticker;
+use base::{Error, ErrorKind, Kind, Result, SeqNo, perf, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
-use sst::{BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table, Value};
+use sst::{
+    Approached, BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table, Value,
+};
 
 use super::column_family::{ColumnFamily, Family};
 use super::{Db, DbInner};
@@ -306,7 +307,8 @@ impl DbInner {
             self.search_memory(&super_version, seqno, &mut context)?;
         }
         if !context.done() {
-            self.search_tables(&super_version, seqno, options, &mut context)?;
+            let lookup = LookupKey::new(key, seqno, family.cmp.user());
+            self.search_tables(&super_version, &lookup, None, options, &mut context)?;
         }
         self.conclude(context)
     }
@@ -329,12 +331,17 @@ impl DbInner {
             ));
         }
         let mut context = GetContext::new(family, key, BlobRead::from(options));
+        let lookup = LookupKey::new(key, seqno, family.cmp.user());
+        let approached = match super_version.has_rows_in_memory() {
+            true => approach_only_run(super_version, &family.tables, &lookup),
+            false => None,
+        };
         let timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_memtable_time));
         self.search_memory(super_version, seqno, &mut context)?;
         drop(timer);
         if !context.done() {
             let _timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_output_files_time));
-            self.search_tables(super_version, seqno, options, &mut context)?;
+            self.search_tables(super_version, &lookup, approached, options, &mut context)?;
         }
         if OBSERVED {
             self.observe_operands(context.operands.len());
@@ -382,21 +389,24 @@ impl DbInner {
     fn search_tables(
         &self,
         super_version: &SuperVersion,
-        seqno: SeqNo,
+        lookup: &LookupKey,
+        approached: Option<(Run<'_>, Approached)>,
         options: &ReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
         may_search_tables(options)?;
         let version = &super_version.version;
-        let lookup = LookupKey::new(context.user_key, seqno, context.family.cmp.user());
         let read = block_read_options(options);
         let tables = &context.family.tables;
+        if let Some((run, approached)) = approached {
+            return self.search_run(run, lookup, approached, &read, context);
+        }
         // One sorted run is spared what several need: a Get of a key that is not there took a quarter longer with it.
         if let Some(level) = version.only_level() {
             return match version.run_of(level, lookup.internal_key()) {
                 Some(files) => {
-                    approach_last(tables, files, &lookup, false);
-                    self.search_run((level, files), &lookup, &read, context)
+                    approach_last(tables, files, lookup, false);
+                    self.search_run((level, files), lookup, Approached::default(), &read, context)
                 }
                 None => Ok(()),
             };
@@ -414,12 +424,12 @@ impl DbInner {
             };
             for (_, files) in newer {
                 if let Some(table) = first_open(tables, files) {
-                    table.prefetch_filter(&lookup);
+                    table.prefetch_filter(lookup);
                 }
             }
-            approach_last(tables, oldest, &lookup, true);
+            approach_last(tables, oldest, lookup, true);
             for run in &ahead[..taken] {
-                self.search_run(*run, &lookup, &read, context)?;
+                self.search_run(*run, lookup, Approached::default(), &read, context)?;
                 if context.done() {
                     return Ok(());
                 }
@@ -432,6 +442,7 @@ impl DbInner {
         &self,
         (level, files): Run<'_>,
         lookup: &LookupKey,
+        mut approached: Approached,
         read: &BlockReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
@@ -440,7 +451,7 @@ impl DbInner {
             if i > 0 && file.is_after(context.family.cmp.user(), context.user_key) {
                 break;
             }
-            search_table(file, lookup, read, context)?;
+            search_table(file, lookup, std::mem::take(&mut approached), read, context)?;
             if context.done() {
                 self.count_hit(level);
                 break;
@@ -546,6 +557,22 @@ pub(super) fn first_open<'a>(tables: &TableCache, files: &'a [Arc<FileMetadata>]
     files.first().and_then(|file| tables.open_already(file))
 }
 
+/// Before memtables with rows are searched, where the tables are one run: asks for what it will be searched by first, so that both are waited for
+/// together. Most rows are in tables. (Of several runs that takes as long as it saves, as does keeping them for the search.)
+#[inline]
+fn approach_only_run<'a>(
+    super_version: &'a SuperVersion,
+    tables: &TableCache,
+    lookup: &LookupKey,
+) -> Option<(Run<'a>, Approached)> {
+    let version = &super_version.version;
+    let level = version.only_level()?;
+    let files = version.run_of(level, lookup.internal_key())?;
+    let table = first_open(tables, files)?;
+    table.prefetch_filter(lookup);
+    Some(((level, files), table.approach_index(lookup)))
+}
+
 /// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index if its blocks are
 /// read past the cache; else of its filter if `others` are searched before.
 #[inline(always)]
@@ -578,11 +605,12 @@ pub(super) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
     }
 }
 
-/// Searches one file for the key, unless nothing in it can matter.
+/// Searches one file for the key, unless nothing in it can matter. `approached` is of its table.
 #[inline]
-pub(super) fn search_table(
+fn search_table(
     file: &Arc<FileMetadata>,
     lookup: &LookupKey,
+    approached: Approached,
     read: &BlockReadOptions,
     context: &mut GetContext<'_>,
 ) -> Result<()> {
@@ -596,7 +624,7 @@ pub(super) fn search_table(
     family.tables.with_table(file, |table| {
         cover(file, table, lookup, context);
         let mut damaged = None;
-        let kept = table.get(lookup, read, &mut context.visitor(&mut damaged))?;
+        let kept = table.get_approached(lookup, approached, read, &mut context.visitor(&mut damaged))?;
         context.take(kept);
         if context.done() {
             table.note_true_positive();

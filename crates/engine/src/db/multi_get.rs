@@ -271,11 +271,11 @@ impl DbInner {
     ) {
         let read = get::block_read_options(options);
         for key in &mut *batch {
+            key.ahead.approach(&family.tables, key.lookup);
+        }
+        for key in &mut *batch {
             key.step(|key| self.search_memory(super_version, seqno, &mut key.context));
             key.step(|_| get::may_search_tables(options));
-        }
-        for key in batch.iter_mut().filter(|key| !key.done()) {
-            key.ahead.approach(&family.tables, key.lookup);
         }
         while self.wave(family, &read, batch) {}
     }

@@ -25,6 +25,12 @@ pub(crate) struct SuperVersion {
 }
 
 impl SuperVersion {
+    /// True unless all memtables are empty.
+    #[inline]
+    pub fn has_rows_in_memory(&self) -> bool {
+        !self.mem.is_empty() || !self.immutable.is_empty()
+    }
+
     /// Without a row.
     pub fn empty(cmp: &InternalComparator) -> SuperVersion {
         SuperVersion {

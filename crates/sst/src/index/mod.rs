@@ -230,6 +230,12 @@ impl Index {
         self.leaves.place(i)
     }
 
+    /// Asks for where block `i` is in memory.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, i: usize) {
+        self.leaves.prefetch_place(i, false);
+    }
+
     /// The first block that can hold an entry at or after the target, or the number of blocks: all entries of the blocks
     /// before it are before the target.
     #[inline]

@@ -23,8 +23,8 @@ pub struct Located {
     pub(crate) block: usize,
 }
 
-/// What is known of where in a table's index a key must be. See [`Table::approach_index`].
-#[derive(Clone, Copy, Debug)]
+/// What is known of where in a table's index a key must be: by default nothing. See [`Table::approach_index`].
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Approached {
     leaf: Option<usize>,
 }
@@ -40,6 +40,8 @@ pub(crate) enum Ahead<'a> {
 
 /// Bytes of a mapped block that are asked for ahead: processors do not have many more lines under way, and read on by themselves.
 const MAPPED_AHEAD: usize = 8 << 10;
+/// How many blocks ahead a walk asks where a block is: there are four places in a line.
+const PLACES_AHEAD: usize = 6;
 /// In the place of a block's number: the cache is not asked before the last step of the lookup.
 const UNLOCATED: usize = usize::MAX;
 /// The same, where the filter is not to be asked.
@@ -114,13 +116,25 @@ impl Table {
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Option<PinnedBytes>> {
+        self.get_approached(key, Approached::default(), options, visit)
+    }
+
+    /// As [`Table::get`], with what [`Table::approach_index`] of this table and key gave.
+    #[inline]
+    pub fn get_approached(
+        &self,
+        key: &LookupKey,
+        approached: Approached,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
         if self.caches_parts() {
             return self.get_by_parts(key, true, options, visit);
         }
         if !self.owned_filter_may_contain(key)? {
             return Ok(None);
         }
-        match self.locate_in_owned(key)? {
+        match self.locate_and_prefetch(key, approached)? {
             Some(located) => self.get_by_owned(key, located, options, visit),
             None => Ok(None),
         }
@@ -156,16 +170,10 @@ impl Table {
     /// Errors: those of reading the index, the first time.
     #[inline]
     pub fn locate(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
-        if self.caches_parts() {
-            return Ok(Some(Located { block: UNLOCATED }));
+        match self.caches_parts() {
+            true => Ok(Some(Located { block: UNLOCATED })),
+            false => Ok(self.locate_in_owned(key, approached)?.map(|(_, located)| located)),
         }
-        let index = self.owned_index()?;
-        let target = self.target(key.internal_key());
-        let block = match approached.leaf {
-            Some(leaf) => index.seek_from(leaf, &target, &self.form),
-            None => self.seek_index(index, &target),
-        };
-        Ok((block < index.len()).then_some(Located { block }))
     }
 
     /// Before [`Table::get`], where the key may well be in this table: asks for the memory of the filter and, if
@@ -194,19 +202,29 @@ impl Table {
             true => Ok(Some(Located {
                 block: UNLOCATED_UNFILTERED,
             })),
-            false => self.locate_in_owned(key),
+            false => self.locate_and_prefetch(key, Approached::default()),
         }
     }
 
+    /// As `locate_in_owned`, and asks for the block's entry index.
     #[inline]
-    fn locate_in_owned(&self, key: &LookupKey) -> Result<Option<Located>> {
+    fn locate_and_prefetch(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
+        let located = self.locate_in_owned(key, approached)?;
+        Ok(located.map(|(index, located)| {
+            index.place(located.block).prefetch();
+            located
+        }))
+    }
+
+    #[inline]
+    fn locate_in_owned(&self, key: &LookupKey, approached: Approached) -> Result<Option<(&Index, Located)>> {
         let index = self.owned_index()?;
-        let block = self.seek_index(index, &self.target(key.internal_key()));
-        if block == index.len() {
-            return Ok(None);
-        }
-        index.place(block).prefetch();
-        Ok(Some(Located { block }))
+        let target = self.target(key.internal_key());
+        let block = match approached.leaf {
+            Some(leaf) => index.seek_from(leaf, &target, &self.form),
+            None => self.seek_index(index, &target),
+        };
+        Ok((block < index.len()).then_some((index, Located { block })))
     }
 
     /// After [`Table::locate`], where many keys are looked up at once: asks for the block's frame in the cache, and for
@@ -352,14 +370,28 @@ impl Table {
         Some(BlockPin::Cached(block.into_handle()))
     }
 
-    /// Asks for the part of data block `i` that a walk into it reads first, if it is in the cache by its slot.
+    /// Asks for what a walk through the cache that has come to data block `i` will read: the next block, the frame of the one behind it, and
+    /// where those behind are. Each is found by what was asked for blocks before, so that nothing is waited for.
     #[inline]
-    pub(crate) fn prefetch_block(&self, index: &Index, i: usize, part: impl FnOnce(&Block)) {
-        if let Some(cache) = &self.cache
-            && i < index.len()
-            && let Some(block) = cache.get(&index.place(i).slot)
+    pub(crate) fn prefetch_walk(&self, index: &Index, i: usize, backwards: bool) {
+        let Some(cache) = &self.cache else { return };
+        let ahead = |blocks: usize| match backwards {
+            true => i.checked_sub(blocks),
+            false => Some(i + blocks).filter(|&i| i < index.len()),
+        };
+        if let Some(next) = ahead(1)
+            && let Some(block) = cache.get(&index.place(next).slot)
         {
-            part(&block);
+            match backwards {
+                true => block.prefetch_back(),
+                false => block.prefetch_front(),
+            }
+        }
+        if let Some(second) = ahead(2) {
+            cache.prefetch(&index.place(second).slot);
+        }
+        if let Some(far) = ahead(PLACES_AHEAD) {
+            index.prefetch_place(far);
         }
     }
 

@@ -70,6 +70,16 @@ fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -
         })
         .unwrap();
     assert_eq!(kept.as_deref(), found.last().map(|(_, value)| &value[..]));
+    // The same with the index searched in two steps.
+    let mut again = Vec::new();
+    let approached = table.approach_index(&key);
+    table
+        .get_approached(&key, approached, options, &mut |key, value| {
+            again.push((internal_key::seqno(key), value.bytes().to_vec()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(found, again);
     found
 }
 
