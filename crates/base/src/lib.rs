@@ -44,7 +44,7 @@ pub use comparator::{Comparator, UserComparator};
 pub use cursor::{BlockwiseCursor, Cursor};
 pub use error::{Error, ErrorKind, Result};
 pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, SeqNo};
-pub use key_prefixes::{KeyPrefixes, KeyRank};
+pub use key_prefixes::{KeyPrefixes, KeyRank, shared_len};
 pub use progress::Progress;
 pub use protection::Protection;
 pub use statistics::{Statistics, Ticker};

@@ -4,6 +4,8 @@
 //! with room for a few tombstones. A writer puts its tombstone into the next slot of the tail; when all
 //! are taken it folds them into the tree, copying only the nodes they reach into, and publishes a new root with an empty tail.
 //!
+//! Most keys are under no tombstone. They are told so by one bit (`touched`), and need neither tree nor tail.
+//!
 //! What a tombstone costs does not depend on how many there are but for a logarithm, however they nest: one that spans a
 //! whole node of the tree is noted there once and not in each fragment below.
 //!
@@ -12,6 +14,7 @@
 
 mod cover;
 mod tail;
+mod touched;
 mod tree;
 
 use std::fmt;
@@ -28,6 +31,7 @@ use crate::entries::Query;
 use crate::fragments::FragmentedTombstones;
 use crate::source::{Probe, TombstoneSource};
 use tail::Tail;
+use touched::Touched;
 use tree::{Edit, Node};
 
 /// What readers see.
@@ -36,7 +40,18 @@ struct Root {
     tree: Arc<Node>,
     /// Tombstones in the tree.
     folded: usize,
+    /// Where there are tombstones, of the tree or the tail. Shared with the root before, until there are too many for it.
+    touched: Option<Arc<Touched>>,
     tail: Tail,
+}
+
+impl Root {
+    /// Before the tombstone can be found.
+    fn touch(&self, item: &Item<'_>) {
+        if let Some(touched) = &self.touched {
+            touched.touch(item.start.key, item.end.key);
+        }
+    }
 }
 
 /// The range tombstones of a memtable: any thread adds, readers take no lock and allocate nothing.
@@ -66,6 +81,7 @@ impl MemTombstones {
         let root = Root {
             tree: Arc::new(Node::empty()),
             folded: 0,
+            touched: None,
             tail: Tail::new(KeyRank::new(&cmp, &[], &[])),
         };
         MemTombstones {
@@ -87,10 +103,12 @@ impl MemTombstones {
         self.len.fetch_add(1, Ordering::Relaxed);
         self.memory.fetch_add(tail::memory_of(&item), Ordering::Relaxed);
         let root = self.root.load();
+        root.touch(&item);
         if root.tail.push(&item) {
             return;
         }
         let folded = self.fold(&root);
+        folded.touch(&item);
         let pushed = folded.tail.push(&item);
         base::invariant!(pushed, "a new tail has room");
         self.root.store(Arc::new(folded));
@@ -108,9 +126,23 @@ impl MemTombstones {
             Ordering::Relaxed,
         );
         let (first, last) = tree.outer_keys();
+        let folded = root.folded + items.len();
+        let touched = match &root.touched {
+            Some(touched) if touched.has_room_for(folded) => Some(Arc::clone(touched)),
+            before => {
+                let touched = Touched::new(&self.cmp, (first, last), folded, &*tree).map(Arc::new);
+                let memory_of = |touched: &Option<Arc<Touched>>| {
+                    touched.as_ref().map_or(0, |touched| touched.memory_usage())
+                };
+                self.memory.fetch_add(memory_of(&touched), Ordering::Relaxed);
+                self.memory.fetch_sub(memory_of(before), Ordering::Relaxed);
+                touched
+            }
+        };
         Root {
             tail: Tail::new(KeyRank::new(&self.cmp, first, last)),
-            folded: root.folded + items.len(),
+            folded,
+            touched,
             tree,
         }
     }
@@ -173,6 +205,13 @@ impl MemTombstones {
     fn newest(&self, user_key: &[u8], query: &Query<'_>) -> SeqNo {
         let key = stored(&self.cmp, user_key);
         let root = self.root.load();
+        if root
+            .touched
+            .as_ref()
+            .is_some_and(|touched| !touched.may_cover(key))
+        {
+            return 0;
+        }
         let in_tail = root.tail.newest(&self.cmp, key, query);
         root.tree.newest(&self.cmp, key, query).max(in_tail)
     }

@@ -19,6 +19,7 @@ use crate::build::{Builder, EntryList, Item, fragment, merge_into};
 use crate::entries::{Entries, Query, append_union};
 use crate::fragments::FragmentedTombstones;
 use crate::mem::cover::Cover;
+use crate::mem::touched::Spans;
 use crate::source::Probe;
 
 /// Fragments a leaf may have, and entries all of them together; what changing a leaf has to copy.
@@ -116,6 +117,26 @@ impl Node {
                 };
                 let below = child.and_then(|child| child.node.outer_key(first));
                 below.or(split.map(|split| &**split))
+            }
+        }
+    }
+
+    /// The ranges of its tombstones; it answers for the keys of `range`.
+    fn each_span(&self, range: Range<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) {
+        match self {
+            Node::Leaf(fragments) => {
+                for i in 0..fragments.len() {
+                    visit(fragments.start(i).key, fragments.end(i).key);
+                }
+            }
+            Node::Inner(inner) => {
+                for (i, child) in inner.children.iter().enumerate() {
+                    let range = inner.range(i, range.0, range.1);
+                    if let (Some(_), (Some(low), Some(high))) = (&child.cover, range) {
+                        visit(low, high);
+                    }
+                    child.node.each_span(range, visit);
+                }
             }
         }
     }
@@ -226,6 +247,12 @@ impl Node {
                 }
             }
         }
+    }
+}
+
+impl Spans for Node {
+    fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8])) {
+        self.each_span((None, None), visit);
     }
 }
 
