@@ -405,12 +405,13 @@ impl<V> Cache<V> {
     }
 
     /// Whether the value of `key`, of about that charge, is to be inserted by somebody who looked for it in vain and can do
-    /// without it here: if nothing needs to be evicted for it, or he, or another, asked the same not long ago, which is forgotten then. "Not long" is about as
+    /// without it here: if there is room for two such, or he, or another, asked the same not long ago, which is forgotten then. "Not long" is about as
     /// many other keys as twice the entries of a full cache. Always if there is a secondary cache, which lives on what is evicted here.
     pub fn admits(&self, key: CacheKey, charge: usize) -> bool {
         let hash = key.hash();
         let again = self.asked.again(hash);
-        let charge = charge.saturating_add(self.metadata_charge);
+        // Charges differ, and what an eviction leaves is often enough for the next: with room for one the door of a full cache stood open.
+        let charge = charge.saturating_add(self.metadata_charge).saturating_mul(2);
         again || self.secondary.is_some() || self.shards[self.shard_of_hash(hash)].has_room(charge)
     }
 

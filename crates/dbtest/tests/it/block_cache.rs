@@ -371,55 +371,69 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
 
 #[test]
 fn what_nobody_asked_for_before_leaves_a_full_cache_alone() {
+    // What is left beside the blocks that are there is of any size: room for one that is compressed, and none for what it becomes.
+    for capacity in (0..8).map(|n| (32 << 10) + n * 256) {
+        for cache_type in [CacheType::Lru, CacheType::HyperClock] {
+            for compression in [CompressionType::None, CompressionType::Lz4] {
+                for reads in [(false, false), (true, false), (false, true)] {
+                    leaves_a_full_cache_alone(capacity, cache_type, compression, reads);
+                }
+            }
+        }
+    }
+}
+
+fn leaves_a_full_cache_alone(
+    capacity: usize,
+    cache_type: CacheType,
+    compression: CompressionType,
+    (caches_first_reads, use_direct_reads): (bool, bool),
+) {
     const ROWS: u32 = 4000;
+    let case = format!("{capacity} {cache_type:?} {compression:?} {caches_first_reads} {use_direct_reads}");
     let hot = |db: &Db| (0..60).for_each(|row| assert!(db.get(&key(0, row)).unwrap().is_some()));
     let all = |db: &Db| {
         (0..ROWS)
             .step_by(8)
             .for_each(|row| assert!(db.get(&key(0, row)).unwrap().is_some()))
     };
-    for cache_type in [CacheType::Lru, CacheType::HyperClock] {
-        for (caches_first_reads, use_direct_reads) in [(false, false), (true, false), (false, true)] {
-            let case = format!("{cache_type:?} {caches_first_reads} {use_direct_reads}");
-            let cache: Arc<BlockCache> = Cache::new(CacheOptions {
-                cache_type,
-                capacity: 32 << 10,
-                num_shard_bits: 0,
-                ..CacheOptions::default()
-            });
-            let table = BlockBasedOptions {
-                block_cache: Some(cache.clone()),
-                caches_first_reads,
-                ..BlockBasedOptions::default()
-            };
-            let mut options = options(&Arc::new(MemFs::new()), table);
-            options.column_family.compression = CompressionType::None;
-            options.use_direct_reads = use_direct_reads;
-            let db = Db::open(&options, "/db").unwrap();
-            fill(&db, 1, ROWS);
-            // While there is room everything comes in.
-            hot(&db);
-            let before = cache.stats();
-            assert!(before.inserts > 10, "{case}: {before:?}");
-            assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
+    let cache: Arc<BlockCache> = Cache::new(CacheOptions {
+        cache_type,
+        capacity,
+        num_shard_bits: 0,
+        ..CacheOptions::default()
+    });
+    let table = BlockBasedOptions {
+        block_cache: Some(cache.clone()),
+        caches_first_reads,
+        ..BlockBasedOptions::default()
+    };
+    let mut options = options(&Arc::new(MemFs::new()), table);
+    options.column_family.compression = compression;
+    options.use_direct_reads = use_direct_reads;
+    let db = Db::open(&options, "/db").unwrap();
+    fill(&db, 1, ROWS);
+    // While there is room everything comes in.
+    hot(&db);
+    let before = cache.stats();
+    assert!(before.inserts > 10, "{case}: {before:?}");
+    assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
 
-            // More than ten times what fits, each block once.
-            all(&db);
-            let after = cache.stats();
-            if caches_first_reads || use_direct_reads {
-                assert!(after.evictions > 300, "{case}: {after:?}");
-                continue;
-            }
-            // A few are taken for others.
-            assert!(after.evictions < 10, "{case}: {after:?}");
-            assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
-            let inserts = || cache.stats().inserts;
-            let before = inserts();
-            let last = key(0, ROWS - 1);
-            for expected in [0, 1, 1] {
-                assert!(db.get(&last).unwrap().is_some());
-                assert_eq!(inserts() - before, expected, "{case}");
-            }
-        }
+    // More than ten times what fits, each block once.
+    all(&db);
+    let after = cache.stats();
+    if caches_first_reads || use_direct_reads {
+        assert!(after.evictions > 300, "{case}: {after:?}");
+        return;
+    }
+    // A few are taken for others.
+    assert!(after.evictions < 10, "{case}: {after:?}");
+    assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
+    let inserts = || cache.stats().inserts;
+    let before = inserts();
+    let last = key(0, ROWS - 1);
+    for expected in [0, 1, 1] {
+        assert!(db.get(&last).unwrap().is_some());
+        assert_eq!(inserts() - before, expected, "{case}");
     }
 }

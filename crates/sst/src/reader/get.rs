@@ -463,6 +463,14 @@ impl Table {
         visited.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
 
+    /// Bytes of a data block that is not compressed, as its table's properties have it: whole keys, and nothing for lengths.
+    fn usual_block_len(&self) -> usize {
+        let properties = &self.properties;
+        let all = properties.raw_key_size.saturating_add(properties.raw_value_size);
+        let one = all.checked_div(properties.num_data_blocks).unwrap_or(0);
+        usize::try_from(one).unwrap_or(usize::MAX)
+    }
+
     /// Data block `i`, whose slot leads nowhere: from the cache, from what was read ahead, or from the file.
     #[cold]
     #[inline(never)]
@@ -522,7 +530,8 @@ impl Table {
         }
         self.note_miss(EntryRole::DataBlock);
         let always = self.caches_first_reads || options.caches_first_reads;
-        if !options.fill_cache || !always && !cache.admits(key, handle.size as usize) {
+        let len = self.usual_block_len().max(handle.size as usize);
+        if !options.fill_cache || !always && !cache.admits(key, len) {
             index.note_read(i, true);
             return Ok(BlockPin::Owned(Arc::new(read(None)?)));
         }
