@@ -677,8 +677,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a block that cannot be read has no row for a Get",
         file: "crates/engine/src/db/get.rs",
-        right: "table.get(lookup, read, &mut context.visitor(&mut damaged))?;",
-        wrong: "table\n            .get(lookup, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();",
+        right: "table.get_approached(lookup, approached, read, &mut context.visitor(&mut damaged))?;",
+        wrong: "table\n            .get_approached(lookup, approached, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();",
         caught_by: Stress(3, FAILED_READS),
     },
     Canary {
