@@ -432,7 +432,7 @@ impl Block {
     }
 
     /// The entry index for a search: built by the second search, so that a block that is searched once and forgotten
-    /// never pays for it.
+    /// never pays for it; by the first if more are [expected](Block::expect_searches).
     #[inline]
     pub(crate) fn entry_index_for_search(&self) -> Option<EntryIndex<'_>> {
         match self.index.get() {
