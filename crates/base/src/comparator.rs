@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::key_prefixes::shared_len;
+
 /// An order a user supplies. It must be total and never change for a database: its name lies in MANIFEST and SSTs.
 pub trait Comparator: Send + Sync + 'static {
     /// Name stored with the data; a database opened with another name is refused.
@@ -204,7 +206,7 @@ impl UserComparator {
         if !self.is_bytewise() {
             return;
         }
-        let common = start.iter().zip(limit).take_while(|(a, b)| a == b).count();
+        let common = shared_len(start, limit);
         if common == start.len() || common == limit.len() || start[common] >= limit[common] {
             return;
         }

@@ -91,7 +91,7 @@ pub fn leading_u64(bytes: &[u8]) -> u64 {
 
 /// `key.starts_with(prefix)` without a call for prefixes up to 16 bytes.
 #[inline]
-fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
+pub fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
     let Some(start) = key.get(..prefix.len()) else {
         return false;
     };
@@ -105,8 +105,19 @@ fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
 }
 
 /// Bytes that `a` and `b` begin with alike.
+#[inline]
 pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    let len = a.len().min(b.len());
+    let (words_a, tail_a) = a[..len].as_chunks::<8>();
+    let (words_b, tail_b) = b[..len].as_chunks::<8>();
+    for (i, (word_a, word_b)) in words_a.iter().zip(words_b).enumerate() {
+        let difference = u64::from_le_bytes(*word_a) ^ u64::from_le_bytes(*word_b);
+        if difference != 0 {
+            return i * 8 + difference.trailing_zeros() as usize / 8;
+        }
+    }
+    let tail = tail_a.iter().zip(tail_b).take_while(|(a, b)| a == b).count();
+    len - tail_a.len() + tail
 }
 
 impl KeyPrefixes {
@@ -227,6 +238,20 @@ mod tests {
             let filled = bytes.len().min(8);
             chunk[..filled].copy_from_slice(&bytes[..filled]);
             assert_eq!(leading_u64(&bytes), u64::from_be_bytes(chunk));
+        }
+    }
+
+    #[test]
+    fn shared_prefixes_at_every_length() {
+        for len in 0..40 {
+            let a = vec![1; len];
+            for common in 0..len {
+                let mut b = a.clone();
+                b[common] = 2;
+                assert_eq!(shared_len(&a, &b), common);
+                assert_eq!(shared_len(&a, &b[..common]), common);
+            }
+            assert_eq!(shared_len(&a, &a), len);
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use base::{Cursor, MAX_SEQNO, Result, SeqNo, UserComparator, internal_key};
+use base::{Cursor, MAX_SEQNO, Result, SeqNo, UserComparator, internal_key, shared_len};
 use manifest::{FileMetadata, Version};
 
 use crate::options::LeveledOptions;
@@ -153,11 +153,10 @@ impl StreamFinder {
     #[cold]
     fn turn_at(&mut self, key: &[u8], seqno: SeqNo) {
         let ended = &mut self.open;
-        let common = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
         // Where one stream rises and its neighbour falls, the neighbour's first key still seems to rise. It goes where it has
         // more in common.
         let last = &ended.stream.last;
-        let next = if ended.keys > 1 && common(last, key) > common(&self.before, last) {
+        let next = if ended.keys > 1 && shared_len(last, key) > shared_len(&self.before, last) {
             let mut next = Run::of(last, ended.last_seqno);
             next.direction = Some(Direction::of(ended.last_seqno, seqno));
             ended.stream.end = Some(last.clone());
@@ -241,7 +240,7 @@ pub fn any_in_order(cursor: &mut impl Cursor, cmp: &UserComparator) -> Result<bo
 
 /// Keys that part what lies between two keys evenly, in ascending order, the first key not among them.
 fn places(first: &[u8], last: &[u8]) -> impl Iterator<Item = Vec<u8>> + use<> {
-    let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let common = shared_len(first, last);
     let number = |key: &[u8]| {
         let mut bytes = [0; 8];
         let behind = key.get(common..).unwrap_or_default();

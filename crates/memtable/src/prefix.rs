@@ -48,7 +48,7 @@ impl PrefixRule {
             return 0;
         }
         let (first, last) = (self.strip(first), self.strip(last));
-        let bytes = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let bytes = base::shared_len(first, last);
         let bits = match (first.get(bytes), last.get(bytes)) {
             (Some(a), Some(b)) => (a ^ b).leading_zeros() as usize,
             _ => 0,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{BlockwiseCursor, Cursor, InternalComparator};
+use base::{BlockwiseCursor, Cursor, InternalComparator, shared_len};
 
 use crate::keys::{print_entry, print_key};
 use crate::rng::TestRng;
@@ -75,8 +75,7 @@ impl BlockwiseCursor for VecCursor {
         {
             let (key, value) = &self.entries[at];
             let ends = internal_key::prefix(internal_key::user_key(key)) >= stop;
-            let before = self.entries[at - 1].0.iter();
-            let common = before.zip(key).take_while(|(a, b)| a == b).count();
+            let common = shared_len(&self.entries[at - 1].0, key);
             if ends || visit(key, common, value).is_break() {
                 break;
             }

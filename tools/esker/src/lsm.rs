@@ -141,7 +141,7 @@ impl Axis {
     fn widths(&self, from: usize, to: usize) -> Vec<f64> {
         let bounds = &self.bounds[from..=to];
         let (first, last) = (&bounds[0], &bounds[bounds.len() - 1]);
-        let common = first.iter().zip(last.iter()).take_while(|(a, b)| a == b).count();
+        let common = base::shared_len(first, last);
         let digits = |bound: &[u8]| -> Vec<u8> {
             let rest = bound.get(common..).unwrap_or_default();
             rest.iter().take(8).copied().collect()

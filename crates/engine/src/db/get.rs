@@ -405,8 +405,8 @@ impl DbInner {
         if let Some(level) = version.only_level() {
             return match version.run_of(level, lookup.internal_key()) {
                 Some(files) => {
-                    approach_last(tables, files, lookup, false);
-                    self.search_run((level, files), lookup, Approached::default(), &read, context)
+                    let approached = approach_last(tables, files, lookup, false);
+                    self.search_run((level, files), lookup, approached, &read, context)
                 }
                 None => Ok(()),
             };
@@ -427,9 +427,13 @@ impl DbInner {
                     table.prefetch_filter(lookup);
                 }
             }
-            approach_last(tables, oldest, lookup, true);
-            for run in &ahead[..taken] {
-                self.search_run(*run, lookup, Approached::default(), &read, context)?;
+            let mut approached = approach_last(tables, oldest, lookup, true);
+            for (i, run) in ahead[..taken].iter().enumerate() {
+                let approached = match i + 1 == taken {
+                    true => std::mem::take(&mut approached),
+                    false => Approached::default(),
+                };
+                self.search_run(*run, lookup, approached, &read, context)?;
                 if context.done() {
                     return Ok(());
                 }
@@ -576,11 +580,15 @@ fn approach_only_run<'a>(
 /// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index if its blocks are
 /// read past the cache; else of its filter if `others` are searched before.
 #[inline(always)]
-fn approach_last(tables: &TableCache, files: &[Arc<FileMetadata>], lookup: &LookupKey, others: bool) {
-    if let Some(table) = first_open(tables, files)
-        && (others || table.reads_past_cache())
-    {
-        table.approach(lookup);
+fn approach_last(
+    tables: &TableCache,
+    files: &[Arc<FileMetadata>],
+    lookup: &LookupKey,
+    others: bool,
+) -> Approached {
+    match first_open(tables, files) {
+        Some(table) if others || table.reads_past_cache() => table.approach(lookup),
+        _ => Approached::default(),
     }
 }
 

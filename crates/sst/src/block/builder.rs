@@ -15,6 +15,7 @@
 
 use base::coding::{MAX_VARINT32, put_varint32};
 use base::internal_key::user_key;
+use base::shared_len;
 
 use super::hash_index::HashIndexBuilder;
 use super::{HASH_INDEX, SEPARATED};
@@ -157,7 +158,7 @@ impl BlockBuilder {
     /// that the key has in common with the one before, whether the entry makes use of them or not.
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> usize {
-        let common = shared_prefix(&self.last_key, key);
+        let common = shared_len(&self.last_key, key);
         self.add_sharing(key, common, value);
         common
     }
@@ -215,7 +216,7 @@ impl BlockBuilder {
     /// Adds an entry to an index block with delta-coded values, which have no length: `full` where the key shares nothing
     /// with the one before it, `delta` where it does.
     pub fn add_delta(&mut self, key: &[u8], full: &[u8], delta: &[u8]) {
-        let shared = self.start_entry(key, shared_prefix(&self.last_key, key));
+        let shared = self.start_entry(key, shared_len(&self.last_key, key));
         put_varint32(&mut self.buffer, shared as u32);
         put_varint32(&mut self.buffer, (key.len() - shared) as u32);
         self.buffer.extend_from_slice(&key[shared..]);
@@ -263,22 +264,6 @@ impl BlockBuilder {
             self.hash_index_size = hash_index.size();
         }
     }
-}
-
-/// Bytes that `a` and `b` have in common at their start.
-#[inline]
-pub fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    let len = a.len().min(b.len());
-    let (words_a, tail_a) = a[..len].as_chunks::<8>();
-    let (words_b, tail_b) = b[..len].as_chunks::<8>();
-    for (i, (word_a, word_b)) in words_a.iter().zip(words_b).enumerate() {
-        let difference = u64::from_le_bytes(*word_a) ^ u64::from_le_bytes(*word_b);
-        if difference != 0 {
-            return i * 8 + difference.trailing_zeros() as usize / 8;
-        }
-    }
-    let tail = tail_a.iter().zip(tail_b).take_while(|(a, b)| a == b).count();
-    len - tail_a.len() + tail
 }
 
 #[cfg(test)]
@@ -346,19 +331,5 @@ mod tests {
             *b"\x00\x02\xc8\x01bc",
             "and is not shared with"
         );
-    }
-
-    #[test]
-    fn shared_prefixes_at_every_length() {
-        for len in 0..40 {
-            let a = vec![1; len];
-            for common in 0..len {
-                let mut b = a.clone();
-                b[common] = 2;
-                assert_eq!(shared_prefix(&a, &b), common);
-                assert_eq!(shared_prefix(&a, &b[..common]), common);
-            }
-            assert_eq!(shared_prefix(&a, &a), len);
-        }
     }
 }

@@ -4,10 +4,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use base::internal_key::TRAILER_LEN;
-use base::{Error, UserComparator};
+use base::{Error, UserComparator, shared_len};
 use cache::prefetch;
 
-use super::builder::shared_prefix;
 use super::entries::bad_entry;
 use super::key_buffer::KeyBuffer;
 use super::pin::HeldEntries;
@@ -229,7 +228,7 @@ impl BlockCursor {
                 let (before, suffix) = (self.stored_key(), entry.suffix(entries));
                 match before.get(entry.shared) {
                     Some(byte) if suffix.first() == Some(byte) => {
-                        entry.shared + shared_prefix(&before[entry.shared..], suffix)
+                        entry.shared + shared_len(&before[entry.shared..], suffix)
                     }
                     _ => entry.shared,
                 }

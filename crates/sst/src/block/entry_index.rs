@@ -22,6 +22,7 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 
 use base::internal_key::TRAILER_LEN;
+use base::shared_len;
 use cache::Buffer;
 
 use super::Entry;
@@ -290,13 +291,7 @@ fn survey(entries: &[u8], seen: &mut Vec<Seen>) -> Option<usize> {
         }
         common_len = common_len.min(user_key_len);
         if entry.shared < common_len {
-            let wanted = &first[entry.shared..common_len];
-            let equal = wanted
-                .iter()
-                .zip(&entries[entry.key..])
-                .take_while(|(a, b)| a == b)
-                .count();
-            common_len = entry.shared + equal;
+            common_len = entry.shared + shared_len(&first[entry.shared..common_len], &entries[entry.key..]);
         }
         seen.push(Seen {
             at: at as u16,

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{Result, UserComparator};
+use base::{Result, UserComparator, shared_len};
 
 use super::entries::bad_entry;
 use super::{Block, Entry, EntryIndex, KeyForm, Target};
@@ -132,9 +132,14 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
             .ok_or_else(|| bad_entry(at))?;
         if entry.shared <= matched {
             let (own, wanted) = (entry.suffix(entries), &target[entry.shared..]);
-            let equal = common_prefix(own, wanted);
-            matched = entry.shared + equal;
-            beyond = own.get(equal).cmp(&wanted.get(equal));
+            (matched, beyond) = match (own.first(), wanted.first()) {
+                // As a rule it differs at once.
+                (Some(own), Some(wanted)) if own != wanted => (entry.shared, own.cmp(wanted)),
+                _ => {
+                    let equal = shared_len(own, wanted);
+                    (entry.shared + equal, own.get(equal).cmp(&wanted.get(equal)))
+                }
+            };
         }
         let order = if user_key_len > matched {
             beyond
@@ -155,12 +160,6 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
         }
     }
     Ok(First::None(Outcome::BlockEnd))
-}
-
-/// Bytes that `a` and `b` begin with alike.
-#[inline]
-fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// From a first version on: as long as entries are of the same user key.

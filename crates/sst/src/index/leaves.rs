@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cache::{Slot, prefetch};
 
-use super::prefixes::{self, GROUP};
+use super::prefixes::{self, GROUP, HIGHEST};
 use crate::block::Block;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 
@@ -80,7 +80,7 @@ impl Leaves {
         let row = |i: usize| behind(i) == offsets[i + 1];
         let in_a_row = (0..len.saturating_sub(1)).all(row);
         let leaf = |at: usize| Leaf {
-            prefixes: std::array::from_fn(|i| prefixes.get(at * GROUP + i).copied().unwrap_or(u64::MAX)),
+            prefixes: std::array::from_fn(|i| prefixes.get(at * GROUP + i).copied().unwrap_or(HIGHEST)),
             places: std::array::from_fn(|_| Place::default()),
             offsets: std::array::from_fn(|i| offsets.get(at * GROUP + i).copied().unwrap_or(u64::MAX)),
         };

@@ -3,7 +3,7 @@
 //! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the other. In
 //! memory it is flat arrays over all data blocks: separators, and in `leaves` the places of the blocks in the file and for
 //! each a cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
-//! searched by eight bytes each (`prefixes`, over the leaves), behind what all of them have in common; whole separators are
+//! searched by eight bytes but for a bit of each (`prefixes`, over the leaves), behind what all of them have in common; whole separators are
 //! compared only where those are equal.
 //!
 //! | format | handled by |
@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::UserComparator;
 use base::coding::Reader;
 use base::internal_key::{self, TRAILER_LEN};
-use base::{Error, Result};
+use base::key_prefixes::{begins_with, leading_u64};
+use base::{Error, Result, shared_len};
 
 use crate::TableProperties;
 use crate::block::entries::Entries;
@@ -32,10 +33,7 @@ use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, IndexType};
 
 use leaves::Leaves;
 pub(crate) use leaves::Place;
-use prefixes::Prefixes;
-
-/// Bytes of a user key in its prefix.
-const PREFIX: usize = 8;
+use prefixes::{HIGHEST, PREFIX_BITS, Prefixes};
 
 /// Separators may be this much longer than the blocks they come from, and [`KEYS_SLACK`] more: prefix compression
 /// shortens keys, but a damaged block must not make us allocate without end.
@@ -248,8 +246,8 @@ impl Index {
 
     #[inline(always)]
     fn seek_by_prefix(&self, prefixes: &Prefixes, target: &Target<'_>, form: &KeyForm) -> usize {
-        let common = &self.keys[..self.common_len];
-        let Some(rest) = target.user_key.strip_prefix(common) else {
+        let Some(rest) = self.rest_of(target) else {
+            let common = &self.keys[..self.common_len];
             return if target.user_key > common { self.len() } else { 0 };
         };
         let prefix = prefix_of(rest);
@@ -274,19 +272,22 @@ impl Index {
         if !self.is_before(i, target, &UserComparator::Bytewise, form) {
             return i;
         }
-        let end = match prefix.checked_add(1) {
-            Some(above) => self.leaves.lower_bound_in(prefixes.lower_bound(above), above),
-            None => self.len(),
+        let end = match prefix {
+            HIGHEST => self.len(),
+            _ => self
+                .leaves
+                .lower_bound_in(prefixes.lower_bound(prefix + 1), prefix + 1),
         };
         self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
     }
 
-    /// Asks for all the memory that [`seek`](Index::seek) will wait for: worth it where something else is waited for first.
+    /// As [`approach_in_steps`](Index::approach_in_steps), and asks for all that will be waited for besides: worth it where something else is
+    /// waited for first.
     #[inline]
-    pub(crate) fn approach(&self, target: &Target<'_>) {
-        if let Some(leaf) = self.leaf_of(target) {
-            self.leaves.prefetch(leaf);
-        }
+    pub(crate) fn approach(&self, target: &Target<'_>) -> Option<usize> {
+        let leaf = self.leaf_of(target)?;
+        self.leaves.prefetch(leaf);
+        Some(leaf)
     }
 
     /// The first step of a [`seek`](Index::seek) in steps: asks for what the [next](Index::seek_from) reads. `None` if there is no such step.
@@ -312,7 +313,8 @@ impl Index {
     /// What the user key has behind what all separators begin with; `None` if it begins otherwise.
     #[inline(always)]
     fn rest_of<'a>(&self, target: &Target<'a>) -> Option<&'a [u8]> {
-        target.user_key.strip_prefix(&self.keys[..self.common_len])
+        let common = &self.keys[..self.common_len];
+        begins_with(target.user_key, common).then(|| &target.user_key[common.len()..])
     }
 
     /// The leaf to search for the target.
@@ -394,17 +396,10 @@ pub(crate) fn separator_is_before(
         == cmp::Ordering::Less
 }
 
-/// The first eight bytes, zeros where there are fewer.
+/// The first eight bytes but for the last bit, zeros where there are fewer.
 #[inline(always)]
 fn prefix_of(rest: &[u8]) -> u64 {
-    match rest.first_chunk::<PREFIX>() {
-        Some(prefix) => u64::from_be_bytes(*prefix),
-        None => {
-            let mut prefix = [0; PREFIX];
-            prefix[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(prefix)
-        }
-    }
+    leading_u64(rest) >> (u64::BITS - PREFIX_BITS)
 }
 
 /// Collects the entries of one or more index blocks.
@@ -497,8 +492,7 @@ impl IndexBuilder {
         // Not of the first and last alone: a damaged index need not be sorted.
         let common = |common: Option<usize>, i| {
             let first = &self.user_key(0)[..common.unwrap_or(self.user_key(0).len())];
-            let pairs = first.iter().zip(self.user_key(i));
-            Some(pairs.take_while(|(a, b)| a == b).count())
+            Some(shared_len(first, self.user_key(i)))
         };
         (0..self.offsets.len()).fold(None, common).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! A static search tree over ascending 8-byte prefixes: finds a place among tens of thousands with four or five loads
+//! A static search tree over ascending prefixes of eight bytes but for a bit: finds a place among tens of thousands with four or five loads
 //! that wait for each other, and without a branch that could be guessed wrong.
 //!
 //! Level 0 is the prefixes themselves in groups of 16, which is two cache lines. Each level above holds the last prefix
@@ -8,6 +8,12 @@
 /// Prefixes in a group.
 pub(super) const GROUP: usize = 16;
 
+/// Prefixes have 63 bits: the sign of a difference says which of two is lower, and every x86-64 subtracts several at once. Not
+/// all of them compare several.
+pub(super) const PREFIX_BITS: u32 = 63;
+/// The highest prefix there is: what no prefix is above.
+pub(super) const HIGHEST: u64 = u64::MAX >> (u64::BITS - PREFIX_BITS);
+
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group([u64; GROUP]);
@@ -16,10 +22,10 @@ struct Group([u64; GROUP]);
 #[inline(always)]
 pub(super) fn count_below(group: &[u64; GROUP], prefix: u64) -> usize {
     let mut count = 0;
-    for &own in group {
-        count += usize::from(own < prefix);
+    for own in group {
+        count += own.wrapping_sub(prefix) >> PREFIX_BITS;
     }
-    count
+    count as usize
 }
 
 /// The tree.
@@ -45,7 +51,7 @@ impl Prefixes {
             levels.push(groups.len());
             let start = groups.len();
             groups.extend(level.chunks(GROUP).map(|chunk| {
-                let mut group = [u64::MAX; GROUP];
+                let mut group = [HIGHEST; GROUP];
                 group[..chunk.len()].copy_from_slice(chunk);
                 Group(group)
             }));
@@ -105,7 +111,7 @@ mod tests {
             for step in [0, 1, 3] {
                 let prefixes: Vec<u64> = (0..len as u64).map(|i| i * step + 7).collect();
                 let tree = Prefixes::new(prefixes.clone());
-                for probe in (0..len as u64 * step + 20).chain([u64::MAX - 1, u64::MAX]) {
+                for probe in (0..len as u64 * step + 20).chain([HIGHEST - 1, HIGHEST]) {
                     assert_eq!(
                         tree.lower_bound(probe),
                         prefixes.partition_point(|&prefix| prefix < probe),
@@ -114,15 +120,15 @@ mod tests {
                 }
             }
         }
-        let highest = vec![1, u64::MAX, u64::MAX];
+        let highest = vec![1, HIGHEST, HIGHEST];
         let tree = Prefixes::new(highest);
-        assert_eq!(tree.lower_bound(u64::MAX), 1);
+        assert_eq!(tree.lower_bound(HIGHEST), 1);
     }
 
     #[test]
     fn disorder_is_harmless() {
         let prefixes: Vec<u64> = (0..3000u64)
-            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & HIGHEST)
             .collect();
         let tree = Prefixes::new(prefixes.clone());
         for probe in &prefixes {

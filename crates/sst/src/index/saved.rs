@@ -9,7 +9,7 @@
 //! ```
 
 use base::coding::{self, Reader};
-use base::{Result, UserComparator};
+use base::{Result, UserComparator, shared_len};
 
 use super::{Index, IndexBuilder};
 use crate::format::BlockHandle;
@@ -22,7 +22,7 @@ impl Index {
         let mut last: &[u8] = &[];
         for i in 0..self.len() {
             let separator = self.separator(i);
-            let shared = last.iter().zip(separator).take_while(|(a, b)| a == b).count();
+            let shared = shared_len(last, separator);
             coding::put_varint64(&mut out, shared as u64);
             coding::put_length_prefixed(&mut out, &separator[shared..]);
             let handle = self.handle(i);

@@ -23,7 +23,7 @@ pub struct Located {
     pub(crate) block: usize,
 }
 
-/// What is known of where in a table's index a key must be: by default nothing. See [`Table::approach_index`].
+/// What is known of where in a table's index a key must be: by default nothing. See [`Table::approach`], [`Table::approach_index`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Approached {
     leaf: Option<usize>,
@@ -119,7 +119,7 @@ impl Table {
         self.get_approached(key, Approached::default(), options, visit)
     }
 
-    /// As [`Table::get`], with what [`Table::approach_index`] of this table and key gave.
+    /// As [`Table::get`], with what [`Table::approach`] or [`Table::approach_index`] of this table and key gave.
     #[inline]
     pub fn get_approached(
         &self,
@@ -176,16 +176,15 @@ impl Table {
         }
     }
 
-    /// Before [`Table::get`], where the key may well be in this table: asks for the memory of the filter and, if
+    /// Before [`Table::get_approached`], where the key may well be in this table: asks for the memory of the filter and, if
     /// blocks of the table are read past the cache, of the index. Such reads leave little of either in the processor's cache, and so
     /// both are waited for at once. Does nothing for what is not loaded.
     #[inline]
-    pub fn approach(&self, key: &LookupKey) {
+    pub fn approach(&self, key: &LookupKey) -> Approached {
         self.prefetch_filter(key);
-        if self.reads_past_cache()
-            && let Some(index) = self.index.value.get()
-        {
-            index.approach(&self.target(key.internal_key()));
+        let index = self.index.value.get().filter(|index| index.reads_past_cache());
+        Approached {
+            leaf: index.and_then(|index| index.approach(&self.target(key.internal_key()))),
         }
     }
 

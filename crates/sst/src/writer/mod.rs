@@ -29,11 +29,11 @@ use std::cmp::Ordering;
 
 use base::entry_type::EntryType;
 use base::internal_key::{TRAILER_LEN, trailer, user_key};
-use base::{Error, Kind, Result, SeqNo};
+use base::{Error, Kind, Result, SeqNo, shared_len};
 use rangedel::RangeTombstone;
 use vfs::WritableFile;
 
-use crate::block::builder::{BlockBuilder, shared_prefix};
+use crate::block::builder::BlockBuilder;
 use crate::block_properties::BlockProperties;
 use crate::filter::FilterBuilder;
 use crate::format::IndexType;
@@ -177,14 +177,14 @@ impl TableWriter {
     /// must not be lost in a table that cannot be searched. `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
     /// 2 GiB and more; and those of the file.
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
-        let common = shared_prefix(self.block.last_key(), internal_key);
+        let common = shared_len(self.block.last_key(), internal_key);
         self.add_sharing(internal_key, common, value)
     }
 
     /// As [`add`](TableWriter::add), where it is known that the key has exactly so many bytes in common with the [one before](TableWriter::last_key).
     #[inline]
     pub fn add_sharing(&mut self, internal_key: &[u8], common: usize, value: &[u8]) -> Result<()> {
-        base::invariant!(common == shared_prefix(self.block.last_key(), internal_key));
+        base::invariant!(common == shared_len(self.block.last_key(), internal_key));
         let suffix = TRAILER_LEN + self.timestamp_size;
         if internal_key.len() < suffix || internal_key.len() > MAX_LEN || value.len() > MAX_LEN {
             return Err(bad_entry(internal_key, value));
