@@ -577,8 +577,8 @@ fn approach_only_run<'a>(
     Some(((level, files), table.approach_index(lookup)))
 }
 
-/// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index if its blocks are
-/// read past the cache; else of its filter if `others` are searched before.
+/// Before the last of some runs is searched, where a key is likeliest to be: asks for the memory of its filter and index. A run that is searched
+/// alone, without `others` before it, is asked only if its blocks are read past the cache, which leaves little of either in the processor's.
 #[inline(always)]
 fn approach_last(
     tables: &TableCache,

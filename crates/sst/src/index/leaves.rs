@@ -185,14 +185,6 @@ impl Leaves {
         }
     }
 
-    /// Asks for all of leaf `at`.
-    #[inline(always)]
-    pub fn prefetch(&self, at: usize) {
-        if let Some(leaf) = self.leaves.get(at) {
-            prefetch(std::ptr::from_ref(leaf).addr(), size_of_val(leaf));
-        }
-    }
-
     /// The first block that begins at or behind an offset of the file, or the number of blocks. Of blocks that lie in another order than
     /// their keys, any.
     pub fn block_at_or_after(&self, offset: u64) -> usize {

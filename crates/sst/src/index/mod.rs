@@ -285,8 +285,8 @@ impl Index {
     /// waited for first.
     #[inline]
     pub(crate) fn approach(&self, target: &Target<'_>) -> Option<usize> {
-        let leaf = self.leaf_of(target)?;
-        self.leaves.prefetch(leaf);
+        let leaf = self.approach_in_steps(target)?;
+        self.leaves.prefetch_places(leaf, self.reads_past_cache());
         Some(leaf)
     }
 

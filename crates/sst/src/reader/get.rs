@@ -176,13 +176,12 @@ impl Table {
         }
     }
 
-    /// Before [`Table::get_approached`], where the key may well be in this table: asks for the memory of the filter and, if
-    /// blocks of the table are read past the cache, of the index. Such reads leave little of either in the processor's cache, and so
-    /// both are waited for at once. Does nothing for what is not loaded.
+    /// Before [`Table::get_approached`], where the key may well be in this table: asks for the memory of the filter and of the index, which
+    /// are waited for at once then. Does nothing for what is not loaded.
     #[inline]
     pub fn approach(&self, key: &LookupKey) -> Approached {
         self.prefetch_filter(key);
-        let index = self.index.value.get().filter(|index| index.reads_past_cache());
+        let index = self.index.value.get();
         Approached {
             leaf: index.and_then(|index| index.approach(&self.target(key.internal_key()))),
         }
