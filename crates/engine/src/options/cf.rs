@@ -509,7 +509,7 @@ option_table! {
         prepopulate_block_cache: PrepopulateBlockCache = PrepopulateBlockCache::Disable, mutable = true,
             domain["kDisable", "kFlushOnly", "kFlushAndCompaction"];
         /// Data blocks go into a full block cache when they are read for the first time, as RocksDB's do. If not, when they are asked for
-        /// again before about twice as many others as the cache holds: a read of more than fits then costs no insertions, and leaves what is
+        /// again before about as many others as the cache holds: a read of more than fits then costs no insertions, and leaves what is
         /// asked for often where it is. Blocks read through the system's page cache are cheap to read the second time; with
         /// use_direct_reads, or a secondary cache, all go in at once. Default: false.
         caches_first_reads: bool = false, domain["true", "false"];
