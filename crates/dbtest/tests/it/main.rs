@@ -39,6 +39,7 @@ mod iterators;
 mod less_work;
 mod limits;
 mod listeners;
+mod live_wals;
 mod manual_wal;
 mod mapped_reads;
 mod memory;

@@ -271,9 +271,20 @@ impl DbInner {
         let mut record = Vec::new();
         // Where the last record that was replayed ends.
         let mut end = 0;
-        while let Some(bytes) = reader.read_record()? {
+        let mut dropped = LiveDropped::default();
+        loop {
             record.clear();
-            record.extend_from_slice(bytes);
+            let read = reader.read_record();
+            let read = read.map(|bytes| bytes.map(|bytes| record.extend_from_slice(bytes)).is_some());
+            // Its end may be half written at any time; damage in front of something else may have been written while it was read.
+            let ended = matches!(read, Ok(false)) && reader.stopped().is_none();
+            if live.is_some() && !ended && dropped.may_be_gone(&reader, end) {
+                dropped.read_again(&mut reader, end);
+                continue;
+            }
+            if !read? {
+                break;
+            }
             if record.len() < crate::write::batch::HEADER_LEN {
                 let len = record.len();
                 reader.reject(len, "log record too small")?;
@@ -285,7 +296,7 @@ impl DbInner {
             let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
             if hole && live.is_some() && !is_zeros(&**reader.file(), end)? {
                 // It was filled while it was read: what comes later was read later.
-                reader.resume_from(end);
+                dropped.read_again(&mut reader, end);
                 continue;
             }
             if mode == RecoveryMode::PointInTime && hole {
@@ -361,11 +372,12 @@ impl DbInner {
         if reader.is_recycled() {
             replayed.recycled.push(number);
         }
-        replayed.damaged |= !reader.dropped().is_empty();
         if let Some(error) = reader.stopped() {
             replayed.stopped = Some((number, error.clone()));
         }
-        for dropped in reader.dropped() {
+        let dropped = dropped.all(&reader);
+        replayed.damaged |= !dropped.is_empty();
+        for dropped in dropped {
             self.report_dropped(
                 &path,
                 &format!(
@@ -555,6 +567,46 @@ impl DbInner {
         orphans.dedup();
         orphans.into_iter().for_each(|path| self.obsolete.add(path));
         Ok(())
+    }
+}
+
+/// What a reader of a WAL that somebody may still be writing has dropped. The memory that the writer fills is read piece by piece: the front of a
+/// record may be missing there although what follows it is not. Read once more it is whole, and so are all that are before it: what is
+/// damaged then was damaged on the disk.
+#[derive(Default)]
+struct LiveDropped {
+    /// Damage that was found twice, in front of where the reader went on last.
+    before: Vec<wal::Dropped>,
+    /// So many of what the reader has dropped since were found twice.
+    confirmed: usize,
+    /// Where it went on last.
+    went_on_at: Option<u64>,
+}
+
+impl LiveDropped {
+    /// True if something was dropped behind `end`, where the last record ends, that was met once; then it is to be read again.
+    fn may_be_gone(&mut self, reader: &wal::Reader, end: u64) -> bool {
+        let met = reader.dropped().len();
+        let once = met > self.confirmed && self.went_on_at != Some(end);
+        if !once {
+            self.confirmed = met;
+        }
+        once
+    }
+
+    /// Has the reader go on at `end`.
+    fn read_again(&mut self, reader: &mut wal::Reader, end: u64) {
+        self.before.extend_from_slice(&reader.dropped()[..self.confirmed]);
+        self.confirmed = 0;
+        self.went_on_at = Some(end);
+        reader.resume_from(end);
+    }
+
+    /// All there is to report.
+    fn all(self, reader: &wal::Reader) -> Vec<wal::Dropped> {
+        let mut all = self.before;
+        all.extend_from_slice(reader.dropped());
+        all
     }
 }
 
