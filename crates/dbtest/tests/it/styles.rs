@@ -421,25 +421,22 @@ fn universal_rewrites_everything_once_it_is_old() {
     assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
 }
 
-/// The level each merge began at, and how many threads wrote it.
+/// Of each merge, by its job: the level it began at, and how many threads wrote it, which begin in any order.
 #[derive(Default)]
-struct Divided(std::sync::Mutex<Vec<(usize, usize)>>);
+struct Divided(std::sync::Mutex<BTreeMap<u64, (usize, usize)>>);
 
 impl EventListener for Divided {
     fn on_event(&self, event: &Event) {
         if let Event::SubcompactionBegun {
+            job,
             subcompaction,
             base_input_level,
             ..
         } = event
         {
             let mut merges = self.0.lock().unwrap();
-            match subcompaction {
-                0 => merges.push((*base_input_level, 1)),
-                _ => merges
-                    .iter_mut()
-                    .for_each(|merge| merge.1 = merge.1.max(subcompaction + 1)),
-            }
+            let merge = merges.entry(*job).or_insert((*base_input_level, 0));
+            merge.1 = merge.1.max(subcompaction + 1);
         }
     }
 }
@@ -482,7 +479,7 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
         db.wait_for_compact().unwrap();
         let merges = divided.0.lock().unwrap().clone();
         assert!(
-            !merges.is_empty() && merges.iter().all(|merge| *merge == expected),
+            !merges.is_empty() && merges.values().all(|merge| *merge == expected),
             "{merges:?}"
         );
         assert_eq!(rows(&db), before);
