@@ -406,7 +406,8 @@ impl<V> Cache<V> {
 
     /// Whether the value of `key`, of about that charge, is to be inserted by somebody who looked for it in vain and can do
     /// without it here: if there is room for two such, or he, or another, asked the same not long ago, which is forgotten then. "Not long" is about as
-    /// many other keys as a full cache has entries: what waits longer between two askings would be gone again before the second. Always if there is a secondary cache, which lives on what is evicted here.
+    /// many other keys as a full cache has entries: what waits longer between two askings would be gone again before the second.
+    /// Always if there is a secondary cache, which lives on what is evicted here.
     pub fn admits(&self, key: CacheKey, charge: usize) -> bool {
         let hash = key.hash();
         let again = self.asked.again(hash);

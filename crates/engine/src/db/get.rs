@@ -427,10 +427,10 @@ impl DbInner {
                     table.prefetch_filter(lookup);
                 }
             }
-            let mut approached = approach_last(tables, oldest, lookup, true);
+            let approached = approach_last(tables, oldest, lookup, true);
             for (i, run) in ahead[..taken].iter().enumerate() {
                 let approached = match i + 1 == taken {
-                    true => std::mem::take(&mut approached),
+                    true => approached,
                     false => Approached::default(),
                 };
                 self.search_run(*run, lookup, approached, &read, context)?;
