@@ -103,6 +103,8 @@ impl Common {
                     Shape::Compacted => "compacted",
                     Shape::Overwritten => "overwritten",
                     Shape::Streams => "streams",
+                    Shape::Written => "written",
+                    Shape::Tombstones => "tombstones",
                 }
             ),
         ];
@@ -264,6 +266,7 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
         threads: task.common.threads,
         writes_per_second: task.common.writes_per_second,
         slow_down: task.slow_down,
+        direct: task.common.direct,
     };
     let (db, done) = match task.benchmark {
         Workload::Recovery(mib) => write::recover::<E>(&task.dir, &settings, &data, mib, &pace),

@@ -11,7 +11,7 @@ use paired::Cost;
 use crate::burden::Burden;
 use crate::data::{Data, key, missing_key};
 use crate::engine::{Engine, Scan};
-use crate::write::{self, fill_unique_random};
+use crate::write::{self, fill_unique_random, shuffled};
 
 /// A workload by its name. A number behind a name is one the workload wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,6 +222,10 @@ pub enum Shape {
     Overwritten,
     /// The keys of eight ascending streams in turn, each once, flushed, and compacted as the engine thinks right.
     Streams,
+    /// Every key once, in random order, flushed, and compacted as the engine thinks right.
+    Written,
+    /// That, and a range tombstone over a hundred keys after every hundredth: RocksDB's pull request 4449.
+    Tombstones,
 }
 
 /// How a workload runs, beside what it does.
@@ -236,6 +240,8 @@ pub(crate) struct Pace {
     pub writes_per_second: u64,
     /// Share of the operations' time burnt on top.
     pub slow_down: f64,
+    /// Reads go past the page cache.
+    pub direct: bool,
 }
 
 /// What a workload did.
@@ -255,38 +261,58 @@ pub(crate) struct Done {
 
 /// Brings the database of a reading workload into being.
 fn load<E: Engine>(db: &E, data: &Data, shape: Shape) {
-    if shape == Shape::Streams {
-        let each = data.num.div_ceil(STREAMS);
-        let of_streams = (0..each).flat_map(|at| (0..STREAMS).map(move |stream| stream * each + at));
-        for number in of_streams.filter(|&number| number < data.num) {
-            db.put(&key(number), data.value(number));
+    match shape {
+        Shape::Streams => write_streams(db, data),
+        Shape::Written => fill_unique_random(db, data),
+        Shape::Tombstones => write_under_tombstones(db, data),
+        Shape::Compacted | Shape::Overwritten => {
+            fill_unique_random(db, data);
+            db.flush();
+            db.compact();
         }
-        db.flush();
-        db.settle();
-        return;
     }
-    fill_unique_random(db, data);
-    db.flush();
-    db.compact();
-    db.settle();
     if shape == Shape::Overwritten {
+        db.settle();
         let mut rng = fastrand::Rng::with_seed(11);
         for at in 0..data.num {
             db.put(&key(rng.u64(..data.num)), data.value(at));
         }
-        db.flush();
-        db.settle();
+    }
+    db.flush();
+    db.settle();
+}
+
+fn write_streams<E: Engine>(db: &E, data: &Data) {
+    let each = data.num.div_ceil(STREAMS);
+    let of_streams = (0..each).flat_map(|at| (0..STREAMS).map(move |stream| stream * each + at));
+    for number in of_streams.filter(|&number| number < data.num) {
+        db.put(&key(number), data.value(number));
     }
 }
+
+fn write_under_tombstones<E: Engine>(db: &E, data: &Data) {
+    let mut rng = fastrand::Rng::with_seed(13);
+    for (number, at) in shuffled(data.num, 7).into_iter().zip(1..) {
+        db.put(&key(number), data.value(at));
+        if at.is_multiple_of(PUTS_PER_TOMBSTONE) {
+            let from = rng.u64(..data.num);
+            db.delete_range(&key(from), &key(from + PUTS_PER_TOMBSTONE));
+        }
+    }
+}
+
+/// Those of [`Shape::Tombstones`], and the keys under each.
+const PUTS_PER_TOMBSTONE: u64 = 100;
 
 /// Those of [`Shape::Streams`].
 const STREAMS: u64 = 8;
 
 /// Everything into the cache, and found there a few times: what a block gets when it is searched again it has, and what the
 /// processor learns of the code it has learnt.
-fn warm_up<E: Engine>(db: &E, data: &Data) {
+fn warm_up<E: Engine>(db: &E, data: &Data, direct: bool) {
     db.scan(Scan::Forward, u64::MAX);
-    for at in (0..data.num).step_by(LOOKUPS_STEP) {
+    let lookups = if direct { DIRECT_LOOKUPS } else { usize::MAX };
+    for at in (0..data.num).step_by(LOOKUPS_STEP).take(lookups) {
         // Neighbours in time should be none in the database.
         let number = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) % data.num;
         black_box(db.get(&key(number)));
@@ -295,6 +321,9 @@ fn warm_up<E: Engine>(db: &E, data: &Data) {
 
 /// One key in so many is looked up to warm up: of each block about eight, or four if older versions lie below.
 const LOOKUPS_STEP: usize = 4;
+
+/// Most keys that are looked up to warm up where a lookup waits for the disk.
+const DIRECT_LOOKUPS: usize = 5_000;
 
 /// Runs a workload over an empty database, or over a loaded one if it reads. What must come before it is not timed.
 pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
@@ -305,7 +334,7 @@ pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pac
     if !workload.is_read() {
         return write::run(db, workload, data, pace);
     }
-    warm_up(db, data);
+    warm_up(db, data, pace.direct);
     if let ReadWhileDeleting(tombstones) = workload {
         for at in 0..tombstones {
             delete_some(db, data, at);

@@ -144,7 +144,7 @@ pub fn fill_unique_random<E: Engine>(db: &E, data: &Data) {
 }
 
 /// The numbers below `num` in random order.
-fn shuffled(num: u64, seed: u64) -> Vec<u64> {
+pub fn shuffled(num: u64, seed: u64) -> Vec<u64> {
     let mut numbers: Vec<u64> = (0..num).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut numbers);
     numbers
