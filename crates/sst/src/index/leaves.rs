@@ -51,8 +51,10 @@ struct Leaf {
     /// The prefixes of the separators, if they are searched by them; the highest there is behind the last.
     prefixes: [u64; GROUP],
     places: [Place; GROUP],
-    /// Where the blocks begin in the file; the highest there is behind the last.
-    offsets: [u64; GROUP],
+    /// Where the blocks begin in the file, the lower half.
+    offsets: [u32; GROUP],
+    /// Where the separators end.
+    key_ends: [u32; GROUP],
 }
 
 const _: () = assert!(size_of::<Leaf>() == 512);
@@ -64,31 +66,45 @@ pub(super) struct Leaves {
     len: usize,
     /// Where a block behind the last one would begin.
     end: u64,
-    /// Of each block, unless all of them lie one right behind the other.
-    sizes: Option<Box<[u32]>>,
+    /// Upper half of where the first block of each leaf begins in the file; empty if all are 0. A block whose lower half is below that of
+    /// the first is in the next 4 GiB.
+    highs: Box<[u32]>,
+    /// Where each block is, unless all of them lie one right behind the other, and those of a leaf within 4 GiB.
+    apart: Option<Box<[BlockHandle]>>,
 }
 
 impl Leaves {
-    /// Of blocks that begin there and have those sizes; `prefixes` are of as many, or there are none.
-    pub fn new(prefixes: &[u64], offsets: &[u64], sizes: &[u32]) -> Leaves {
+    /// Of blocks that begin there and have those sizes, and of separators that end there; `prefixes` are of as many, or there are none.
+    pub fn new(prefixes: &[u64], offsets: &[u64], sizes: &[u32], key_ends: &[u32]) -> Leaves {
         let behind = |i: usize| {
             offsets[i]
                 .wrapping_add(u64::from(sizes[i]))
                 .wrapping_add(BLOCK_TRAILER_LEN as u64)
         };
         let len = offsets.len();
-        let row = |i: usize| behind(i) == offsets[i + 1];
-        let in_a_row = (0..len.saturating_sub(1)).all(row);
+        let in_a_row = (0..len.saturating_sub(1)).all(|i| behind(i) == offsets[i + 1]);
+        let near = |leaf: &[u64]| {
+            let span = leaf[leaf.len() - 1].checked_sub(leaf[0]);
+            span.is_some_and(|span| span <= u64::from(u32::MAX))
+        };
+        let together = in_a_row && offsets.chunks(GROUP).all(near);
+        let highs = offsets.chunks(GROUP).map(|leaf| (leaf[0] >> u32::BITS) as u32);
         let leaf = |at: usize| Leaf {
             prefixes: std::array::from_fn(|i| prefixes.get(at * GROUP + i).copied().unwrap_or(HIGHEST)),
             places: std::array::from_fn(|_| Place::default()),
-            offsets: std::array::from_fn(|i| offsets.get(at * GROUP + i).copied().unwrap_or(u64::MAX)),
+            offsets: std::array::from_fn(|i| offsets.get(at * GROUP + i).map_or(0, |&offset| offset as u32)),
+            key_ends: std::array::from_fn(|i| key_ends.get(at * GROUP + i).copied().unwrap_or(0)),
         };
+        let handle = |(&offset, &size): (&u64, &u32)| BlockHandle::new(offset, size.into());
         Leaves {
             leaves: (0..len.div_ceil(GROUP)).map(leaf).collect(),
             len,
             end: len.checked_sub(1).map_or(0, behind),
-            sizes: (!in_a_row).then(|| sizes.into()),
+            highs: match together && highs.clone().any(|high| high > 0) {
+                true => highs.collect(),
+                false => Box::default(),
+            },
+            apart: (!together).then(|| offsets.iter().zip(sizes).map(handle).collect()),
         }
     }
 
@@ -98,27 +114,37 @@ impl Leaves {
         self.len
     }
 
+    /// Where block `i` begins in the file, if blocks lie one right behind the other.
     #[inline(always)]
     fn offset(&self, i: usize) -> u64 {
-        self.leaves[i / GROUP].offsets[i % GROUP]
+        let offsets = &self.leaves[i / GROUP].offsets;
+        let low = offsets[i % GROUP];
+        let high = self.highs.get(i / GROUP).map_or(0, |&high| u64::from(high));
+        (high + u64::from(low < offsets[0])) << u32::BITS | u64::from(low)
     }
 
     /// Where block `i` is in the file.
     #[inline]
     pub fn handle(&self, i: usize) -> BlockHandle {
         assert!(i < self.len);
+        if let Some(handles) = &self.apart {
+            return handles[i];
+        }
         let offset = self.offset(i);
-        let size = match &self.sizes {
-            Some(sizes) => u64::from(sizes[i]),
-            None => {
-                let next = match i + 1 == self.len {
-                    true => self.end,
-                    false => self.offset(i + 1),
-                };
-                next.wrapping_sub(offset).wrapping_sub(BLOCK_TRAILER_LEN as u64)
-            }
+        let next = match i + 1 == self.len {
+            true => self.end,
+            false => self.offset(i + 1),
         };
-        BlockHandle::new(offset, size)
+        BlockHandle::new(
+            offset,
+            next.wrapping_sub(offset).wrapping_sub(BLOCK_TRAILER_LEN as u64),
+        )
+    }
+
+    /// Where separator `i` ends.
+    #[inline(always)]
+    pub fn key_end(&self, i: usize) -> usize {
+        self.leaves[i / GROUP].key_ends[i % GROUP] as usize
     }
 
     /// Where block `i` is in memory, if it is.
@@ -169,7 +195,7 @@ impl Leaves {
         if in_file {
             prefetch(
                 std::ptr::from_ref(&leaf.offsets[i % GROUP]).addr(),
-                size_of::<u64>(),
+                size_of::<u32>(),
             );
         }
     }
@@ -188,14 +214,21 @@ impl Leaves {
     /// The first block that begins at or behind an offset of the file, or the number of blocks. Of blocks that lie in another order than
     /// their keys, any.
     pub fn block_at_or_after(&self, offset: u64) -> usize {
-        let behind = self.leaves.partition_point(|leaf| leaf.offsets[0] < offset);
-        let Some(at) = behind.checked_sub(1) else { return 0 };
-        let within = self.leaves[at].offsets.partition_point(|&at| at < offset);
-        (at * GROUP + within).min(self.len)
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.handle(middle).offset < offset {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 
     /// Bytes on the heap.
     pub fn memory_usage(&self) -> usize {
-        size_of_val(&*self.leaves) + self.sizes.as_ref().map_or(0, |sizes| size_of_val(&**sizes))
+        size_of_val(&*self.leaves)
+            + size_of_val(&*self.highs)
+            + self.apart.as_ref().map_or(0, |handles| size_of_val(&**handles))
     }
 }

@@ -143,9 +143,7 @@ const TELLING: usize = 8;
 pub struct Index {
     /// Separators, back to back.
     keys: Box<[u8]>,
-    /// Where each separator ends in `keys`.
-    key_ends: Box<[u32]>,
-    /// Where each block is, in the file and in memory, and the prefix of its separator.
+    /// Where each block is, in the file and in memory, where its separator ends in `keys`, and the prefix of that.
     leaves: Leaves,
     /// Lookups read blocks that the cache does not keep, as far as the last of them told: where blocks lie in the file is asked for with their
     /// places in memory.
@@ -187,7 +185,8 @@ impl Index {
     /// The separator behind block `i`.
     #[inline]
     pub fn separator(&self, i: usize) -> &[u8] {
-        separator(&self.keys, &self.key_ends, i)
+        let start = i.checked_sub(1).map_or(0, |before| self.leaves.key_end(before));
+        &self.keys[start..self.leaves.key_end(i)]
     }
 
     /// Where block `i` is.
@@ -358,7 +357,6 @@ impl Index {
     /// Bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         self.keys.len()
-            + size_of_val(&*self.key_ends)
             + self.leaves.memory_usage()
             + self.prefixes.as_ref().map_or(0, Prefixes::memory_usage)
             + self.first_keys.as_ref().map_or(0, |first_keys| {
@@ -511,12 +509,11 @@ impl IndexBuilder {
             prefixes.extend((0..self.offsets.len()).map(prefix));
         }
         Index {
-            leaves: Leaves::new(&prefixes, &self.offsets, &self.sizes),
+            leaves: Leaves::new(&prefixes, &self.offsets, &self.sizes, &self.key_ends),
             prefixes: stored_order
                 .is_bytewise()
                 .then(|| Prefixes::new(prefixes::lasts(&prefixes))),
             keys: self.keys.into(),
-            key_ends: self.key_ends.into(),
             reads_past_cache: AtomicBool::new(false),
             user_keys: self.user_keys,
             common_len,

@@ -119,22 +119,31 @@ fn a_seek_finds_what_a_plain_search_finds() {
                 );
             }
             // Of a leaf and the end of the key; keys may be empty.
-            assert!(index.memory_usage() >= index.len() * 36);
+            assert!(index.memory_usage() >= index.len() * 32);
         }
     }
 }
 
-/// What is told of a block's place is what was put in, whether blocks lie in a row or with gaps between.
+/// What is told of a block's place is what was put in, whether blocks lie in a row or with gaps between, and however far into the file.
 #[test]
 fn handles_are_as_they_were() {
     let mut rng = rng::rng();
     for count in [0usize, 1, 15, 16, 17, 31, 32, 33, 100] {
-        for gap in [0, 1, 4096] {
+        // The last ones make leaves of more than 4 GiB, and of less in files of more.
+        for (gap, largest) in [
+            (0, 5_000),
+            (1, 5_000),
+            (4096, 5_000),
+            (0, 1 << 20),
+            (0, 200 << 20),
+            (0, 600 << 20),
+        ] {
             let mut builder = IndexBuilder::new(true, u64::MAX);
             let mut handles = Vec::new();
-            let mut offset = rng.u64(..1000);
+            let first = *rng.pick(&[0, 999, (1 << 32) - 20_000, 7 << 32]);
+            let mut offset = first;
             for i in 0..count {
-                let handle = BlockHandle::new(offset, rng.u64(..5000));
+                let handle = BlockHandle::new(offset, rng.u64(..largest));
                 builder.push(format!("{i:04}").as_bytes(), handle).unwrap();
                 offset += handle.size + BLOCK_TRAILER_LEN as u64 + rng.u64(..=gap);
                 handles.push(handle);
@@ -142,7 +151,10 @@ fn handles_are_as_they_were() {
             let index = builder.build(&UserComparator::Bytewise);
             let found: Vec<_> = (0..index.len()).map(|i| index.handle(i)).collect();
             assert_eq!(found, handles);
-            for at in (0..offset + 10).step_by(7).chain([u64::MAX]) {
+            let near = handles
+                .iter()
+                .flat_map(|handle| [handle.offset, handle.offset + 1]);
+            for at in near.chain([0, first, offset, u64::MAX]) {
                 let expected = handles.partition_point(|handle| handle.offset < at);
                 assert_eq!(index.block_at_or_after(at), expected, "{at}");
             }

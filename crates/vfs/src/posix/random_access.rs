@@ -138,7 +138,7 @@ impl RandomAccessFile for MappedFile {
 }
 
 /// The most a thread reads at a time into its bounce buffer, and the most it keeps between reads.
-const BOUNCE: usize = 1 << 20;
+const BOUNCE: usize = 256 << 10;
 
 thread_local! {
     /// Where direct reads of ranges that are not aligned land. Grows to the largest read the thread made.
