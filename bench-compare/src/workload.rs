@@ -11,7 +11,7 @@ use paired::Cost;
 use crate::burden::Burden;
 use crate::data::{Data, key, missing_key};
 use crate::engine::{Engine, Scan};
-use crate::write::{self, fill_unique_random, shuffled};
+use crate::write::{self, fill_unique_random, fill_unique_random_and};
 
 /// A workload by its name. A number behind a name is one the workload wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,13 +292,12 @@ fn write_streams<E: Engine>(db: &E, data: &Data) {
 
 fn write_under_tombstones<E: Engine>(db: &E, data: &Data) {
     let mut rng = fastrand::Rng::with_seed(13);
-    for (number, at) in shuffled(data.num, 7).into_iter().zip(1..) {
-        db.put(&key(number), data.value(at));
-        if at.is_multiple_of(PUTS_PER_TOMBSTONE) {
+    fill_unique_random_and(db, data, |puts| {
+        if puts.is_multiple_of(PUTS_PER_TOMBSTONE) {
             let from = rng.u64(..data.num);
             db.delete_range(&key(from), &key(from + PUTS_PER_TOMBSTONE));
         }
-    }
+    });
 }
 
 /// Those of [`Shape::Tombstones`], and the keys under each.

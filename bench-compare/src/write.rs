@@ -138,13 +138,19 @@ fn overwrite_timed<E: Engine>(db: &E, data: &Data, pace: &Pace) -> Done {
 
 /// Every key once, in random order.
 pub fn fill_unique_random<E: Engine>(db: &E, data: &Data) {
-    for (at, number) in shuffled(data.num, 7).into_iter().enumerate() {
-        db.put(&key(number), data.value(at as u64));
+    fill_unique_random_and(db, data, |_| ());
+}
+
+/// Every key once, in random order, and `then` after each, told how many there are by now.
+pub fn fill_unique_random_and<E: Engine>(db: &E, data: &Data, mut then: impl FnMut(u64)) {
+    for (at, number) in (0..).zip(shuffled(data.num, 7)) {
+        db.put(&key(number), data.value(at));
+        then(at + 1);
     }
 }
 
 /// The numbers below `num` in random order.
-pub fn shuffled(num: u64, seed: u64) -> Vec<u64> {
+fn shuffled(num: u64, seed: u64) -> Vec<u64> {
     let mut numbers: Vec<u64> = (0..num).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut numbers);
     numbers

@@ -1,7 +1,7 @@
 //! The index of an open table, decoded: which data block may hold a key.
 //!
 //! On disk an index is one block, or a block over partitions, whose entries must be decoded one after the other. In
-//! memory it is flat arrays over all data blocks: separators, and in `leaves` the places of the blocks in the file and for
+//! memory it is flat arrays over all data blocks: separators, and in `leaves` where each of them ends, the places of the blocks in the file and for
 //! each a cache slot, so that a block in the cache is found by its number alone. For a bytewise order the separators are
 //! searched by eight bytes but for a bit of each (`prefixes`, over the leaves), behind what all of them have in common; whole separators are
 //! compared only where those are equal.

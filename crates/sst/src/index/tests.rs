@@ -118,7 +118,7 @@ fn a_seek_finds_what_a_plain_search_finds() {
                     "{target:02x?}"
                 );
             }
-            // Of a leaf and the end of the key; keys may be empty.
+            // Of a leaf; keys may be empty.
             assert!(index.memory_usage() >= index.len() * 32);
         }
     }
