@@ -1,8 +1,10 @@
 //! `test`: sets up what the tests need, runs each microbenchmark once, then all tests.
 
-use std::io::{BufRead, BufReader, Write};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -46,6 +48,42 @@ impl Totals {
     }
 }
 
+/// Cargo says so of a test binary that a signal ended. One whose tests failed has told of them itself.
+const DIED: &str = "process didn't exit successfully";
+
+/// The last lines of all that is said. A test binary that dies has no closing lines, and what it said lies far above those of the others.
+#[derive(Default)]
+struct LastWords {
+    recent: VecDeque<String>,
+    /// Those before each death.
+    of_the_dead: Vec<String>,
+}
+
+impl LastWords {
+    /// Enough for a panic with its backtrace, and for the tests that ended before.
+    const KEPT: usize = 60;
+
+    fn hear(&mut self, line: &str) {
+        if self.recent.len() == Self::KEPT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(line.to_owned());
+        if line.contains(DIED) {
+            self.of_the_dead.extend(self.recent.drain(..));
+        }
+    }
+}
+
+/// Hears and passes on what is said to `to`, until nobody is left to say more.
+fn hear(from: impl Read, mut to: impl Write, words: &Mutex<LastWords>) -> std::io::Result<()> {
+    for line in BufReader::new(from).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        words.lock().unwrap_or_else(PoisonError::into_inner).hear(&line);
+        writeln!(to, "{line}")?;
+    }
+    Ok(())
+}
+
 /// Runs every test of the default members, doc tests included, and where nothing else is asked for each microbenchmark
 /// once. `args` go to `cargo test` as they are.
 ///
@@ -79,13 +117,19 @@ pub fn test(args: &[String]) -> Outcome {
     if !args.iter().any(|arg| arg == "--no-fail-fast" || arg == "--") {
         command.arg("--no-fail-fast");
     }
-    command.args(args).stdout(Stdio::piped());
+    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     oracle.apply(&mut command);
     let text = shell::line(&command);
     eprintln!("+ {text}");
     let mut child = command.spawn().map_err(|error| format!("{text}: {error}"))?;
     let output = child.stdout.take().expect("a piped output");
-    let totals = pass_on(output, &mut child).map_err(|error| format!("{text}: {error}"))?;
+    let errors = child.stderr.take().expect("piped errors");
+    let words = Arc::new(Mutex::new(LastWords::default()));
+    let heard = words.clone();
+    let hearing = thread::spawn(move || hear(errors, std::io::stderr(), &heard));
+    let totals = pass_on(output, &mut child, &words).map_err(|error| format!("{text}: {error}"))?;
+    // It has ended, and so has what it says.
+    drop(hearing.join());
     let status = child.wait().map_err(|error| format!("{text}: {error}"))?;
     let Totals {
         passed,
@@ -93,6 +137,9 @@ pub fn test(args: &[String]) -> Outcome {
         ignored,
         binaries,
     } = totals;
+    for line in &words.lock().unwrap_or_else(PoisonError::into_inner).of_the_dead {
+        eprintln!("before a test binary died: {line}");
+    }
     eprintln!("{passed} passed, {failed} failed, {ignored} ignored in {binaries} test binaries");
     let tested = if status.success() {
         Ok(())
@@ -106,7 +153,7 @@ pub fn test(args: &[String]) -> Outcome {
 }
 
 /// Prints what the tests print, and kills a test binary that hangs: the others are run all the same.
-fn pass_on(output: ChildStdout, cargo: &mut Child) -> std::io::Result<Totals> {
+fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> std::io::Result<Totals> {
     let (send, lines) = mpsc::channel();
     let reader = thread::spawn(move || {
         for line in BufReader::new(output).lines() {
@@ -121,6 +168,7 @@ fn pass_on(output: ChildStdout, cargo: &mut Child) -> std::io::Result<Totals> {
             Ok(line) => {
                 let line = line?;
                 totals.add(&line);
+                words.lock().unwrap_or_else(PoisonError::into_inner).hear(&line);
                 writeln!(std::io::stdout(), "{line}")?;
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -166,6 +214,21 @@ fn examples() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_said_before_a_death_is_kept() {
+        let words = Mutex::default();
+        let said: String = (0..100).map(|line| format!("line {line}\n")).collect();
+        let death = format!("  {DIED}: `it` (signal: 6, SIGABRT)\n");
+        let mut passed_on = Vec::new();
+        let all = format!("{said}{death}and on\n");
+        hear(all.as_bytes(), &mut passed_on, &words).unwrap();
+        assert_eq!(passed_on, all.as_bytes());
+        let kept = words.into_inner().unwrap().of_the_dead;
+        assert_eq!(kept.len(), LastWords::KEPT);
+        assert_eq!(kept.first().unwrap(), "line 41");
+        assert_eq!(kept.last().unwrap(), death.trim_end());
+    }
 
     #[test]
     fn closing_lines_add_up() {

@@ -21,11 +21,12 @@ pub use ledger::{Change, Ledger, Loss, Marks, Rows, Write};
 pub use session::{Session, Step, dump, script};
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::env::Rng;
 use base::filename::{self, FileKind};
@@ -264,6 +265,10 @@ pub fn quietly<T>(body: impl FnOnce() -> T) -> Verdict<T> {
     })
 }
 
+/// How often a watchdog looks. It counts its looks instead of asking a clock: a machine that stood still meanwhile, as a virtual one may,
+/// has not looked.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Ends the process if it is not dropped in time: a test that hangs must say so.
 #[derive(Debug)]
 pub struct Watchdog {
@@ -276,14 +281,16 @@ impl Watchdog {
         let done = Arc::new(AtomicBool::new(false));
         let watched = done.clone();
         std::thread::spawn(move || {
-            let start = Instant::now();
-            while !watched.load(Ordering::Relaxed) {
-                if start.elapsed() > limit {
-                    eprintln!("{name} hangs: {}", state());
-                    std::process::abort();
+            let looks = limit.div_duration_f64(LOOK) as u64;
+            for _ in 0..looks {
+                if watched.load(Ordering::Relaxed) {
+                    return;
                 }
-                std::thread::sleep(Duration::from_millis(50));
+                std::thread::sleep(LOOK);
             }
+            // Past the capture of the test's output, which dies with the process.
+            let _ = writeln!(std::io::stderr(), "{name} hangs: {}", state());
+            std::process::abort();
         });
         Watchdog { done }
     }

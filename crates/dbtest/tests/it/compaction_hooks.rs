@@ -266,13 +266,12 @@ fn a_partitioner_is_kept_in_the_options_file() {
     let db = Db::open(&Options::default(), &path).unwrap();
     put_all(&db, &["aa2", "ab2"]);
     compact(&db);
-    let mut starts: Vec<Vec<u8>> = db
-        .live_files()
-        .into_iter()
-        .map(|file| file.smallest_key)
-        .collect();
-    starts.sort();
-    assert_eq!(starts, [b"aa1", b"aa2", b"ab1"]);
+    // How many there are depends on whether ldb was there to compact before us.
+    let files = db.live_files();
+    assert!(files.len() > 1);
+    for file in files {
+        assert_eq!(file.smallest_key[..2], file.largest_key[..2]);
+    }
     db.close().unwrap();
     let (_, file) = OptionsFile::newest(&vfs::PosixFs::new(), &path).unwrap().unwrap();
     let stored = file.options().0.column_family.sst_partitioner_factory;
