@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::oracle;
 use crate::shell::{self, Outcome};
@@ -51,6 +51,9 @@ impl Totals {
 /// Cargo says so of a test binary that a signal ended. One whose tests failed has told of them itself.
 const DIED: &str = "process didn't exit successfully";
 
+/// Whoever listens does nothing that panics.
+const LISTENING: &str = "a listener that goes on";
+
 /// The last lines of all that is said. A test binary that dies has no closing lines, and what it said lies far above those of the others.
 #[derive(Default)]
 struct LastWords {
@@ -78,7 +81,7 @@ impl LastWords {
 fn hear(from: impl Read, mut to: impl Write, words: &Mutex<LastWords>) -> std::io::Result<()> {
     for line in BufReader::new(from).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
-        words.lock().unwrap_or_else(PoisonError::into_inner).hear(&line);
+        words.lock().expect(LISTENING).hear(&line);
         writeln!(to, "{line}")?;
     }
     Ok(())
@@ -128,16 +131,19 @@ pub fn test(args: &[String]) -> Outcome {
     let heard = words.clone();
     let hearing = thread::spawn(move || hear(errors, std::io::stderr(), &heard));
     let totals = pass_on(output, &mut child, &words).map_err(|error| format!("{text}: {error}"))?;
-    // It has ended, and so has what it says.
-    drop(hearing.join());
     let status = child.wait().map_err(|error| format!("{text}: {error}"))?;
+    // What cargo said last is on its way. The end is not waited for: a process that a dead test left behind may hold the pipe for ever.
+    let patience = Instant::now() + Duration::from_secs(1);
+    while !hearing.is_finished() && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(10));
+    }
     let Totals {
         passed,
         failed,
         ignored,
         binaries,
     } = totals;
-    for line in &words.lock().unwrap_or_else(PoisonError::into_inner).of_the_dead {
+    for line in &words.lock().expect(LISTENING).of_the_dead {
         eprintln!("before a test binary died: {line}");
     }
     eprintln!("{passed} passed, {failed} failed, {ignored} ignored in {binaries} test binaries");
@@ -168,7 +174,7 @@ fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> 
             Ok(line) => {
                 let line = line?;
                 totals.add(&line);
-                words.lock().unwrap_or_else(PoisonError::into_inner).hear(&line);
+                words.lock().expect(LISTENING).hear(&line);
                 writeln!(std::io::stdout(), "{line}")?;
             }
             Err(RecvTimeoutError::Timeout) => {

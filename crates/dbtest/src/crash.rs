@@ -281,12 +281,11 @@ impl Watchdog {
         let done = Arc::new(AtomicBool::new(false));
         let watched = done.clone();
         std::thread::spawn(move || {
-            let looks = limit.div_duration_f64(LOOK) as u64;
-            for _ in 0..looks {
+            for _ in 0..limit.as_millis() / LOOK.as_millis() {
+                std::thread::sleep(LOOK);
                 if watched.load(Ordering::Relaxed) {
                     return;
                 }
-                std::thread::sleep(LOOK);
             }
             // Past the capture of the test's output, which dies with the process.
             let _ = writeln!(std::io::stderr(), "{name} hangs: {}", state());
