@@ -19,6 +19,8 @@ pub struct Settings {
     pub write_buffer_size: usize,
     /// Compress blocks with LZ4.
     pub lz4: bool,
+    /// No data block lies in more pages than it has to.
+    pub block_align: bool,
     /// Bits a key of the Bloom filters.
     pub bloom_bits: f64,
     /// Sync every write.

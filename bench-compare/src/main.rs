@@ -136,7 +136,11 @@ fn compare(args: &CompareArgs) -> Result<(), String> {
         "{} keys of 16 bytes, values of {}, {} compression, {} MiB of cache, memtables of {} MiB, {}, {} rounds",
         args.common.num,
         args.common.value_size,
-        if args.common.no_compression { "no" } else { "LZ4" },
+        match (args.common.no_compression, args.common.block_align) {
+            (true, true) => "aligned blocks, no",
+            (true, false) => "no",
+            (false, _) => "LZ4",
+        },
         args.common.cache_size >> 20,
         args.common.write_buffer_size >> 20,
         if args.common.sync {

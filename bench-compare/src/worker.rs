@@ -36,6 +36,9 @@ pub struct Common {
     /// Do not compress.
     #[arg(long)]
     pub no_compression: bool,
+    /// Blocks of data begin where a page does (`block_align`), which wants `--no-compression`; fjall and the device take no notice.
+    #[arg(long, requires = "no_compression")]
+    pub block_align: bool,
     /// Sync every write.
     #[arg(long)]
     pub sync: bool,
@@ -66,6 +69,7 @@ impl Common {
             cache_size: 256 << 20,
             write_buffer_size: 64 << 20,
             no_compression: false,
+            block_align: false,
             sync: false,
             direct: false,
             mmap: false,
@@ -80,6 +84,7 @@ impl Common {
             cache_size: self.cache_size,
             write_buffer_size: self.write_buffer_size,
             lz4: !self.no_compression,
+            block_align: self.block_align,
             bloom_bits: 10.0,
             sync: self.sync || workload.syncs(),
             direct: self.direct,
@@ -110,6 +115,7 @@ impl Common {
         ];
         let switches = [
             (self.no_compression, "--no-compression"),
+            (self.block_align, "--block-align"),
             (self.sync, "--sync"),
             (self.direct, "--direct"),
             (self.mmap, "--mmap"),

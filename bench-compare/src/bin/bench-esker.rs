@@ -24,6 +24,7 @@ impl Engine for Esker {
         let table = esker::BlockBasedOptions {
             filter_policy: esker::FilterPolicy::Bloom(settings.bloom_bits),
             block_cache: Some(cache),
+            block_align: settings.block_align,
             ..Default::default()
         };
         let column_family = esker::ColumnFamilyOptions {

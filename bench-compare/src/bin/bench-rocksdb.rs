@@ -116,7 +116,7 @@ fn default(dir: &Path, settings: &Settings) -> RocksDb {
         options.set_compression_type(rocksdb::DBCompressionType::None);
     }
     options.set_block_based_table_factory(&table);
-    RocksDb::open(dir, settings, options)
+    RocksDb::open(dir, settings, aligned(options, settings))
 }
 
 /// What the crate has no setter for: index blocks are searched by interpolation where their keys are spread evenly.
@@ -140,7 +140,17 @@ fn tuned(dir: &Path, settings: &Settings) -> RocksDb {
     let options = options
         .get_options_from_string(TUNED)
         .expect("options of this release");
-    RocksDb::open(dir, settings, options)
+    RocksDb::open(dir, settings, aligned(options, settings))
+}
+
+/// What the crate has no setter for either.
+fn aligned(mut options: rocksdb::Options, settings: &Settings) -> rocksdb::Options {
+    if !settings.block_align {
+        return options;
+    }
+    options
+        .get_options_from_string("block_based_table_factory={block_align=true}")
+        .expect("options of this release")
 }
 
 macro_rules! engine {

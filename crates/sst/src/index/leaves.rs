@@ -51,7 +51,7 @@ struct Leaf {
     /// The prefixes of the separators, if they are searched by them; the highest there is behind the last.
     prefixes: [u64; GROUP],
     places: [Place; GROUP],
-    /// Where the blocks begin in the file, the lower half.
+    /// Where the blocks begin in the file, the lower half. The bits that alignment leaves at 0 say how much padding is behind the block.
     offsets: [u32; GROUP],
     /// Where the separators end.
     key_ends: [u32; GROUP],
@@ -69,7 +69,10 @@ pub(super) struct Leaves {
     /// Upper half of where the first block of each leaf begins in the file; empty if all are 0. A block whose lower half is below that of
     /// the first is in the next 4 GiB.
     highs: Box<[u32]>,
-    /// Where each block is, unless all of them lie one right behind the other, and those of a leaf within 4 GiB.
+    /// Of the bits of offsets, those that say how much padding is behind a block: all blocks begin at multiples of the power of two
+    /// above it, and less than that lies between two of them. 0 if they lie one right behind the other.
+    padding: u32,
+    /// Where each block is, unless what lies between them is padding, and those of a leaf lie within 4 GiB.
     apart: Option<Box<[BlockHandle]>>,
 }
 
@@ -82,17 +85,30 @@ impl Leaves {
                 .wrapping_add(BLOCK_TRAILER_LEN as u64)
         };
         let len = offsets.len();
-        let in_a_row = (0..len.saturating_sub(1)).all(|i| behind(i) == offsets[i + 1]);
+        let alignment = 1
+            << offsets
+                .iter()
+                .fold(u32::BITS - 1, |bits, offset| bits.min(offset.trailing_zeros()));
+        let padding_of = |i: usize| match offsets.get(i + 1) {
+            Some(next) => next.checked_sub(behind(i)).filter(|&padding| padding < alignment),
+            None => Some(0),
+        };
         let near = |leaf: &[u64]| {
             let span = leaf[leaf.len() - 1].checked_sub(leaf[0]);
             span.is_some_and(|span| span <= u64::from(u32::MAX))
         };
-        let together = in_a_row && offsets.chunks(GROUP).all(near);
+        let together = (0..len).all(|i| padding_of(i).is_some()) && offsets.chunks(GROUP).all(near);
+        let padded = together && (0..len).any(|i| padding_of(i) != Some(0));
+        let in_file = |i: usize| match offsets.get(i) {
+            Some(offset) if padded => (offset | padding_of(i).unwrap_or(0)) as u32,
+            Some(&offset) => offset as u32,
+            None => 0,
+        };
         let highs = offsets.chunks(GROUP).map(|leaf| (leaf[0] >> u32::BITS) as u32);
         let leaf = |at: usize| Leaf {
             prefixes: std::array::from_fn(|i| prefixes.get(at * GROUP + i).copied().unwrap_or(HIGHEST)),
             places: std::array::from_fn(|_| Place::default()),
-            offsets: std::array::from_fn(|i| offsets.get(at * GROUP + i).map_or(0, |&offset| offset as u32)),
+            offsets: std::array::from_fn(|i| in_file(at * GROUP + i)),
             key_ends: std::array::from_fn(|i| key_ends.get(at * GROUP + i).copied().unwrap_or(0)),
         };
         let handle = |(&offset, &size): (&u64, &u32)| BlockHandle::new(offset, size.into());
@@ -104,6 +120,7 @@ impl Leaves {
                 true => highs.collect(),
                 false => Box::default(),
             },
+            padding: if padded { (alignment - 1) as u32 } else { 0 },
             apart: (!together).then(|| offsets.iter().zip(sizes).map(handle).collect()),
         }
     }
@@ -114,13 +131,18 @@ impl Leaves {
         self.len
     }
 
-    /// Where block `i` begins in the file, if blocks lie one right behind the other.
+    /// Where block `i` begins in the file, and how much padding is behind it, if there is nothing else between blocks.
     #[inline(always)]
-    fn offset(&self, i: usize) -> u64 {
+    fn offset_and_padding(&self, i: usize) -> (u64, u64) {
         let offsets = &self.leaves[i / GROUP].offsets;
-        let low = offsets[i % GROUP];
+        let offset = |i: usize| offsets[i] & !self.padding;
+        let low = offset(i % GROUP);
         let high = self.highs.get(i / GROUP).map_or(0, |&high| u64::from(high));
-        (high + u64::from(low < offsets[0])) << u32::BITS | u64::from(low)
+        let padding = offsets[i % GROUP] & self.padding;
+        (
+            (high + u64::from(low < offset(0))) << u32::BITS | u64::from(low),
+            padding.into(),
+        )
     }
 
     /// Where block `i` is in the file.
@@ -130,15 +152,13 @@ impl Leaves {
         if let Some(handles) = &self.apart {
             return handles[i];
         }
-        let offset = self.offset(i);
+        let (offset, padding) = self.offset_and_padding(i);
         let next = match i + 1 == self.len {
             true => self.end,
-            false => self.offset(i + 1),
+            false => self.offset_and_padding(i + 1).0,
         };
-        BlockHandle::new(
-            offset,
-            next.wrapping_sub(offset).wrapping_sub(BLOCK_TRAILER_LEN as u64),
-        )
+        let behind = padding + BLOCK_TRAILER_LEN as u64;
+        BlockHandle::new(offset, next.wrapping_sub(offset).wrapping_sub(behind))
     }
 
     /// Where separator `i` ends.
