@@ -346,6 +346,18 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             args.push(one_of(rng, name, domain));
         }
     }
+    // Refused where anything is compressed.
+    if rng.u32(..6) == 0 {
+        const COMPRESSED: &[&str] = &[
+            "--compression_type=",
+            "--compression=",
+            "--bottommost_compression=",
+            "--compression_per_level=",
+        ];
+        args.retain(|arg| !COMPRESSED.iter().any(|name| arg.starts_with(name)));
+        args.push("--compression_type=none".to_owned());
+        args.push("--block_align=true".to_owned());
+    }
     args
 }
 
