@@ -27,6 +27,11 @@ impl RocksDb {
         options.set_allow_mmap_reads(settings.mmap);
         options.set_write_buffer_size(settings.write_buffer_size);
         options.set_disable_auto_compactions(settings.disable_auto_compactions);
+        if settings.block_align {
+            options = options
+                .get_options_from_string(ALIGNED)
+                .expect("options of this release");
+        }
         let family = rocksdb::ColumnFamilyDescriptor::new("default", options.clone());
         let mut write = rocksdb::WriteOptions::default();
         write.set_sync(settings.sync);
@@ -116,10 +121,12 @@ fn default(dir: &Path, settings: &Settings) -> RocksDb {
         options.set_compression_type(rocksdb::DBCompressionType::None);
     }
     options.set_block_based_table_factory(&table);
-    RocksDb::open(dir, settings, aligned(options, settings))
+    RocksDb::open(dir, settings, options)
 }
 
-/// What the crate has no setter for: index blocks are searched by interpolation where their keys are spread evenly.
+/// What the crate has no setter for.
+const ALIGNED: &str = "block_based_table_factory={block_align=true}";
+/// Nor for this: index blocks are searched by interpolation where their keys are spread evenly.
 const TUNED: &str = "block_based_table_factory={index_block_search_type=kAuto;uniform_cv_threshold=0.2}";
 
 fn tuned(dir: &Path, settings: &Settings) -> RocksDb {
@@ -140,17 +147,7 @@ fn tuned(dir: &Path, settings: &Settings) -> RocksDb {
     let options = options
         .get_options_from_string(TUNED)
         .expect("options of this release");
-    RocksDb::open(dir, settings, aligned(options, settings))
-}
-
-/// What the crate has no setter for either.
-fn aligned(mut options: rocksdb::Options, settings: &Settings) -> rocksdb::Options {
-    if !settings.block_align {
-        return options;
-    }
-    options
-        .get_options_from_string("block_based_table_factory={block_align=true}")
-        .expect("options of this release")
+    RocksDb::open(dir, settings, options)
 }
 
 macro_rules! engine {

@@ -70,7 +70,7 @@ pub(super) struct Leaves {
     /// the first is in the next 4 GiB.
     highs: Box<[u32]>,
     /// Of the bits of offsets, those that say how much padding is behind a block: all blocks begin at multiples of the power of two
-    /// above it, and less than that lies between two of them. 0 if they lie one right behind the other.
+    /// above it, and less than that lies between two of them.
     padding: u32,
     /// Where each block is, unless what lies between them is padding, and those of a leaf lie within 4 GiB.
     apart: Option<Box<[BlockHandle]>>,
@@ -98,10 +98,8 @@ impl Leaves {
             span.is_some_and(|span| span <= u64::from(u32::MAX))
         };
         let together = (0..len).all(|i| padding_of(i).is_some()) && offsets.chunks(GROUP).all(near);
-        let padded = together && (0..len).any(|i| padding_of(i) != Some(0));
         let in_file = |i: usize| match offsets.get(i) {
-            Some(offset) if padded => (offset | padding_of(i).unwrap_or(0)) as u32,
-            Some(&offset) => offset as u32,
+            Some(offset) => (offset | padding_of(i).unwrap_or(0)) as u32,
             None => 0,
         };
         let highs = offsets.chunks(GROUP).map(|leaf| (leaf[0] >> u32::BITS) as u32);
@@ -120,7 +118,7 @@ impl Leaves {
                 true => highs.collect(),
                 false => Box::default(),
             },
-            padding: if padded { (alignment - 1) as u32 } else { 0 },
+            padding: (alignment - 1) as u32,
             apart: (!together).then(|| offsets.iter().zip(sizes).map(handle).collect()),
         }
     }
