@@ -292,6 +292,11 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
     } else {
         (None, None)
     };
+    // Where nothing was put a log may have been written still. A file system in memory accounts for no writes.
+    let storage_amplification = match done.written {
+        0 => f64::NAN,
+        put => done.cost.written as f64 / put as f64,
+    };
     let space_amplification = live_file_bytes.map(|bytes| {
         let live = db.scan(Scan::Forward, u64::MAX);
         bytes as f64 / live.bytes as f64
@@ -301,8 +306,7 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
         found: done.found,
         cpu_nanos: done.cost.cpu_seconds * 1e9 / operations,
         peak_rss: done.cost.peak_rss as f64,
-        // 0 of 0 is NaN, which is meant. A file system in memory accounts for no writes.
-        storage_amplification: done.cost.written as f64 / done.written as f64,
+        storage_amplification,
         write_amplification: write_amplification.unwrap_or(f64::NAN),
         space_amplification: space_amplification.unwrap_or(f64::NAN),
     }
