@@ -44,6 +44,11 @@ pub struct PhysicalRecord {
 }
 
 impl PhysicalRecord {
+    /// Where it ends, as its header says.
+    pub fn end(&self) -> u64 {
+        self.offset + self.header_len as u64 + self.payload_len
+    }
+
     /// Its type, if it is a known one.
     pub fn record_type(&self) -> Option<RecordType> {
         RecordType::from_byte(self.type_byte)

@@ -113,7 +113,7 @@ impl Walk<'_> {
             RecordState::Truncated => {
                 if self.may_be_former_life(record)? {
                     self.pending.get_or_insert(Pending::FormerLife(offset));
-                } else if offset + record.header_len as u64 + record.payload_len > self.file.len() {
+                } else if record.end() > self.file.len() {
                     self.damaged(offset, "record cut off by the end of the file");
                 } else {
                     self.damaged(offset, "record runs beyond its block");

@@ -90,7 +90,7 @@ fn records(file: Arc<dyn RandomAccessFile>, number: Option<u64>) -> Vec<Range<u6
                 .is_none_or(|found| Some(u64::from(found)) == number)
         })
         .filter(|record| record.state == RecordState::Good)
-        .map(|record| record.offset..record.offset + record.header_len as u64 + record.payload_len)
+        .map(|record| record.offset..record.end())
         .collect()
 }
 
