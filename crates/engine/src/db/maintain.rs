@@ -63,7 +63,7 @@ impl Db {
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
-    /// Returns when no flush and no compaction is at work or due.
+    /// Returns when no flush and no compaction is at work or due: by what was written before, and by snapshots that were released.
     pub fn wait_for_compact(&self) -> Result<()> {
         self.inner().wait_for_compact()
     }
@@ -214,6 +214,8 @@ impl DbInner {
 
     pub(crate) fn wait_for_compact(&self) -> Result<()> {
         let mut state = self.state.lock();
+        // What was released before this was called is due as well, though no job has looked since.
+        self.note_released(&mut state);
         self.wait_until(&mut state, DbState::check_writable, |state| {
             let idle = state.running_flushes == 0 && state.running_compactions == 0;
             idle && state
