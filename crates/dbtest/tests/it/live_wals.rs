@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use dbtest::crash::dump;
 use dbtest::events::Events;
+use dbtest::small::Rows;
 use esker::{CompressionType, Db, Event, Options, RecoveryMode};
 use tempfile::TempDir;
+use testkit::TestRng;
 use vfs::{Action, FaultFs, Op, PosixFs, Rule};
 
 const BLOCK: usize = 32 << 10;
@@ -28,23 +30,97 @@ fn records(wal: &[u8]) -> Vec<Range<usize>> {
     records
 }
 
-/// A database whose rows are all in one WAL of some blocks.
-fn database(dir: &Path, compression: CompressionType) -> (Db, PathBuf) {
-    let options = Options {
-        create_if_missing: true,
-        wal_compression: compression,
-        ..Options::default()
-    };
-    let db = Db::open(&options, dir).unwrap();
-    let mut rng = testkit::rng();
-    for key in 0..300 {
-        let value: Vec<u8> = (0..rng.usize(300..900)).map(|_| rng.u8(..)).collect();
-        db.put(format!("key{key}").as_bytes(), &value).unwrap();
+/// A database that is closed, with all rows in one WAL of some blocks.
+struct Closed {
+    dir: TempDir,
+    rows: Rows,
+    wal: PathBuf,
+    /// What is in the WAL.
+    whole: Vec<u8>,
+    /// The physical records of its first block.
+    records: Vec<Range<usize>>,
+}
+
+impl Closed {
+    /// With values as long as `len` says.
+    fn new(
+        rng: &mut TestRng,
+        compression: CompressionType,
+        len: &mut dyn FnMut(&mut TestRng) -> usize,
+    ) -> Closed {
+        let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let options = Options {
+            create_if_missing: true,
+            wal_compression: compression,
+            ..Options::default()
+        };
+        let db = Db::open(&options, dir.path()).unwrap();
+        for key in 0..300 {
+            let len = len(rng);
+            db.put(format!("key{key:03}").as_bytes(), &rng.bytes(len))
+                .unwrap();
+        }
+        let rows = dump(&db).unwrap();
+        db.close().unwrap();
+        let is_wal = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+        let mut files = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        let wal = files.find(is_wal).unwrap();
+        let whole = std::fs::read(&wal).unwrap();
+        assert!(whole.len() > 2 * BLOCK);
+        let records = records(&whole);
+        Closed {
+            dir,
+            rows,
+            wal,
+            whole,
+            records,
+        }
     }
-    let is_wal = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
-    let files = std::fs::read_dir(dir).unwrap();
-    let wal = files.map(|file| file.unwrap().path()).find(is_wal).unwrap();
-    (db, wal)
+
+    /// The last record that begins in the first block.
+    fn last(&self) -> Range<usize> {
+        self.records.last().unwrap().clone()
+    }
+
+    /// True if the second block has the rest of that one.
+    fn goes_on(&self) -> bool {
+        self.whole[self.last().start + HEADER - 1] == FIRST
+    }
+
+    /// Opens it with zeros in the place of `missing`: as it is found if that is filled meanwhile, and if it stays so.
+    fn check(&self, missing: Range<usize>, mode: RecoveryMode, what: &str) {
+        let what = format!("{what}, {mode:?}, {missing:?}");
+        let (dir, rows, wal, whole) = (self.dir.path(), &self.rows, &self.wal, &self.whole);
+        let mut early = whole.clone();
+        early[missing].fill(0);
+        std::fs::write(wal, &early).unwrap();
+        let (reader, events) = read(dir, mode, Some((wal, whole)));
+        let reader = reader.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(dump(&reader).unwrap(), *rows, "{what}");
+        assert_eq!(dropped(&events), 0, "{what}");
+        drop(reader);
+        assert_eq!(std::fs::read(wal).unwrap(), *whole, "{what}: it was read twice");
+
+        // It stays as it is: that is damage.
+        std::fs::write(wal, &early).unwrap();
+        let (reader, events) = read(dir, mode, None);
+        match reader {
+            Ok(reader) => {
+                let found = dump(&reader).unwrap();
+                assert!(found != *rows, "{what}");
+                let all = &rows["default"];
+                let wrong = found["default"].iter().find(|row| all.get(row.0) != Some(row.1));
+                assert_eq!(wrong, None, "{what}");
+            }
+            Err(error) => assert!(
+                error.is_corruption() && error.file() == Some(wal),
+                "{what}: {error}"
+            ),
+        }
+        assert!(dropped(&events) <= 2, "{what}: {:?}", events.all());
+    }
 }
 
 /// Opens the database for reading. If `whole` is given, the WAL is that from its second read on.
@@ -71,63 +147,57 @@ fn dropped(events: &Events) -> usize {
     events.all().iter().filter(dropped).count()
 }
 
+const MODES: [RecoveryMode; 4] = [
+    RecoveryMode::TolerateCorruptedTailRecords,
+    RecoveryMode::AbsoluteConsistency,
+    RecoveryMode::PointInTime,
+    RecoveryMode::SkipAnyCorruptedRecords,
+];
+
 #[test]
 fn what_was_written_while_it_was_read_is_read_again() {
-    let modes = [
-        RecoveryMode::TolerateCorruptedTailRecords,
-        RecoveryMode::AbsoluteConsistency,
-        RecoveryMode::PointInTime,
-        RecoveryMode::SkipAnyCorruptedRecords,
-    ];
+    let mut rng = testkit::rng();
     for compression in [CompressionType::None, CompressionType::Zstd] {
-        let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let (db, wal) = database(dir.path(), compression);
-        let rows = dump(&db).unwrap();
-        db.close().unwrap();
-        let whole = std::fs::read(&wal).unwrap();
-        let records = records(&whole);
-        let last = records.last().unwrap();
-        assert!(records.len() > 20 && whole.len() > 2 * BLOCK);
-        assert_eq!(whole[last.start + 6], FIRST, "the next block has its end");
-        let middle = &records[records.len() / 2];
-        // The first fragment of a record; the body of another, and its end; some whole ones.
+        let closed = loop {
+            let closed = Closed::new(&mut rng, compression, &mut |rng| rng.usize(300..900));
+            // A record ends where the block does in one of a hundred.
+            if closed.goes_on() {
+                break closed;
+            }
+        };
+        let (last, middle) = (closed.last(), closed.records[closed.records.len() / 2].clone());
+        // The first fragment of a record; the body of another, and its end; some whole ones; a body and a block behind it.
         let missing = [
             last.start..BLOCK,
             middle.start + HEADER..middle.end,
             middle.end - 100..middle.end,
             middle.start..BLOCK,
+            middle.start + HEADER..2 * BLOCK,
         ];
         for missing in missing {
-            for mode in modes {
-                let what = format!("{compression:?}, {mode:?}, {missing:?}");
-                let mut early = whole.clone();
-                early[missing.clone()].fill(0);
-                std::fs::write(&wal, &early).unwrap();
-                let (reader, events) = read(dir.path(), mode, Some((&wal, &whole)));
-                let reader = reader.unwrap_or_else(|error| panic!("{what}: {error}"));
-                assert_eq!(dump(&reader).unwrap(), rows, "{what}");
-                assert_eq!(dropped(&events), 0, "{what}");
-                drop(reader);
-                assert_eq!(std::fs::read(&wal).unwrap(), whole, "{what}: it was read twice");
-
-                // It stays as it is: that is damage.
-                std::fs::write(&wal, &early).unwrap();
-                let (reader, events) = read(dir.path(), mode, None);
-                match reader {
-                    Ok(reader) => {
-                        let found = dump(&reader).unwrap();
-                        assert!(found != rows, "{what}");
-                        let all = &rows["default"];
-                        let wrong = found["default"].iter().find(|row| all.get(row.0) != Some(row.1));
-                        assert_eq!(wrong, None, "{what}");
-                    }
-                    Err(error) => assert!(
-                        error.is_corruption() && error.file() == Some(&*wal),
-                        "{what}: {error}"
-                    ),
-                }
-                assert!(dropped(&events) <= 2, "{what}: {:?}", events.all());
+            for mode in MODES {
+                closed.check(missing.clone(), mode, &format!("{compression:?}"));
             }
+        }
+    }
+}
+
+/// What stands behind a hole may be near, and in the next block.
+#[test]
+fn a_hole_at_the_end_of_a_block_is_read_twice_at_most() {
+    let mut rng = testkit::rng();
+    let mut with_first = |first: usize| {
+        let mut lens = std::iter::once(first).chain(std::iter::repeat(600));
+        Closed::new(&mut rng, CompressionType::None, &mut |_| lens.next().unwrap())
+    };
+    let usual = with_first(600);
+    // All records are as long but for the first, which moves them.
+    let len = usual.records[usual.records.len() / 2].len();
+    for hole in [8, 11, 12, 13, 18, 21, 22, 23, 40] {
+        let closed = with_first(600 + (BLOCK - hole + len - usual.last().start) % len);
+        assert!(closed.goes_on() && closed.last().start == BLOCK - hole);
+        for mode in MODES {
+            closed.check(BLOCK - hole..BLOCK, mode, "");
         }
     }
 }

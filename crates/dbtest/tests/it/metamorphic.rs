@@ -123,7 +123,7 @@ fn a_seed_draws_the_same_plan_again() {
     let seed = testkit::rng::seed();
     let kind = Kind {
         operations: 300,
-        phase: 50,
+        phase: 10,
         errors: true,
         scan_all: true,
     };

@@ -39,6 +39,12 @@ fn of_tables(db: &Db, fs: &dyn FileSystem) -> Vec<SeqnoToTimeMapping> {
     files.iter().map(|file| mapping(&file.path)).collect()
 }
 
+/// True if rows written 300 seconds after a flush at `flushed` may be known to be as old as `known`: that of the flush, and that
+/// of the rows themselves if the thread that takes note of the time came by among them.
+fn may_be_known(known: u64, flushed: u64) -> bool {
+    known == flushed || known == flushed + 300
+}
+
 #[test]
 fn tables_know_when_their_rows_were_written() {
     let fs = MemFs::new();
@@ -60,14 +66,16 @@ fn tables_know_when_their_rows_were_written() {
         // Flushed ten rows after the flush before, which was 300 seconds earlier.
         let first = 10 * round as u64 + 1;
         let known = table.oldest_approximate_time(first).unwrap();
-        assert_eq!(known, begin + 300 * (round as u64 - 1), "{table:?}");
+        let flushed = begin + 300 * (round as u64 - 1);
+        assert!(may_be_known(known, flushed), "{known}, {table:?}");
     }
     // Rows of the last 1,000 seconds keep their sequence numbers at the bottom; those before are as old as can be.
     rewrite(&db);
     let [table] = &of_tables(&db, &fs)[..] else {
         panic!("one table")
     };
-    assert_eq!(table.oldest_approximate_time(40), Some(begin + 600));
+    let known = table.oldest_approximate_time(40).unwrap();
+    assert!(may_be_known(known, begin + 600), "{known}, {table:?}");
     let file = &db.live_files()[0];
     assert!(file.smallest_seqno < 11 && file.largest_seqno == 40, "{file:?}");
     clock.advance(Duration::from_secs(2000));

@@ -294,8 +294,8 @@ impl DbInner {
             let operations = Operations::new(&record)?;
             let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
             let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
-            if hole && live.is_some() && !is_zeros(&**reader.file(), end)? {
-                // It was filled while it was read: what comes later was read later.
+            // It may have been filled while it was read: what comes later was read later.
+            if hole && live.is_some() && !dropped.was_read_again(end) {
                 dropped.read_again(&mut reader, end);
                 continue;
             }
@@ -587,11 +587,16 @@ impl LiveDropped {
     /// True if something was dropped behind `end`, where the last record ends, that was met once; then it is to be read again.
     fn may_be_gone(&mut self, reader: &wal::Reader, end: u64) -> bool {
         let met = reader.dropped().len();
-        let once = met > self.confirmed && self.went_on_at != Some(end);
+        let once = met > self.confirmed && !self.was_read_again(end);
         if !once {
             self.confirmed = met;
         }
         once
+    }
+
+    /// True if the reader went on at `end` before: what is missing behind it is missing on the disk.
+    fn was_read_again(&self, end: u64) -> bool {
+        self.went_on_at == Some(end)
     }
 
     /// Has the reader go on at `end`.
@@ -608,13 +613,6 @@ impl LiveDropped {
         all.extend_from_slice(reader.dropped());
         all
     }
-}
-
-/// True if there is nothing where a record could stand behind `offset`.
-fn is_zeros(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
-    let mut bytes = [0; 2 * LONGEST_FILL as usize];
-    let read = file.read_at(offset, &mut bytes)?;
-    Ok(bytes[..read].iter().all(|&byte| byte == 0))
 }
 
 /// `InvalidArgument` if a WAL was written with other timestamps than its families have now.
