@@ -272,9 +272,8 @@ impl EventListener for Dropped {
 fn rows_lost_with_a_damaged_wal_are_told() {
     let dir = copy("wal_only");
     let path = dir.path().join("000010.log");
-    let good = fs::read(&path).unwrap();
-    let damage = Damage::Flip(good.len() as u64 / 2, 3);
-    fs::write(&path, damage.apply(&good)).unwrap();
+    let damage = Damage::Flip(fs::metadata(&path).unwrap().len() / 2, 3);
+    Case::new("wal_only", dir.path(), "wal", path.clone(), damage);
     let dropped = Arc::new(Dropped::default());
     let options = Options {
         listeners: vec![dropped.clone()],
