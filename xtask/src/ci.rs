@@ -3,12 +3,10 @@
 use crate::shell::{self, Outcome};
 use crate::{canary, fuzz, generate, licences, sanitize, test_run, tidy};
 
-/// Format, lints, house rules, generated documents, every test, every microbenchmark once, and a few seconds of every fuzz
-/// target.
+/// Format, lints, house rules, generated documents, every test and every microbenchmark once: what `.ci/run` runs.
 pub fn pull_request() -> Outcome {
     static_checks()?;
-    test_run::test(&[])?;
-    fuzz::quick(5)
+    test_run::test(&[])
 }
 
 /// The tier of pull requests, then what takes long: the suite optimised and with debug assertions off, a million range tombstones in a

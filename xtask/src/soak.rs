@@ -202,7 +202,7 @@ struct Soak {
 impl Soak {
     fn cargo(&self, verb: &str) -> Command {
         let mut command = shell::cargo();
-        command.arg(verb).args(self.profile).env_remove("ESKER_SEED");
+        command.arg(verb).args(self.profile).env("ESKER_SEED", "random");
         command
     }
 
@@ -225,12 +225,12 @@ impl Soak {
         self.crashtest(share(20), &["--interval=2"])?;
         self.crashtest(share(15), &["--simulate"])?;
         self.crashtest(share(15), &["--kill=false"])?;
-        self.run(
-            self.dbtest("model::")
-                .env("ESKER_MODEL_SECONDS", share(10).to_string()),
-        )?;
+        // Tests are given counts: about as many histories and plans as that time has room for.
+        let histories = (share(10) * 2).to_string();
+        self.run(self.dbtest("model::").env("ESKER_MODEL_HISTORIES", histories))?;
+        let plans = share(10).to_string();
         let mut option_sets = self.dbtest("metamorphic::option_sets");
-        self.run(option_sets.env("ESKER_METAMORPHIC_SECONDS", share(10).to_string()))?;
+        self.run(option_sets.env("ESKER_METAMORPHIC_PLANS", plans))?;
         // Each round of each test takes half a minute at most.
         self.run(
             self.dbtest("crash")

@@ -14,16 +14,8 @@ const PLANS: u64 = 20;
 
 #[test]
 fn rocksdb_tells_the_same_history() {
-    let plans = std::env::var("ESKER_METAMORPHIC_PLANS").map_or(PLANS, |text| text.parse().unwrap());
-    let mut seed = testkit::rng::seed();
-    let mut operations = 0;
-    for _ in 0..plans {
-        operations += compare(seed);
-        if std::env::var_os("ESKER_SEED").is_some() {
-            break;
-        }
-        seed = base::env::fresh_seed();
-    }
+    let plans = testkit::rng::runs("ESKER_METAMORPHIC_PLANS", PLANS);
+    let operations: usize = testkit::rng::seeds(plans).map(compare).sum();
     eprintln!("{plans} plans, {operations} operations by each engine");
 }
 

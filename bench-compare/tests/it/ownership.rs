@@ -22,20 +22,18 @@ const LEVELS: &str = "4";
 
 #[test]
 fn a_directory_changes_hands() {
-    let number = |name, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let number = |name, usual: usize| testkit::rng::runs(name, usual as u64) as usize;
     let turns = number("ESKER_TURNS", TURNS);
     let at_once = number("ESKER_TURNS_PER_DIRECTORY", TURNS_PER_DIRECTORY);
-    let mut seed = testkit::rng::seed();
     let (mut taken, mut operations, mut directories) = (0, 0, 0);
-    while taken < turns {
+    for seed in testkit::rng::seeds(u64::MAX) {
+        if taken >= turns {
+            break;
+        }
         let (turns, done) = share(seed, at_once);
         taken += turns;
         operations += done;
         directories += 1;
-        if std::env::var_os("ESKER_SEED").is_some() {
-            break;
-        }
-        seed = base::env::fresh_seed();
     }
     eprintln!("{taken} turns over {directories} directories, {operations} operations");
 }

@@ -19,14 +19,12 @@ mod session;
 pub use flavour::Flavour;
 pub use ledger::{Change, Ledger, Loss, Marks, Rows, Write};
 pub use session::{Session, Step, dump, script};
+pub use testkit::Watchdog;
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use base::env::Rng;
 use base::filename::{self, FileKind};
@@ -263,40 +261,4 @@ pub fn quietly<T>(body: impl FnOnce() -> T) -> Verdict<T> {
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         format!("panicked: {}", text.unwrap_or_default())
     })
-}
-
-/// How often a watchdog looks. It counts its looks instead of asking a clock: a machine that stood still meanwhile, as a virtual one may,
-/// has not looked.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// Ends the process if it is not dropped in time: a test that hangs must say so.
-#[derive(Debug)]
-pub struct Watchdog {
-    done: Arc<AtomicBool>,
-}
-
-impl Watchdog {
-    /// Waits `limit` for the test called `name`; `state` is asked what it was doing.
-    pub fn new(name: &'static str, limit: Duration, state: impl Fn() -> String + Send + 'static) -> Watchdog {
-        let done = Arc::new(AtomicBool::new(false));
-        let watched = done.clone();
-        std::thread::spawn(move || {
-            for _ in 0..limit.as_millis() / LOOK.as_millis() {
-                std::thread::sleep(LOOK);
-                if watched.load(Ordering::Relaxed) {
-                    return;
-                }
-            }
-            // Past the capture of the test's output, which dies with the process.
-            let _ = writeln!(std::io::stderr(), "{name} hangs: {}", state());
-            std::process::abort();
-        });
-        Watchdog { done }
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-    }
 }

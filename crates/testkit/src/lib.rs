@@ -8,7 +8,8 @@
 //! * [`model`]: what a database must answer, computed the slow and obvious way
 //! * [`oracle`]: where the real RocksDB is, for tests that ask it
 //! * [`mod@record`]: what a long test has done, for `cargo xtask soak` to add up
-//! * [`mod@rng`]: seeds that are printed on failure and replayed from `ESKER_SEED`
+//! * [`mod@rng`]: fixed seeds, printed on failure; fresh ones, or those of a run to replay, by `ESKER_SEED`
+//! * [`mod@watchdog`]: the end of a test that hangs, and waiting for a condition
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -20,7 +21,9 @@ pub mod model;
 pub mod oracle;
 pub mod record;
 pub mod rng;
+pub mod watchdog;
 
 pub use conformance::{VecCursor, check_cursor};
 pub use record::record;
 pub use rng::{TestRng, rng};
+pub use watchdog::{Watchdog, receive, wait_until};

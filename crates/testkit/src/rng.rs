@@ -1,30 +1,95 @@
-//! Chance for tests: every random test can be run again.
+//! Chance for tests: every random test draws the same numbers in each run, and other numbers where it is asked to.
 
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 
 use base::env::Rng;
 
-/// The environment variable that replays a random test.
+/// The environment variable that chooses the seeds of random tests: a number (decimal, or hexadecimal behind `0x`) replays a
+/// run, [`RANDOM`] asks for seeds that no run had before. Without it each test has a fixed seed of its own.
 pub const SEED_VARIABLE: &str = "ESKER_SEED";
 
-/// The seed of `ESKER_SEED` (decimal, or hexadecimal behind `0x`), else one nobody chose.
-///
-/// Panics when the variable is set and is no number: a replay that silently is none would mislead.
-pub fn seed() -> u64 {
-    match std::env::var(SEED_VARIABLE) {
-        Ok(text) => parse(&text).unwrap_or_else(|| panic!("{SEED_VARIABLE}={text} is not a number")),
-        Err(_) => base::env::fresh_seed(),
+/// The value of [`SEED_VARIABLE`] that soaking sets.
+pub const RANDOM: &str = "random";
+
+/// Where seeds come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Source {
+    Fixed,
+    Fresh,
+    Given(u64),
+}
+
+impl Source {
+    /// Panics when the variable is set and is neither a number nor `random`: a replay that silently is none would mislead.
+    fn asked_for() -> Source {
+        match std::env::var(SEED_VARIABLE) {
+            Ok(text) => parse(&text)
+                .unwrap_or_else(|| panic!("{SEED_VARIABLE}={text} is neither a number nor {RANDOM}")),
+            Err(_) => Source::Fixed,
+        }
+    }
+
+    fn first(self, place: &Location) -> u64 {
+        match self {
+            Source::Fixed => fixed(std::thread::current().name(), place.file()),
+            Source::Fresh => base::env::fresh_seed(),
+            Source::Given(seed) => seed,
+        }
     }
 }
 
-fn parse(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
+fn parse(text: &str) -> Option<Source> {
+    if text == RANDOM {
+        return Some(Source::Fresh);
+    }
+    let seed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
-    }
+    };
+    seed.map(Source::Given)
 }
 
-/// A generator that tells its seed when the test it serves panics.
+/// The seed of a test. libtest names the thread of a test after it; the file stands for threads without a name.
+fn fixed(thread: Option<&str>, file: &str) -> u64 {
+    let name = thread.unwrap_or(file);
+    // FNV-1a: the same on every machine and in every release of the compiler.
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The seed of this test: fixed, unless [`SEED_VARIABLE`] asks for another.
+#[track_caller]
+pub fn seed() -> u64 {
+    Source::asked_for().first(Location::caller())
+}
+
+/// The seeds of `count` runs of this test. A number in [`SEED_VARIABLE`] replays one run alone.
+#[track_caller]
+pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    let source = Source::asked_for();
+    seeds_from(source, source.first(Location::caller()), count)
+}
+
+fn seeds_from(source: Source, first: u64, count: u64) -> impl Iterator<Item = u64> {
+    let count = match source {
+        Source::Given(_) => 1,
+        Source::Fixed | Source::Fresh => count,
+    };
+    let mut rest = Rng::with_seed(first);
+    (0..count).map(move |run| if run == 0 { first } else { rest.u64(..) })
+}
+
+/// How often a test runs that runs `usual` times without being asked: the number in the environment variable `name`.
+pub fn runs(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is not a number"))
+    })
+}
+
+/// A generator that prints its seed when the test it serves panics.
 #[derive(Debug)]
 pub struct TestRng {
     rng: Rng,
@@ -32,6 +97,7 @@ pub struct TestRng {
 }
 
 /// A generator seeded by [`seed`].
+#[track_caller]
 pub fn rng() -> TestRng {
     TestRng::with_seed(seed())
 }
@@ -104,9 +170,32 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_read_in_both_bases() {
-        assert_eq!(parse("12"), Some(12));
-        assert_eq!(parse("0xff"), Some(255));
+    fn the_variable_is_a_number_in_either_base_or_asks_for_fresh_seeds() {
+        assert_eq!(parse("12"), Some(Source::Given(12)));
+        assert_eq!(parse("0xff"), Some(Source::Given(255)));
+        assert_eq!(parse("random"), Some(Source::Fresh));
         assert_eq!(parse("twelve"), None);
+    }
+
+    #[test]
+    fn a_fixed_seed_is_that_of_the_tests_name() {
+        let place = Location::caller();
+        let here = Source::Fixed.first(place);
+        assert_eq!(here, Source::Fixed.first(place));
+        let name = "rng::tests::a_fixed_seed_is_that_of_the_tests_name";
+        assert_eq!(here, fixed(Some(name), "another file"));
+        assert_ne!(here, fixed(Some("another test"), place.file()));
+        assert_ne!(fixed(None, "one.rs"), fixed(None, "other.rs"));
+        assert_ne!(Source::Fresh.first(place), Source::Fresh.first(place));
+    }
+
+    #[test]
+    fn runs_have_seeds_of_their_own_and_a_replay_has_one() {
+        let seeds = |source, count| seeds_from(source, 7, count).collect::<Vec<_>>();
+        let three = seeds(Source::Fixed, 3);
+        assert_eq!(three[0], 7);
+        assert!(three[1] != 7 && three[2] != three[1]);
+        assert_eq!(three, seeds(Source::Fresh, 3));
+        assert_eq!(seeds(Source::Given(7), 3), [7]);
     }
 }

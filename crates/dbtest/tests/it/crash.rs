@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::env::Rng;
 use dbtest::crash::{
@@ -18,15 +18,12 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 /// How many times the usual work, from `ESKER_CRASH_ROUNDS`.
 pub fn rounds() -> u64 {
-    std::env::var("ESKER_CRASH_ROUNDS")
-        .map_or(1, |text| text.parse().expect("ESKER_CRASH_ROUNDS is a number"))
+    testkit::rng::runs("ESKER_CRASH_ROUNDS", 1)
 }
 
-/// The rounds of a test: so many times the usual number, but on a busy machine only the first and what fits into half a minute
-/// more.
-pub fn rounds_of(usual: u64) -> impl Iterator<Item = u64> {
-    let (start, time) = (Instant::now(), Duration::from_secs(30 * rounds()));
-    (0..usual * rounds()).take_while(move |round| *round == 0 || start.elapsed() < time)
+/// The rounds of a test: so many times the usual number.
+pub fn rounds_of(usual: u64) -> std::ops::Range<u64> {
+    0..usual * rounds()
 }
 
 /// A place to look at what a test was doing when it hung.

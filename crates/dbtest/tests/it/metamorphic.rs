@@ -2,45 +2,35 @@
 //!
 //! Plans without operations that must fail are compared with the model, all of them with Esker under its defaults. Half of the
 //! sets also have work done nobody asked for, or write without WAL, or change their options at each opening.
-//! `ESKER_SEED` replays a plan with its sets; `ESKER_METAMORPHIC_SECONDS` says how long to look for one that differs.
+//! `ESKER_SEED` replays a plan with its sets; `ESKER_METAMORPHIC_PLANS` says how many are drawn.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dbtest::crash::Watchdog;
 use dbtest::metamorphic::{EskerStore, Habits, Kind, ModelStore, Plan, difference, generate, run_phase};
 use esker::Options;
 use tempfile::TempDir;
-use testkit::TestRng;
+use testkit::{TestRng, Watchdog};
 use vfs::{FileSystem, MemFs, PosixFs};
 
-/// How long the plans of a plain test run take together.
-const SECONDS: u64 = 12;
+/// Plans of a plain test run.
+const PLANS: u64 = 8;
 
 /// Option sets drawn for each plan.
 const SETS: u64 = 6;
 
 #[test]
 fn option_sets_change_no_history() {
-    let seconds = std::env::var("ESKER_METAMORPHIC_SECONDS").map_or(SECONDS, |text| text.parse().unwrap());
-    let _watchdog = Watchdog::new(
-        "option_sets_change_no_history",
-        Duration::from_secs(240 + 2 * seconds),
-        String::new,
-    );
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let mut seed = testkit::rng::seed();
+    let limit = Duration::from_secs(240);
+    let watchdog = Watchdog::new("option_sets_change_no_history", limit, String::new);
     let (mut plans, mut sets, mut operations) = (0, 0, 0);
-    loop {
+    for seed in testkit::rng::seeds(testkit::rng::runs("ESKER_METAMORPHIC_PLANS", PLANS)) {
+        watchdog.beat();
         let plan = compare(seed);
         plans += 1;
         sets += SETS + 1;
         operations += plan.operations.len() as u64 * (SETS + 1);
-        if Instant::now() >= end || std::env::var_os("ESKER_SEED").is_some() && seconds == SECONDS {
-            break;
-        }
-        seed = base::env::fresh_seed();
     }
     testkit::record(
         "metamorphic",

@@ -1,16 +1,14 @@
 //! Random histories, compared with a model: whatever was flushed, compacted, reopened, every reader sees what the slow and
 //! obvious way computes for its sequence number.
 //!
-//! `ESKER_SEED` replays a history (background jobs interleave as they like all the same); `ESKER_MODEL_SECONDS` says how
-//! long to look for one that fails.
+//! `ESKER_SEED` replays a history (background jobs interleave as they like all the same); `ESKER_MODEL_HISTORIES` says how
+//! many are drawn.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::ops::Bound;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::{SeqNo, UserComparator};
 use dbtest::{draws, files, settings};
@@ -20,14 +18,14 @@ use esker::{
     EventListener, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
-use testkit::TestRng;
 use testkit::model::{Model, Op, Row};
+use testkit::{TestRng, Watchdog};
 use vfs::{FileSystem, MemFs, PosixFs};
 
 use crate::company::{self, Company};
 
-/// How long the histories of a plain test run take together.
-const SECONDS: u64 = 15;
+/// Histories of a plain test run.
+const HISTORIES: u64 = 16;
 
 /// Steps a history may have.
 const STEPS: [usize; 3] = [200, 700, 3000];
@@ -37,20 +35,13 @@ const HANGS_AFTER: Duration = Duration::from_secs(240);
 
 #[test]
 fn histories_equal_the_model() {
-    let seconds = std::env::var("ESKER_MODEL_SECONDS").map_or(SECONDS, |text| text.parse().unwrap());
-    let end = Instant::now() + Duration::from_secs(seconds);
     let heart = Heart::start();
-    let mut seed = testkit::rng::seed();
     let mut histories = 0;
     let mut work = [0; 4];
-    loop {
+    for seed in testkit::rng::seeds(testkit::rng::runs("ESKER_MODEL_HISTORIES", HISTORIES)) {
         let done = History::new(TestRng::with_seed(seed), heart.clone()).run();
         work.iter_mut().zip(done).for_each(|(all, done)| *all += done);
         histories += 1;
-        if Instant::now() >= end || std::env::var_os("ESKER_SEED").is_some() && seconds == SECONDS {
-            break;
-        }
-        seed = base::env::fresh_seed();
     }
     testkit::record(
         "model_histories",
@@ -62,45 +53,33 @@ fn histories_equal_the_model() {
     );
 }
 
-/// Ends the process when a history hangs: a test that waits for ever tells nobody its seed.
+/// Beats with every step of a history.
 struct Heart {
-    seed: AtomicU64,
-    steps: AtomicU64,
-    /// The options and the last step.
-    place: Mutex<[String; 2]>,
+    watchdog: Watchdog,
+    place: Arc<Mutex<Place>>,
+}
+
+/// Where a history has come.
+#[derive(Default)]
+struct Place {
+    seed: u64,
+    options: String,
+    /// The last step.
+    step: String,
 }
 
 impl Heart {
     fn start() -> Arc<Heart> {
-        let heart = Arc::new(Heart {
-            seed: AtomicU64::new(0),
-            steps: AtomicU64::new(0),
-            place: Mutex::default(),
+        let place: Arc<Mutex<Place>> = Arc::default();
+        let watched = place.clone();
+        let watchdog = Watchdog::new("histories_equal_the_model", HANGS_AFTER, move || {
+            let place = watched.lock().unwrap();
+            format!(
+                "ESKER_SEED={} after {}\n{}",
+                place.seed, place.step, place.options
+            )
         });
-        let weak = Arc::downgrade(&heart);
-        std::thread::spawn(move || {
-            // Looks are counted, a second each: a machine that stood still meanwhile has not looked.
-            let (mut last, mut looks) = (0, 0);
-            while let Some(heart) = weak.upgrade() {
-                let steps = heart.steps.load(Ordering::Relaxed);
-                if steps != last {
-                    (last, looks) = (steps, 0);
-                } else if looks > HANGS_AFTER.as_secs() {
-                    let [options, step] = &*heart.place.lock().unwrap();
-                    let seed = heart.seed.load(Ordering::Relaxed);
-                    // Past the capture of the test's output, which dies with the process.
-                    let _ = writeln!(
-                        std::io::stderr(),
-                        "ESKER_SEED={seed} hangs after {step}\n{options}"
-                    );
-                    std::process::abort();
-                }
-                drop(heart);
-                looks += 1;
-                std::thread::sleep(Duration::from_secs(1));
-            }
-        });
-        heart
+        Arc::new(Heart { watchdog, place })
     }
 }
 
@@ -181,7 +160,7 @@ impl Drop for History {
 
 impl History {
     fn new(mut rng: TestRng, heart: Arc<Heart>) -> History {
-        heart.seed.store(rng.seed(), Ordering::Relaxed);
+        heart.place.lock().unwrap().seed = rng.seed();
         // Most in memory, which is quicker; but the disk has logs that are mapped.
         let directory = rng.one_in(10).then(|| TempDir::new().unwrap());
         let fs: Arc<dyn FileSystem> = match &directory {
@@ -298,9 +277,9 @@ impl History {
     }
 
     fn note(&mut self, step: String) {
-        self.heart.place.lock().unwrap()[1].clone_from(&step);
+        self.heart.place.lock().unwrap().step.clone_from(&step);
         self.log.push(step);
-        self.heart.steps.fetch_add(1, Ordering::Relaxed);
+        self.heart.watchdog.beat();
     }
 
     /// Runs it, and says how many flushes, compactions and moves it had.
@@ -311,7 +290,7 @@ impl History {
             usize::MAX
         };
         for _ in 0..most.min(*self.rng.pick(&STEPS)) {
-            self.heart.place.lock().unwrap()[0] = self.describe();
+            self.heart.place.lock().unwrap().options = self.describe();
             match self.rng.u32(..100) {
                 0..30 => self.write_batch(),
                 30..45 => self.write_single(),

@@ -567,17 +567,11 @@ impl Run {
 
 #[test]
 fn a_secondary_shows_a_prefix_at_every_operation_of_its_primary() {
-    let rounds: u64 = std::env::var("ESKER_CRASH_ROUNDS").map_or(1, |text| text.parse().unwrap());
-    let mut seed = testkit::rng::seed();
     let mut done = [0; 3];
-    for _ in 0..rounds * 6 {
+    for seed in testkit::rng::seeds(6 * crate::crash::rounds()) {
         let run = Run::new(TestRng::with_seed(seed));
         let counts = run.run(200);
         done.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
-        if std::env::var_os("ESKER_SEED").is_some() {
-            break;
-        }
-        seed = base::env::fresh_seed();
     }
     let [catch_ups, advances, refused] = done;
     eprintln!("{catch_ups} catch-ups, {advances} found something new, {refused} were to be tried again");
