@@ -1,7 +1,8 @@
 //! `test`: sets up what the tests need, runs each microbenchmark once, then all tests.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -87,6 +88,38 @@ fn hear(from: impl Read, mut to: impl Write, words: &Mutex<LastWords>) -> std::i
     Ok(())
 }
 
+/// Names the file in which tests collect what they skip: `testkit::skip`.
+const SKIPPED: &str = "ESKER_SKIPPED";
+
+/// That file.
+struct Skipped(PathBuf);
+
+impl Skipped {
+    /// Empty, under a name that no other run has.
+    fn begin() -> Result<Skipped, String> {
+        let path = std::env::temp_dir().join(format!("esker-skipped-{}", std::process::id()));
+        std::fs::write(&path, "").map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Skipped(path))
+    }
+
+    fn end(self) -> Result<Vec<String>, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.0.display());
+        let collected = std::fs::read_to_string(&self.0).map_err(failed)?;
+        std::fs::remove_file(&self.0).map_err(failed)?;
+        Ok(summary_of_skipped(&collected))
+    }
+}
+
+/// The lines of the summary that name what was skipped, each test once for each thing it lacks.
+fn summary_of_skipped(collected: &str) -> Vec<String> {
+    let needs: BTreeSet<(&str, &str)> = collected
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .collect();
+    let line = |(test, needs): &(&str, &str)| format!("skipped: {test} (needs {needs})");
+    needs.iter().map(line).collect()
+}
+
 /// Runs every test of the default members, doc tests included, and where nothing else is asked for each microbenchmark
 /// once. `args` go to `cargo test` as they are.
 ///
@@ -122,6 +155,8 @@ pub fn test(args: &[String]) -> Outcome {
     }
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     oracle.apply(&mut command);
+    let skipped = Skipped::begin()?;
+    command.env(SKIPPED, &skipped.0);
     let text = shell::line(&command);
     eprintln!("+ {text}");
     let mut child = command.spawn().map_err(|error| format!("{text}: {error}"))?;
@@ -146,7 +181,12 @@ pub fn test(args: &[String]) -> Outcome {
     for line in &words.lock().expect(LISTENING).of_the_dead {
         eprintln!("before a test binary died: {line}");
     }
-    eprintln!("{passed} passed, {failed} failed, {ignored} ignored in {binaries} test binaries");
+    let skipped = skipped.end()?;
+    skipped.iter().for_each(|line| eprintln!("{line}"));
+    let skips = skipped.len();
+    eprintln!(
+        "{passed} passed, {failed} failed, {ignored} ignored, {skips} skipped in {binaries} test binaries"
+    );
     let tested = if status.success() {
         Ok(())
     } else {
@@ -234,6 +274,20 @@ mod tests {
         assert_eq!(kept.len(), LastWords::KEPT);
         assert_eq!(kept.first().unwrap(), "line 41");
         assert_eq!(kept.last().unwrap(), death.trim_end());
+    }
+
+    #[test]
+    fn a_skipped_test_is_named_once_for_each_thing_it_lacks() {
+        let collected = "esker a::b\tldb\nesker a::b\tldb\nesker-sst c\tsst_dump\nesker a::b\trocksdict\n";
+        assert_eq!(
+            summary_of_skipped(collected),
+            [
+                "skipped: esker a::b (needs ldb)",
+                "skipped: esker a::b (needs rocksdict)",
+                "skipped: esker-sst c (needs sst_dump)"
+            ]
+        );
+        assert!(summary_of_skipped("").is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! * [`oracle`]: where the real RocksDB is, for tests that ask it
 //! * [`mod@record`]: what a long test has done, for `cargo xtask soak` to add up
 //! * [`mod@rng`]: fixed seeds, printed on failure; fresh ones, or those of a run to replay, by `ESKER_SEED`
+//! * [`mod@skip`]: what a test cannot do on this machine, for the summary of `cargo xtask test`
 //! * [`mod@watchdog`]: the end of a test that hangs, and waiting for a condition
 #![forbid(unsafe_code)]
 
@@ -21,9 +22,11 @@ pub mod model;
 pub mod oracle;
 pub mod record;
 pub mod rng;
+pub mod skip;
 pub mod watchdog;
 
 pub use conformance::{VecCursor, check_cursor};
 pub use record::record;
 pub use rng::{TestRng, rng};
-pub use watchdog::{Watchdog, receive, wait_until};
+pub use skip::skip;
+pub use watchdog::{Task, Watchdog, receive, wait_until};

@@ -29,9 +29,13 @@ pub struct TurnedBit {
 }
 
 impl TurnedBit {
-    /// Turns bit `bit`, 0 to 7, of the byte at `address`. `None` where that cannot be done.
+    /// Turns bit `bit`, 0 to 7, of the byte at `address`. `None` where that cannot be done, by which the test is [skipped](crate::skip).
     pub fn new(address: usize, bit: u8) -> Option<TurnedBit> {
-        change(address, |byte| byte ^ 1 << bit).then_some(TurnedBit { address, bit })
+        if !change(address, |byte| byte ^ 1 << bit) {
+            crate::skip("memory that can be changed through /proc/self/mem");
+            return None;
+        }
+        Some(TurnedBit { address, bit })
     }
 }
 

@@ -4,10 +4,11 @@
 //! still meanwhile, as a virtual one may, has not looked.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a watchdog looks.
 const LOOK: Duration = Duration::from_millis(50);
@@ -96,10 +97,84 @@ pub fn receive<T>(what: &str, from: &Receiver<T>) -> T {
     }
 }
 
+/// Does what must not be over too soon. There is no upper bound: a slow machine breaks none.
+#[track_caller]
+pub fn takes_at_least<T>(least: Duration, what: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let done = what();
+    let took = start.elapsed();
+    assert!(took >= least, "over in {took:?}, and not in {least:?} or more");
+    done
+}
+
+/// A thread of this process, for others to look at.
+#[derive(Clone, Debug)]
+pub struct Task {
+    stat: PathBuf,
+    status: PathBuf,
+}
+
+/// Looks in a row, at least [`PAUSE`] apart, at which a thread that waits for another has not run.
+const ASLEEP: u32 = 50;
+
+impl Task {
+    /// The thread that asks.
+    pub fn current() -> Task {
+        let own = std::fs::read_link("/proc/thread-self").expect("Linux names the thread");
+        let own = PathBuf::from("/proc").join(own);
+        Task {
+            stat: own.join("stat"),
+            status: own.join("status"),
+        }
+    }
+
+    /// How often the thread has been taken off a processor, if it sleeps; `None` while it runs or wants to.
+    fn sleeps(&self) -> Option<String> {
+        let stat = std::fs::read_to_string(&self.stat).ok()?;
+        let (_, state) = stat.rsplit_once(") ")?;
+        let status = std::fs::read_to_string(&self.status).ok()?;
+        let (_, switches) = status.split_once("voluntary_ctxt_switches:")?;
+        state.starts_with('S').then(|| switches.to_owned())
+    }
+
+    /// Waits until the thread sleeps and goes on sleeping: until it waits for what another thread has to do. A thread that only
+    /// lacks a processor does not sleep.
+    #[track_caller]
+    pub fn wait_until_asleep(&self) {
+        let (mut last, mut looks) = (None, 0);
+        wait_until("the thread waits for another", || {
+            let now = self.sleeps();
+            looks = if now.is_some() && now == last {
+                looks + 1
+            } else {
+                0
+            };
+            last = now;
+            looks == ASLEEP
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc;
+
+    #[test]
+    fn a_thread_that_waits_for_another_is_known_by_its_sleep() {
+        let (say, said) = mpsc::channel();
+        let (go, gone) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            say.send(Task::current()).unwrap();
+            gone.recv().unwrap();
+        });
+        let task = receive("its name", &said);
+        task.wait_until_asleep();
+        assert!(!thread.is_finished());
+        go.send(()).unwrap();
+        thread.join().unwrap();
+        assert_eq!(Task::current().sleeps(), None);
+    }
 
     #[test]
     fn a_watchdog_barks_once_nothing_beats_any_more() {

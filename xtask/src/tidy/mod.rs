@@ -158,8 +158,10 @@ mod tests {
     #[test]
     fn the_tree_is_tidy() {
         let root = shell::root();
-        // A source archive has no list of its files.
-        let Ok(tree) = Tree::read(&root) else { return };
+        let Ok(tree) = Tree::read(&root) else {
+            testkit::skip("a git checkout: an archive of the source has no list of its files");
+            return;
+        };
         let found: Vec<String> = findings(&tree, &root).iter().map(Finding::to_string).collect();
         assert!(found.is_empty(), "\n{}", found.join("\n"));
     }

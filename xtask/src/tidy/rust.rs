@@ -22,7 +22,11 @@ enum Scope {
     CratesAndTests,
     /// Everything in the tree that is not tests.
     Everywhere,
+    /// Tests, wherever they are; benchmarks and examples measure time, or show it.
+    Tests,
 }
+
+const SLEEPS: &[&str] = &["thread::sleep", "sleep_ms", "park_timeout"];
 
 const BANS: &[Ban] = &[
     Ban {
@@ -33,9 +37,21 @@ const BANS: &[Ban] = &[
     },
     Ban {
         rule: "sleep",
-        words: &["thread::sleep", "sleep_ms"],
+        words: SLEEPS,
         instead: "wait on a condition variable, or move a ManualClock",
-        scope: Scope::CratesAndTests,
+        scope: Scope::Crates,
+    },
+    Ban {
+        rule: "test-sleep",
+        words: SLEEPS,
+        instead: "wait for a condition with testkit::wait_until, for a message with testkit::receive, or move a ManualClock",
+        scope: Scope::Tests,
+    },
+    Ban {
+        rule: "test-clock",
+        words: &["Instant::now", "SystemTime::now", ".elapsed()"],
+        instead: "do a fixed number of things, or wait with testkit::wait_until; testkit::Watchdog ends a test that hangs",
+        scope: Scope::Tests,
     },
     Ban {
         rule: "chance",
@@ -99,6 +115,9 @@ const BANS: &[Ban] = &[
     },
 ];
 
+/// What cargo builds beside tests and is none.
+const MEASURING: &[&str] = &["/benches/", "/examples/"];
+
 /// Crates that are themselves the door to a disk.
 const DISK_CRATES: &[&str] = &["crates/vfs/", "crates/testkit/", "crates/dbtest/"];
 
@@ -150,6 +169,7 @@ fn banned(ban: &Ban, source: &Source, line: &Line) -> Option<&'static str> {
         Scope::Crates => in_crates && !line.test,
         Scope::CratesAndTests => in_crates,
         Scope::Everywhere => !line.test,
+        Scope::Tests => line.test && !MEASURING.iter().any(|place| source.path.contains(place)),
     };
     let exempt = ban.rule == "disk" && DISK_CRATES.iter().any(|place| source.path.starts_with(place));
     if !applies || exempt {
@@ -282,15 +302,54 @@ mod tests {
         assert_eq!(
             rules("crates/a/src/lib.rs", text),
             [
-                "2:clock", "3:sleep", "4:print", "5:unwrap", "6:disk", "7:chance", "8:thread", "9:endian",
-                "13:sleep"
+                "2:clock",
+                "3:sleep",
+                "4:print",
+                "5:unwrap",
+                "6:disk",
+                "7:chance",
+                "8:thread",
+                "9:endian",
+                "13:test-sleep"
             ]
         );
-        assert_eq!(rules("tools/t/src/main.rs", text), ["5:unwrap", "9:endian"]);
+        assert_eq!(
+            rules("tools/t/src/main.rs", text),
+            ["5:unwrap", "9:endian", "13:test-sleep"]
+        );
         assert_eq!(
             rules("crates/vfs/src/posix.rs", "fn f() { std::fs::read(p); }"),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn a_test_has_neither_clock_nor_sleep() {
+        let text = "\
+fn f() {
+    let start = Instant::now();
+    while start.elapsed() < LONG {
+        std::thread::park_timeout(LOOK);
+    }
+    testkit::wait_until(\"it is there\", || true);
+}
+";
+        let of_test = |path: &str| -> Vec<String> {
+            let found = check(&Source::new(path, text, true));
+            found
+                .iter()
+                .map(|found| format!("{}:{}", found.line, found.rule))
+                .collect()
+        };
+        let expected = ["2:test-clock", "3:test-clock", "4:test-sleep"];
+        for path in [
+            "crates/a/tests/it/b.rs",
+            "tools/t/tests/it/main.rs",
+            "bench-compare/tests/it/a.rs",
+        ] {
+            assert_eq!(of_test(path), expected, "{path}");
+        }
+        assert_eq!(rules("tools/t/src/main.rs", text), Vec::<String>::new());
     }
 
     #[test]

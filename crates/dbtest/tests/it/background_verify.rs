@@ -37,11 +37,7 @@ fn place(checksums: FileChecksumGenFactory) -> (SmallDatabase, MemFs, Options, R
 }
 
 fn wait_for(done: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
-    while !done() {
-        assert!(start.elapsed() < LONG, "it never came");
-        thread::sleep(Duration::from_millis(1));
-    }
+    testkit::wait_until("the files were read", done);
 }
 
 #[test]
@@ -152,7 +148,7 @@ fn it_reads_no_faster_than_it_may_and_can_be_changed_and_stopped() {
         );
         clock.advance(Duration::from_millis(100));
         tenths += 1;
-        thread::sleep(Duration::from_millis(1));
+        thread::yield_now();
     }
     // Off: what is under way is given up.
     db.set_verify_rate(0).unwrap();

@@ -151,11 +151,9 @@ fn flushed_tables_keep_their_index_where_they_are_pinned() {
         .unwrap();
         read_all(&db, 3, 100);
         // The job may hold the tables it has merged a moment longer.
-        let start = std::time::Instant::now();
-        while pinned(EntryRole::IndexBlock) + pinned(EntryRole::FilterBlock) > 0 {
-            assert!(start.elapsed().as_secs() < 60, "they stay: {:?}", cache.entries());
-            std::thread::yield_now();
-        }
+        testkit::wait_until("they go", || {
+            pinned(EntryRole::IndexBlock) + pinned(EntryRole::FilterBlock) == 0
+        });
         db.close().unwrap();
         assert_eq!(cache.usage(), 0);
     }
@@ -359,11 +357,7 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
             assert!(blocks() > before / 2, "{} of {before}", blocks());
             continue;
         }
-        let start = std::time::Instant::now();
-        while blocks() > 10 || below() > 0 {
-            assert!(start.elapsed().as_secs() < 60, "they stay: {:?}", cache.entries());
-            std::thread::yield_now();
-        }
+        testkit::wait_until("they go", || blocks() <= 10 && below() == 0);
         read_all(&db, 3, 400);
         db.close().unwrap();
     }

@@ -2,8 +2,7 @@
 //! family of its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use dbtest::files;
@@ -18,7 +17,7 @@ pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Two threads beside the test's own.
 pub struct Company {
-    stop: Arc<AtomicBool>,
+    pace: Arc<Pace>,
     reader: JoinHandle<()>,
     writer: JoinHandle<Rows>,
 }
@@ -26,27 +25,62 @@ pub struct Company {
 impl Company {
     /// Begins to work on `db`, whose family [`FAMILY`] holds `rows`.
     pub fn start(db: &Db, seed: u64, rows: Rows) -> Company {
-        let stop = Arc::new(AtomicBool::new(false));
+        let pace = Arc::new(Pace::default());
+        pace.change(|state| state.steps = 1);
         let reader = {
-            let (db, stop) = (db.clone(), stop.clone());
-            std::thread::spawn(move || read(&db, &stop, TestRng::with_seed(seed)))
+            let (db, pace) = (db.clone(), pace.clone());
+            std::thread::spawn(move || read(&db, &pace, TestRng::with_seed(seed)))
         };
         let writer = {
-            let (db, stop) = (db.clone(), stop.clone());
-            std::thread::spawn(move || write(&db, &stop, TestRng::with_seed(!seed), rows))
+            let (db, pace) = (db.clone(), pace.clone());
+            std::thread::spawn(move || write(&db, &pace, TestRng::with_seed(!seed), rows))
         };
-        Company { stop, reader, writer }
+        Company { pace, reader, writer }
+    }
+
+    /// The test makes a step, beside which both have some turns.
+    pub fn step(&self) {
+        self.pace.change(|state| state.steps += 1);
     }
 
     /// Ends both and gives what the writer's family holds now. Panics if one of them did.
     pub fn stop(self) -> Rows {
-        self.stop.store(true, Ordering::Relaxed);
+        self.pace.change(|state| state.stopped = true);
         self.reader
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         self.writer
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// How far the threads of a company may go: so many turns for each step of the test, which ties what they do to what the test does
+/// and not to the speed of the machine.
+#[derive(Default)]
+struct Pace {
+    state: Mutex<PaceState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct PaceState {
+    steps: u64,
+    stopped: bool,
+}
+
+impl Pace {
+    fn change(&self, change: impl FnOnce(&mut PaceState)) {
+        change(&mut self.state.lock().unwrap());
+        self.changed.notify_all();
+    }
+
+    /// Waits until turn number `turn` may begin, of which there are `each` beside a step; false once it never will.
+    fn wait_for_turn(&self, turn: u64, each: u64) -> bool {
+        let state = self.state.lock().unwrap();
+        let waits = |state: &mut PaceState| !state.stopped && turn >= state.steps * each;
+        let state = self.changed.wait_while(state, waits).unwrap();
+        !state.stopped
     }
 }
 
@@ -76,8 +110,9 @@ pub fn rows(
 }
 
 /// Of one snapshot all ways of reading tell the same.
-fn read(db: &Db, stop: &AtomicBool, mut rng: TestRng) {
-    while !stop.load(Ordering::Relaxed) {
+fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
+    let mut turns = 0..;
+    while turns.next().is_some_and(|turn| pace.wait_for_turn(turn, 1)) {
         if rng.one_in(10) {
             assert_eq!(files::check(db).unwrap(), "");
         }
@@ -110,14 +145,14 @@ fn read(db: &Db, stop: &AtomicBool, mut rng: TestRng) {
         for (row, got) in forwards.iter().zip(db.multi_get(&options, family, &keys)) {
             assert_eq!(got.unwrap().as_ref(), Some(&row.1));
         }
-        std::thread::yield_now();
     }
 }
 
 /// Writes, and finds what it wrote.
-fn write(db: &Db, stop: &AtomicBool, mut rng: TestRng, mut rows: Rows) -> Rows {
+fn write(db: &Db, pace: &Pace, mut rng: TestRng, mut rows: Rows) -> Rows {
     let family = db.column_family(FAMILY).unwrap();
-    while !stop.load(Ordering::Relaxed) {
+    let mut turns = 0..;
+    while turns.next().is_some_and(|turn| pace.wait_for_turn(turn, 8)) {
         let mut batch = WriteBatch::new();
         for _ in 0..rng.usize(1..10) {
             let key = format!("c{:04}", rng.u32(..400)).into_bytes();
@@ -147,9 +182,6 @@ fn write(db: &Db, stop: &AtomicBool, mut rng: TestRng, mut rows: Rows) -> Rows {
         if rng.one_in(200) {
             db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
                 .unwrap();
-        }
-        if rng.one_in(8) {
-            std::thread::sleep(std::time::Duration::from_micros(200));
         }
     }
     rows

@@ -7,15 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use dbtest::by_hand::flush;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, Comparator, Db, ErrorKind, FlushOptions, Options, ReadOptions, Result,
     Snapshot, UserComparator, WriteBatch, WriteOptions,
 };
-use testkit::TestRng;
 use testkit::memory::TurnedBit;
+use testkit::{Task, TestRng, receive, wait_until};
 use vfs::MemFs;
 
 fn options() -> Options {
@@ -91,22 +90,45 @@ impl Gate {
         }
     }
 
-    /// True once so many stand before it; false if that takes too long.
-    fn has_stopped(&self, count: usize, most: Duration) -> bool {
-        let until = Instant::now() + most;
-        let mut state = self.state.lock().unwrap();
-        while state.stopped < count {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state = self.changed.wait_timeout(state, left).unwrap().0;
-        }
-        true
+    /// Waits until so many stand before it.
+    fn wait_for(&self, count: usize) {
+        wait_until("writers stand before the gate", || {
+            self.state.lock().unwrap().stopped >= count
+        });
     }
 }
 
 type Write = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// A thread that writes.
+struct Writer {
+    thread: thread::JoinHandle<Result<()>>,
+    task: Task,
+}
+
+impl Writer {
+    fn spawn(write: impl FnOnce() -> Result<()> + Send + 'static) -> Writer {
+        let (begun, begins) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            begun.send(Task::current()).unwrap();
+            write()
+        });
+        let task = receive("the thread", &begins);
+        Writer { thread, task }
+    }
+
+    fn wait_until_asleep(&self) {
+        self.task.wait_until_asleep();
+    }
+
+    fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    fn join(self) -> thread::Result<Result<()>> {
+        self.thread.join()
+    }
+}
 
 /// A database in which inserts can be stopped.
 struct Gated {
@@ -153,8 +175,8 @@ impl Gated {
     }
 
     /// Runs a write in a thread of its own, with the next comparison as given.
-    fn start(&self, next: Next, write: Write) -> thread::JoinHandle<Result<()>> {
-        thread::spawn(move || {
+    fn start(&self, next: Next, write: Write) -> Writer {
+        Writer::spawn(move || {
             NEXT.set(next);
             let written = catch_unwind(AssertUnwindSafe(write));
             NEXT.set(Next::Goes);
@@ -163,34 +185,23 @@ impl Gated {
     }
 
     /// A thread that has put `key` into the WAL and stands in the middle of its insertion, without the write queue's lock.
-    fn stopped(&self, key: &'static str) -> thread::JoinHandle<Result<()>> {
+    fn stopped(&self, key: &'static str) -> Writer {
         // Whoever has to wait for the queue leaves it early. Who holds it meanwhile stands in its own insertion.
         let holder = self.start(Next::Stops, self.put("holder"));
-        assert!(self.gate.has_stopped(1, Duration::from_secs(60)));
+        self.gate.wait_for(1);
         let (begun, begins) = mpsc::channel();
         let put = self.put(key);
         let write = move || {
-            begun.send(()).unwrap();
+            begun.send(Task::current()).unwrap();
             put()
         };
         let stopped = self.start(Next::Stops, Box::new(write));
-        begins.recv().unwrap();
-        // Nothing tells that it waits for the queue from then on. Where it came too late it has the lock, and the test waits in vain for
-        // what it looks at.
-        thread::sleep(Duration::from_millis(300));
+        // It waits for the queue.
+        receive("the writer", &begins).wait_until_asleep();
         self.gate.open();
         holder.join().unwrap().unwrap();
-        assert!(self.gate.has_stopped(1, Duration::from_secs(60)));
+        self.gate.wait_for(1);
         stopped
-    }
-}
-
-/// Waits for what another thread does.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < until, "{what}");
-        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -201,11 +212,11 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     let first = gated.stopped("first");
     // It gets as far as its insertion although the first has not inserted, and is through with it.
     let second = gated.start(Next::Stops, gated.put("second"));
-    assert!(gate.has_stopped(2, Duration::from_secs(60)));
+    gate.wait_for(2);
     let third = gated.start(Next::Goes, gated.put_one("third"));
     let before = db.snapshot();
     let number = db.latest_sequence_number();
-    thread::sleep(Duration::from_millis(50));
+    third.wait_until_asleep();
     assert!(!third.is_finished(), "those before it are not there");
     for key in ["first", "second", "third"] {
         assert!(!gated.has(key), "{key}");
@@ -213,9 +224,9 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     // A flush takes all of them along.
     let flushed = {
         let db = db.clone();
-        thread::spawn(move || db.flush(&FlushOptions::default()))
+        Writer::spawn(move || db.flush(&FlushOptions::default()))
     };
-    thread::sleep(Duration::from_millis(50));
+    flushed.wait_until_asleep();
     assert!(!flushed.is_finished() && db.live_files().is_empty());
     assert_eq!(db.latest_sequence_number(), number);
     gate.open();
@@ -355,6 +366,7 @@ impl Drop for Stops<'_> {
 fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
     const WRITERS: usize = 4;
     const ROWS: usize = 12;
+    const LOOKS: usize = 500;
     let mut options = options();
     options.column_family.write_buffer_size = 64 << 10;
     let db = Db::open(&options, "/db").unwrap();
@@ -392,13 +404,12 @@ fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
                 }
             });
         }
-        let until = Instant::now() + Duration::from_secs(3);
         let mut last = [0; WRITERS];
         let mut kept: Vec<(Snapshot, [u64; WRITERS])> = Vec::new();
         let mut rng = testkit::rng();
         // Also if an assertion fails.
         let _stopped = Stops(&stop);
-        while Instant::now() < until {
+        for _ in 0..LOOKS {
             let promised: Vec<u64> = acknowledged.iter().map(|n| n.load(Ordering::Acquire)).collect();
             let snapshot = db.snapshot();
             let options = at(&snapshot);
@@ -504,7 +515,7 @@ fn writers_side_by_side(ranges: bool) {
             db.drop_column_family(&short).unwrap();
             db.lock_wal().unwrap();
             db.unlock_wal().unwrap();
-            thread::sleep(Duration::from_millis(5));
+            thread::yield_now();
         }
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });

@@ -100,10 +100,17 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
             })
             .collect();
         scope.spawn(|| {
+            // A flush after every few writes of the first.
+            let mut flushed = 0;
             while !done.load(Ordering::Relaxed) {
+                let begun = told.begun[0].load(Ordering::Relaxed);
+                if begun < flushed + 8 {
+                    std::thread::yield_now();
+                    continue;
+                }
+                flushed = begun;
                 // Refused once a sync has failed, which the writers tell.
                 let _ = db.flush_cf(&FlushOptions::default(), &[db.default_column_family()]);
-                std::thread::sleep(Duration::from_millis(1));
             }
         });
         writers.into_iter().for_each(|writer| writer.join().unwrap());
@@ -168,12 +175,12 @@ fn a_failed_sync_is_acknowledged_to_nobody() {
         let fs = FaultFs::new(Arc::new(mem.clone()));
         let told = Told::default();
         let db = Db::open(&flavour().options(Arc::new(fs.clone())), DIR).unwrap();
-        // Syncs take a while, so that others wait for them.
+        // Syncs leave the processor to others, so that those wait for them.
         let syncs = Arc::new(AtomicU64::new(0));
         let counted = syncs.clone();
         let count = move |_: Op, _: &Path| {
             counted.fetch_add(1, Ordering::SeqCst);
-            std::thread::sleep(Duration::from_micros(200));
+            (0..100).for_each(|_| std::thread::yield_now());
         };
         let of_wals = |action| Rule::new(action).on([Op::Sync]).path_ends_with(".log");
         fs.add(of_wals(Action::Call(Arc::new(count))));

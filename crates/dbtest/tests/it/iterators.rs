@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::merge::StringAppend;
 use dbtest::by_hand::{flush, rewrite_family};
@@ -96,15 +96,7 @@ impl Stage {
 
     /// Waits until nothing is held any more: files are deleted in the background.
     fn expect_nothing_held(&self, why: &str) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while self.pinned_memtables() > 0 || self.pinned_tables() > 0 {
-            let (bytes, tables) = (self.pinned_memtables(), self.pinned_tables());
-            assert!(
-                Instant::now() < end,
-                "{why}: memtables of {bytes} bytes and {tables} tables are held"
-            );
-            std::thread::yield_now();
-        }
+        testkit::wait_until(why, || self.pinned_memtables() == 0 && self.pinned_tables() == 0);
         assert_eq!(self.pinned_table_bytes(), 0, "{why}");
     }
 }
@@ -618,14 +610,12 @@ fn a_read_goes_no_further_than_its_tier() {
 
 /// What is pinned once that is as it should be: a job that has ended lets go of what it read a moment after it has told so.
 fn pins_when(db: &Db, good: impl Fn(&Pins) -> bool) -> Pins {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        let pins = db.pins();
-        if good(&pins) || Instant::now() > end {
-            return pins;
-        }
-        std::thread::yield_now();
-    }
+    let mut pins = db.pins();
+    testkit::wait_until("the pins are as they should be", || {
+        pins = db.pins();
+        good(&pins)
+    });
+    pins
 }
 
 #[test]

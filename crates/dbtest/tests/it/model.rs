@@ -280,6 +280,9 @@ impl History {
         self.heart.place.lock().unwrap().step.clone_from(&step);
         self.log.push(step);
         self.heart.watchdog.beat();
+        if let Some(company) = &self.company {
+            company.step();
+        }
     }
 
     /// Runs it, and says how many flushes, compactions and moves it had.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::statistics::{Statistics, Ticker};
 use dbtest::by_hand::flush;
@@ -52,13 +52,11 @@ fn look(db: &Db, clock: &ManualClock, times: u64) -> u64 {
 /// Lets a period pass, and waits for what comes of it.
 fn pass(db: &Db, clock: &ManualClock, done: impl Fn() -> bool) {
     clock.advance(Duration::from_secs(1));
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", history(db));
-        // Whoever looks is woken by a change of the period.
+    testkit::wait_until("the period was noticed", || {
+        // The thread that looks is woken by a change of the period.
         db.set_db_options(&[("stats_persist_period_sec", "1")]).unwrap();
-        std::thread::yield_now();
-    }
+        done()
+    });
 }
 
 fn total(entries: &[StatsHistoryEntry], name: &str) -> u64 {

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use base::coding;
 use base::filename;
@@ -706,15 +705,7 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
         db.put(format!("{number:06}").as_bytes(), &[b'v'; 1000]).unwrap();
         if number % 50 == 0 {
             // Flushed and deleted in the background, which may be slow, but needs no more writes to come to it.
-            let start = Instant::now();
-            while bytes_of_wals() >= 3 * limit {
-                assert!(
-                    start.elapsed() < LONG,
-                    "{} bytes of WAL, the limit is {limit}",
-                    bytes_of_wals()
-                );
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            testkit::wait_until("the WALs are below their limit", || bytes_of_wals() < 3 * limit);
         }
     }
     assert!(
@@ -729,23 +720,19 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
     );
 }
 
-/// Longer than any machine takes.
-const LONG: Duration = Duration::from_secs(120);
-
 /// Names the directory a child holds open.
 const CHILD: &str = "ESKER_RECOVERY_CHILD";
 
 /// Not a test: opens a database and holds it until it is killed.
 #[test]
+#[ignore = "a_database_is_opened_for_writing_once runs it in a process of its own"]
 fn child_that_holds_a_database() {
-    let Some(dir) = std::env::var_os(CHILD) else {
-        return;
-    };
+    let dir = std::env::var_os(CHILD).expect("the test says where");
     let dir = Path::new(&dir);
     let _db = Db::open(&small_buffers(), dir.join("db")).unwrap();
     fs::write(dir.join("ready"), b"").unwrap();
     loop {
-        std::thread::sleep(Duration::from_secs(1));
+        std::thread::park();
     }
 }
 
@@ -770,16 +757,14 @@ fn a_database_is_opened_for_writing_once() {
     db.close().unwrap();
 
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "recovery::child_that_holds_a_database"])
+        .args(["--ignored", "--exact", "recovery::child_that_holds_a_database"])
         .env(CHILD, dir.path())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let start = Instant::now();
-    while !dir.path().join("ready").exists() {
-        assert!(start.elapsed() < LONG, "the child does not open the database");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testkit::wait_until("the child has opened the database", || {
+        dir.path().join("ready").exists()
+    });
     held_by(child.id());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -804,44 +789,45 @@ fn reading_only_while_somebody_writes() {
     };
     let db = Db::open(&options, dir.path()).unwrap();
     let (written, done) = (AtomicU64::new(0), AtomicBool::new(false));
-    // Milliseconds that the writer rests after so many rows.
-    let rest = AtomicU64::new(1);
+    // How far the writer may go: so many rows for each open that begins.
+    let allowed = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut number = 0u64;
             while !done.load(Ordering::Relaxed) {
+                if number == allowed.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                    continue;
+                }
                 db.put(format!("{number:08}").as_bytes(), &[b'v'; 300]).unwrap();
                 number += 1;
                 written.store(number, Ordering::Release);
-                if number.is_multiple_of(20) {
-                    std::thread::sleep(Duration::from_millis(rest.load(Ordering::Relaxed)));
-                }
             }
         });
         // Also when this panics.
         let _stop = Stop(&done);
-        let start = Instant::now();
-        let mut opened = 0;
-        while start.elapsed() < Duration::from_secs(2) || opened < 5 {
+        for opened in 0..30 {
+            allowed.fetch_add(300, Ordering::Relaxed);
             let before = written.load(Ordering::Acquire) as usize;
-            let reader = match Db::open_read_only(&options, dir.path()) {
-                // Who reads is slower than who writes, who goes on more slowly.
-                Err(error) if error.kind() == ErrorKind::TryAgain => {
-                    rest.fetch_add(10, Ordering::Relaxed);
-                    continue;
+            let reader = loop {
+                match Db::open_read_only(&options, dir.path()) {
+                    // The writer is faster, but comes to the end of what it may write.
+                    Err(error) if error.kind() == ErrorKind::TryAgain => {}
+                    reader => break reader.unwrap_or_else(|error| panic!("open {opened}: {error}")),
                 }
-                reader => reader.unwrap_or_else(|error| panic!("open {opened}: {error}")),
             };
             let after = written.load(Ordering::Acquire) as usize + 1;
             // What it found stays readable, whatever becomes of the files.
-            std::thread::sleep(Duration::from_millis(20));
+            allowed.fetch_add(300, Ordering::Relaxed);
+            testkit::wait_until("the writer has gone on", || {
+                written.load(Ordering::Acquire) == allowed.load(Ordering::Relaxed)
+            });
             let found = count(&reader);
             assert!(
                 (before..=after).contains(&found),
                 "{found} rows, {before} to {after} written"
             );
             assert_eq!(count(&reader), found);
-            opened += 1;
         }
     });
 }

@@ -1,14 +1,13 @@
 //! The workloads of YCSB, from A to F, over keys some of which are in much demand, with a range tombstone over some now and then where there are
 //! updates, while what is older than a short lifetime is collected: reads as of any time above the threshold are right, space stays bounded, and in the end the statistics are those of what is there.
 //!
-//! `ESKER_SECONDS=600 cargo test --release -p esker-mvcc --test it ycsb::workload_a -- --nocapture` goes on for ten minutes with a lifetime of a
-//! second.
+//! Times are those of a clock that each look moves on, so that a lifetime is a number of operations.
+//! `ESKER_OPERATIONS=60000000 cargo test --release -p esker-mvcc --test it ycsb::workload_a -- --nocapture` does so many, with a longer lifetime.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Mutex, MutexGuard, mpsc};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use esker::{Db, Options, WriteOptions};
 use mvcc::{
@@ -23,6 +22,14 @@ const VALUE: usize = 100;
 const MOST_KEYS: usize = 1_000_000;
 /// Keys that a scan looks at, at most.
 const SCAN: usize = 100;
+/// Operations of a plain test run, by all workers.
+const OPERATIONS: u64 = 60_000;
+/// How far a look at the clock moves it on, in nanoseconds.
+const TICK: i64 = 1_000;
+/// What the clock begins with: a day in 2023.
+const BEGIN: i64 = 1_700_000_000_000_000_000;
+/// Threads.
+const WORKERS: u64 = 2;
 
 /// Of a hundred operations; what is left are reads.
 #[derive(Clone, Copy, Default)]
@@ -46,16 +53,17 @@ struct Run {
     model: Vec<Mutex<History>>,
     /// Keys that were inserted, or soon will have been.
     keys: AtomicUsize,
-    done: AtomicBool,
+    clock: AtomicI64,
+    /// When garbage is collected next.
+    due: AtomicI64,
+    /// Operations that were begun, of all workers.
+    begun: AtomicU64,
+    /// Operations there are to be.
+    operations: u64,
     reads: AtomicU64,
     refused: AtomicU64,
     writes: AtomicU64,
     lifetime: Duration,
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap().as_nanos() as i64
 }
 
 fn key_of(at: usize) -> Vec<u8> {
@@ -77,6 +85,10 @@ fn as_of(history: &History, time: i64) -> Option<u64> {
 }
 
 impl Run {
+    fn now(&self) -> i64 {
+        self.clock.fetch_add(TICK, Ordering::Relaxed) + TICK
+    }
+
     fn history(&self, at: usize) -> MutexGuard<'_, History> {
         self.model[at].lock().unwrap()
     }
@@ -91,7 +103,7 @@ impl Run {
     /// A time that reads may ask for, some of them too late.
     fn some_time(&self, rng: &mut TestRng) -> i64 {
         let lifetime = self.lifetime.as_nanos() as i64;
-        now() - rng.i64(0..lifetime + lifetime / 4)
+        self.now() - rng.i64(0..lifetime + lifetime / 4)
     }
 
     fn update(&self, rng: &mut TestRng) {
@@ -112,7 +124,7 @@ impl Run {
         let at = self.skewed(rng);
         let key = key_of(at);
         let mut history = self.history(at);
-        let time = now().max(history.last().map_or(0, |(time, _)| *time));
+        let time = self.now().max(history.last().map_or(0, |(time, _)| *time));
         let found = self
             .store
             .get(&key, Timestamp::from_nanos(time), &MvccReadOptions::default());
@@ -129,7 +141,7 @@ impl Run {
     fn write(&self, at: usize, history: &mut History, id: Option<u64>) {
         let key = key_of(at);
         let last = history.last().map_or(0, |(time, _)| *time);
-        let time = now().max(last + 1);
+        let time = self.now().max(last + 1);
         let timestamp = Timestamp::from_nanos(time);
         let mut batch = self.store.begin(time);
         let written = match id {
@@ -169,7 +181,7 @@ impl Run {
             .filter_map(|history| history.last())
             .map(|(time, _)| *time)
             .max();
-        let time = now().max(last.unwrap_or(0) + 1);
+        let time = self.now().max(last.unwrap_or(0) + 1);
         let (start, end) = (key_of(first), key_of(behind));
         let (span, timestamp) = (Span::new(&start, &end), Timestamp::from_nanos(time));
         let mut batch = self.store.begin(time);
@@ -254,7 +266,13 @@ impl Run {
             workload.scans,
             workload.read_modify_writes,
         ];
-        while !self.done.load(Ordering::Relaxed) {
+        while self.begun.fetch_add(1, Ordering::Relaxed) < self.operations {
+            // Not further ahead of the collector than two lifetimes.
+            let ahead = 2 * self.lifetime.as_nanos() as i64;
+            while self.clock.load(Ordering::Relaxed) > self.due.load(Ordering::Relaxed).saturating_add(ahead)
+            {
+                thread::yield_now();
+            }
             let mut drawn = rng.u32(..100);
             let share = shares.iter().position(|&share| match drawn.checked_sub(share) {
                 Some(rest) => {
@@ -282,10 +300,21 @@ impl Run {
     }
 }
 
+/// Lets the workers go on without a collector.
+struct NoMoreCollections<'a>(&'a AtomicI64);
+
+impl Drop for NoMoreCollections<'_> {
+    fn drop(&mut self) {
+        self.0.store(i64::MAX, Ordering::Relaxed);
+    }
+}
+
 fn run(workload: Workload) {
-    let long = std::env::var("ESKER_SECONDS").ok();
-    let seconds: u64 = long.as_ref().map_or(2, |seconds| seconds.parse().unwrap());
-    let lifetime = Duration::from_millis(if long.is_some() { 1000 } else { 150 });
+    let operations = testkit::rng::runs("ESKER_OPERATIONS", OPERATIONS);
+    let long = operations > OPERATIONS;
+    // In operations that look at the clock once; some look twice.
+    let lifetime = if long { 100_000 } else { 8_000 };
+    let lifetime = Duration::from_nanos(lifetime * TICK as u64);
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options {
         create_if_missing: true,
@@ -301,13 +330,16 @@ fn run(workload: Workload) {
         range_tombstones: true,
         ..BatchOptions::default()
     };
-    let store = MvccStore::open_with_compactions(&db, &family, batches, now(), Some(gc)).unwrap();
+    let store = MvccStore::open_with_compactions(&db, &family, batches, BEGIN, Some(gc)).unwrap();
     let run = Run {
         workload,
         store,
         model: (0..MOST_KEYS).map(|_| Mutex::default()).collect(),
         keys: AtomicUsize::new(KEYS),
-        done: AtomicBool::new(false),
+        clock: AtomicI64::new(BEGIN),
+        due: AtomicI64::new(BEGIN),
+        begun: AtomicU64::new(0),
+        operations,
         reads: AtomicU64::new(0),
         refused: AtomicU64::new(0),
         writes: AtomicU64::new(0),
@@ -320,45 +352,43 @@ fn run(workload: Workload) {
     let loaded = run.writes.swap(0, Ordering::Relaxed);
     assert_eq!(loaded, 2 * KEYS as u64);
     let seed = testkit::rng().seed();
-    let start = Instant::now();
     let (mut spaces, mut collected, mut left_out) = (Vec::new(), 0, 0);
     thread::scope(|scope| {
-        // Nothing is ever sent: who fails lets go of his end.
-        let (alive, workers) = mpsc::channel::<()>();
-        for worker in 0..2 {
-            let (run, alive) = (&run, alive.clone());
-            scope.spawn(move || {
-                let _alive = alive;
-                run.work(seed ^ worker);
-            });
-        }
-        drop(alive);
+        let workers = (0..WORKERS).map(|worker| {
+            let run = &run;
+            scope.spawn(move || run.work(seed ^ worker))
+        });
+        let workers: Vec<_> = workers.collect();
         let mut round = 0u64;
-        while start.elapsed() < Duration::from_secs(seconds)
-            && workers.recv_timeout(lifetime / 2) == Err(RecvTimeoutError::Timeout)
-        {
+        // Also when a collection fails.
+        let _end = NoMoreCollections(&run.due);
+        // A worker that fails ends too.
+        while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            if run.clock.load(Ordering::Relaxed) < run.due.load(Ordering::Relaxed) {
+                thread::yield_now();
+                continue;
+            }
             round += 1;
             // One leaves nothing for the other, whichever comes first.
             if round.is_multiple_of(8) {
-                let garbage = run.store.collect_in_compactions(lifetime, now()).unwrap();
+                let garbage = run.store.collect_in_compactions(lifetime, run.now()).unwrap();
                 left_out += garbage.val_count;
             } else {
-                let report = run.store.collect_garbage(lifetime, now(), &GcOptions::default());
+                let report = run
+                    .store
+                    .collect_garbage(lifetime, run.now(), &GcOptions::default());
                 collected += report.unwrap().removed.versions;
             }
+            let next = run.now() + lifetime.as_nanos() as i64 / 2;
+            run.due.store(next, Ordering::Relaxed);
             spaces.push(run.space());
-            if long.is_some() && round.is_multiple_of(60) {
+            if long && round.is_multiple_of(60) {
                 let (writes, space) = (run.writes.load(Ordering::Relaxed), run.space());
-                println!(
-                    "{:4} s: {writes} writes, {collected} versions removed, {space} bytes",
-                    start.elapsed().as_secs()
-                );
+                println!("round {round}: {writes} writes, {collected} versions removed, {space} bytes");
             }
         }
-        run.done.store(true, Ordering::Relaxed);
     });
-    let took = start.elapsed().as_secs_f64();
-    let at = now();
+    let at = run.now();
     assert_eq!(run.store.stats(at).unwrap(), run.store.recount(at).unwrap());
     let all = run
         .store
@@ -375,18 +405,17 @@ fn run(workload: Workload) {
         reads > 20 && (writes > 20 || writes_wanted == 0),
         "{reads} reads, {writes} writes"
     );
-    if long.is_some() {
-        // The first minute fills memtables and levels.
+    if long {
+        // The beginning fills memtables and levels.
         let (early, late) = spaces.split_at(spaces.len() / 2);
         let (early, late) = (early.iter().max().unwrap(), late.iter().max().unwrap());
         println!(
-            "{}: {:.0} operations a second ({reads} reads, {} refused, {writes} writes), {collected} versions removed and {left_out} left to \
+            "{}: {reads} reads, {} refused, {writes} writes, {collected} versions removed and {left_out} left to \
              compactions, at most {early} bytes in the first half and {late} in the second",
             workload.name,
-            (reads + writes) as f64 / took,
             run.refused.into_inner(),
         );
-        let fills = seconds < 120 || workload.inserts > 0;
+        let fills = operations < 5_000_000 || workload.inserts > 0;
         assert!(
             fills || *late <= early + early / 4,
             "{late} bytes, {early} before"

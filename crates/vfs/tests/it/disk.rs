@@ -34,6 +34,8 @@ fn space_claimed_ahead_is_given_back() {
             ..CreateOptions::default()
         };
         let Ok(mut file) = fs.create(&path, &options) else {
+            assert!(direct, "not every file system writes past the page cache");
+            testkit::skip("a file system with direct I/O");
             continue;
         };
         file.append(&[1; 100_000]).unwrap();
@@ -44,7 +46,7 @@ fn space_claimed_ahead_is_given_back() {
         if claimed >= 8 << 20 {
             assert!(space(&path) < 1 << 20, "{} bytes still claimed", space(&path));
         } else {
-            eprintln!("skipped: this file system claims no space");
+            testkit::skip("a file system that claims space");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! `esker top --once` over a database of ours that this process has open.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use dbtest::events::Events;
 use dbtest::settings;
@@ -23,14 +22,12 @@ fn line_of(event: &Event) -> Option<String> {
 
 /// A frame, once it has `what` in it.
 fn frame_with(dir: &TempDir, what: &str) -> String {
-    let begun = Instant::now();
-    loop {
-        let frame = esker("top", dir.path(), &["--once"]).good();
-        if frame.contains(what) || begun.elapsed() > Duration::from_secs(60) {
-            assert!(frame.contains(what), "{what} is not in\n{frame}");
-            return frame;
-        }
-    }
+    let mut frame = String::new();
+    testkit::wait_until(what, || {
+        frame = esker("top", dir.path(), &["--once"]).good();
+        frame.contains(what)
+    });
+    frame
 }
 
 #[test]
