@@ -1,5 +1,6 @@
 //! The testers tested: bugs planted one at a time, each of which a named test must catch.
 
+mod disk;
 mod plant;
 mod versions;
 
@@ -103,7 +104,7 @@ const FAILED_READS: &[&str] = &[
 
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub fn canaries() -> impl Iterator<Item = &'static Canary> {
-    CANARIES.iter().chain(versions::CANARIES)
+    CANARIES.iter().chain(versions::CANARIES).chain(disk::CANARIES)
 }
 
 const CANARIES: &[Canary] = &[

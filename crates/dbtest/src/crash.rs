@@ -145,7 +145,10 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
         db.compact_range(family, &CompactRangeOptions::default(), None, None)
             .map_err(say("compact"))?;
     }
-    db.wait_for_compact().map_err(say("wait"))?;
+    crate::files::come_to_rest(&db).map_err(say("wait"))?;
+    if fs.open_without_name() > 0 {
+        return Err(format!("{} deleted files are open", fs.open_without_name()));
+    }
     let expected = |shared: &Arc<Mutex<Ledger>>, db: &Db| -> Verdict {
         let found = dump(db).map_err(say("read"))?;
         let ledger = shared.lock().unwrap();

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use base::internal_key::ParsedInternalKey;
 use base::{InternalComparator, Result, SeqNo, UserComparator};
@@ -21,6 +22,38 @@ struct Contents {
     points: Vec<(Vec<u8>, SeqNo)>,
     /// Start, end and sequence numbers of what range tombstones cover within the file's bounds.
     tombstones: Vec<(Vec<u8>, Vec<u8>, SeqNo)>,
+}
+
+/// Waits until no flush and no compaction is due and every obsolete file is deleted.
+///
+/// # Errors
+/// Those of [`Db::wait_for_compact`].
+pub fn come_to_rest(db: &Db) -> Result<()> {
+    db.wait_for_compact()?;
+    loop {
+        // It returns when no deletion is at work.
+        let held = db.hold_file_deletions("come_to_rest");
+        if db.pins().files_waiting == 0 {
+            return Ok(());
+        }
+        drop(held);
+        std::thread::yield_now();
+    }
+}
+
+/// Files below `dir` that this process has deleted and still has open, one line for each descriptor. Empty where the system does not
+/// list descriptors.
+pub fn deleted_but_open(dir: &Path) -> Vec<String> {
+    let Ok(dir) = dir.canonicalize() else {
+        return Vec::new();
+    };
+    let Ok(descriptors) = std::fs::read_dir("/proc/self/fd") else {
+        return Vec::new();
+    };
+    let files = descriptors.filter_map(|descriptor| std::fs::read_link(descriptor.ok()?.path()).ok());
+    let deleted =
+        files.filter(|file| file.starts_with(&dir) && file.to_string_lossy().ends_with(" (deleted)"));
+    deleted.map(|file| file.display().to_string()).collect()
 }
 
 /// Reads every live file of `db` and gives what is wrong, empty if nothing is. Background work may go on meanwhile.

@@ -7,16 +7,16 @@ mod tree;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use base::env::{Clock, ManualClock};
 use base::{Error, ErrorKind, Result};
 use fastrand::Rng;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLockReadGuard};
 
 use self::file::{Reader, Writer};
-use self::inode::{Data, Inode};
+use self::inode::{Data, Handle, Inode};
 use self::tree::{Node, Tree};
 use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
 
@@ -58,6 +58,8 @@ struct State {
     next_inode: u64,
     /// Normalized paths.
     locks: BTreeSet<String>,
+    /// Files that were open when they lost their last name.
+    removed: Vec<Weak<Inode>>,
 }
 
 /// A lock held.
@@ -91,6 +93,7 @@ impl Shared {
             tree,
             next_inode,
             locks: BTreeSet::new(),
+            removed: Vec::new(),
         };
         Shared {
             state: Mutex::new(state),
@@ -139,12 +142,20 @@ impl Shared {
 }
 
 impl State {
-    fn unlink(&mut self, shared: &Shared, inode: &Inode) {
+    fn unlink(&mut self, shared: &Shared, inode: &Arc<Inode>) {
         let mut data = inode.data.write();
         if data.links == 1 {
             shared.release(&data, data.live.len());
+            self.forget_closed();
+            self.removed.push(Arc::downgrade(inode));
         }
         data.links -= 1;
+    }
+
+    /// A file without a name cannot be opened again.
+    fn forget_closed(&mut self) {
+        self.removed
+            .retain(|file| file.upgrade().is_some_and(|inode| inode.is_open()));
     }
 }
 
@@ -173,6 +184,13 @@ impl MemFs {
     /// Bytes all files together have, zeros behind logs included.
     pub fn used(&self) -> u64 {
         self.0.used.load(Ordering::Relaxed)
+    }
+
+    /// Files that are open and have no name any more: on a disk each keeps its space and a descriptor.
+    pub fn open_without_name(&self) -> usize {
+        let mut state = self.0.state.lock();
+        state.forget_closed();
+        state.removed.len()
     }
 
     /// The file system as the next process finds it when this one dies now. What the kernel has survives; what is not synced
@@ -233,7 +251,7 @@ impl MemFs {
             (data.live.len() as u64, mapped)
         };
         Reader {
-            inode,
+            inode: Handle::new(inode),
             len,
             mapped,
             path: path.to_path_buf(),
@@ -259,12 +277,7 @@ struct Copies(HashMap<u64, Arc<Inode>>);
 
 impl Copies {
     fn of(&mut self, inode: &Arc<Inode>, data: impl FnOnce() -> Data) -> Arc<Inode> {
-        let copy = || {
-            Arc::new(Inode {
-                id: inode.id,
-                data: RwLock::new(data()),
-            })
-        };
+        let copy = || Arc::new(Inode::new(inode.id, data()));
         self.0.entry(inode.id).or_insert_with(copy).clone()
     }
 }
@@ -470,10 +483,7 @@ impl FileSystem for MemFs {
 impl State {
     /// An empty file under a name that is free.
     fn new_file(&mut self, dir: tree::DirId, name: String, modified: u64) -> Arc<Inode> {
-        let inode = Arc::new(Inode {
-            id: self.next_inode,
-            data: RwLock::new(Data::created(modified)),
-        });
+        let inode = Arc::new(Inode::new(self.next_inode, Data::created(modified)));
         self.next_inode += 1;
         self.tree
             .commit(vec![(dir, name, Some(Node::File(inode.clone())))]);

@@ -231,6 +231,10 @@ pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
             close(stress, &open)?;
         };
         verify(stress, &open)?;
+        // Not always: a close that meets compactions is tested, too.
+        if flags.verify && flags.seed.wrapping_add(phase).is_multiple_of(2) {
+            stress.check_descriptors(&open)?;
+        }
         // Every second time it is left to whoever opens it next to find out what was in memory.
         if phase % 2 == 0 {
             let upto = open.db.latest_sequence_number();

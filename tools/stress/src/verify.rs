@@ -1,6 +1,7 @@
 //! Every key, read in several ways and compared with what it should be.
 
 use std::ops::Range;
+use std::path::Path;
 
 use base::Result;
 use esker::{ColumnFamily, Db, DbIterator, ReadOptions};
@@ -66,6 +67,23 @@ impl Stress {
             Ok(())
         } else {
             Err(Failure::Wrong(found))
+        }
+    }
+
+    /// Lets background work come to rest, while nobody works, and says which deleted files are still open. With a secondary in the
+    /// process there may be some: it reads files until it catches up.
+    pub fn check_descriptors(&self, open: &Open) -> Outcome {
+        if open.secondary.is_some() || open.is_latched() {
+            return Ok(());
+        }
+        dbtest::files::come_to_rest(&open.db)?;
+        let mut open_files = dbtest::files::deleted_but_open(&self.path);
+        if !self.options.wal_dir.is_empty() {
+            open_files.extend(dbtest::files::deleted_but_open(Path::new(&self.options.wal_dir)));
+        }
+        match open_files.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::Wrong(format!("deleted files are open: {open_files:?}"))),
         }
     }
 }

@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use base::env::Rng;
 use dbtest::by_hand::{flush, rewrite};
+use dbtest::files;
 use esker::{
-    CompactionFilter, CompactionFilterFactory, Db, Decision, FilterContext, Options, ReadOptions, ValueType,
+    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Db, Decision, FilterContext, Options,
+    ReadOptions, ValueType, WriteOptions,
 };
 use tempfile::TempDir;
+use vfs::{MemFs, UnsyncedPolicy};
 
 const FILES: u32 = 60;
 
@@ -153,4 +157,112 @@ fn iterators_share_tables_that_are_more_than_may_be_open() {
     assert_eq!(db.get(b"z").unwrap(), Some(b"z".to_vec()));
     let left = descriptors(dir).0;
     assert!(left < FILES as usize - 5, "{left}");
+}
+
+fn small(recycle_log_file_num: usize) -> Options {
+    Options {
+        create_if_missing: true,
+        recycle_log_file_num,
+        column_family: ColumnFamilyOptions {
+            write_buffer_size: 64 << 10,
+            level0_file_num_compaction_trigger: 4,
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    }
+}
+
+/// Writes about a megabyte over the same rows, which fills and flushes memtables.
+fn overwrite(db: &Db, family: &str) {
+    let family = db.column_family(family).unwrap();
+    for row in 0..5_000u32 {
+        let key = (row % 50).to_be_bytes();
+        db.put_opt(&WriteOptions::default(), &family, &key, &[b'v'; 200])
+            .unwrap();
+    }
+}
+
+/// Nothing is ever synced by a write: neither a WAL nor any other file stays open once it is deleted.
+#[test]
+fn no_deleted_file_stays_open_at_rest() {
+    for recycled in [0, 2] {
+        for others in [0, 1] {
+            let dir = TempDir::new().unwrap();
+            let dir = dir.path();
+            let db = Db::open(&small(recycled), dir).unwrap();
+            for other in 0..others {
+                db.create_column_family(&format!("{other}"), &ColumnFamilyOptions::default())
+                    .unwrap();
+            }
+            for _ in 0..5 {
+                overwrite(&db, "default");
+            }
+            files::come_to_rest(&db).unwrap();
+            assert_eq!(files::deleted_but_open(dir), Vec::<String>::new());
+            drop(db);
+            assert_eq!(files::deleted_but_open(dir), Vec::<String>::new());
+        }
+    }
+}
+
+/// A family that is dropped takes its WALs along, though no flush says that they are not needed.
+#[test]
+fn no_wal_of_dropped_families_stays_open() {
+    let mem = MemFs::new();
+    let mut options = small(0);
+    options.fs = Arc::new(mem.clone());
+    options.column_family.min_write_buffer_number_to_merge = 100;
+    options.column_family.max_write_buffer_number = 200;
+    let db = Db::open(&options, "/db").unwrap();
+    for round in 0..10 {
+        let name = format!("{round}");
+        let family = db.create_column_family(&name, &options.column_family).unwrap();
+        overwrite(&db, &name);
+        db.drop_column_family(&family).unwrap();
+        drop(family);
+        files::come_to_rest(&db).unwrap();
+        assert_eq!(mem.open_without_name(), 0, "in round {round}");
+    }
+}
+
+/// A sync leaves out WALs whose rows lie in tables. After a loss of power such a WAL may be there again, with any part of it.
+#[test]
+fn a_sync_keeps_its_promise_without_the_wals_that_were_flushed() {
+    let mut rng = testkit::rng();
+    for round in 0..20 {
+        let mem = MemFs::new();
+        let mut options = small(0);
+        options.fs = Arc::new(mem.clone());
+        let db = Db::open(&options, "/db").unwrap();
+        let other = db
+            .create_column_family("other", &ColumnFamilyOptions::default())
+            .unwrap();
+        if round % 2 == 0 {
+            db.put_opt(&WriteOptions::default(), &other, b"o", b"o").unwrap();
+            flush(&db);
+            db.drop_column_family(&other).unwrap();
+        }
+        for row in 0..3u8 {
+            db.put(&[row], &[row]).unwrap();
+            flush(&db);
+        }
+        db.put(b"last", b"last").unwrap();
+        files::come_to_rest(&db).unwrap();
+        db.sync_wal().unwrap();
+        for policy in [
+            UnsyncedPolicy::Lose,
+            UnsyncedPolicy::Keep,
+            UnsyncedPolicy::Random,
+            UnsyncedPolicy::RandomPages,
+        ] {
+            let mut seed = Rng::with_seed(rng.u64(..));
+            let mut options = options.clone();
+            options.fs = Arc::new(mem.crash_clone(&mut seed, policy));
+            let db = Db::open(&options, "/db").unwrap();
+            for row in 0..3u8 {
+                assert_eq!(db.get(&[row]).unwrap(), Some(vec![row]), "{policy:?}");
+            }
+            assert_eq!(db.get(b"last").unwrap(), Some(b"last".to_vec()), "{policy:?}");
+        }
+    }
 }

@@ -363,12 +363,25 @@ impl DbInner {
         let mut state = self.state.lock();
         state.check_writable()?;
         family.check_writable()?;
+        // What the other families need of the WALs: a family without rows keeps an old log number.
+        let others = state
+            .families
+            .values()
+            .filter(|other| other.family.id != family.id);
+        let current = state.current_wal();
+        let needed = others
+            .map(|other| other.oldest_wal(current))
+            .min()
+            .unwrap_or(current);
         let edit = VersionEdit {
             column_family: family.id,
             column_family_drop: true,
+            min_log_number_to_keep: Some(needed),
             ..VersionEdit::default()
         };
         self.log_edit(&mut state, edit)?;
+        let recorded = &mut state.recorded;
+        recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);
         family.dropped.store(true, Ordering::Release);
         if let Some(mut gone) = state.families.remove(&family.id) {
             let delayed_write_rate = self.current.load().delayed_write_rate;

@@ -211,9 +211,13 @@ impl DbInner {
         }
     }
 
-    /// Lets go of WALs that hold nothing any family still needs: keeps them to be written over, or deletes them.
+    /// Lets go of WALs that hold nothing any family still needs: keeps them to be written over, or deletes them. A sync leaves out
+    /// those that the MANIFEST excludes from recovery. Others stay to be synced though they are deleted: after a loss of power such a
+    /// WAL may be there again, and one that had lost its end would hide the rows of its successors.
     pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
         let needed = state.oldest_needed_wal();
+        let excluded = state.oldest_recorded_wal().min(needed);
+        self.obsolete.close_files(self.wal_tail.forget_older(excluded));
         while state.wals.len() > 1 && state.wals.front().is_some_and(|wal| wal.number < needed) {
             if let Some(wal) = state.wals.pop_front() {
                 self.older_wal_bytes.fetch_sub(wal.size, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base::filename;
 use base::sync::{Condvar, Mutex, MutexGuard};
 use sst::Table;
-use vfs::FileSystem;
+use vfs::{FileSync, FileSystem};
 
 use crate::events::{Event, Listeners};
 
@@ -29,6 +29,8 @@ pub(crate) struct ObsoleteFiles {
 #[derive(Default)]
 struct Queue {
     files: Vec<PathBuf>,
+    /// Handles to be dropped: the last one of a file closes it.
+    to_close: Vec<Arc<dyn FileSync>>,
     /// Obsolete tables with blocks in the block cache, and how hard these are to be taken out.
     uncached: Vec<(Arc<Table>, u32)>,
     /// Who asked that nothing be deleted, and has not taken it back. Oldest first.
@@ -81,6 +83,15 @@ impl ObsoleteFiles {
     pub fn wake(&self) {
         self.queue.lock().woken = true;
         self.changed.notify_all();
+    }
+
+    /// Has files closed that are not synced any more, before the files queued after this are deleted, whether files may be deleted
+    /// or not.
+    pub fn close_files(&self, handles: Vec<Arc<dyn FileSync>>) {
+        if !handles.is_empty() {
+            self.queue.lock().to_close.extend(handles);
+            self.changed.notify_all();
+        }
     }
 
     /// Queues a file.
@@ -145,8 +156,10 @@ impl ObsoleteFiles {
         let mut wait = None;
         loop {
             let uncached = std::mem::take(&mut queue.uncached);
-            if !uncached.is_empty() {
+            let to_close = std::mem::take(&mut queue.to_close);
+            if !uncached.is_empty() || !to_close.is_empty() {
                 MutexGuard::unlocked(&mut queue, || {
+                    drop(to_close);
                     for (table, aggressiveness) in uncached {
                         table.uncache(aggressiveness);
                     }

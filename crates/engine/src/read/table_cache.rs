@@ -85,12 +85,14 @@ struct TableSlot {
 impl Drop for TableSlot {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
+            // Closed before it is deleted, here or by the thread that deletes.
             let table = self.table.take();
             self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
-            if self.uncache_aggressiveness > 0
-                && let Some(table) = table
-            {
-                self.files.uncache(table, self.uncache_aggressiveness);
+            match table {
+                Some(table) if self.uncache_aggressiveness > 0 => {
+                    self.files.uncache(table, self.uncache_aggressiveness);
+                }
+                table => drop(table),
             }
             self.files.add_table(self.number);
         }

@@ -26,7 +26,7 @@ pub(crate) struct UnsyncedWal {
 pub(crate) struct WalTail {
     /// Records appended, over all WALs, so that syncs can be told apart. Written under the write queue's lock.
     pub records: AtomicU64,
-    /// WALs with records that are not synced yet, the one written to last.
+    /// WALs with records that are not synced yet and that a recovery may read, the one written to last. Each holds its file open.
     pub unsynced: Mutex<Vec<UnsyncedWal>>,
 }
 
@@ -38,6 +38,14 @@ impl WalTail {
             self.unsynced.lock().push(UnsyncedWal { number, sync });
             self.records.fetch_add(1, Ordering::Release);
         }
+    }
+
+    /// Takes the WALs older than `number` off the list, and gives their handles. The rows of such a WAL are in synced tables,
+    /// and the MANIFEST says that no recovery reads it: a later sync keeps its promise without it.
+    pub fn forget_older(&self, number: u64) -> Vec<Arc<dyn FileSync>> {
+        let mut unsynced = self.unsynced.lock();
+        let forgotten = unsynced.extract_if(.., |wal| wal.number < number);
+        forgotten.map(|wal| wal.sync).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use super::inode::Inode;
+use super::inode::{Handle, Inode};
 use super::{Lock, Shared};
 use crate::{CreateOptions, FileLock, FileSync, RandomAccessFile, WritableFile};
 
@@ -18,7 +18,7 @@ const LOG_STEP: usize = 16 << 10;
 /// A file open for reading.
 #[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) inode: Arc<Inode>,
+    pub(super) inode: Handle,
     pub(super) len: u64,
     pub(super) mapped: Option<Arc<Vec<u8>>>,
     pub(super) path: PathBuf,
@@ -79,7 +79,7 @@ impl Writer {
         Writer {
             sync: Arc::new(Syncer {
                 shared,
-                inode,
+                inode: Handle::new(inode),
                 path: path.to_path_buf(),
             }),
             log: options.log,
@@ -200,7 +200,7 @@ impl WritableFile for Writer {
 #[derive(Debug)]
 struct Syncer {
     shared: Arc<Shared>,
-    inode: Arc<Inode>,
+    inode: Handle,
     path: PathBuf,
 }
 

@@ -1,6 +1,8 @@
 //! The bytes of a file in memory, and what of them lies on the disk that is played.
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use fastrand::Rng;
 use parking_lot::RwLock;
@@ -17,6 +19,47 @@ const SECTOR: usize = 512;
 pub(super) struct Inode {
     pub(super) id: u64,
     pub(super) data: RwLock<Data>,
+    open: AtomicU32,
+}
+
+impl Inode {
+    pub(super) fn new(id: u64, data: Data) -> Inode {
+        Inode {
+            id,
+            data: RwLock::new(data),
+            open: AtomicU32::new(0),
+        }
+    }
+
+    /// True while a reader, a writer or a syncer has the file open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Handle(Arc<Inode>);
+
+impl Handle {
+    pub(super) fn new(inode: Arc<Inode>) -> Handle {
+        inode.open.fetch_add(1, Ordering::Relaxed);
+        Handle(inode)
+    }
+}
+
+impl Deref for Handle {
+    type Target = Inode;
+
+    fn deref(&self) -> &Inode {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What readers see, and what power loss leaves for sure.

@@ -471,3 +471,24 @@ fn a_crash_is_one_moment_for_all_files() {
         }
     });
 }
+
+#[test]
+fn a_file_without_a_name_is_counted_until_it_is_closed() {
+    let fs = MemFs::new();
+    write(&fs, "read", b"content");
+    let reader = fs.open_random(p("read"), &OpenOptions::default()).unwrap();
+    let log = fs.create(p("log"), &LOG).unwrap();
+    let syncer = log.syncer().unwrap();
+    write(&fs, "replaced", b"content");
+    let replaced = fs.open_random(p("replaced"), &OpenOptions::default()).unwrap();
+    assert_eq!(fs.open_without_name(), 0);
+    fs.remove(p("read")).unwrap();
+    fs.rename(p("log"), p("replaced")).unwrap();
+    assert_eq!(fs.open_without_name(), 2);
+    fs.remove(p("replaced")).unwrap();
+    assert_eq!(fs.open_without_name(), 3);
+    drop((reader, replaced, log));
+    assert_eq!(fs.open_without_name(), 1);
+    drop(syncer);
+    assert_eq!(fs.open_without_name(), 0);
+}
