@@ -25,7 +25,7 @@ pub struct Canary {
 /// What finds a bug.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Catcher {
-    /// `cargo test` with these arguments, in one run. Random tests draw as many histories as they have time for.
+    /// `cargo test` with these arguments, in one run, on the fixed seeds of the tests.
     Tests(&'static [&'static str]),
     /// `db_stress`, within so many runs, each of its own seed and about a second.
     Stress(u32, &'static [&'static str]),

@@ -5,8 +5,11 @@ mod ci;
 mod fuzz;
 mod generate;
 mod licences;
+mod nightly;
 mod oracle;
+mod part;
 mod published;
+mod repeat;
 mod sanitize;
 mod shell;
 mod simulate;
@@ -16,6 +19,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
+use part::Part;
 use shell::Outcome;
 
 const HELP: &str = "\
@@ -23,8 +27,13 @@ cargo xtask VERB
 
   test [ARGS]       install what the tests need, run all of them and each microbenchmark once; ARGS go to
                     cargo test, and then there are no microbenchmarks
-  ci [TIER]         what must pass before a change is taken: pr (the default), static for its part that
-                    runs no test, or nightly for all there is
+  ci [static]       what must pass before a change is taken; static is its part that runs no test
+  nightly [--part K/N]
+                    what takes too long for every change: fresh seeds, planted bugs, loom, sanitizers, fuzzing, and RocksDB as a
+                    judge; each piece that has run is noted in docs/lab/nightly.md; --list says what is in which part of an hour
+  repeat [--minutes N]
+                    runs each test 200 times, and 20 times where it takes a CPU second, each in a process of its own on fresh
+                    seeds, three at a time, in random order; goes on where it stopped, which docs/lab/repeat.md says
   tidy              the house rules, checked
   gen [--check]     write the generated parts of the documentation, or fail if they are not up to date
   fuzz-quick [SEC]  every fuzz target for SEC seconds (5), coverage-guided where a nightly compiler is installed
@@ -42,7 +51,8 @@ cargo xtask VERB
   valgrind          the unit tests of the crates with unsafe code under memcheck
   simulate [ARGS]   the whole engine under one seed at a time, replayed and shrunk where it fails: --seconds N (60),
                     --seed N, --script FILE; --help tells the rest
-  canary [WORDS]    plant known bugs, one at a time, and fail unless the tests catch each; with WORDS those
+  canary [--part K/N] [WORDS]
+                    plant known bugs, one at a time, and fail unless the tests catch each; with WORDS those
                     alone whose name has them, or one of several divided by commas
 ";
 
@@ -65,9 +75,10 @@ fn run(args: &[String]) -> Outcome {
     match (verb, &words[..]) {
         ("test", _) => test_run::test(rest),
         ("ci", []) => ci::pull_request(),
-        ("ci", ["pr"]) => ci::pull_request(),
         ("ci", ["static"]) => ci::static_checks(),
-        ("ci", ["nightly"]) => ci::nightly(),
+        ("nightly", ["--list"]) => nightly::list(),
+        ("nightly", words) => nightly::run(whole(words)?),
+        ("repeat", words) => repeat::run(words),
         ("tidy", []) => tidy::check(),
         ("gen", []) => generate::write(),
         ("gen", ["--check"]) => generate::check(),
@@ -82,12 +93,23 @@ fn run(args: &[String]) -> Outcome {
         ("sanitize", [sanitizer, seconds]) => sanitize::run(sanitizer, Some(number(seconds)?)),
         ("valgrind", []) => sanitize::valgrind(),
         ("simulate", _) => simulate::run(rest),
-        ("canary", words) => canary::run(&words.join(" ")),
+        ("canary", words) => {
+            let (part, words) = Part::take(words)?;
+            canary::run(&words.join(" "), part)
+        }
         ("" | "help" | "--help" | "-h", _) => {
             print!("{HELP}");
             Ok(())
         }
         _ => Err(format!("not understood: {}\n\n{HELP}", args.join(" "))),
+    }
+}
+
+/// The part that `words` name, and nothing else.
+fn whole(words: &[&str]) -> Result<Part, String> {
+    match Part::take(words)? {
+        (part, rest) if rest.is_empty() => Ok(part),
+        (_, rest) => Err(format!("not understood: {}", rest.join(" "))),
     }
 }
 

@@ -126,6 +126,15 @@ fn summary_of_skipped(collected: &str) -> Vec<String> {
 /// Standard output is cargo's and nothing else, so that it ends in the test runner's own closing lines; what we have to
 /// say goes to standard error.
 pub fn test(args: &[String]) -> Outcome {
+    run(args, false)
+}
+
+/// The same, with other seeds in each run.
+pub fn test_on_fresh_seeds(args: &[String]) -> Outcome {
+    run(args, true)
+}
+
+fn run(args: &[String], fresh_seeds: bool) -> Outcome {
     let oracle = oracle::set_up();
     for missing in &oracle.missing {
         eprintln!("warning: not installed: {missing}");
@@ -152,6 +161,9 @@ pub fn test(args: &[String]) -> Outcome {
     command.arg("test");
     if !args.iter().any(|arg| arg == "--no-fail-fast" || arg == "--") {
         command.arg("--no-fail-fast");
+    }
+    if fresh_seeds {
+        command.env("ESKER_SEED", "random");
     }
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     oracle.apply(&mut command);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Catcher::{self, CrashTest, PowerLoss, Simulation, Stress, Tests};
 use super::{Canary, canaries};
+use crate::part::Part;
 use crate::shell::{self, Outcome};
 
 /// Why a canary no longer fits, if it does not.
@@ -20,8 +21,9 @@ pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
     }
 }
 
-/// Plants each bug whose name has one of `words`, which commas divide, into a checkout of HEAD of its own and demands that it is caught.
-pub fn run(words: &str) -> Outcome {
+/// Plants each bug of `part` whose name has one of `words`, which commas divide, into a checkout of HEAD of its own and demands that it is
+/// caught.
+pub fn run(words: &str, part: Part) -> Outcome {
     let place = Place {
         checkout: shell::root().join("target/canary/checkout"),
         build: shell::root().join("target/canary/build"),
@@ -43,7 +45,10 @@ pub fn run(words: &str) -> Outcome {
     let mut sound = Vec::new();
     let mut survivors = Vec::new();
     let mut caught = 0;
-    for canary in canaries().filter(|canary| words.split(',').any(|words| canary.name.contains(words))) {
+    let chosen: Vec<&Canary> = canaries()
+        .filter(|canary| words.split(',').any(|words| canary.name.contains(words)))
+        .collect();
+    for canary in &chosen[part.of(chosen.len())] {
         match place.plant(canary, &mut sound) {
             Ok(Some((run, end))) => {
                 caught += 1;

@@ -1,7 +1,7 @@
 //! Many of what there usually are few of: iterators, snapshots, range tombstones in one file. What they cost grows with their number and
 //! no faster: these tests would not come to an end otherwise.
 //!
-//! `ESKER_LIMITS` multiplies the numbers of tombstones; `cargo xtask ci nightly` runs them with a million.
+//! `ESKER_LIMITS` multiplies the numbers of tombstones; `cargo xtask nightly` runs them with a million.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,0 +1,355 @@
+//! `repeat`: every test many times, to find those that fail by chance.
+//!
+//! Tests run in rounds. In a round each test runs once, in an order drawn for that round, in a process of its own and on a fresh seed, three
+//! at a time on two processors. Tests that take a CPU second take part in the first rounds alone. What has run is then no more
+//! than a number of rounds and a place in the next one, which the committed page keeps: the verb goes on there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::oracle;
+use crate::shell::{self, Outcome};
+
+mod page;
+
+use page::Page;
+
+/// Rounds of tests that take less than a CPU second.
+const ROUNDS: u64 = 200;
+
+/// Rounds of the others.
+const ROUNDS_OF_SLOW: u64 = 20;
+
+/// A test is slow from this CPU time on.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Tests at a time.
+const AT_ONCE: usize = 3;
+
+/// Processors they share.
+const PROCESSORS: &str = "0,1";
+
+/// Seconds after which a test hangs.
+const HANGS_AFTER: &str = "1800";
+
+/// How often the page is written.
+const NOTE_EVERY: Duration = Duration::from_secs(60);
+
+/// A binary of tests.
+#[derive(Clone, Debug, PartialEq)]
+struct Binary {
+    executable: PathBuf,
+    /// The directory of its package, where cargo runs it.
+    dir: PathBuf,
+    /// Package and target.
+    name: String,
+}
+
+/// A test of one of the binaries.
+#[derive(Debug)]
+struct Test {
+    binary: usize,
+    name: String,
+}
+
+/// Runs what is left, for as long as `words` say.
+pub fn run(words: &[&str]) -> Outcome {
+    let minutes = match words {
+        [] => None,
+        ["--minutes", minutes] => Some(
+            minutes
+                .parse()
+                .map_err(|_| format!("{minutes} is not a number"))?,
+        ),
+        _ => return Err(format!("not understood: {}", words.join(" "))),
+    };
+    let end = minutes.map(|minutes: u64| Instant::now() + Duration::from_secs(60 * minutes));
+    let binaries = build()?;
+    let tests = tests(&binaries)?;
+    let path = shell::root().join(page::PATH);
+    let commit = shell::output(shell::command("git").args(["rev-parse", "--short", "HEAD"]))?;
+    let mut page = Page::read(&path)?;
+    page.go_on_with(commit.trim(), tests.len());
+    let failures = page.failures.len();
+    while page.round < ROUNDS && end.is_none_or(|end| Instant::now() < end) {
+        one_round(&mut page, &path, &binaries, &tests, end)?;
+    }
+    page.write(&path)?;
+    match page.failures.len() - failures {
+        0 => Ok(()),
+        failed => Err(format!("{failed} runs failed, which {} lists", page::PATH)),
+    }
+}
+
+/// What is left of a round, or as much of it as there is time for.
+fn one_round(
+    page: &mut Page,
+    path: &Path,
+    binaries: &[Binary],
+    tests: &[Test],
+    end: Option<Instant>,
+) -> Outcome {
+    let label = |test: &Test| format!("{} {}", binaries[test.binary].name, test.name);
+    let slow = page.slow.clone();
+    let takes_part = |test: &&Test| page.round < ROUNDS_OF_SLOW || !slow.contains(&label(test));
+    let mut order: Vec<&Test> = tests.iter().filter(takes_part).collect();
+    shuffle(&mut order, page.round);
+    let left = &order[page.done.min(order.len())..];
+    eprintln!("round {} of {ROUNDS}: {} tests", page.round + 1, left.len());
+    let next = AtomicUsize::new(0);
+    // What has ended, of which those behind one that has not do not count yet.
+    let state = Mutex::new((vec![false; left.len()], Instant::now(), Outcome::Ok(()), page));
+    let environment = oracle::set_up();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while end.is_none_or(|end| Instant::now() < end) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(test) = left.get(at) else { return };
+                    let mut command = command(&binaries[test.binary], &test.name);
+                    environment.apply(&mut command);
+                    let ran = Ran::of(&mut command);
+                    let mut state = state.lock().expect("no thread panics with it");
+                    let (ended, noted, outcome, page) = &mut *state;
+                    ended[at] = true;
+                    page.add(&label(test), &ran);
+                    let count = ended.iter().take_while(|ended| **ended).count();
+                    page.done = order.len() - left.len() + count;
+                    if noted.elapsed() > NOTE_EVERY {
+                        *noted = Instant::now();
+                        *outcome = page.write(path);
+                    }
+                }
+            });
+        }
+    });
+    let (_, _, outcome, page) = state.into_inner().map_err(|error| error.to_string())?;
+    if page.done == order.len() {
+        page.end_round();
+    }
+    outcome.and_then(|()| page.write(path))
+}
+
+/// What became of a run.
+struct Ran {
+    cpu: Duration,
+    /// The seed and the last words of a test that failed.
+    failure: Option<String>,
+}
+
+impl Ran {
+    fn of(command: &mut Command) -> Ran {
+        let output = match command.output() {
+            Ok(output) => output,
+            Err(error) => {
+                return Ran {
+                    cpu: Duration::ZERO,
+                    failure: Some(error.to_string()),
+                };
+            }
+        };
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let said = format!("{}\n{errors}", String::from_utf8_lossy(&output.stdout));
+        Ran {
+            cpu: errors.lines().rev().find_map(cpu_time).unwrap_or_default(),
+            failure: (!output.status.success()).then(|| why(&output.status.to_string(), &said)),
+        }
+    }
+}
+
+/// How the line begins in which the shell says what a command took.
+const CPU: &str = "cpu time: ";
+
+/// User and system time of `cpu time: 0.25 0.01`, in seconds.
+fn cpu_time(line: &str) -> Option<Duration> {
+    let (user, system) = line.strip_prefix(CPU)?.split_once(' ')?;
+    let seconds = user.parse::<f64>().ok()? + system.parse::<f64>().ok()?;
+    Some(Duration::from_secs_f64(seconds))
+}
+
+/// The seed that a failed test has printed, and where it panicked.
+fn why(status: &str, said: &str) -> String {
+    let seed = said.split_once("ESKER_SEED=").map(|(_, rest)| {
+        &rest[..rest
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(rest.len())]
+    });
+    let seed = seed.map_or(String::new(), |seed| format!("ESKER_SEED={seed}, "));
+    let mut lines = said.lines().skip_while(|line| !line.contains(" panicked at "));
+    let place = lines.next().and_then(|line| line.split_once(" panicked at "));
+    let place = place.map_or(status, |(_, place)| place.trim_end_matches(':'));
+    let message = lines.next().unwrap_or("");
+    format!("{seed}{place}: {message}").replace('|', "/")
+}
+
+fn command(binary: &Binary, test: &str) -> Command {
+    let mut command = Command::new("bash");
+    let script = format!("TIMEFORMAT='{CPU}%3U %3S'; time \"$@\"");
+    command.args(["-c", &script, "repeat"]);
+    if shell::which("taskset").is_some() {
+        command.args(["taskset", "-c", PROCESSORS]);
+    }
+    command
+        .args(["timeout", "--signal=KILL", HANGS_AFTER])
+        .arg(&binary.executable)
+        .args(["--exact", test])
+        .current_dir(&binary.dir)
+        .env("CARGO_MANIFEST_DIR", &binary.dir)
+        .env("ESKER_SEED", "random")
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null());
+    command
+}
+
+/// An order that the round decides.
+fn shuffle<T>(all: &mut [T], round: u64) {
+    // SplitMix64.
+    let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut draw = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    for last in (1..all.len()).rev() {
+        all.swap(last, (draw() % (last as u64 + 1)) as usize);
+    }
+}
+
+/// Builds all binaries of tests.
+fn build() -> Result<Vec<Binary>, String> {
+    let mut command = shell::cargo();
+    command.args(["test", "--quiet", "--no-run", "--message-format=json"]);
+    eprintln!("+ {}", shell::line(&command));
+    let text = shell::output(command.stderr(Stdio::inherit()))?;
+    let binaries: BTreeSet<(String, PathBuf, PathBuf)> = text.lines().filter_map(binary_of).collect();
+    let binary = |(name, executable, dir)| Binary {
+        executable,
+        dir,
+        name,
+    };
+    Ok(binaries.into_iter().map(binary).collect())
+}
+
+/// Name, executable and directory of the binary that a message of cargo's is about, if it has tests.
+fn binary_of(message: &str) -> Option<(String, PathBuf, PathBuf)> {
+    let text = |name: &str| {
+        let (_, rest) = message.split_once(&format!("\"{name}\":\""))?;
+        rest.split_once('"').map(|(text, _)| text)
+    };
+    let executable = PathBuf::from(text("executable")?);
+    // That of the profile: a target has a field of that name, too, before it.
+    let (_, profile) = message.split_once("\"profile\":{")?;
+    if !profile.split_once('}')?.0.contains("\"test\":true") {
+        return None;
+    }
+    let dir = Path::new(text("manifest_path")?).parent()?.to_path_buf();
+    let target = message.split_once("\"target\":{")?.1;
+    let target = target.split_once("\"name\":\"")?.1.split_once('"')?.0;
+    let package = dir.file_name()?.to_str()?;
+    Some((format!("{package} {target}"), executable, dir))
+}
+
+/// Every test that is not ignored.
+fn tests(binaries: &[Binary]) -> Result<Vec<Test>, String> {
+    let mut tests = Vec::new();
+    for (binary, Binary { executable, dir, .. }) in binaries.iter().enumerate() {
+        let list = |more: &[&str]| {
+            let mut command = Command::new(executable);
+            command.args(["--list", "--format", "terse"]).args(more);
+            shell::output(command.current_dir(dir)).map(|text| names(&text))
+        };
+        let ignored = list(&["--ignored"])?;
+        let names = list(&[])?.into_iter().filter(|name| !ignored.contains(name));
+        tests.extend(names.map(|name| Test { binary, name }));
+    }
+    Ok(tests)
+}
+
+fn names(list: &str) -> BTreeSet<String> {
+    let name = |line: &str| line.strip_suffix(": test").map(str::to_owned);
+    list.lines().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binaries_of_tests_are_found_in_what_cargo_says() {
+        let message = |test: bool| {
+            format!(
+                "{{\"reason\":\"compiler-artifact\",\"package_id\":\"path+file:///w/crates/wal#esker-wal@0.1.0\",\
+                 \"manifest_path\":\"/w/crates/wal/Cargo.toml\",\"target\":{{\"kind\":[\"lib\"],\"name\":\"esker_wal\",\"test\":true}},\
+                 \"profile\":{{\"opt_level\":\"1\",\"test\":{test}}},\"features\":[],\"executable\":\"/w/target/esker_wal-1\",\"fresh\":true}}"
+            )
+        };
+        let found = binary_of(&message(true)).unwrap();
+        let expected = (
+            "wal esker_wal".to_owned(),
+            "/w/target/esker_wal-1".into(),
+            "/w/crates/wal".into(),
+        );
+        assert_eq!(found, expected);
+        assert_eq!(binary_of(&message(false)), None);
+        assert_eq!(
+            binary_of(&message(true).replace("\"/w/target/esker_wal-1\"", "null")),
+            None
+        );
+        assert_eq!(
+            binary_of("{\"reason\":\"build-finished\",\"success\":true}"),
+            None
+        );
+    }
+
+    #[test]
+    fn tests_are_listed_without_benchmarks() {
+        let list = "a::b: test\nc: benchmark\nd: test\n\n2 tests, 1 benchmark\n";
+        assert_eq!(names(list).into_iter().collect::<Vec<_>>(), ["a::b", "d"]);
+    }
+
+    #[test]
+    fn a_round_has_an_order_of_its_own_and_keeps_it() {
+        let order = |round| {
+            let mut all: Vec<u32> = (0..100).collect();
+            shuffle(&mut all, round);
+            all
+        };
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+        let mut sorted = order(3);
+        sorted.sort();
+        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn cpu_time_and_outcome_of_a_run_are_known() {
+        let script = |text: &str| {
+            let binary = Binary {
+                executable: "sh".into(),
+                dir: std::env::temp_dir(),
+                name: "a b".into(),
+            };
+            // `sh --exact` is no shell's: the script takes its place.
+            let mut command = command(&binary, "");
+            let kept: Vec<_> = command.get_args().take(3).map(ToOwned::to_owned).collect();
+            command = Command::new("bash");
+            command.args(kept).args(["sh", "-c", text]);
+            Ran::of(&mut command)
+        };
+        let good = script("true");
+        assert!(good.failure.is_none() && good.cpu < SLOW);
+        let busy = script("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+        assert!(busy.cpu > Duration::ZERO);
+        let failed = script(
+            "echo \"thread 'a' panicked at src/a.rs:1:2:\"; echo 'it|broke'; echo 'to replay: ESKER_SEED=77'; exit 101",
+        );
+        assert_eq!(failed.failure.unwrap(), "ESKER_SEED=77, src/a.rs:1:2: it/broke");
+        let killed = script("exit 137").failure.unwrap();
+        assert!(killed.contains("137"), "{killed}");
+    }
+}
