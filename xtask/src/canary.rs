@@ -2,6 +2,7 @@
 
 mod disk;
 mod plant;
+mod resume;
 mod versions;
 
 pub use plant::{run, stale};
@@ -104,7 +105,13 @@ const FAILED_READS: &[&str] = &[
 
 /// Every planted bug. `tidy` checks that each still fits its file.
 pub fn canaries() -> impl Iterator<Item = &'static Canary> {
-    CANARIES.iter().chain(versions::CANARIES).chain(disk::CANARIES)
+    let topics = [
+        CANARIES,
+        versions::CANARIES,
+        disk::CANARIES,
+        resume::CANARIES,
+    ];
+    topics.into_iter().flatten()
 }
 
 const CANARIES: &[Canary] = &[

@@ -27,6 +27,8 @@ pub enum FlushReason {
     WalFull,
     /// A user asked for it, or the database closes.
     ManualFlush,
+    /// The database recovers from a background error.
+    ErrorRecovery,
 }
 
 impl FlushReason {
@@ -37,6 +39,7 @@ impl FlushReason {
             FlushReason::WriteBufferManager => "Write Buffer Manager",
             FlushReason::WalFull => "WAL Full",
             FlushReason::ManualFlush => "Manual Flush",
+            FlushReason::ErrorRecovery => "Error Recovery",
         }
     }
 }
@@ -281,12 +284,19 @@ pub enum Event {
     },
     /// A background job failed; the database takes no more writes.
     BackgroundError { action: &'static str, error: Error },
-    /// [`Db::resume`](crate::Db::resume) is about to have done again what failed with `background_error`.
-    ErrorRecoveryBegun { background_error: Error },
-    /// It is over: the database takes writes again, or it failed with `new_error`.
+    /// [`Db::resume`](crate::Db::resume) is about to have done again what failed with `background_error`; or, `automatic`, the database
+    /// has begun to try so by itself.
+    ErrorRecoveryBegun {
+        background_error: Error,
+        automatic: bool,
+    },
+    /// It is over: the database takes writes again, or it failed with `new_error`. An `automatic` one fails where it was tried often
+    /// enough (`Aborted`), where something has failed that cannot be resumed from, and where the database closes; `Db::resume` ends it,
+    /// too, when it succeeds.
     ErrorRecoveryEnded {
         background_error: Error,
         new_error: Option<Error>,
+        automatic: bool,
     },
     /// Looking through the files in the background found a damaged place. The keys, user keys both, are those of the damaged
     /// block (the first may itself lie in front of it) where the damage is in one of data, else those of the file.
@@ -496,7 +506,9 @@ impl fmt::Display for Event {
                 family, condition, ..
             } => write!(f, "[{family}] writes {condition}"),
             Event::BackgroundError { action, error } => write!(f, "{action} failed: {error}"),
-            Event::ErrorRecoveryBegun { background_error } => write!(f, "resumes after {background_error}"),
+            Event::ErrorRecoveryBegun { background_error, .. } => {
+                write!(f, "resumes after {background_error}")
+            }
             Event::ErrorRecoveryEnded { new_error, .. } => match new_error {
                 Some(error) => write!(f, "did not resume: {error}"),
                 None => write!(f, "resumed"),
@@ -528,6 +540,13 @@ impl fmt::Display for Event {
 pub trait EventListener: Send + Sync {
     /// Called once an event.
     fn on_event(&self, event: &Event);
+
+    /// False if the database must not try to resume by itself after `background_error`, which stops writes: `OnErrorRecoveryBegin` of
+    /// RocksDB with its `auto_recovery`. Asked of each listener before
+    /// [`ErrorRecoveryBegun`](Event::ErrorRecoveryBegun); [`Db::resume`](crate::Db::resume) is not asked for.
+    fn on_error_recovery_begin(&self, _background_error: &Error) -> bool {
+        true
+    }
 
     /// True if it wants to be told of operations on files. Asked when a database is opened; where nobody wants it, it costs nothing.
     fn should_be_notified_on_file_io(&self) -> bool {
@@ -594,6 +613,13 @@ impl Listeners {
     #[cfg(test)]
     pub fn none() -> Listeners {
         Listeners(Arc::new([]))
+    }
+
+    /// True if none of them forbids an automatic recovery. All are asked.
+    pub fn allow_recovery(&self, background_error: &Error) -> bool {
+        let answers = self.0.iter();
+        let answers = answers.map(|listener| listener.on_error_recovery_begin(background_error));
+        answers.fold(true, |all, allows| all & allows)
     }
 
     /// Tells them. Called with no lock held; see [`EventListener`].

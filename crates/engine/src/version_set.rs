@@ -94,15 +94,12 @@ impl VersionSet {
     pub fn begin_manifest(&self, state: impl FnOnce(u64) -> ManifestState) -> Result<Option<PathBuf>> {
         let number = self.new_file_number();
         let path = filename::manifest(&self.dir, number);
-        let file = self.fs.create(&path, &CreateOptions::default())?;
-        let mut log = wal::Writer::new(file, WriterOptions::default())?;
-        let mut record = Vec::new();
-        for edit in snapshot_edits(&state(self.next_file_number())) {
-            record.clear();
-            edit.encode(&mut record);
-            log.add_record(&record)?;
-        }
-        log.sync()?;
+        let log = self
+            .write_manifest(&path, &state(self.next_file_number()))
+            .inspect_err(|_| {
+                // It may be tried again and again, on a disk that is full.
+                let _ = self.fs.remove(&path);
+            })?;
         set_current(&*self.fs, &self.dir, number)?;
         let old = self.manifest.lock().replace(Manifest { number, log });
         Ok(old.map(|mut old| {
@@ -110,6 +107,20 @@ impl VersionSet {
             let _ = old.log.close();
             filename::manifest(&self.dir, old.number)
         }))
+    }
+
+    /// Writes `state` into a file that nothing names yet, and syncs it.
+    fn write_manifest(&self, path: &Path, state: &ManifestState) -> Result<wal::Writer> {
+        let file = self.fs.create(path, &CreateOptions::default())?;
+        let mut log = wal::Writer::new(file, WriterOptions::default())?;
+        let mut record = Vec::new();
+        for edit in snapshot_edits(state) {
+            record.clear();
+            edit.encode(&mut record);
+            log.add_record(&record)?;
+        }
+        log.sync()?;
+        Ok(log)
     }
 
     /// Appends edits and syncs them.
@@ -163,11 +174,12 @@ pub(crate) fn replace_file(
     path: &Path,
     content: &[u8],
 ) -> Result<()> {
-    let mut file = fs.create(temp, &CreateOptions::default())?;
-    file.append(content)?;
-    file.sync()?;
-    file.close()?;
-    fs.rename(temp, path)?;
+    fs.write_file(temp, content)
+        .and_then(|()| fs.rename(temp, path))
+        .inspect_err(|_| {
+            // Nothing else would before the next open. Where it was renamed nothing is there.
+            let _ = fs.remove(temp);
+        })?;
     fs.sync_dir(dir)
 }
 
@@ -304,7 +316,7 @@ impl DbInner {
         while state.manifest_busy {
             self.changed.wait(state);
         }
-        state.check_no_error()
+        state.check_job()
     }
 
     /// Lets the next change begin, unless this one failed: that latches the database before anybody else gets the mutex.
@@ -362,7 +374,7 @@ impl DbInner {
 impl DbInner {
     /// Writes what `state` says into another MANIFEST, because nobody knows what the one in force holds: the change that failed, a part of it,
     /// or nothing. Whichever CURRENT names until it names the new one, what it says can be recovered: no file was deleted since. Then
-    /// what only the change named goes, and MANIFESTs that were not finished. With the database latched nobody else writes one.
+    /// MANIFESTs that were not finished go. With the database latched nobody else writes one.
     pub(crate) fn replace_manifest(&self, state: &mut MutexGuard<'_, DbState>) -> Result<()> {
         while state.manifest_busy {
             self.changed.wait(state);
@@ -387,8 +399,13 @@ impl DbInner {
             Ok(stale)
         });
         self.disclaim_manifest(state);
-        let stale = replaced?;
+        replaced?.into_iter().for_each(|path| self.obsolete.add(path));
         state.manifest_in_doubt = false;
+        Ok(())
+    }
+
+    /// Deletes what only changes of the MANIFEST named that have failed, once it is known what the MANIFEST holds.
+    pub(crate) fn delete_files_in_doubt(&self, state: &mut DbState) {
         let mut live = BTreeSet::new();
         for own in state.families.values() {
             live.extend(own.version.all_files().map(|(_, file)| file.number));
@@ -402,9 +419,7 @@ impl DbInner {
                 _ => false,
             }
         };
-        let strays = in_doubt.filter(is_stray).chain(stale);
-        strays.for_each(|path| self.obsolete.add(path));
-        Ok(())
+        in_doubt.filter(is_stray).for_each(|path| self.obsolete.add(path));
     }
 }
 

@@ -281,6 +281,14 @@ named! {
         BgErrorCount = "rocksdb.error.handler.bg.error.count";
         /// Those that the file system reported.
         BgIoErrorCount = "rocksdb.error.handler.bg.io.error.count";
+        /// I/O errors after which the database has begun to try to resume by itself.
+        BgRetryableIoErrorCount = "rocksdb.error.handler.bg.retryable.io.error.count";
+        /// Recoveries that have begun by themselves, those for lack of room included.
+        AutoresumeCount = "rocksdb.error.handler.autoresume.count";
+        /// Their attempts.
+        AutoresumeRetryTotalCount = "rocksdb.error.handler.autoresume.retry.total.count";
+        /// Those of their attempts that succeeded.
+        AutoresumeSuccessCount = "rocksdb.error.handler.autoresume.success.count";
         /// Checksums of blocks computed to compare them.
         BlockChecksumComputeCount = "rocksdb.block.checksum.compute.count";
         /// Those that differed.
@@ -351,6 +359,8 @@ named! {
         RateLimiterWaitMicrosWrite = "rocksdb.rate.limiter.wait.micros.write";
         /// Bytes of memory of the memtables that a flush wrote.
         FlushMemtableMemoryBytes = "rocksdb.flush.memtable.memory.bytes";
+        /// Attempts of a recovery that has begun by itself.
+        AutoresumeRetryCount = "rocksdb.error.handler.autoresume.retry.count";
         /// Bytes that a Get had read from files by system calls; 0 where all was in memory, or in a map.
         BytesFromFilesPerGet = "esker.bytes.from.files.per.get";
         /// The calls that read them.

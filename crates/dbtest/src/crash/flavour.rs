@@ -8,6 +8,7 @@ use esker::{ColumnFamilyOptions, CompressionType, Logger, MergeOperator, NullLog
 use vfs::FileSystem;
 
 use super::DIR;
+use crate::events::NoAutoRecovery;
 
 const WAL_DIR: &str = "/db/wal";
 
@@ -105,6 +106,8 @@ impl Flavour {
         Options {
             info_log: (!self.info_log).then_some(nowhere),
             create_if_missing: true,
+            // Tests look at what is latched; histories are not to depend on the clock.
+            listeners: vec![Arc::new(NoAutoRecovery)],
             avoid_flush_during_recovery: self.avoid_flush_during_recovery,
             wal_compression: if self.compressed_wal {
                 CompressionType::Zstd

@@ -15,7 +15,7 @@ fn options(fs: Arc<dyn vfs::FileSystem>, listener: Arc<dyn EventListener>) -> Op
     Options {
         create_if_missing: true,
         fs,
-        listeners: vec![listener],
+        listeners: vec![listener, Arc::new(dbtest::events::NoAutoRecovery)],
         max_subcompactions: 4,
         column_family: ColumnFamilyOptions {
             disable_auto_compactions: true,
@@ -170,12 +170,14 @@ fn recovery_from_an_error_is_told_of() {
         .all()
         .iter()
         .filter_map(|event| match event {
-            Event::ErrorRecoveryBegun { background_error } => {
-                Some(format!("begun {:?}", background_error.kind()))
-            }
+            Event::ErrorRecoveryBegun {
+                background_error,
+                automatic: false,
+            } => Some(format!("begun {:?}", background_error.kind())),
             Event::ErrorRecoveryEnded {
                 background_error,
                 new_error,
+                automatic: false,
             } => Some(format!(
                 "ended {:?} {:?}",
                 background_error.kind(),

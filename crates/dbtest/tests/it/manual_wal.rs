@@ -21,6 +21,7 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
         create_if_missing: true,
         manual_wal_flush: true,
         fs,
+        listeners: vec![Arc::new(dbtest::events::NoAutoRecovery)],
         ..Options::default()
     }
 }

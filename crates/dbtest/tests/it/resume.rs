@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dbtest::by_hand::{flush, flush_and_settle};
+use dbtest::events::NoAutoRecovery;
 use esker::{ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, WriteOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
@@ -13,6 +14,7 @@ fn options(fs: &FaultFs) -> Options {
     Options {
         create_if_missing: true,
         fs: Arc::new(fs.clone()),
+        listeners: vec![Arc::new(NoAutoRecovery)],
         column_family: ColumnFamilyOptions {
             write_buffer_size: 64 << 10,
             level0_file_num_compaction_trigger: 2,
@@ -45,9 +47,11 @@ fn failed(db: &Db) -> bool {
     db.property_int(&db.default_column_family(), "rocksdb.background-errors") == Some(1)
 }
 
-/// Files of tables that no version has.
-fn strays(fs: &MemFs, db: &Db) -> Vec<String> {
+/// Closes the database, which deletes what is obsolete, and gives files of tables that no version has. An open would remove them.
+fn close_and_find_strays(fs: &MemFs, db: &Db) -> Vec<String> {
+    db.wait_for_compact().unwrap();
     let live: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
+    db.close().unwrap();
     let names = fs.list(Path::new(DIR)).unwrap();
     let is_stray = |name: &String| {
         let number = name.strip_suffix(".sst").and_then(|number| number.parse().ok());
@@ -84,9 +88,7 @@ fn after_a_flush_that_had_no_room() {
         put(&db, 100, 200);
         flush_and_settle(&db);
         assert_eq!(rows(&db), 200);
-        db.close().unwrap();
-        // Before an open: that would remove them.
-        assert_eq!(strays(&mem, &db), Vec::<String>::new(), "{op:?}");
+        assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new(), "{op:?}");
         drop(db);
         let db = Db::open(&options(&faults), DIR).unwrap();
         assert_eq!(rows(&db), 200);
@@ -118,8 +120,7 @@ fn after_a_compaction_that_had_no_room() {
         db.compact_range(&family, &everything, None, None).unwrap();
         assert_eq!(db.live_files().len(), 1);
         assert_eq!(rows(&db), 200);
-        db.close().unwrap();
-        assert_eq!(strays(&mem, &db), Vec::<String>::new(), "{op:?}");
+        assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new(), "{op:?}");
         drop(db);
         assert_eq!(rows(&Db::open(&options, DIR).unwrap()), 200);
     }
@@ -240,8 +241,11 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                 let left = dbtest::crash::any_loss(&mem, &mut base::env::Rng::with_seed(rng.u64(..)));
                 assert_eq!(again(left), 300, "{context}");
                 assert_eq!(rows(&db), 300);
-                db.close().unwrap();
-                assert_eq!(strays(&mem, &db), Vec::<String>::new(), "{context}");
+                assert_eq!(
+                    close_and_find_strays(&mem, &db),
+                    Vec::<String>::new(),
+                    "{context}"
+                );
                 assert_eq!(manifests(&mem).len(), 1, "{context}: {:?}", manifests(&mem));
                 drop(db);
                 let db = Db::open(&options, DIR).unwrap();
@@ -297,11 +301,264 @@ fn what_the_manifest_had_no_room_for_did_not_happen() {
             assert_eq!(rows(&db), 10);
         }
     }
-    db.close().unwrap();
-    assert_eq!(strays(&mem, &db), Vec::<String>::new());
+    assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new());
     assert_eq!(manifests(&mem).len(), 1);
     drop(db);
     let db = Db::open(&options, DIR).unwrap();
     assert_eq!((rows(&db), db.column_families().len()), (10, 2));
     assert_eq!(db.get(b"k00000").unwrap().unwrap(), b"ingest");
+}
+
+/// A step that finds no room finds none again, however often it is asked, and the database resumes as soon as there is some.
+#[test]
+fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
+    type Cause = fn(&Db);
+    fn flushes(db: &Db) {
+        // A MANIFEST is begun when the table is in place: then the flush is done.
+        let _ = db.flush(&FlushOptions::default());
+    }
+    fn writes(db: &Db) {
+        db.put(b"lost", b"v").unwrap_err();
+    }
+    fn compacts(db: &Db) {
+        let family = db.default_column_family();
+        db.compact_range(&family, &dbtest::by_hand::everything(), None, None)
+            .unwrap_err();
+    }
+    fn copies(db: &Db) {
+        let without_flush = esker::CheckpointOptions {
+            log_size_for_flush: u64::MAX,
+        };
+        db.create_checkpoint("checkpoint", &without_flush).unwrap_err();
+    }
+    let steps: [(&str, Op, &str, Cause); 14] = [
+        ("append to the WAL", Op::Append, ".log", writes),
+        ("create a WAL", Op::Create, ".log", flushes),
+        ("write over a WAL", Op::Reuse, ".log", flushes),
+        ("begin a WAL", Op::Append, ".log", flushes),
+        ("close a WAL", Op::Close, ".log", flushes),
+        ("begin a WAL for a checkpoint", Op::Create, ".log", copies),
+        ("create a table", Op::Create, ".sst", flushes),
+        ("write a table", Op::Append, ".sst", flushes),
+        ("sync a table", Op::Sync, ".sst", flushes),
+        ("compact", Op::Append, ".sst", compacts),
+        ("write a blob file", Op::Append, ".blob", flushes),
+        ("write the MANIFEST", Op::Append, "MANIFEST", flushes),
+        ("begin a MANIFEST", Op::Create, "MANIFEST", flushes),
+        ("name a MANIFEST", Op::Rename, "CURRENT", flushes),
+    ];
+    for (step, op, place, cause) in steps {
+        for fail in [Action::Fail as fn(ErrorKind) -> Action, Action::FailAfter] {
+            let mem = MemFs::new();
+            let faults = FaultFs::new(Arc::new(mem.clone()));
+            let mut options = options(&faults);
+            options.column_family.disable_auto_compactions = true;
+            options.column_family.enable_blob_files = place == ".blob";
+            options.recycle_log_file_num = usize::from(op == Op::Reuse);
+            if step.ends_with("a MANIFEST") {
+                options.max_manifest_file_size = 0;
+            }
+            let db = Db::open(&options, DIR).unwrap();
+            for round in 0..3 {
+                put(&db, 100 * round, 100 * (round + 1));
+                flush(&db);
+            }
+            put(&db, 300, 400);
+            // A WAL that could not be cut when it was closed is cut later.
+            let ops = match op {
+                Op::Close => vec![op, Op::Truncate],
+                Op::Reuse => vec![op, Op::Create],
+                _ => vec![op],
+            };
+            let rule = Rule::new(fail(ErrorKind::NoSpace)).on(ops);
+            let id = faults.add(match place {
+                "MANIFEST" => rule.path_contains(place),
+                _ => rule.path_ends_with(place),
+            });
+            cause(&db);
+            while !failed(&db) {
+                std::thread::yield_now();
+            }
+            for _ in 0..4 {
+                let error = db.resume().expect_err(step);
+                assert_ne!(error.kind(), ErrorKind::ReadOnly, "{step}: {error}");
+                assert!(failed(&db), "{step}");
+                assert_eq!(
+                    db.put(b"x", b"y").unwrap_err().kind(),
+                    ErrorKind::ReadOnly,
+                    "{step}"
+                );
+                assert_eq!(rows(&db), 400, "{step}");
+            }
+            assert!(faults.fired(id) > 1, "{step}: the fault is met again");
+            let again = |fs: MemFs| {
+                let again = Options {
+                    fs: Arc::new(fs),
+                    ..options.clone()
+                };
+                rows(&Db::open(&again, DIR).unwrap())
+            };
+            assert_eq!(again(mem.process_death_clone()), 400, "{step}");
+            faults.clear_rules();
+            db.resume().unwrap();
+            assert!(!failed(&db), "{step}");
+            put(&db, 400, 500);
+            assert_eq!(again(mem.process_death_clone()), 500, "{step}");
+            flush_and_settle(&db);
+            put(&db, 500, 600);
+            assert_eq!(rows(&db), 600, "{step}");
+            assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new(), "{step}");
+            assert_eq!(manifests(&mem).len(), 1, "{step}: {:?}", manifests(&mem));
+            drop(db);
+            assert_eq!(rows(&Db::open(&options, DIR).unwrap()), 600, "{step}");
+        }
+    }
+}
+
+/// An OPTIONS file that had no room is written by the resume that follows.
+#[test]
+fn an_options_file_that_had_no_room_is_written_later() {
+    let mem = MemFs::new();
+    let faults = FaultFs::new(Arc::new(mem.clone()));
+    let options = options(&faults);
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    for op in [Op::Create, Op::Append, Op::Sync, Op::Rename] {
+        faults.add(
+            Rule::new(Action::Fail(ErrorKind::NoSpace))
+                .on([op])
+                .path_contains("OPTIONS"),
+        );
+        let size = format!("{}", (1 << 20) + op as u64);
+        db.set_options(&family, &[("write_buffer_size", &size)])
+            .unwrap_err();
+        assert!(!failed(&db), "{op:?}: writes go on");
+        db.resume().unwrap_err();
+        faults.clear_rules();
+        db.resume().unwrap();
+        let names = mem.list(Path::new(DIR)).unwrap();
+        assert!(
+            !names.iter().any(|name| name.ends_with("dbtmp")),
+            "{op:?}: {names:?}"
+        );
+        let (_, stored) = esker::OptionsFile::newest(&mem, Path::new(DIR)).unwrap().unwrap();
+        assert!(
+            stored.text().contains(&format!("write_buffer_size={size}")),
+            "{op:?}"
+        );
+    }
+}
+
+/// Histories over a disk that is full time and again, and stays full while it is asked to resume.
+#[test]
+fn a_disk_that_stays_full_loses_nothing_however_often_it_is_resumed() {
+    for seed in 0..20 {
+        full_disk(seed);
+    }
+}
+
+fn full_disk(seed: u64) {
+    let mut rng = base::env::Rng::with_seed(seed);
+    let mem = MemFs::new();
+    let manual_wal_flush = rng.u32(..4) == 0;
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(mem.clone()),
+        listeners: vec![Arc::new(NoAutoRecovery)],
+        manual_wal_flush,
+        recycle_log_file_num: *rng.choice(&[0, 0, 1, 4]).unwrap(),
+        max_manifest_file_size: *rng.choice(&[0, 1000, 1 << 30]).unwrap(),
+        wal_compression: *rng
+            .choice(&[esker::CompressionType::None, esker::CompressionType::Zstd])
+            .unwrap(),
+        ..Options::default()
+    };
+    options.column_family.write_buffer_size = rng.u64(4 << 10..64 << 10);
+    options.column_family.max_write_buffer_number = rng.i32(2..5);
+    options.column_family.level0_file_num_compaction_trigger = 2;
+    options.column_family.level0_slowdown_writes_trigger = 4;
+    options.column_family.level0_stop_writes_trigger = 6;
+    options.column_family.target_file_size_base = 8 << 10;
+    options.column_family.enable_blob_files = rng.u32(..3) == 0;
+    let db = Db::open(&options, DIR).unwrap();
+    let mut families = vec![db.default_column_family()];
+    for name in 0..rng.u32(..3) {
+        let family = db.create_column_family(&name.to_string(), &options.column_family);
+        families.push(family.unwrap());
+    }
+    let mut model = std::collections::BTreeMap::new();
+    let check = |db: &Db, model: &std::collections::BTreeMap<(usize, u32), Vec<u8>>, when: &str| {
+        for (&(family, key), value) in model {
+            let name = if family == 0 {
+                "default".to_owned()
+            } else {
+                (family - 1).to_string()
+            };
+            let family = db.column_family(&name).unwrap();
+            let found = db.get_opt(&ReadOptions::default(), &family, &key.to_be_bytes());
+            assert_eq!(
+                found.unwrap().as_deref(),
+                Some(&value[..]),
+                "seed {seed}, {when}: {key}"
+            );
+        }
+    };
+    for round in 0..4 {
+        mem.set_budget(mem.used() + rng.u64(..60_000));
+        for _ in 0..rng.u32(50..400) {
+            let (family, key) = (rng.usize(..families.len()), rng.u32(..300));
+            let value = vec![rng.u8(..); rng.usize(..1500)];
+            let done = db.put_opt(
+                &WriteOptions::default(),
+                &families[family],
+                &key.to_be_bytes(),
+                &value,
+            );
+            match done {
+                Ok(()) => drop(model.insert((family, key), value)),
+                Err(_) => {
+                    let _ = match rng.u32(..6) {
+                        0 => db.flush(&FlushOptions::default()),
+                        1 => db.compact_range(&families[0], &Default::default(), None, None),
+                        2 => db.set_options(&families[0], &[("max_write_buffer_number", "3")]),
+                        _ => db.resume(),
+                    };
+                }
+            }
+            if rng.u32(..100) == 0 {
+                let image = mem.process_death_clone();
+                image.set_budget(u64::MAX);
+                let again = Options {
+                    fs: Arc::new(image),
+                    ..options.clone()
+                };
+                let again = Db::open(&again, DIR).unwrap();
+                if !manual_wal_flush {
+                    check(&again, &model, "after death");
+                }
+            }
+        }
+        mem.set_budget(u64::MAX);
+        // A job may still be about to fail that found no room before.
+        loop {
+            let resumed = db.resume();
+            resumed.unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
+            if db.wait_for_compact().is_ok() {
+                break;
+            }
+        }
+        assert!(!failed(&db));
+        check(&db, &model, "resumed");
+        db.put(b"goes on", b"").unwrap();
+    }
+    assert_eq!(
+        close_and_find_strays(&mem, &db),
+        Vec::<String>::new(),
+        "seed {seed}"
+    );
+    assert_eq!(manifests(&mem).len(), 1, "seed {seed}: {:?}", manifests(&mem));
+    drop(db);
+    let db = Db::open(&options, DIR).unwrap();
+    check(&db, &model, "opened again");
+    db.verify_checksum().unwrap();
 }

@@ -9,60 +9,9 @@ use compact::picker::range::{RangeStep, promote_level0};
 use super::column_family::ColumnFamily;
 use super::state::{DbState, closing};
 use super::{Db, DbInner};
-use crate::events::Event;
-use crate::options::FlushOptions;
+use crate::events::FlushReason;
 
 impl Db {
-    /// Takes writes again after a failure that stopped them (the event `BackgroundError`, the property
-    /// `rocksdb.background-errors`), once its cause is gone: there is room on the disk again, say. What has failed is done
-    /// again: every memtable that is full or was to be flushed is, and this returns when it is in tables. Without a failure it does
-    /// nothing.
-    ///
-    /// A flush or a compaction that failed, a change of the MANIFEST that failed, and a write that the WAL had no room for, can be resumed
-    /// from. In the place of a MANIFEST that may or may not hold a change another one is written, of what the database consists of
-    /// now. After a failed sync of the WAL, or damage, nobody knows what is on the disk: then the database must be opened again.
-    ///
-    /// # Errors
-    /// The failure, as `ReadOnly`, if it cannot be resumed from; that of writing the MANIFEST; or that of the flush, which stops the
-    /// database again.
-    pub fn resume(&self) -> Result<()> {
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        let Some(background_error) = state.background_error.clone() else {
-            return Ok(());
-        };
-        // Jobs that ran when it failed have told of themselves, or will: wait until all have.
-        while state.running_flushes > 0 || state.running_compactions > 0 {
-            inner.changed.wait(&mut state);
-        }
-        if !state.resumable {
-            return state.check_no_error();
-        }
-        if state.manifest_in_doubt {
-            inner.replace_manifest(&mut state)?;
-        }
-        state.background_error = None;
-        let families: Vec<_> = state
-            .families
-            .values_mut()
-            .map(|own| {
-                own.update_stall();
-                own.family.clone()
-            })
-            .collect();
-        drop(state);
-        inner.notify(&Event::ErrorRecoveryBegun {
-            background_error: background_error.clone(),
-        });
-        inner.look_again(&mut inner.state.lock());
-        let resumed = inner.flush(&FlushOptions::at_once(), &families);
-        inner.notify(&Event::ErrorRecoveryEnded {
-            background_error,
-            new_error: resumed.as_ref().err().cloned(),
-        });
-        resumed
-    }
-
     /// Lets no flush and no compaction begin until [`continue_background_work`](Self::continue_background_work) was called as often as
     /// this, and returns when none is at work. Writers go on until their memtables are full, and then wait; so do flushes and
     /// compactions that are asked for. What goes on for long meanwhile is the growth of memtables and WALs.
@@ -296,6 +245,8 @@ impl DbInner {
             limiter.wake();
         }
         self.low_pri_limiter.wake();
+        // What recovers by itself ends there.
+        self.obsolete.wake();
     }
 
     /// Flushes rows that no WAL holds, unless that is not wanted. Called once nothing more is written.
@@ -321,7 +272,7 @@ impl DbInner {
         // Whoever comes meanwhile is told at once. Nobody makes memtables immutable any more but this.
         writer.unlocked(|| self.wait_until(&mut { state }, may, has_room))?;
         self.switch_memtables(&mut writer, &families)?;
-        let pending = self.request_flush(&families);
+        let pending = self.request_flush(&families, FlushReason::ManualFlush);
         drop(writer);
         self.wait_for_flush(&pending, may)
     }

@@ -86,7 +86,7 @@ impl DbInner {
             let mut writer = self.writer.lock();
             self.switch_to_flush(&mut writer, &ids)?;
         }
-        let pending = self.request_flush(&ids);
+        let pending = self.request_flush(&ids, FlushReason::ManualFlush);
         if !options.wait {
             return Ok(());
         }
@@ -142,12 +142,13 @@ impl DbInner {
 
     /// Flushes the immutable memtables of `families`.
     pub(crate) fn finish_flush(&self, families: &[u32]) -> Result<()> {
-        self.wait_for_flush(&self.request_flush(families), DbState::check_writable)
+        let pending = self.request_flush(families, FlushReason::ManualFlush);
+        self.wait_for_flush(&pending, DbState::check_writable)
     }
 
     /// Has the immutable memtables of `families` flushed, and gives the newest of each. Those switched later are somebody else's
     /// business.
-    pub(super) fn request_flush(&self, families: &[u32]) -> Vec<(u32, Arc<Memtable>)> {
+    pub(super) fn request_flush(&self, families: &[u32], reason: FlushReason) -> Vec<(u32, Arc<Memtable>)> {
         let mut state = self.state.lock();
         let mut pending = Vec::new();
         for &id in families {
@@ -155,7 +156,7 @@ impl DbInner {
                 && let Some(newest) = family.immutable.back()
             {
                 pending.push((id, newest.memory.table.clone()));
-                family.flush_requested = Some(FlushReason::ManualFlush);
+                family.flush_requested = Some(reason);
             }
         }
         self.work.notify_all();

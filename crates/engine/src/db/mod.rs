@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub(crate) mod close;
 pub mod column_family;
 pub mod control;
+pub(crate) mod error_handler;
 pub(crate) mod families;
 pub mod file_deletions;
 pub(crate) mod get;
@@ -44,6 +45,7 @@ use sst::BlockCache;
 use vfs::{FileLock, RateLimiter};
 
 use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
+use crate::db::error_handler::Automatic;
 use crate::db::secondary::Secondary;
 use crate::db::snapshot::{Snapshot, SnapshotList};
 use crate::db::state::DbState;
@@ -395,6 +397,9 @@ impl DbInner {
             return;
         }
         state.latch(action, error);
+        if state.recovery.automatic == Automatic::Due {
+            self.obsolete.wake();
+        }
         self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
         self.changed.notify_all();
     }

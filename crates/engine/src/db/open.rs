@@ -18,6 +18,7 @@ use sst::format::IndexType;
 use vfs::{FileLock, FileSystem, OpenOptions, RandomAccessFile};
 
 use super::column_family::{DEFAULT_COLUMN_FAMILY, Family};
+use super::error_handler::Recovery;
 use super::families::{Shared, assemble, fresh_state};
 use super::recover::RECOVERY_JOB;
 use super::secondary::ManifestTail;
@@ -624,6 +625,7 @@ pub(crate) fn assemble_db(
         first_own_wal: u64::MAX,
         background_error: None,
         resumable: false,
+        recovery: Recovery::default(),
         manifest_in_doubt: false,
         files_in_doubt: Vec::new(),
         manifest_busy: false,

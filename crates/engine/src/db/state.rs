@@ -15,6 +15,7 @@ use manifest::Version;
 use memtable::Memtable;
 
 use crate::db::column_family::Family;
+use crate::db::error_handler::Recovery;
 use crate::events::{Event, FlushReason};
 use crate::level_stats::FamilyStats;
 use crate::read::super_version::SuperVersion;
@@ -38,6 +39,8 @@ pub(crate) struct DbState {
     pub background_error: Option<Error>,
     /// Everything that failed since can be tried again: no file is in a state nobody knows.
     pub resumable: bool,
+    /// How the database gets over `background_error`.
+    pub recovery: Recovery,
     /// A change of the MANIFEST, or its replacement, has failed: nobody knows what it holds, until another one takes its place.
     pub manifest_in_doubt: bool,
     /// Files that only such a change names.
@@ -534,6 +537,7 @@ impl DbState {
     /// Takes note of a failure after which nothing may be written. The first one stays the reason.
     pub fn latch(&mut self, action: &str, error: &Error) {
         self.resumable = (self.background_error.is_none() || self.resumable) && can_be_resumed(action, error);
+        self.recovery.note(action, error, self.resumable);
         self.background_error
             .get_or_insert_with(|| error.clone().context(action));
     }
@@ -565,15 +569,16 @@ pub(crate) fn closing() -> Error {
 pub(crate) const FLUSH: &str = "flush";
 pub(crate) const COMPACTION: &str = "compaction";
 pub(crate) const APPEND_TO_WAL: &str = "append to the WAL";
+pub(crate) const SWITCH_WAL: &str = "switch the WAL";
 pub(crate) const WRITE_MANIFEST: &str = "write the MANIFEST";
 pub(crate) const BEGIN_MANIFEST: &str = "begin a MANIFEST";
 
 /// True if `action`, which has failed by `error`, can be done again. What a job wrote is thrown away with it; a WAL that was too
-/// long for the disk ends where it did; a MANIFEST of which nobody knows what it holds is replaced. After a failed sync of a WAL nobody
+/// long for the disk ends where it did; one that could not be begun is removed; a MANIFEST of which nobody knows what it holds is replaced. After a failed sync of a WAL nobody
 /// knows what is on the disk.
 fn can_be_resumed(action: &str, error: &Error) -> bool {
     match action {
-        FLUSH | COMPACTION | WRITE_MANIFEST | BEGIN_MANIFEST => {
+        FLUSH | COMPACTION | SWITCH_WAL | WRITE_MANIFEST | BEGIN_MANIFEST => {
             matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace)
         }
         APPEND_TO_WAL => error.kind() == ErrorKind::NoSpace,

@@ -151,8 +151,9 @@ impl BlobOutputs {
         let file_number = self.numbers.new_file_number();
         let path = filename::blob(&self.dir, file_number);
         self.teller.begun(file_number, &path);
+        // It may be there although it could not be created.
+        self.paths.push(path.clone());
         let file = self.fs.create(&path, &self.create)?;
-        self.paths.push(path);
         let (file, sum) = FileSum::over(self.checksums, file);
         let options = BlobWriterOptions {
             file_number,

@@ -410,6 +410,10 @@ impl DbInner {
         if let Err(error) = &result
             && is_failure(error)
         {
+            if error.kind() == ErrorKind::NoSpace {
+                // Less free space than that, and it would fail again.
+                state.recovery.room = state.recovery.room.saturating_add(plan.input_bytes());
+            }
             self.latch_in(state, COMPACTION, error);
         }
         state.running_compactions -= 1;

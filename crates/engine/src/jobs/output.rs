@@ -361,8 +361,9 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             temperature: self.temperature(),
             ..CreateOptions::default()
         };
+        // It may be there although it could not be created.
+        self.paths.push(path.clone());
         let file = self.db.options.fs.create(&path, &create)?;
-        self.paths.push(path);
         let compacts = self.destination.level.is_some();
         let file = OutputFile::over(self.db, self.family, compacts, file);
         let (file, sum) = FileSum::over(self.db.options.file_checksum_gen_factory, file);

@@ -11,7 +11,7 @@ use compact::stall::StallCondition;
 
 use crate::db::DbInner;
 use crate::db::open::compacts;
-use crate::db::state::{DbState, FamilyState};
+use crate::db::state::{DbState, FamilyState, closing};
 use crate::events::Event;
 
 impl DbInner {
@@ -29,13 +29,17 @@ impl DbInner {
             let mut timed = inner.options.clock.now();
             let persist = inner.current.load().stats_persist_period_sec;
             let mut persisted = inner.opened + Duration::from_secs(persist);
+            let mut recovery = None;
             inner.obsolete.run(&mut || {
                 let dump = inner.dump_stats_when_due(&mut due);
                 let age = inner.note_ages_when_due(&mut aged);
                 let time = inner.note_seqno_time_when_due(&mut timed);
                 let stats = inner.persist_stats_when_due(&mut persisted);
-                dump.into_iter().chain(age).chain(time).chain(stats).min()
+                let recovers = inner.recover_when_due(&mut recovery);
+                let others = dump.into_iter().chain(age).chain(time).chain(stats);
+                others.chain(recovers).min()
             });
+            inner.end_auto_recovery(&mut recovery, Some(closing()));
         });
     }
 
@@ -145,8 +149,7 @@ impl DbInner {
             let due = wanting
                 .min_by_key(|family| family.oldest_wal(current))
                 .map(|family| family.family.id);
-            let may =
-                state.background_error.is_none() && (state.background_paused == 0 || state.shutting_down);
+            let may = state.check_job().is_ok() && (state.background_paused == 0 || state.shutting_down);
             let wanted = at < workers(self.current.load().max_background_jobs as usize).0;
             match due.filter(|_| may && wanted) {
                 // A failure has latched the database and is told from there.

@@ -305,11 +305,13 @@ impl EventListener for InfoLog {
                     "Background error: {action}: {error}. No more writes are taken"
                 );
             }
-            Event::ErrorRecoveryBegun { .. } => log_line!(self, Info, "{event}"),
-            Event::ErrorRecoveryEnded { new_error, .. } => match new_error {
-                Some(error) => log_line!(self, Error, "Did not resume: {error}"),
-                None => log_line!(self, Info, "Resumed"),
-            },
+            Event::ErrorRecoveryEnded {
+                new_error: Some(error),
+                automatic: true,
+                ..
+            } => log_line!(self, Error, "ErrorHandler: auto recovery has ended: {error}"),
+            // Each attempt has its lines.
+            Event::ErrorRecoveryBegun { .. } | Event::ErrorRecoveryEnded { .. } => {}
             Event::CorruptionFound { .. } => log_line!(self, Error, "{event}"),
             Event::FileDeleted { path } => self.file_deleted(path),
             Event::WalDropped { .. } | Event::UnknownOption { .. } => log_line!(self, Warn, "{event}"),

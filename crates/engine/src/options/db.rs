@@ -97,6 +97,13 @@ option_table! {
         strict_bytes_per_sync: bool = false, domain["false", "false", "true"];
         /// The rate, in bytes a second, to which writes are held when compaction falls behind. Default: 16 MiB/s.
         delayed_write_rate: u64 = 16 << 20, mutable = true, range(1, u64::MAX), domain["1000000", "16777216"];
+        /// How often the database tries by itself to resume after an I/O error that left every file in a known state, as
+        /// `Db::resume` does. 0: never. Lack of room does not count: then the free space is asked for each five seconds, as RocksDB's
+        /// SstFileManager does. Nor does what cannot be resumed from, like a failed sync of a WAL. Default: 2147483647.
+        max_bgerror_resume_count: i32 = i32::MAX, range(0, i32::MAX), domain["0", "1", "2147483647"];
+        /// Microseconds before the first and each other of these attempts. Unlike RocksDB the first waits, too: what has just failed fails
+        /// again. Default: 1000000.
+        bgerror_resume_retry_interval: u64 = 1_000_000, domain["1000", "1000000"];
         /// Milliseconds after which a follower looks what its leader has written (`Db::open_as_follower`). Default: 10000.
         follower_refresh_catchup_period_ms: u64 = 10_000;
         /// How often a follower's catch-up that fails is tried again before the next period. Default: 10.

@@ -500,10 +500,16 @@ impl OptionsFile {
 }
 
 impl DbInner {
-    /// Writes a new OPTIONS file and deletes all but the two newest.
+    /// Writes a new OPTIONS file and deletes all but the two newest. Where it fails, `Db::resume` tries again.
     pub(crate) fn write_options_file(&self) -> Result<()> {
-        let fs = &*self.options.fs;
         let _one_at_a_time = self.options_file.lock();
+        let written = self.replace_options_file();
+        self.state.lock().recovery.options_unwritten = written.is_err();
+        written
+    }
+
+    fn replace_options_file(&self) -> Result<()> {
+        let fs = &*self.options.fs;
         // A file we cannot read is no reason not to write one.
         let before = OptionsFile::newest(fs, &self.dir)
             .ok()

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::sync::{self, MutexGuard};
-use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo, filename};
 use memtable::Memtable;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
@@ -40,7 +40,7 @@ use super::queue::{Settled, WriteSize};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{
-    APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory,
+    APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory, SWITCH_WAL,
 };
 use crate::events::{Event, FlushReason};
 use crate::log::log_line;
@@ -52,6 +52,8 @@ pub(crate) struct Writer {
     pub wal: Option<wal::Writer>,
     /// Length of that WAL when it held no row yet.
     wal_head: u64,
+    /// The number of the next WAL, once it could not be begun.
+    next_wal: Option<u64>,
     /// The sequence number behind the last record of the WALs; below that of the next row where rows were written without WAL.
     logged_next: SeqNo,
     /// Sequence number of the last row.
@@ -140,6 +142,7 @@ impl Writer {
         Writer {
             wal: None,
             wal_head: 0,
+            next_wal: None,
             logged_next: 0,
             last_seqno,
             unlogged: false,
@@ -590,7 +593,8 @@ impl DbInner {
     /// Holds the write queue's lock, so that no row can fall between the two memtables.
     pub(crate) fn switch_memtables(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
         let head = writer.wal_head;
-        if writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
+        // After one that could not be begun no row goes into the WAL before it, which may have been named by what is left of that one.
+        if writer.next_wal.is_some() || writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
             self.switch_wal(writer)?;
         }
         let to_switch =
@@ -640,13 +644,16 @@ impl DbInner {
         self.flush_wal_of(writer)?;
         let result = self.begin_wal(writer);
         if let Err(error) = &result {
-            self.latch("switch the WAL", error.clone());
+            self.latch(SWITCH_WAL, error.clone());
         }
         result
     }
 
+    /// Where the next WAL cannot be begun, the one before goes on as if nothing had been tried. Where that one cannot be closed, the
+    /// next one is written to all the same.
     fn begin_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
-        let number = self.versions.new_file_number();
+        let number = writer.next_wal.unwrap_or_else(|| self.versions.new_file_number());
+        writer.next_wal = Some(number);
         let mut state = self.state.lock();
         let recycled = state.recyclable_wals.pop_front();
         let predecessor = Predecessor {
@@ -657,21 +664,42 @@ impl DbInner {
         if let Some(old) = recycled {
             log_line!(self.log, Info, "reusing log {old} from recycle list");
         }
-        let wal = self.create_wal(number, recycled, predecessor, writer.last_seqno + 1)?;
-        if let Some(mut old) = writer.begin(wal) {
-            old.close()?;
-            let size = old.len();
-            self.older_wal_bytes.fetch_add(size, Ordering::Relaxed);
-            if let Some(last) = self.state.lock().wals.back_mut() {
-                last.size = size;
-            }
-        }
+        let wal = self
+            .create_wal(number, recycled, predecessor, writer.last_seqno + 1)
+            .inspect_err(|_| self.remove_unbegun_wal(number, recycled))?;
+        writer.next_wal = None;
+        let old = writer.begin(wal);
         if let Some(wal) = &writer.wal {
             self.wal_tail.begin(number, wal);
         }
-        self.state.lock().wals.push_back(LiveWal { number, size: 0 });
+        let size = old.as_ref().map_or(0, wal::Writer::len);
+        self.older_wal_bytes.fetch_add(size, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        if let Some(last) = state.wals.back_mut() {
+            last.size = size;
+        }
+        state.wals.push_back(LiveWal { number, size: 0 });
+        drop(state);
         self.notify(&Event::WalCreated { wal: number });
-        Ok(())
+        let closed = old.map_or(Ok(()), |mut old| old.close());
+        if closed.is_err() {
+            let uncut = (predecessor.number, size);
+            self.state.lock().recovery.uncut_wals.push(uncut);
+        }
+        closed
+    }
+
+    /// Leaves nothing of a WAL that could not be begun, and keeps the one that was to be written over if it still has its name.
+    #[cold]
+    fn remove_unbegun_wal(&self, number: u64, recycled: Option<u64>) {
+        let fs = &self.options.fs;
+        // Where this fails the next attempt writes over it.
+        let _ = fs.remove(&filename::wal(&self.wal_dir, number));
+        if let Some(old) = recycled
+            && fs.exists(&filename::wal(&self.wal_dir, old)).unwrap_or(true)
+        {
+            self.state.lock().recyclable_wals.push_front(old);
+        }
     }
 }
 

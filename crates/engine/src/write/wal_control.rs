@@ -77,7 +77,7 @@ impl DbInner {
         let Some(wal) = writer.wal.as_mut().filter(|wal| wal.is_unflushed()) else {
             return Ok(());
         };
-        self.state.lock().check_no_error()?;
+        self.state.lock().check_job()?;
         if let Err(error) = wal.flush() {
             self.latch(APPEND_TO_WAL, error.clone());
             return Err(error);

@@ -1,0 +1,338 @@
+//! The database resumes by itself, by the clock of its options.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dbtest::events::{Events, NoAutoRecovery};
+use esker::{Db, ErrorKind, Event, FlushOptions, ManualClock, Options, Statistics, Ticker};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
+
+const DIR: &str = "db";
+
+struct Bench {
+    mem: MemFs,
+    faults: FaultFs,
+    clock: Arc<ManualClock>,
+    events: Arc<Events>,
+    options: Options,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let mem = MemFs::new();
+        let faults = FaultFs::new(Arc::new(mem.clone()));
+        let clock = Arc::new(ManualClock::default());
+        let events = Arc::new(Events::default());
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(faults.clone()),
+            clock: clock.clone(),
+            listeners: vec![events.clone()],
+            statistics: Some(Statistics::new()),
+            ..Options::default()
+        };
+        Bench {
+            mem,
+            faults,
+            clock,
+            events,
+            options,
+        }
+    }
+
+    fn open(&self) -> Db {
+        Db::open(&self.options, DIR).unwrap()
+    }
+
+    /// Lets all operations of that kind on such files fail.
+    fn fail(&self, kind: ErrorKind, op: Op, ending: &str) -> vfs::RuleId {
+        let rule = Rule::new(Action::Fail(kind)).on([op]);
+        self.faults.add(rule.path_ends_with(ending))
+    }
+
+    /// What was said of recoveries that began by themselves.
+    fn recoveries(&self) -> Vec<String> {
+        let of = |event: &Event| match event {
+            Event::ErrorRecoveryBegun {
+                background_error,
+                automatic: true,
+            } => Some(format!("begun {:?}", background_error.kind())),
+            Event::ErrorRecoveryEnded {
+                new_error,
+                automatic: true,
+                ..
+            } => Some(format!("ended {:?}", new_error.as_ref().map(esker::Error::kind))),
+            _ => None,
+        };
+        self.events.all().iter().filter_map(of).collect()
+    }
+
+    fn ticker(&self, ticker: Ticker) -> u64 {
+        self.options.statistics.as_ref().unwrap().get_ticker_count(ticker)
+    }
+
+    /// Lets time pass, and waits until `done`.
+    fn pass(&self, time: Duration, done: impl Fn() -> bool) {
+        self.clock.advance(time);
+        wait_until(done);
+    }
+
+    fn log(&self) -> String {
+        let bytes = self.mem.read_file(&Path::new(DIR).join("LOG")).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Waits for another thread. That of the recovery looks at the clock by itself.
+fn wait_until(done: impl Fn() -> bool) {
+    while !done() {
+        std::thread::yield_now();
+    }
+}
+
+fn failed(db: &Db) -> bool {
+    db.property_int(&db.default_column_family(), "rocksdb.background-errors") == Some(1)
+}
+
+const SPACE: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_disk_with_room_again_is_written_to_again() {
+    let bench = Bench::new();
+    let db = bench.open();
+    db.put(b"a", &[b'v'; 50_000]).unwrap();
+    bench.mem.set_budget(bench.mem.used());
+    db.flush(&FlushOptions::default()).unwrap_err();
+    assert!(failed(&db));
+    wait_until(|| bench.recoveries() == ["begun NoSpace"]);
+    // It looks at the clock all the time; nothing is asked of the disk before it is time.
+    let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
+    let questions = bench
+        .faults
+        .add(Rule::new(Action::Call(Arc::new(|_, _| {}))).on([Op::FreeSpace]));
+    bench.clock.advance(SPACE - Duration::from_micros(1));
+    db.put(b"b", b"").unwrap_err();
+    assert_eq!(bench.faults.fired(questions), 0);
+    bench.pass(Duration::from_micros(1), || bench.faults.fired(questions) == 1);
+    assert_eq!(attempts(), 0, "there is no room, so nothing is tried");
+    // Room, but not for the memtable.
+    bench.mem.set_budget(bench.mem.used() + 1000);
+    bench.pass(SPACE, || bench.faults.fired(questions) == 2);
+    assert_eq!(attempts(), 0);
+    assert!(failed(&db));
+    bench.mem.set_budget(u64::MAX);
+    bench.pass(SPACE, || !failed(&db));
+    wait_until(|| bench.recoveries() == ["begun NoSpace", "ended None"]);
+    assert_eq!(attempts(), 1);
+    assert_eq!(bench.ticker(Ticker::AutoresumeCount), 1);
+    assert_eq!(bench.ticker(Ticker::AutoresumeSuccessCount), 1);
+    assert_eq!(db.live_files().len(), 1, "what was to be flushed is");
+    db.put(b"b", b"").unwrap();
+    db.close().unwrap();
+    for line in [
+        "ErrorHandler: Set regular background error, auto_recovery=1, stop=1",
+        "free space [0 bytes] is less than reserved disk buffer [",
+        "Resuming DB",
+        "Successfully resumed DB",
+    ] {
+        assert!(bench.log().contains(line), "{line}:\n{}", bench.log());
+    }
+}
+
+/// An attempt that fails after all leaves writes stopped, and another one is made.
+#[test]
+fn attempts_go_on_until_one_succeeds() {
+    let bench = Bench::new();
+    let db = bench.open();
+    db.put(b"a", b"v").unwrap();
+    let rule = bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+    db.flush(&FlushOptions::default()).unwrap_err();
+    wait_until(|| bench.recoveries().len() == 1);
+    for attempt in 1..=10 {
+        let fired = bench.faults.fired(rule);
+        bench.pass(SPACE, || {
+            bench.ticker(Ticker::AutoresumeRetryTotalCount) == attempt && bench.faults.fired(rule) > fired
+        });
+        assert!(failed(&db));
+        assert_eq!(db.put(b"b", b"").unwrap_err().kind(), ErrorKind::ReadOnly);
+        // By hand it may be asked all the while.
+        wait_until(|| db.resume().unwrap_err().kind() == ErrorKind::NoSpace);
+    }
+    bench.faults.clear_rules();
+    bench.pass(SPACE, || !failed(&db));
+    wait_until(|| bench.recoveries() == ["begun NoSpace", "ended None"]);
+    // Another failure is another recovery, which `resume` may end.
+    bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+    db.put(b"b", b"").unwrap();
+    db.flush(&FlushOptions::default()).unwrap_err();
+    wait_until(|| bench.recoveries().len() == 3);
+    bench.faults.clear_rules();
+    db.resume().unwrap();
+    wait_until(|| bench.recoveries().len() == 4);
+    assert_eq!(bench.recoveries()[2..], ["begun NoSpace", "ended None"]);
+    db.put(b"c", b"").unwrap();
+}
+
+#[test]
+fn io_errors_are_tried_again_so_often_and_no_more() {
+    for (count, op, file) in [
+        (0, Op::Append, ".sst"),
+        (1, Op::Sync, ".sst"),
+        (3, Op::Create, ".log"),
+    ] {
+        let mut bench = Bench::new();
+        bench.options.max_bgerror_resume_count = count;
+        bench.options.bgerror_resume_retry_interval = 300;
+        let db = bench.open();
+        db.put(b"a", b"v").unwrap();
+        bench.fail(ErrorKind::Io, op, file);
+        db.flush(&FlushOptions::default()).unwrap_err();
+        for attempt in 1..=count {
+            wait_until(|| bench.recoveries().len() == 1);
+            let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
+            bench.pass(Duration::from_micros(300), || attempts() == attempt as u64);
+        }
+        match count {
+            0 => wait_until(|| bench.log().contains("auto_recovery=0, stop=1")),
+            _ => wait_until(|| bench.recoveries() == ["begun Io", "ended Some(Aborted)"]),
+        }
+        bench.faults.clear_rules();
+        assert!(failed(&db));
+        bench.clock.advance(Duration::from_secs(1000));
+        assert_eq!(db.put(b"b", b"v").unwrap_err().kind(), ErrorKind::ReadOnly);
+        db.resume().unwrap();
+        db.put(b"b", b"v").unwrap();
+    }
+}
+
+#[test]
+fn an_io_error_that_is_over_is_resumed_from() {
+    let bench = Bench::new();
+    let db = bench.open();
+    db.put(b"a", b"v").unwrap();
+    bench.fail(ErrorKind::Io, Op::Sync, ".sst");
+    db.flush(&FlushOptions::default()).unwrap_err();
+    wait_until(|| bench.recoveries() == ["begun Io"]);
+    bench.faults.clear_rules();
+    bench.pass(Duration::from_secs(1), || !failed(&db));
+    wait_until(|| bench.recoveries() == ["begun Io", "ended None"]);
+    assert_eq!(bench.ticker(Ticker::BgRetryableIoErrorCount), 1);
+    db.put(b"b", b"v").unwrap();
+    assert!(
+        bench
+            .log()
+            .contains("ErrorHandler: Call StartRecoverFromRetryableBGIOError to resume")
+    );
+}
+
+#[test]
+fn a_listener_may_forbid_it() {
+    let mut bench = Bench::new();
+    bench.options.listeners.insert(0, Arc::new(NoAutoRecovery));
+    let db = bench.open();
+    db.put(b"a", b"v").unwrap();
+    bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+    db.flush(&FlushOptions::default()).unwrap_err();
+    wait_until(|| bench.log().contains("auto_recovery=0, stop=1"));
+    bench.faults.clear_rules();
+    bench.clock.advance(Duration::from_secs(1000));
+    assert_eq!(db.put(b"b", b"v").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(bench.recoveries(), Vec::<String>::new());
+    db.resume().unwrap();
+    db.put(b"b", b"v").unwrap();
+}
+
+/// Nothing is known after a failed sync of a WAL, and damage stays.
+#[test]
+fn what_is_not_known_is_never_resumed_from_by_itself() {
+    type Cause = fn(&Bench, &Db);
+    let causes: [(&str, Cause); 3] = [
+        ("a sync", |bench, db| {
+            bench.fail(ErrorKind::NoSpace, Op::Sync, ".log");
+            db.sync_wal().unwrap_err();
+        }),
+        ("an append", |bench, db| {
+            bench.fail(ErrorKind::Io, Op::Append, ".log");
+            db.put(b"b", b"v").unwrap_err();
+        }),
+        ("damage", |bench, db| {
+            bench.fail(ErrorKind::Corruption, Op::Append, ".sst");
+            db.flush(&FlushOptions::default()).unwrap_err();
+        }),
+    ];
+    for (name, cause) in causes {
+        let bench = Bench::new();
+        let db = bench.open();
+        db.put(b"a", b"v").unwrap();
+        cause(&bench, &db);
+        bench.faults.clear_rules();
+        bench.clock.advance(Duration::from_secs(1000));
+        assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly, "{name}");
+        // It would have begun by now: closing wakes whoever drives it.
+        db.close().unwrap_or(());
+        assert_eq!(bench.recoveries(), Vec::<String>::new(), "{name}");
+    }
+}
+
+/// A failure that cannot be resumed from ends a recovery that has begun.
+#[test]
+fn a_worse_failure_ends_it() {
+    let bench = Bench::new();
+    let db = bench.open();
+    db.put(b"a", b"v").unwrap();
+    bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+    db.flush(&FlushOptions::default()).unwrap_err();
+    wait_until(|| bench.recoveries().len() == 1);
+    bench.fail(ErrorKind::Io, Op::Sync, ".log");
+    db.sync_wal().unwrap_err();
+    bench.faults.clear_rules();
+    bench.pass(SPACE, || bench.recoveries().len() == 2);
+    assert_eq!(bench.recoveries(), ["begun NoSpace", "ended Some(NoSpace)"]);
+    assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+/// The clock stands still while it is closed.
+#[test]
+fn a_close_does_not_wait_for_it() {
+    let bench = Bench::new();
+    let db = bench.open();
+    db.put(b"a", b"v").unwrap();
+    bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+    db.flush(&FlushOptions::default()).unwrap_err();
+    wait_until(|| bench.recoveries().len() == 1);
+    db.close().unwrap();
+    assert_eq!(
+        bench.recoveries(),
+        ["begun NoSpace", "ended Some(ShutdownInProgress)"]
+    );
+    drop(db);
+    bench.faults.clear_rules();
+    assert!(bench.open().get(b"a").unwrap().is_some());
+}
+
+/// Recoveries by hand and by itself, at once, are one at a time, and leave one outcome.
+#[test]
+fn by_hand_and_by_itself_at_once() {
+    let bench = Bench::new();
+    let db = bench.open();
+    for round in 0..20u32 {
+        db.put(&round.to_be_bytes(), &[b'v'; 100]).unwrap();
+        let rule = bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
+        db.flush(&FlushOptions::default()).unwrap_err();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| while db.resume().is_err() {});
+            }
+            bench.clock.advance(SPACE);
+            wait_until(|| bench.faults.fired(rule) > 3);
+            bench.faults.clear_rules();
+            bench.clock.advance(SPACE);
+        });
+        assert!(!failed(&db));
+    }
+    for round in 0..20u32 {
+        assert!(db.get(&round.to_be_bytes()).unwrap().is_some());
+    }
+    db.close().unwrap();
+}

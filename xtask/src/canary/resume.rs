@@ -1,0 +1,42 @@
+//! Bugs of going on after a failure.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a WAL that had no room to begin leaves the database read-only",
+        file: "crates/engine/src/db/state.rs",
+        right: "FLUSH | COMPACTION | SWITCH_WAL | WRITE_MANIFEST",
+        wrong: "FLUSH | COMPACTION | WRITE_MANIFEST",
+        caught_by: Tests(&["-p", "esker-dbtest", "resume::each_step"]),
+    },
+    Canary {
+        name: "a WAL is not among the live ones when the one before cannot be closed",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        state.wals.push_back(LiveWal { number, size: 0 });\n        drop(state);\n        self.notify(&Event::WalCreated { wal: number });\n        let closed = old.map_or(Ok(()), |mut old| old.close());\n",
+        wrong: "        drop(state);\n        let closed = old.map_or(Ok(()), |mut old| old.close());\n        if closed.is_ok() {\n            self.state.lock().wals.push_back(LiveWal { number, size: 0 });\n        }\n        self.notify(&Event::WalCreated { wal: number });\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "resume::each_step"]),
+    },
+    Canary {
+        name: "files of a change that came too late are never deleted",
+        file: "crates/engine/src/db/error_handler.rs",
+        right: "            self.delete_files_in_doubt(&mut state);\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "resume::"]),
+    },
+    Canary {
+        name: "the database resumes by itself whatever has failed",
+        file: "crates/engine/src/db/error_handler.rs",
+        right: "            Automatic::Due if resumable && is_of_the_disk => Automatic::Due,",
+        wrong: "            Automatic::Due => Automatic::Due,",
+        caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_worse_failure"]),
+    },
+    Canary {
+        name: "nothing asks for free space before it tries again",
+        file: "crates/engine/src/db/error_handler.rs",
+        right: "if error.kind() == ErrorKind::NoSpace && !self.has_room() {",
+        wrong: "if error.kind() == ErrorKind::NoSpace && !self.has_room() && false {",
+        caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_disk_with_room"]),
+    },
+];
