@@ -179,6 +179,29 @@ impl<'a> Reader<'a> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
+    /// As [`length_prefixed`](Reader::length_prefixed), where the length may be one of 4 GiB and more, which takes a varint of 64 bits.
+    #[inline]
+    pub fn long_length_prefixed(&mut self, what: &str) -> Result<&'a [u8]> {
+        match varint32(self.rest()) {
+            Some(_) => self.length_prefixed(what),
+            None => self.very_long(what),
+        }
+    }
+
+    #[cold]
+    fn very_long(&mut self, what: &str) -> Result<&'a [u8]> {
+        let start = self.position;
+        // Shorter lengths have one encoding.
+        let len = self.varint64(what).ok().filter(|&len| len > u64::from(u32::MAX));
+        let bytes = len.and_then(|len| self.rest().get(..usize::try_from(len).ok()?));
+        let Some(bytes) = bytes else {
+            self.position = start;
+            return Err(self.bad(what));
+        };
+        self.position += bytes.len();
+        Ok(bytes)
+    }
+
     /// A varint length and that many bytes. Nothing is allocated, whatever the length claims.
     pub fn length_prefixed(&mut self, what: &str) -> Result<&'a [u8]> {
         let start = self.position;

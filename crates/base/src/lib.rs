@@ -35,6 +35,7 @@ pub mod perf;
 pub mod prefix;
 pub mod progress;
 pub mod protection;
+mod row_limit;
 pub mod statistics;
 pub mod steps;
 pub mod sync;
@@ -47,5 +48,6 @@ pub use internal_key::{InternalComparator, Kind, MAX_SEQNO, ParsedInternalKey, S
 pub use key_prefixes::{KeyPrefixes, KeyRank, shared_len};
 pub use progress::Progress;
 pub use protection::Protection;
+pub use row_limit::RowLimit;
 pub use statistics::{Statistics, Ticker};
 pub use temperature::Temperature;

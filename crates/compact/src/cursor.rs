@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering as Atomically};
 
 use base::internal_key::{self, TRAILER_LEN};
 use base::merge::MergeOperator;
-use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
+use base::{Cursor, Error, ErrorKind, Kind, MAX_SEQNO, Result, RowLimit, SeqNo, UserComparator};
 use rangedel::{FragmentedTombstones, TombstoneCursor};
 
 use crate::beyond::BeyondOutput;
@@ -70,6 +70,9 @@ pub struct CompactionRules {
     pub full_history_ts_low: Option<Vec<u8>>,
     /// Sequence numbers from this one on stay what they are, though every snapshot sees them. [`MAX_SEQNO`] and more: none do.
     pub preserve_from: SeqNo,
+    /// What merge operator and filter may make of a row. More than that is refused: operands stay uncombined, and a row stays
+    /// as it was.
+    pub row_limit: RowLimit,
     /// Entries of unknown kind are kept as they are instead of failing the compaction.
     pub keep_unknown_kinds: bool,
     /// Exclusive upper bound, a user key without timestamp.
@@ -94,6 +97,7 @@ impl CompactionRules {
             blobs: None,
             full_history_ts_low: None,
             preserve_from: SeqNo::MAX,
+            row_limit: RowLimit::MAX,
             keep_unknown_kinds: false,
             end: None,
             cancelled: Vec::new(),
@@ -131,8 +135,10 @@ pub struct CompactionStats {
     pub num_single_del_fallthru: u64,
     /// Single deletions that met something else than one value.
     pub num_single_del_mismatch: u64,
-    /// Merge operands that the operator refused to combine, and that stay.
+    /// Merge operands that the operator refused to combine, or made more of than a row can hold, and that stay.
     pub num_merge_failures: u64,
+    /// Values of the filter that no row can hold: the rows stayed as they were.
+    pub num_filter_values_too_large: u64,
     /// Entries of kind `ValuePreferredSeqno` that took the sequence number they prefer.
     pub num_timed_put_swap_preferred_seqno: u64,
     /// Blobs read.
@@ -219,6 +225,9 @@ pub struct CompactionCursor<C> {
     /// Where values go by their size and by what stands before them.
     older_versions: OlderVersions,
     full_history_ts_low: Option<Vec<u8>>,
+    row_limit: RowLimit,
+    /// The user keys of rows that the filter would have made too large, the first few, and why.
+    refused: Vec<(Vec<u8>, Error)>,
     keep_unknown_kinds: bool,
     cancelled: Vec<Arc<AtomicBool>>,
 
@@ -296,6 +305,8 @@ impl<C: Cursor> CompactionCursor<C> {
             blobs: rules.blobs,
             older_versions,
             full_history_ts_low: low,
+            row_limit: rules.row_limit,
+            refused: Vec::new(),
             keep_unknown_kinds: rules.keep_unknown_kinds,
             cancelled: rules.cancelled,
             starts,
@@ -396,6 +407,11 @@ impl<C: Cursor> CompactionCursor<C> {
     /// What happened so far.
     pub fn stats(&self) -> &CompactionStats {
         &self.stats
+    }
+
+    /// The user keys of rows, the first 100, for which the filter gave a value that no row can hold, and what is too large.
+    pub fn refused(&self) -> &[(Vec<u8>, Error)] {
+        &self.refused
     }
 
     /// The rest of the rules, for whoever writes the tombstones of the output.

@@ -48,10 +48,12 @@ pub fn is_due(version: &Version, options: &LeveledOptions, now: u64, oldest_snap
     {
         return true;
     }
-    let mut idle = version.all_files().filter(|(_, file)| !file.is_being_compacted());
+    let mut idle = version.all_files().filter(|(_, file)| file.is_idle());
+    // Files are dropped unread.
+    let mut dropped = version.all_files().filter(|(_, file)| !file.is_being_compacted());
     match options.style {
         Style::None => false,
-        Style::Fifo(ref fifo) => idle.any(|(level, file)| {
+        Style::Fifo(ref fifo) => dropped.any(|(level, file)| {
             let temperature = fifo.temperature_due(file, now);
             level == 0
                 && (is_past_ttl(file, options, now)

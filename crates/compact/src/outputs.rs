@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{BlockwiseCursor, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
+use base::{BlockwiseCursor, Error, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
 use rangedel::RangeTombstone;
 
 use crate::cursor::{BlockRun, CompactionCursor};
@@ -129,6 +129,12 @@ pub trait OutputSink<C> {
         self.add(key, value)
     }
 
+    /// The entry that `input` stands on, or what was made of it, was refused with `error`: what the failure is to be.
+    fn refused(&mut self, error: Error, input: &C) -> Error {
+        let _ = input;
+        error
+    }
+
     /// The internal key of the entry added last.
     fn last_key(&self) -> &[u8];
 
@@ -211,7 +217,9 @@ pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
             if by_many && cursor.at_block_start() && files.copy_block(cursor, &splitter)? {
                 continue;
             }
-            files.sink.add(cursor.key(), cursor.value())?;
+            if let Err(error) = files.sink.add(cursor.key(), cursor.value()) {
+                return Err(files.sink.refused(error, cursor.input_mut()));
+            }
             files.bounds.add_point(cursor.key());
             if by_many && cursor.may_run() {
                 files.run(cursor, &splitter)?;
@@ -278,7 +286,8 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
         let Some(run) = cursor.surviving_block() else {
             return Ok(false);
         };
-        if !self.sink.copy_block(cursor.input_mut())? {
+        let copied = self.sink.copy_block(cursor.input_mut());
+        if !copied.map_err(|error| self.sink.refused(error, cursor.input_mut()))? {
             return Ok(false);
         }
         self.bounds.add_run(cursor.key(), cursor.last_of_block(), &run);
@@ -308,8 +317,11 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
             bounds.largest.clear();
             bounds.largest.extend_from_slice(last);
         }
+        if let Err(error) = failed {
+            return Err(self.sink.refused(error, cursor.input_mut()));
+        }
         cursor.resume(last);
-        failed
+        Ok(())
     }
 
     /// Ends the current file before the user key `upper`: writes the tombstones up to there and leaves the rest to the

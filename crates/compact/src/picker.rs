@@ -410,8 +410,14 @@ impl<'a> Files<'a> {
     }
 }
 
-/// True if some file is input of a compaction already.
+/// True if a compaction that nobody asked for cannot have all of the files: one is input of a compaction already, or is to be left
+/// alone.
 pub(crate) fn any_busy(files: &[Arc<FileMetadata>]) -> bool {
+    files.iter().any(|file| !file.is_idle())
+}
+
+/// True if some file is input of a compaction already. A user may have files compacted that are left alone otherwise.
+pub(crate) fn any_being_compacted(files: &[Arc<FileMetadata>]) -> bool {
     files.iter().any(|file| file.is_being_compacted())
 }
 
@@ -423,12 +429,13 @@ pub(crate) fn total_bytes(files: &[Arc<FileMetadata>]) -> u64 {
 
 /// Completes the inputs of a compaction from `level` to `output_level`: adds the files of the output level in the range
 /// of `start`, then those of `level` in the range of both that cost no more files of the output level. `None`: one of
-/// the files needed is busy.
+/// the files needed is busy, as `any_busy` says.
 pub(crate) fn setup_other_inputs(
     context: &PickContext<'_>,
     level: usize,
     start: Vec<Arc<FileMetadata>>,
     output_level: usize,
+    any_busy: fn(&[Arc<FileMetadata>]) -> bool,
 ) -> Option<Vec<LevelFiles>> {
     let files = Files::of(context.version);
     if level == output_level {
@@ -563,14 +570,14 @@ pub(crate) fn do_not_overlap<'a>(
 /// How many files of L0, from the newest on, are worth being merged for what each costs: as many as make the bytes for each file
 /// that goes fewer and fewer; and these bytes. `None`: not two.
 pub(crate) fn cheap_level0(files: &[Arc<FileMetadata>], max_bytes: u64) -> Option<(usize, u64)> {
-    let newest = files.first().filter(|newest| !newest.is_being_compacted())?;
+    let newest = files.first().filter(|newest| newest.is_idle())?;
     let mut bytes = newest.size;
     let mut bytes_per_file = u64::MAX;
     let mut end = 1;
     while let Some(file) = files.get(end) {
         bytes = bytes.saturating_add(file.size);
         let with_it = bytes / end as u64;
-        if file.is_being_compacted() || with_it > bytes_per_file || bytes > max_bytes {
+        if !file.is_idle() || with_it > bytes_per_file || bytes > max_bytes {
             break;
         }
         bytes_per_file = with_it;

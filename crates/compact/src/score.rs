@@ -64,7 +64,7 @@ impl Scores {
 fn style_score(version: &Version, options: &LeveledOptions) -> Option<f64> {
     let idle = |level: usize| {
         let files = version.files(level).iter();
-        files.filter(|file| !file.is_being_compacted())
+        files.filter(|file| file.is_idle())
     };
     let trigger = options.level0_file_num_compaction_trigger.max(1) as f64;
     match &options.style {
@@ -111,7 +111,7 @@ fn level_scores(
     let mut scores = Vec::new();
     for level in 0..version.num_levels().saturating_sub(1) {
         let files = version.files(level);
-        let idle = || files.iter().filter(|file| !file.is_being_compacted());
+        let idle = || files.iter().filter(|file| file.is_idle());
         let idle_bytes = idle().fold(0u64, |sum, file| sum.saturating_add(weights.of(file)));
         let score = if level == 0 {
             incoming = version.level_bytes(0) as f64;

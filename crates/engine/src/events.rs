@@ -312,8 +312,52 @@ pub enum Event {
     FileDeleted { path: String },
     /// Recovery left out bytes of a WAL that it could not use.
     WalDropped { path: String, reason: String },
+    /// A row was met that is longer than any may be ([`RowLimit`](crate::RowLimit)): RocksDB writes such rows, and earlier releases of
+    /// this engine did.
+    RowTooLarge {
+        family: String,
+        /// The file that holds it.
+        path: String,
+        /// The user key with its timestamp; of a long one the first 256 bytes.
+        key: Vec<u8>,
+        seqno: SeqNo,
+        /// What is too large.
+        error: Error,
+        outcome: RowTooLargeOutcome,
+    },
+    /// A compaction filter gave a value that no row can hold; the row stays as it was. Told of the first 100 rows of a job.
+    FilterValueTooLarge {
+        family: String,
+        job: u64,
+        /// As in `RowTooLarge`.
+        key: Vec<u8>,
+        /// What is too large.
+        error: Error,
+    },
     /// An option in the OPTIONS file is not one of ours; it is kept in the file.
     UnknownOption { section: String, name: String },
+}
+
+/// What becomes of a row that is too large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowTooLargeOutcome {
+    /// Recovery leaves it out, and keeps the whole WAL under this path.
+    SetAside {
+        /// In the directory `lost` beside the WAL. The engine never deletes it.
+        path: String,
+    },
+    /// A database that is opened for reading, or a secondary, does not show it.
+    PassedOver,
+    /// The compaction that met it changes nothing, and compactions leave its file alone until the database is reopened.
+    FileLeftAlone,
+}
+
+/// Bytes of a key in an event.
+const MAX_SHOWN_KEY: usize = 256;
+
+/// As much of a key as events tell.
+pub(crate) fn shown_key(user_key: &[u8]) -> Vec<u8> {
+    user_key[..user_key.len().min(MAX_SHOWN_KEY)].to_vec()
 }
 
 impl Event {
@@ -528,6 +572,39 @@ impl fmt::Display for Event {
             ),
             Event::FileDeleted { path } => write!(f, "deleted {path}"),
             Event::WalDropped { path, reason } => write!(f, "recovery dropped part of {path}: {reason}"),
+            Event::RowTooLarge {
+                family,
+                path,
+                key,
+                seqno,
+                error,
+                outcome,
+            } => {
+                let key = key.escape_ascii();
+                let what = error.message();
+                write!(
+                    f,
+                    "[{family}] row '{key}' with sequence number {seqno} in {path}: {what}: "
+                )?;
+                match outcome {
+                    RowTooLargeOutcome::SetAside { path } => write!(f, "left out; the WAL is kept as {path}"),
+                    RowTooLargeOutcome::PassedOver => write!(f, "not shown"),
+                    RowTooLargeOutcome::FileLeftAlone => {
+                        write!(f, "compactions leave the file alone")
+                    }
+                }
+            }
+            Event::FilterValueTooLarge {
+                family,
+                job,
+                key,
+                error,
+            } => write!(
+                f,
+                "[{family}] job {job}: the compaction filter's value of '{}' is not used: {}",
+                key.escape_ascii(),
+                error.message()
+            ),
             Event::UnknownOption { section, name } => {
                 write!(f, "OPTIONS [{section}] {name}: unknown option, kept")
             }

@@ -42,7 +42,7 @@ pub use base::merge::MergeOperator;
 pub use base::perf::{self, PerfContext, PerfLevel};
 pub use base::prefix::PrefixExtractor;
 pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker};
-pub use base::{Error, ErrorKind, Progress, Result, SeqNo, Temperature};
+pub use base::{Error, ErrorKind, Progress, Result, RowLimit, SeqNo, Temperature};
 pub use blob::{BlobIndex, BlobLocation};
 pub use cache::{
     AdmissionPolicy, Cache, CacheOptions, CacheType, CompressedSecondaryCacheOptions, EntryRole,
@@ -75,7 +75,7 @@ pub use db::repair::{LostFile, RepairReport, RepairedTable};
 pub use db::secondary::CatchUpStatus;
 pub use db::snapshot::Snapshot;
 pub use db::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
-pub use events::{Event, EventListener, FlushReason, IngestedFile};
+pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOutcome};
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
 pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};

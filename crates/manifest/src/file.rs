@@ -103,6 +103,8 @@ pub struct FileMetadata {
     pub level: Arc<AtomicU8>,
     /// True while a compaction has it as input. Set and cleared under the database mutex; read without it for display.
     pub being_compacted: AtomicBool,
+    /// True once a compaction met a row in it that no table of ours may hold. Set under the database mutex, never cleared.
+    pub left_alone: AtomicBool,
     /// Counts of entries, once somebody has read the properties.
     pub stats: OnceLock<FileStats>,
     /// The open table. Owner: the engine's table cache.
@@ -137,6 +139,7 @@ impl Default for FileMetadata {
             unknown_fields: Vec::new(),
             level: Arc::new(AtomicU8::new(u8::MAX)),
             being_compacted: AtomicBool::new(false),
+            left_alone: AtomicBool::new(false),
             stats: OnceLock::new(),
             handle: OnceLock::new(),
         }
@@ -290,6 +293,21 @@ impl FileMetadata {
     /// True while a compaction has it as input.
     pub fn is_being_compacted(&self) -> bool {
         self.being_compacted.load(atomic::Ordering::Relaxed)
+    }
+
+    /// True if compactions that nobody asked for are to leave it where and as it is.
+    pub fn is_left_alone(&self) -> bool {
+        self.left_alone.load(atomic::Ordering::Relaxed)
+    }
+
+    /// Has compactions that nobody asked for leave it where and as it is. The caller holds the database mutex.
+    pub fn leave_alone(&self) {
+        self.left_alone.store(true, atomic::Ordering::Relaxed);
+    }
+
+    /// True if a compaction may pick it by itself.
+    pub fn is_idle(&self) -> bool {
+        !self.is_being_compacted() && !self.is_left_alone()
     }
 
     /// Marks it as input of a compaction, or no longer. The caller holds the database mutex.

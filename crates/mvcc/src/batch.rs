@@ -11,7 +11,7 @@ use esker::{ColumnFamily, Db, WriteBatchWithIndex};
 
 use crate::counters::ReadCounters;
 use crate::error::{Error, Result};
-use crate::key::encode_key;
+use crate::key::{MAX_ADDED_TO_KEY, encode_key};
 use crate::ranges::{Ranges, Stack, hidden_since};
 use crate::reader::{Reader, Span};
 use crate::scan::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
@@ -217,8 +217,11 @@ impl<'a> MvccBatch<'a> {
     /// Writes `value` of `key` at `timestamp`.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`]; [`Error::BelowThreshold`]; `InvalidArgument` for the empty key, a time that is none, and a key with an inline value.
+    /// [`Error::WriteTooOld`]; [`Error::BelowThreshold`]; `InvalidArgument` for the empty key, a time that is none, a key with an inline value,
+    /// and a key or value that is too large: 2 GiB - 1 bytes are allowed, of a key with what is added to it (its time, a sentinel and the
+    /// engine's trailer, 22 bytes) and of a value with its header of five bytes.
     pub fn put(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
+        self.check_size(key, Some(value))?;
         let newest = self.writable(key, timestamp, false)?;
         self.write(key, timestamp, Some(value), newest.as_ref());
         Ok(())
@@ -227,6 +230,7 @@ impl<'a> MvccBatch<'a> {
     /// As [`put`](Self::put), of a key that has no version, as the caller knows: nothing is read. If it has one, statistics are wrong from then
     /// on, and if that is at or above `timestamp`, so is the history. Range tombstones are looked at.
     pub fn put_blind(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
+        self.check_size(key, Some(value))?;
         self.check_write(key, timestamp)?;
         self.check_deletions(key, timestamp, Timestamp::ZERO)?;
         self.write(key, timestamp, Some(value), None);
@@ -238,6 +242,7 @@ impl<'a> MvccBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put).
     pub fn delete(&mut self, key: &[u8], timestamp: Timestamp) -> Result<bool> {
+        self.check_size(key, None)?;
         let newest = self.writable(key, timestamp, false)?;
         self.write(key, timestamp, None, newest.as_ref());
         Ok(newest.is_some_and(|newest| newest.is_live()))
@@ -256,6 +261,7 @@ impl<'a> MvccBatch<'a> {
         expected: Option<Value<'_>>,
         allow_if_not_exists: bool,
     ) -> Result<()> {
+        self.check_size(key, Some(value))?;
         let newest = self.writable(key, timestamp, true)?;
         let live = newest.as_ref().filter(|newest| newest.is_live());
         let stored = live.map(|newest| &newest.stored);
@@ -276,6 +282,7 @@ impl<'a> MvccBatch<'a> {
     /// # Errors
     /// `InvalidArgument` if there is another value than a number, [`Error::Overflow`], those of [`put`](Self::put).
     pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
+        self.check_size(key, Some(Value::Int(by)))?;
         let newest = self.writable(key, timestamp, true)?;
         let current = match &newest {
             Some(newest) if newest.is_live() => match Value::decode_checked(&newest.stored, key)? {
@@ -300,6 +307,7 @@ impl<'a> MvccBatch<'a> {
     /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted.
     pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
         check_key(key)?;
+        self.check_size(key, value)?;
         let newest = self.newest(key, false)?;
         if newest.as_ref().is_some_and(|newest| !newest.timestamp.is_zero()) {
             return Err(Error::invalid_argument(format!(
@@ -434,6 +442,17 @@ impl<'a> MvccBatch<'a> {
                 actual: newest.timestamp.next(),
             }),
             _ => Ok(newest),
+        }
+    }
+
+    /// `InvalidArgument` for a key or value that the engine would not take once it is encoded: before either is copied.
+    pub(crate) fn check_size(&self, key: &[u8], value: Option<Value<'_>>) -> Result<()> {
+        let limit = self.db.options().row_limit;
+        let key_len = key.len().saturating_add(MAX_ADDED_TO_KEY);
+        let value_len = value.map_or(0, |value| value.max_encoded_len());
+        match limit.allows(key_len, value_len) {
+            true => Ok(()),
+            false => Err(limit.error(key_len, value_len).into()),
         }
     }
 

@@ -27,6 +27,9 @@ const WALL_SUFFIX: usize = 9;
 /// Bytes of a suffix with a logical counter.
 const FULL_SUFFIX: usize = 13;
 
+/// Bytes that a key of the engine has at most beside the user key: sentinel and suffix.
+pub(crate) const MAX_ADDED_TO_KEY: usize = 1 + FULL_SUFFIX;
+
 /// Bytes that statistics count for each version's time, however many are stored: a counter that is there or not
 /// must not make two versions of a value differ in size.
 pub const VERSION_SIZE: usize = 12;

@@ -50,6 +50,14 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Bytes that it takes at most as it is stored.
+    pub(crate) fn max_encoded_len(&self) -> usize {
+        match self {
+            Value::Bytes(bytes) => bytes.len().saturating_add(HEADER),
+            Value::Int(_) => HEADER + coding::MAX_VARINT64,
+        }
+    }
+
     /// The value in `stored`, which is not a tombstone; its checksum is not looked at. `Corruption` if it is too short or its data is damaged,
     /// `NotSupported` for types of other systems.
     pub fn decode(stored: &'a [u8]) -> Result<Value<'a>> {

@@ -35,6 +35,9 @@ use vfs::RandomAccessFile;
 use crate::compression::FrameReader;
 use crate::format::{self, BLOCK_SIZE, Header, PredecessorWal, RecordType};
 
+/// Memory for a record that is kept for the next one, in bytes; what is larger is given back first.
+const KEPT_CAPACITY: usize = 1 << 20;
+
 /// Blocks fetched at a time.
 const CHUNK_BLOCKS: usize = 8;
 
@@ -226,14 +229,37 @@ impl Reader {
     ///
     /// Damage is `Corruption` with file and offset. `NotSupported` for a WAL compressed in a way RocksDB does not.
     pub fn read_record(&mut self) -> Result<Option<&[u8]>> {
+        match self.read_place()? {
+            Some(Place::Chunk { start, end }) => Ok(Some(&self.chunk[start..end])),
+            Some(Place::Fragments) => Ok(Some(&self.fragments)),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`read_record`](Reader::read_record), into memory of the caller's; false where there is no record, and nothing in it then. One
+    /// that is not whole in its block is handed over, not copied: no other memory has it.
+    pub fn read_record_into(&mut self, record: &mut Vec<u8>) -> Result<bool> {
+        record.clear();
+        if record.capacity() > KEPT_CAPACITY {
+            *record = Vec::new();
+        }
+        match self.read_place()? {
+            Some(Place::Chunk { start, end }) => record.extend_from_slice(&self.chunk[start..end]),
+            Some(Place::Fragments) => std::mem::swap(record, &mut self.fragments),
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Where the next record lies.
+    fn read_place(&mut self) -> Result<Option<Place>> {
         match &self.end {
             None => {}
             Some(End::OfFile | End::Stopped(_)) => return Ok(None),
             Some(End::Failed(error)) => return Err(error.clone()),
         }
         match self.next_record() {
-            Ok(Some(Place::Chunk { start, end })) => Ok(Some(&self.chunk[start..end])),
-            Ok(Some(Place::Fragments)) => Ok(Some(&self.fragments)),
+            Ok(Some(place)) => Ok(Some(place)),
             Ok(None) => {
                 self.end.get_or_insert(End::OfFile);
                 Ok(None)

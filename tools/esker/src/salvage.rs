@@ -10,7 +10,7 @@ use base::internal_key::user_key;
 use base::{Error, InternalComparator, Kind, Progress, Result, UserComparator};
 use blob::{BlobFile, BlobIndex};
 use codec::compression::CompressionType;
-use esker::{Db, Options, OptionsFile};
+use esker::{Db, Options, OptionsFile, RowLimit};
 use manifest::{FileMetadata, ManifestState};
 use sst::{Table, TableReadOptions, TableWriter, TableWriterOptions};
 use vfs::{CreateOptions, FileSystem};
@@ -197,12 +197,19 @@ impl Salvage<'_> {
             // Where it was copied from.
             let name = lost.path.file_name().unwrap_or_default();
             let from = files.iter().find(|file| file.path.file_name() == Some(name));
-            let mut error = Error::corruption(lost.error.message());
+            let mut error = Error::new(lost.error.kind(), lost.error.message());
             if let Some(offset) = lost.error.offset() {
                 error = error.at(offset);
             }
             let error = error.in_file(from.map_or(&lost.path, |file| &file.path));
-            self.lost(&error, "the rows there; which keys they had cannot be known")?;
+            // A row that is too large is named, and the rest of its WAL is used.
+            self.lost(
+                &error,
+                match lost.error.is_corruption() {
+                    true => "the rows there; which keys they had cannot be known",
+                    false => "that row, which the WAL there still holds",
+                },
+            )?;
         }
         for warning in &report.warnings {
             writeln!(self.out, "note {warning}")?;
@@ -333,7 +340,8 @@ impl Salvage<'_> {
             match sst::dump::data_block(table, handle) {
                 Ok(dump) => {
                     for (key, value) in &dump.entries {
-                        match self.value(key, value) {
+                        let fits = RowLimit::MAX.check(user_key(key), value);
+                        match fits.and_then(|()| self.value(key, value)) {
                             Ok(()) => {
                                 writer.add(key, value)?;
                                 written += 1;

@@ -3,7 +3,7 @@
 use base::entity::{self, DefaultColumn};
 use base::internal_key::{self, TRAILER_LEN};
 use base::merge::MergeOperator;
-use base::{Cursor, Kind, Result, SeqNo};
+use base::{Cursor, Kind, Result, RowLimit, SeqNo};
 
 use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
 use crate::filter::{Decision, ValueType};
@@ -60,9 +60,9 @@ impl Operands {
         (0..self.items.len()).rev().map(|i| self.get(i)).collect()
     }
 
-    /// Combines neighbours for as long as the operator does so. In rounds of pairs, so that appending many short
+    /// Combines neighbours for as long as the operator does so and what it makes of them is within `limit`. In rounds of pairs, so that appending many short
     /// operands copies each a logarithmic number of times.
-    fn combine(&mut self, operator: &dyn MergeOperator, key: &[u8], ts_size: usize) {
+    fn combine(&mut self, operator: &dyn MergeOperator, key: &[u8], ts_size: usize, limit: RowLimit) {
         loop {
             let mut kept = 0;
             let mut i = 0;
@@ -80,7 +80,7 @@ impl Operands {
                     self.bytes(older.at, older.len),
                     self.bytes(newer.at, newer.len),
                 );
-                if let Some(combined) = combined {
+                if let Some(combined) = combined.filter(|combined| limit.allows(0, combined.len())) {
                     // It takes the place, and the time, of the newer.
                     self.bytes.extend_from_within(newer.at - ts_size..newer.at);
                     self.items[kept - 1] = Operand {
@@ -159,8 +159,9 @@ impl<C: Cursor> CompactionCursor<C> {
             }
             Resolved::Not => {
                 let user_len = self.key.len() - TRAILER_LEN;
+                let key = &self.key[..user_len];
                 self.operands
-                    .combine(&*operator, &self.key[..user_len], self.ts_size);
+                    .combine(&*operator, key, self.ts_size, self.row_limit);
                 self.unmerged = true;
                 self.show_operand();
                 true
@@ -238,7 +239,6 @@ impl<C: Cursor> CompactionCursor<C> {
             _ => return Taken::Stop(Stop::Unknown),
         };
         base::invariant!(kind == Kind::Merge);
-        let timestamp = &user_key[user_key.len().saturating_sub(self.ts_size)..];
         let operand = self.input.value();
         let decision = match &mut self.filter {
             Some(filter) if seqno > self.stripes.latest() => {
@@ -246,6 +246,12 @@ impl<C: Cursor> CompactionCursor<C> {
             }
             _ => Decision::Keep,
         };
+        let decision = match decision {
+            Decision::ChangeValue(_) => self.within_limit(decision),
+            decision => decision,
+        };
+        let (user_key, operand) = (internal_key::user_key(self.input.key()), self.input.value());
+        let timestamp = &user_key[user_key.len().saturating_sub(self.ts_size)..];
         match decision {
             Decision::Keep | Decision::Purge => self.operands.push(timestamp, operand, seqno),
             Decision::ChangeValue(operand) => self.operands.push(timestamp, &operand, seqno),
@@ -284,7 +290,7 @@ impl<C: Cursor> CompactionCursor<C> {
     }
 
     fn merged(&mut self, value: Option<Vec<u8>>) -> Resolved {
-        match value {
+        match value.filter(|value| self.row_limit.allows(0, value.len())) {
             Some(value) => {
                 self.buffer = value;
                 Resolved::Into(Kind::Value)
@@ -319,11 +325,11 @@ impl<C: Cursor> CompactionCursor<C> {
                 operator.full_merge(user_key, Some(&blob), &operands)
             }
             Kind::WideColumnEntity => match merge_into_entity(operator, user_key, value, &operands) {
-                Ok(Some(Some(entity))) => {
+                Ok(Some(Some(entity))) if self.row_limit.allows(0, entity.len()) => {
                     self.buffer = entity;
                     return Resolved::Into(Kind::WideColumnEntity);
                 }
-                Ok(Some(None)) => None,
+                Ok(Some(_)) => None,
                 Ok(None) => return Resolved::Not,
                 Err(error) => {
                     self.fail(error);

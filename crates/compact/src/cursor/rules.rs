@@ -9,6 +9,9 @@ use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
 use crate::filter::{Decision, Relocation, ValueType, may_refer_to_blobs};
 use crate::order;
 
+/// Rows of which it is remembered that the filter would have made them too large.
+const MOST_REFUSED: usize = 100;
+
 impl<C: Cursor> CompactionCursor<C> {
     /// Takes in the input's entry where keys are more than bytes or more than its kind decides. True if the cursor
     /// stands on an entry to be shown, or failed.
@@ -402,7 +405,7 @@ impl<C: Cursor> CompactionCursor<C> {
             },
             _ => return Filtered::Kept,
         };
-        match decision {
+        match self.within_limit(decision) {
             Decision::Keep => {}
             Decision::Remove => {
                 self.stats.num_record_drop_user += 1;
@@ -432,6 +435,22 @@ impl<C: Cursor> CompactionCursor<C> {
             }
         }
         Filtered::Kept
+    }
+
+    /// What the filter decided about the current key; `Keep` where it gave a value that no row can hold.
+    pub(super) fn within_limit(&mut self, decision: Decision) -> Decision {
+        let Decision::ChangeValue(value) = &decision else {
+            return decision;
+        };
+        let Err(error) = self.row_limit.check_value(value) else {
+            return decision;
+        };
+        self.stats.num_filter_values_too_large += 1;
+        if self.refused.len() < MOST_REFUSED {
+            let user_key = internal_key::user_key(&self.key).to_vec();
+            self.refused.push((user_key, error));
+        }
+        Decision::Keep
     }
 
     /// Moves the input to the first entry whose user key is at or after `until`. False if that is not ahead.

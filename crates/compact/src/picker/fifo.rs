@@ -87,7 +87,8 @@ impl Picker<'_> {
         if version.num_non_empty_levels() > 1 {
             return None;
         }
-        let (file, temperature) = version.files(0).iter().rev().find_map(|file| {
+        let mut idle = version.files(0).iter().rev().filter(|file| file.is_idle());
+        let (file, temperature) = idle.find_map(|file| {
             let due = self.options.temperature_due(file, now)?;
             (due != file.temperature).then_some((file, due))
         })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Error, ErrorKind, Result};
 use manifest::FileMetadata;
 
-use super::{Files, PickContext, any_busy, conflicts, grandparents, is_trivial_move};
+use super::{Files, PickContext, any_being_compacted, conflicts, grandparents, is_trivial_move};
 use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 
@@ -55,7 +55,7 @@ pub fn pick_files(
         of_level.push(number);
     }
     let inputs = with_company(context, &named);
-    let busy = inputs.iter().any(|input| any_busy(&input.files));
+    let busy = inputs.iter().any(|input| any_being_compacted(&input.files));
     if context.running.is_exclusive()
         || busy
         || (inputs[0].level == 0 && context.running.level0_busy())

@@ -130,7 +130,7 @@ impl<'a> Picker<'a> {
         reason: CompactionReason,
         score: f64,
     ) -> Option<Plan> {
-        if file.is_being_compacted() || self.context.running.level0_busy() {
+        if !file.is_idle() || self.context.running.level0_busy() {
             return None;
         }
         let start = self
@@ -164,7 +164,7 @@ impl<'a> Picker<'a> {
             }
             let bounds = self.files.bounds(moved.iter().chain([file]));
             if !self.files.overlapping(base, bounds).is_empty()
-                || file.is_being_compacted()
+                || !file.is_idle()
                 || !self.context.facts.can_move(file, base)
             {
                 break;
@@ -216,7 +216,7 @@ impl<'a> Picker<'a> {
         if self.context.version.level_bytes(self.base_level()) <= crate::options::multiply(bytes, factor) {
             return None;
         }
-        let idle = files.iter().take_while(|file| !file.is_being_compacted()).count();
+        let idle = files.iter().take_while(|file| file.is_idle()).count();
         (idle >= min_files).then(|| self.intra_level0(&files[..idle], score))
     }
 
@@ -256,7 +256,7 @@ impl<'a> Picker<'a> {
             let bounds = self.files.bounds(&files[grown.clone()]);
             let more = bytes.saturating_add(files[at].size);
             let fits = range.len() < MAX_MULTI_TRIVIAL_MOVE
-                && !files[at].is_being_compacted()
+                && files[at].is_idle()
                 && self.files.overlapping(output_level, bounds).is_empty()
                 && self.files.clean_cut(level, grown.clone()) == grown
                 && more <= limit
@@ -300,7 +300,7 @@ impl<'a> Picker<'a> {
         reason: CompactionReason,
         score: f64,
     ) -> Option<Plan> {
-        let inputs = setup_other_inputs(self.context, level, start, output_level)?;
+        let inputs = setup_other_inputs(self.context, level, start, output_level, any_busy)?;
         let level0_may_overlap = level == 0 && inputs[0].files.len() > 1;
         if output_level > 0 && conflicts(self.context, &inputs, output_level) {
             return None;
@@ -335,8 +335,7 @@ impl<'a> Picker<'a> {
                 return None;
             }
             self.files.level(level).iter().enumerate().find_map(|(at, file)| {
-                if file.is_being_compacted() || !self.is_marked(level, at, file, marked, blob_file.as_deref())
-                {
+                if !file.is_idle() || !self.is_marked(level, at, file, marked, blob_file.as_deref()) {
                     return None;
                 }
                 match (level, down) {

@@ -8,8 +8,8 @@ use base::{Error, ErrorKind, Result};
 
 use super::universal::{Busy, pick_all};
 use super::{
-    Files, PickContext, any_busy, conflicts, do_not_overlap, grandparents, is_trivial_move, level_inputs,
-    setup_other_inputs, total_bytes,
+    Files, PickContext, any_being_compacted, conflicts, do_not_overlap, grandparents, is_trivial_move,
+    level_inputs, setup_other_inputs, total_bytes,
 };
 use crate::blob_gc::{BlobGarbageCollectionPolicy, BlobGarbageRequest};
 use crate::levels::LevelTargets;
@@ -76,7 +76,7 @@ pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> Rang
         if start.is_empty() {
             return RangePick::Nothing;
         }
-        if context.running.level0_busy() || any_busy(&start) {
+        if context.running.level0_busy() || any_being_compacted(&start) {
             return RangePick::Conflict;
         }
         return complete(context, request, start, output_level, None);
@@ -105,7 +105,7 @@ pub fn pick_range(context: &PickContext<'_>, request: &RangeRequest<'_>) -> Rang
         let range = files.clean_cut(level, start..end);
         let next = all.get(range.end).filter(|_| more);
         let next = next.map(|next| files.cmp.strip_timestamp(next.smallest_user_key()).to_vec());
-        if any_busy(&all[range.clone()]) {
+        if any_being_compacted(&all[range.clone()]) {
             return RangePick::Conflict;
         }
         return complete(context, request, all[range].to_vec(), output_level, next);
@@ -173,7 +173,7 @@ fn complete(
     rest: Option<Vec<u8>>,
 ) -> RangePick {
     let level = request.input_level;
-    let Some(inputs) = setup_other_inputs(context, level, start, output_level) else {
+    let Some(inputs) = setup_other_inputs(context, level, start, output_level, any_being_compacted) else {
         return RangePick::Conflict;
     };
     if conflicts(context, &inputs, output_level) {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use manifest::{FileMetadata, Version};
 
 use super::{
-    Files, PickContext, any_busy, conflicts, do_not_overlap, grandparents, setup_other_inputs, total_bytes,
+    Files, PickContext, any_being_compacted, any_busy, conflicts, do_not_overlap, grandparents,
+    setup_other_inputs, total_bytes,
 };
 use crate::due::is_past_period;
 use crate::options::LeveledOptions;
@@ -54,7 +55,7 @@ pub(crate) fn pick_all(context: &PickContext<'_>) -> Result<Option<Plan>, Busy> 
         return Ok(None);
     }
     let output_level = version.num_levels() - 1;
-    let busy = inputs.iter().any(|input| any_busy(&input.files));
+    let busy = inputs.iter().any(|input| any_being_compacted(&input.files));
     if busy || context.running.is_exclusive() || conflicts(context, &inputs, output_level) {
         return Err(Busy);
     }
@@ -178,9 +179,8 @@ impl Picker<'_> {
     /// Everything from the oldest run up to the first busy one, if some file is older than it may be.
     fn pick_periodic(&self) -> Option<Plan> {
         let context = self.context;
-        let is_old = |file: &FileMetadata| {
-            !file.is_being_compacted() && is_past_period(file, context.options, context.now)
-        };
+        let is_old =
+            |file: &FileMetadata| file.is_idle() && is_past_period(file, context.options, context.now);
         if !context.version.all_files().any(|(_, file)| is_old(file)) {
             return None;
         }
@@ -447,7 +447,7 @@ impl Picker<'_> {
 
     fn is_marked(&self, file: &FileMetadata) -> bool {
         let marked = file.marked_for_compaction || self.context.facts.is_suggested(file);
-        marked && !file.is_being_compacted()
+        marked && file.is_idle()
     }
 
     fn compact_marked(&self, level: usize, at: usize) -> Option<Plan> {
@@ -471,7 +471,7 @@ impl Picker<'_> {
             None if level == 0 => version.num_levels() - 1,
             None => return None,
         };
-        let inputs = setup_other_inputs(context, level, start, output_level)?;
+        let inputs = setup_other_inputs(context, level, start, output_level, any_busy)?;
         if conflicts(context, &inputs, output_level) {
             return None;
         }

@@ -60,6 +60,7 @@ mod read_filters;
 mod read_flips;
 mod recycled_wals;
 mod resume;
+mod row_limit;
 mod secondary;
 mod secondary_cache;
 mod seqno_to_time;

@@ -21,6 +21,7 @@ pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod secondary;
 mod seqno_to_time;
+pub(crate) mod set_aside;
 pub mod set_options;
 pub(crate) mod snapshot;
 pub(crate) mod state;
@@ -231,6 +232,10 @@ impl Db {
     }
 
     /// Sets `key` to `value` in the default family.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, and nothing is written, for a value of more than 2 GiB - 1 bytes, and for a key that is longer than that
+    /// together with its timestamp and eight bytes of trailer: see [`RowLimit`](crate::RowLimit). The same holds of every write.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.single(
             &WriteOptions::default(),
@@ -273,6 +278,9 @@ impl Db {
     }
 
     /// Adds `operand` to what `key` holds, by the family's merge operator, when it is next read or compacted.
+    ///
+    /// An operand may be as long as a value. Where the operator makes more of the operands than a value may have, each read of the key
+    /// fails with `MergeFailed`, and compactions keep the operands as they are, until the key is put or deleted.
     pub fn merge(
         &self,
         options: &WriteOptions,

@@ -3,6 +3,7 @@
 //! 1. Replay every WAL some family may need, in order, into memtables; a full one becomes a table of L0 at once.
 //! 2. Write what is left in memtables to tables too; unless asked not to, nothing was written yet, and no WAL is damaged
 //!    or has lost how it began.
+//!    A row that is too large for a table is left out, and its WAL kept in `lost` ([`set_aside`](super::set_aside)).
 //! 3. Begin a MANIFEST that holds all of it and says that no old WAL is needed, and make CURRENT name it.
 //! 4. Begin a WAL; delete every file that now belongs to nothing.
 //!
@@ -26,14 +27,18 @@ use wal::{ReaderOptions, RecoveryMode};
 use super::DbInner;
 use super::column_family::Family;
 use super::open::{Moment, read_manifest, write_identity};
+use super::set_aside::LargeRows;
 use super::state::{DbState, LiveWal};
-use crate::events::Event;
+use crate::events::{Event, RowTooLargeOutcome};
 use crate::write::batch::Operations;
 use crate::write::pipeline::{apply, deletion_kind};
 use crate::write::predecessor::Predecessor;
 
 /// The fill at the end of a block is shorter than the longest header; a longer run of zeros between two records is a hole.
 pub(crate) const LONGEST_FILL: u64 = 11;
+
+/// Bytes of a record whose memory is given back at once.
+const LONG_RECORD: usize = 1 << 20;
 
 /// What recovery is called in events.
 pub(crate) const RECOVERY_JOB: u64 = 1;
@@ -56,6 +61,8 @@ struct Replayed {
     damaged: bool,
     /// A memtable was full and is a table now.
     flushed: bool,
+    /// Rows that were left out since they are too large.
+    large: LargeRows,
 }
 
 impl DbInner {
@@ -69,6 +76,7 @@ impl DbInner {
             wals: wals.clone(),
         });
         let replayed = self.replay(self.open_wals(&wals)?, None)?;
+        self.set_aside(&replayed.large.rows)?;
         let wal = self.versions.new_file_number();
         let mut state = self.state.lock();
         let mut predecessor = Predecessor::NONE;
@@ -136,6 +144,7 @@ impl DbInner {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
         let replayed = self.replay(wals, Some(moment))?;
+        self.tell_of_large_rows(&replayed.large.rows, |_| RowTooLargeOutcome::PassedOver);
         // A WAL that is written over loses its name first.
         for &number in &replayed.recycled {
             if !self.options.fs.exists(&filename::wal(&self.wal_dir, number))? {
@@ -215,6 +224,7 @@ impl DbInner {
             recycled: Vec::new(),
             damaged: false,
             flushed: false,
+            large: LargeRows::new(self.options.row_limit),
         };
         for (number, file) in wals {
             if !self.replay_wal(number, file, &mut replayed, live)? {
@@ -273,9 +283,7 @@ impl DbInner {
         let mut end = 0;
         let mut dropped = LiveDropped::default();
         loop {
-            record.clear();
-            let read = reader.read_record();
-            let read = read.map(|bytes| bytes.map(|bytes| record.extend_from_slice(bytes)).is_some());
+            let read = reader.read_record_into(&mut record);
             // Its end may be half written at any time; damage in front of something else may have been written while it was read.
             let ended = matches!(read, Ok(false)) && reader.stopped().is_none();
             if live.is_some() && !ended && dropped.may_be_gone(&reader, end) {
@@ -348,10 +356,15 @@ impl DbInner {
             if let Some(moment) = live {
                 self.check_families_are_known(&state, operations.clone(), moment)?;
             }
-            self.replay_batch(&mut state, number, operations)
+            let acknowledged = replayed.large.begin_batch(number, &operations, record.len());
+            self.replay_batch(&mut state, number, operations, &mut replayed.large)
                 .map_err(|error| in_wal(error, offset))?;
+            // A memtable is written to a table below: that takes as much memory again as its longest row.
+            if record.len() > LONG_RECORD {
+                record = Vec::new();
+            }
             end = reader.record_end();
-            replayed.next_seqno = Some(seqno + count);
+            replayed.next_seqno = Some(if acknowledged { seqno + count } else { seqno });
             replayed.end = Predecessor {
                 number,
                 next_seqno: seqno + count,
@@ -368,6 +381,8 @@ impl DbInner {
             }
         }
         drop(state);
+        // Rows that are left out are told of once, and their WAL is not read again.
+        replayed.damaged |= !replayed.large.rows.is_empty();
         replayed.wals.push(number);
         if reader.is_recycled() {
             replayed.recycled.push(number);
@@ -413,8 +428,14 @@ impl DbInner {
         Ok(())
     }
 
-    /// Inserts a batch of WAL `number` into the memtables of the families that need it.
-    fn replay_batch(&self, state: &mut DbState, number: u64, operations: Operations<'_>) -> Result<()> {
+    /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are too large.
+    fn replay_batch(
+        &self,
+        state: &mut DbState,
+        number: u64,
+        operations: Operations<'_>,
+        large: &mut LargeRows,
+    ) -> Result<()> {
         apply(operations, |id, seqno, kind, key, value| {
             // A family that was dropped, or has these rows in its tables, still uses up their sequence numbers.
             let Some(family) = state
@@ -428,6 +449,9 @@ impl DbInner {
                 Kind::Deletion => deletion_kind(&family.family),
                 kind => kind,
             };
+            if large.takes(id, seqno, kind, key, value) {
+                return;
+            }
             family.mem.table.add(seqno, kind, key, value);
         })
         .map(drop)

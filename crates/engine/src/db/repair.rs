@@ -18,22 +18,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
-use base::{Error, ErrorKind, InternalComparator, Progress, Result, SeqNo, UserComparator};
+use base::{Error, InternalComparator, Progress, Result, SeqNo, UserComparator};
 use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit};
 use vfs::FileSystem;
 
-use super::checkpoint::copy;
 use super::column_family::DEFAULT_COLUMN_FAMILY;
 use super::open::{assemble_db, check_options, comparator_for, read_identity, write_identity};
+use super::set_aside::{LOST, free_name, link_or_copy};
 use super::{Db, DbInner};
 use crate::log::InfoLog;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
 use note::Note;
 use scan::ScannedTable;
-
-/// The directory, in that of the database, for what repair takes out of it.
-const LOST: &str = "lost";
 
 /// What [`Db::repair`] did.
 #[derive(Clone, Debug, Default)]
@@ -631,33 +628,13 @@ impl Repair<'_> {
 
     /// Gives a file another name in `lost/`, unless a repair that was cut off already has.
     fn link_to_lost(&self, path: &Path) -> Result<()> {
-        let fs = &*self.options.fs;
-        let name = path.file_name().unwrap_or_default();
-        let same = self.dir.join(LOST).join(name);
-        if fs.exists(&same)? && fs.size(&same)? == fs.size(path)? {
-            return Ok(());
-        }
-        let to = self.name_in_lost(path)?;
-        match fs.link(path, &to) {
-            Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
-            // WALs may have a file system of their own.
-            Err(_) => copy(fs, path, &to, &Progress::new()),
-            Ok(()) => Ok(()),
-        }
+        link_or_copy(&*self.options.fs, path, &self.dir.join(LOST)).map(drop)
     }
 
     /// A name in `lost/` that nothing has.
     fn name_in_lost(&self, path: &Path) -> Result<PathBuf> {
-        let fs = &*self.options.fs;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let lost = self.dir.join(LOST);
-        let mut to = lost.join(&*name);
-        let mut nth = 1;
-        while fs.exists(&to)? {
-            to = lost.join(format!("{name}.{nth}"));
-            nth += 1;
-        }
-        Ok(to)
+        free_name(&*self.options.fs, &self.dir.join(LOST), &name)
     }
 }
 

@@ -166,6 +166,8 @@ pub(crate) struct FamilyState {
     pub suggested: BTreeSet<u64>,
     /// The same, of files that are to be rewritten where they lie.
     pub to_rewrite: BTreeSet<u64>,
+    /// Numbers of files that compactions leave alone, since they hold a row that no table of ours may hold.
+    pub left_alone: BTreeSet<u64>,
     /// A flush of this family is at work.
     pub flushing: bool,
     /// Where the streams will go on that its last flush found; compactions end their files there.
@@ -337,9 +339,17 @@ impl FamilyState {
 
     /// What decides whether writes stall.
     fn stall_inputs(&self) -> StallInputs {
+        // Their limit is kept where memtables are switched, which can wait for room exactly.
+        let unflushed_memtables = self.immutable.len();
+        if !self.left_alone.is_empty() {
+            // No wait would bring down what lies over a file that is left alone.
+            return StallInputs {
+                unflushed_memtables,
+                ..StallInputs::default()
+            };
+        }
         StallInputs {
-            // Their limit is kept where memtables are switched, which can wait for room exactly.
-            unflushed_memtables: self.immutable.len(),
+            unflushed_memtables,
             l0_files: self.family.current().leveled().files_that_stall(&self.version),
             pending_compaction_bytes: self.pending_compaction_bytes,
         }
@@ -402,7 +412,7 @@ impl FamilyState {
     /// Looks at files and memtables again and says whether writes may go on.
     pub fn update_stall(&mut self) {
         let version = &self.version;
-        for numbers in [&mut self.suggested, &mut self.to_rewrite] {
+        for numbers in [&mut self.suggested, &mut self.to_rewrite, &mut self.left_alone] {
             numbers.retain(|&number| version.level_of(number).is_some());
         }
         let options = self.family.current().leveled();

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{
-    Error, InternalComparator, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator, internal_key,
+    Error, InternalComparator, MAX_SEQNO, ParsedInternalKey, Result, RowLimit, SeqNo, UserComparator,
+    internal_key,
 };
+use codec::compression::CompressionType;
 use manifest::RANGE_TOMBSTONE_SENTINEL;
 use sst::properties::UNKNOWN_COLUMN_FAMILY;
 use sst::{BlockReadOptions, Table, TableProperties, TableReadOptions};
@@ -16,6 +18,7 @@ use super::import::told_bounds;
 use super::{IngestExternalFileOptions, PreparedFileInfo};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
+use crate::events::shown_key;
 
 /// A file that may come in.
 pub(crate) struct ExternalFile {
@@ -86,7 +89,7 @@ pub(super) fn inspect(
     if options.verify_checksums_before_ingest {
         table.verify(options.verify_checksums_readahead_size, &mut |_| {})?;
     }
-    let mut entries = Entries::new(&family.cmp, options.allow_db_generated_files);
+    let mut entries = Entries::new(family, options.allow_db_generated_files);
     let walk = options.verify_checksums_before_ingest || options.allow_db_generated_files;
     read_entries(&table, options, walk, &mut entries).map_err(|error| error.in_file(path))?;
     let Some((smallest, largest)) = entries.bounds else {
@@ -169,7 +172,7 @@ pub(super) fn inspect_exported(
             ..TableReadOptions::new(family.cmp.clone())
         },
     )?;
-    let mut entries = Entries::new(&family.cmp, true);
+    let mut entries = Entries::new(family, true);
     read_entries(&table, &IngestExternalFileOptions::default(), false, &mut entries)
         .map_err(|error| error.in_file(path))?;
     let Some(found) = entries.bounds else {
@@ -300,6 +303,8 @@ fn read_entries(
             )));
         }
     }
+    let blocks = (0..index.len()).map(|block| index.handle(block).size);
+    let walk = walk || may_hold_large_rows(table.properties(), entries.limit, blocks);
     let mut cursor = table.cursor(BlockReadOptions {
         fill_cache: false,
         readahead_size: options.verify_checksums_readahead_size,
@@ -326,9 +331,33 @@ fn read_entries(
     Ok(())
 }
 
+/// True if a row of a table with these properties and data blocks of these sizes may be too large: then its rows are to be looked at.
+fn may_hold_large_rows(
+    properties: &TableProperties,
+    limit: RowLimit,
+    mut blocks: impl Iterator<Item = u64>,
+) -> bool {
+    let limit = limit.bytes() as u64;
+    if properties.raw_key_size.max(properties.raw_value_size) <= limit {
+        return false;
+    }
+    let compression = String::from_utf8_lossy(&properties.compression);
+    // How many bytes one of a block holds at most: a run of equal bytes of any length takes so little in these formats.
+    let most = match CompressionType::from_property_name(&compression) {
+        Some(CompressionType::None) => 1,
+        Some(CompressionType::Snappy) => 22,
+        Some(CompressionType::Lz4 | CompressionType::Lz4Hc) => 256,
+        Some(CompressionType::Zlib) => 1032,
+        Some(CompressionType::Zstd | CompressionType::ZstdNotFinal) => 1 << 15,
+        _ => u64::MAX,
+    };
+    blocks.any(|size| size.saturating_mul(most) > limit)
+}
+
 /// What the entries met so far come to.
 struct Entries<'a> {
     cmp: &'a InternalComparator,
+    limit: RowLimit,
     /// Any sequence number may stand in them.
     any_seqno: bool,
     last: Vec<u8>,
@@ -340,9 +369,10 @@ struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    fn new(cmp: &'a InternalComparator, any_seqno: bool) -> Entries<'a> {
+    fn new(family: &'a Family, any_seqno: bool) -> Entries<'a> {
         Entries {
-            cmp,
+            cmp: &family.cmp,
+            limit: family.values.row_limit,
             any_seqno,
             last: Vec::new(),
             bounds: None,
@@ -364,6 +394,9 @@ impl<'a> Entries<'a> {
                 self.last.escape_ascii()
             )));
         }
+        self.limit
+            .check(parsed.user_key, value)
+            .map_err(|error| of_row(parsed.user_key, error))?;
         blob::for_each_location(parsed.kind, value, |location| {
             Err(Error::not_supported(format!(
                 "an entry of the file refers to blob file {:06}, which does not come along",
@@ -383,6 +416,9 @@ impl<'a> Entries<'a> {
             tombstone.seqno,
             "External file has a range deletion with non zero sequence number.",
         )?;
+        for key in [&tombstone.start, &tombstone.end] {
+            self.limit.check_key(key).map_err(|error| of_row(key, error))?;
+        }
         let [start, end] = sst::writer::tombstone_bounds(self.cmp, tombstone);
         self.widen(&start, &end);
         Ok(())
@@ -408,4 +444,11 @@ impl<'a> Entries<'a> {
             *largest = to.to_vec();
         }
     }
+}
+
+/// Names the row that is not taken.
+#[cold]
+fn of_row(user_key: &[u8], error: Error) -> Error {
+    let key = shown_key(user_key);
+    error.context(&format!("row '{}' of the file", key.escape_ascii()))
 }

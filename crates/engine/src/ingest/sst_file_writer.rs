@@ -143,6 +143,7 @@ impl SstFileWriter {
                 session_id: new_session_id(),
                 external: true,
                 statistics: options.statistics.clone(),
+                row_limit: options.row_limit,
                 ..table_format(family, &cmp)
             },
             files: 0,
@@ -192,13 +193,19 @@ impl SstFileWriter {
     /// Adds `key` with `value`.
     ///
     /// # Errors
-    /// `InvalidArgument` if no file is open, or `key` does not come after the one before; those of the file.
+    /// `InvalidArgument` if no file is open, `key` does not come after the one before, or key or value is too large, as for
+    /// [`Db::put`](crate::Db::put); those of the file.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.add(key, Kind::Value, value)
     }
 
     /// Adds `key` with columns, in any order. As [`put`](SstFileWriter::put).
     pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
+        let lens = columns.iter().flat_map(|column| [column.0.len(), column.1.len()]);
+        let bytes = lens.fold(0, usize::saturating_add);
+        if !self.table.row_limit.allows(key.len(), bytes) {
+            return Err(self.table.row_limit.error(key.len(), bytes));
+        }
         let mut columns = columns.to_vec();
         columns.sort_by_key(|column| column.0);
         if columns.windows(2).any(|pair| pair[0].0 == pair[1].0) {
@@ -232,10 +239,13 @@ impl SstFileWriter {
     /// Adds the deletion of all that the database has from `begin` up to `end`, exclusive; of nothing if they are equal.
     ///
     /// # Errors
-    /// `InvalidArgument` if no file is open, or `end` comes before `begin`.
+    /// `InvalidArgument` if no file is open, `end` comes before `begin`, or one of them is too large, as for
+    /// [`Db::put`](crate::Db::put).
     pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) -> Result<()> {
         let cmp = self.table.cmp.user();
         let open = self.open.as_mut().ok_or_else(not_opened)?;
+        self.table.row_limit.check_key(begin)?;
+        self.table.row_limit.check_key(end)?;
         if begin.len().min(end.len()) < cmp.timestamp_size() {
             return Err(Error::invalid_argument("Timestamp size mismatch"));
         }
@@ -261,6 +271,7 @@ impl SstFileWriter {
     fn add(&mut self, key: &[u8], kind: Kind, value: &[u8]) -> Result<()> {
         let cmp = self.table.cmp.user();
         let open = self.open.as_mut().ok_or_else(not_opened)?;
+        self.table.row_limit.check(key, value)?;
         if key.len() < cmp.timestamp_size() {
             return Err(Error::invalid_argument("Timestamp size mismatch"));
         }

@@ -365,6 +365,7 @@ impl DbInner {
         let output_level = plan.output_level as u32;
         let mut outputs = Vec::new();
         let mut written_by = None;
+        let mut refused = None;
         let result = if plan.deletion {
             self.apply_edit(state, edit, |_| {})
         } else if plan.trivial_move {
@@ -376,9 +377,11 @@ impl DbInner {
             let written = MutexGuard::unlocked(state, || {
                 self.tell_compaction_begun(&family, job, &plan);
                 let threads = self.subcompactions_allowed(&family, &plan, max_subcompactions);
-                Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?
-                    .ending_at(borders)
+                let rewrite = Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?;
+                let rewrite = rewrite.ending_at(borders);
+                rewrite
                     .run(threads)
+                    .inspect_err(|_| refused = rewrite.refused_row())
             });
             written.and_then(|written| {
                 outputs = written.files.iter().map(|file| file.number).collect();
@@ -409,6 +412,7 @@ impl DbInner {
         // Before anybody takes the job for ended.
         if let Err(error) = &result
             && is_failure(error)
+            && refused.is_none()
         {
             if error.kind() == ErrorKind::NoSpace {
                 // Less free space than that, and it would fail again.
@@ -421,6 +425,9 @@ impl DbInner {
         let (mut level_files, mut score) = (Vec::new(), 0.0);
         if let Some(own) = state.families.get_mut(&id) {
             own.running.finish(running);
+            if let Some(row) = &refused {
+                row.leave_files_alone(own, &plan);
+            }
             if let Some(work) = own.l0_work.take_if(|_| l0_bytes > 0)
                 && result.is_ok()
             {
@@ -442,7 +449,10 @@ impl DbInner {
                 self.stats.count_reason(plan.reason);
             }
             if let Err(error) = &result {
-                self.report_failed_compaction(&family, job, error);
+                self.report_failed_compaction(&family, job, error, refused.is_none());
+                if let Some(row) = &refused {
+                    self.tell_of_refused_row(&family, &plan, row, error);
+                }
             } else if let Some(written) = written_by {
                 self.count_compaction(&plan, &written, micros);
                 self.notify(&Event::Compacted {
@@ -547,14 +557,15 @@ impl DbInner {
         });
     }
 
-    fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error) {
+    /// `latched`: a failure has latched the database.
+    fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error, latched: bool) {
         self.notify(&Event::JobEnded {
             family: family.name.clone(),
             job,
             action: "compaction",
             error: Some(error.clone()),
         });
-        if is_failure(error) {
+        if is_failure(error) && latched {
             self.tell_failure(COMPACTION, error.clone());
         } else {
             self.stats.count(Ticker::CompactionCancelled, 1);

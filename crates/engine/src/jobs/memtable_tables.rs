@@ -216,6 +216,7 @@ impl<'a> MemtableWriter<'a> {
             filter: self.db.filter_of_memtables(family, self.job),
             blobs: hook,
             preserve_from: self.db.preserved_from(family, self.times.as_deref()),
+            row_limit: family.values.row_limit,
             end: end.map(<[u8]>::to_vec),
             bottommost,
             beyond: match bottommost {
@@ -230,7 +231,9 @@ impl<'a> MemtableWriter<'a> {
             None => cursor.seek_to_first(),
         }
         let splitter = OutputSplitter::never(user.clone());
-        write_outputs(&mut cursor, OutputRange { start, end }, splitter, sink)
+        let written = write_outputs(&mut cursor, OutputRange { start, end }, splitter, sink);
+        self.db.tell_of_refused_values(family, self.job, cursor.refused());
+        written
     }
 
     /// Writes what lies between the streams of `placed` to the first of `outputs`, and each stream to one of the others.

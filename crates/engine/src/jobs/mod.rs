@@ -5,6 +5,7 @@ pub(crate) mod blob_outputs;
 pub(crate) mod compaction;
 pub(crate) mod file_checksum;
 pub(crate) mod flush;
+pub(crate) mod large_rows;
 pub(crate) mod memtable_tables;
 pub(crate) mod obsolete_files;
 pub(crate) mod output;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::entry_type::EntryType;
+use base::internal_key::TRAILER_LEN;
 use base::statistics::Ticker;
 use base::sync::Mutex;
 use base::{Error, InternalComparator, Kind, Result, Temperature, filename, internal_key};
@@ -28,6 +29,7 @@ use crate::db::recover::RECOVERY_JOB;
 use crate::events::Event;
 use crate::jobs::blob_outputs::BlobOutputs;
 use crate::jobs::file_checksum::FileSum;
+use crate::jobs::large_rows::RefusedRow;
 use crate::jobs::output_check::OutputCheck;
 use crate::jobs::output_file::OutputFile;
 use crate::options::{
@@ -83,6 +85,8 @@ pub(crate) struct TableOutputs<'a> {
     begun: Option<u64>,
     /// Finished tables, in the order of their keys.
     pub files: Vec<FileMetadata>,
+    /// The row that no table may hold, once one was met.
+    pub refused: Option<RefusedRow>,
     /// Every file begun.
     paths: Vec<PathBuf>,
 }
@@ -152,6 +156,7 @@ impl<'a> TableOutputs<'a> {
             open: None,
             begun: None,
             files: Vec::new(),
+            refused: None,
             paths: Vec::new(),
         }
     }
@@ -246,6 +251,7 @@ impl<'a> TableOutputs<'a> {
             oldest_key_time: self.oldest_ancestor_time,
             file_creation_time: now,
             statistics: self.db.options.statistics.clone(),
+            row_limit: self.family.values.row_limit,
             ..common
         }
     }
@@ -286,6 +292,12 @@ impl<'a> TableOutputs<'a> {
     /// An entry is about to be added to the open table, which is given.
     #[inline(always)]
     fn note_entry(&mut self, key: &[u8], value: &[u8]) -> Result<&mut OpenTable> {
+        let limit = self.family.values.row_limit;
+        let user_len = key.len().saturating_sub(TRAILER_LEN);
+        if !limit.allows(user_len, value.len()) {
+            self.refused = Some(RefusedRow::new(&key[..user_len], internal_key::seqno(key)));
+            return Err(limit.error(user_len, value.len()));
+        }
         let open = self.current()?;
         let kind = base::internal_key::kind_byte(key);
         if may_refer_to_blobs(kind) {
@@ -394,6 +406,18 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             .writer
             .add_sharing(key, common, value)
     }
+
+    /// Names the file and the row.
+    fn refused(&mut self, error: Error, input: &MergingCursor) -> Error {
+        let (Some(row), Some(cursor)) = (&mut self.refused, input.top_table()) else {
+            return error;
+        };
+        row.file = Some(cursor.table().file_number());
+        error
+            .context(&format!("row '{}'", row.key.escape_ascii()))
+            .in_file(cursor.table().path())
+    }
+
     fn last_key(&self) -> &[u8] {
         self.open.as_ref().map_or(&[], |open| open.writer.last_key())
     }
@@ -428,6 +452,12 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
     }
 
     fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
+        let limit = self.family.values.row_limit;
+        let longest = tombstone.start.len().max(tombstone.end.len());
+        if !limit.allows(longest, 0) {
+            self.refused = Some(RefusedRow::new(&tombstone.start, tombstone.seqno));
+            return Err(limit.error(longest, 0));
+        }
         self.weigh(tombstone);
         let open = self.current()?;
         open.check.add_range_tombstone(tombstone);

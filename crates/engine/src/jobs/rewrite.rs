@@ -20,6 +20,7 @@ use sst::BlockReadOptions;
 
 use super::blob_inputs::BlobInputs;
 use super::blob_outputs::{BlobOutputs, Blobs};
+use super::large_rows::RefusedRow;
 use super::output::{BlobGarbage, Destination, TableOutputs};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -53,6 +54,8 @@ pub(crate) struct Rewrite<'a> {
     times: Option<Arc<SeqnoToTimeMapping>>,
     /// Nanoseconds of CPU time, of all threads.
     cpu: AtomicU64,
+    /// The first row that no table may hold.
+    refused: Mutex<Option<RefusedRow>>,
 }
 
 /// What a compaction wrote.
@@ -114,6 +117,7 @@ impl<'a> Rewrite<'a> {
                 .times_of(family, plan.files().map(|(_, file)| file))?
                 .map(Arc::new),
             cpu: AtomicU64::new(0),
+            refused: Mutex::default(),
         })
     }
 
@@ -121,6 +125,11 @@ impl<'a> Rewrite<'a> {
     pub fn ending_at(mut self, borders: Arc<[Border]>) -> Rewrite<'a> {
         self.borders = borders;
         self
+    }
+
+    /// The row for which it failed, if that is why.
+    pub fn refused_row(&self) -> Option<RefusedRow> {
+        self.refused.lock().take()
     }
 
     /// Writes the outputs, on up to `threads` threads.
@@ -278,12 +287,17 @@ impl<'a> Rewrite<'a> {
             OutputSplitter::new(self.family.cmp.user().clone(), limits).with_partitioner(self.partitioner());
         let written =
             write_outputs(&mut cursor, range, splitter, &mut outputs).and_then(|()| outputs.finish_blobs());
+        self.db
+            .tell_of_refused_values(self.family, self.job, cursor.refused());
         match written {
             Ok(()) => {
                 self.db.stats.count_drops(cursor.stats());
                 Ok(outputs)
             }
             Err(error) => {
+                if let Some(row) = outputs.refused.take() {
+                    self.refused.lock().get_or_insert(row);
+                }
                 outputs.discard(&error);
                 Err(error)
             }
@@ -375,6 +389,7 @@ impl<'a> Rewrite<'a> {
             end: end.map(<[u8]>::to_vec),
             cancelled: plan.canceled.iter().chain([of_all]).cloned().collect(),
             preserve_from: self.db.preserved_from(family, self.times.as_deref()),
+            row_limit: family.values.row_limit,
             ..plan.rules()
         }
     }

@@ -314,7 +314,10 @@ impl EventListener for InfoLog {
             Event::ErrorRecoveryBegun { .. } | Event::ErrorRecoveryEnded { .. } => {}
             Event::CorruptionFound { .. } => log_line!(self, Error, "{event}"),
             Event::FileDeleted { path } => self.file_deleted(path),
-            Event::WalDropped { .. } | Event::UnknownOption { .. } => log_line!(self, Warn, "{event}"),
+            Event::RowTooLarge { .. } => log_line!(self, Error, "{event}"),
+            Event::WalDropped { .. } | Event::FilterValueTooLarge { .. } | Event::UnknownOption { .. } => {
+                log_line!(self, Warn, "{event}");
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::RowLimit;
 use base::env::{Clock, SystemClock};
 use base::statistics::Statistics;
 use codec::compression::CompressionType;
@@ -188,6 +189,9 @@ option_table! {
         /// Limits the memory of memtables of all databases it is given to, in the place of
         /// [`db_write_buffer_size`](Options::db_write_buffer_size). Default: none.
         write_buffer_manager: Option<Arc<WriteBufferManager>> = None;
+        /// The longest key and value that the database takes; see [`RowLimit`]. Can only be lowered, which is of use to tests of what
+        /// happens at the limit. Default: 2 GiB - 1.
+        row_limit: RowLimit = RowLimit::MAX;
         /// Told of flushes, compactions, stalls and errors. Default: none.
         listeners: Vec<Arc<dyn EventListener>> = Vec::new();
         /// Takes the lines of the info log, of a database open for reading too. Default: none; a database that is open for writing writes

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::entity::{self, ColumnValue, Entity};
 use base::merge::MergeOperator;
 use base::perf;
-use base::{Error, ErrorKind, Kind, Result};
+use base::{Error, ErrorKind, Kind, Result, RowLimit};
 use blob::BlobIndex;
 use cache::Handle;
 use sst::{Block, PinnedBytes};
@@ -90,6 +90,8 @@ pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 pub(crate) struct ValueResolver {
     pub merger: Merger,
     pub blobs: Arc<BlobFileCache>,
+    /// What no row of the family may exceed.
+    pub row_limit: RowLimit,
 }
 
 impl ValueResolver {
@@ -152,12 +154,18 @@ impl ValueResolver {
         match &self.merger {
             Merger::Operator(operator) => {
                 let _timer = perf::time(|cells| &cells.merge_operator_time_nanos);
-                operator.full_merge(user_key, existing, operands).ok_or_else(|| {
+                let merged = operator.full_merge(user_key, existing, operands).ok_or_else(|| {
                     Error::new(
                         ErrorKind::MergeFailed,
                         format!("{} gave no value for a key", operator.name()),
                     )
-                })
+                })?;
+                self.row_limit.check_value(&merged).map_err(|error| {
+                    let name = operator.name();
+                    let message = format!("{name} gave a value that no row can hold: {}", error.message());
+                    Error::new(ErrorKind::MergeFailed, message)
+                })?;
+                Ok(merged)
             }
             Merger::Unknown(name) if name.is_empty() => Err(Error::invalid_argument(
                 "merge_operator is not set, and an entry is a merge",

@@ -6,7 +6,7 @@
 //! ```
 
 use base::coding::{self, Reader};
-use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo};
+use base::{Error, ErrorKind, Kind, Protection, Result, RowLimit, SeqNo};
 
 use super::batch_protection::{self, BatchProtection, ProtectionMark};
 use crate::db::column_family::ColumnFamily;
@@ -38,12 +38,18 @@ pub(super) mod tag {
 /// Operations on keys of any column families of one database, applied all or none.
 ///
 /// Families with timestamps take keys through the `_at` methods; every method copies what it is given once.
+///
+/// A value has at most 2 GiB - 1, and so has a key together with its timestamp and eight bytes of trailer. An operation that is larger is
+/// not added, and the batch is not written from then on: [`Db::write`](crate::Db::write) gives the error that
+/// [`status`](WriteBatch::status) gives, before anything of the batch reaches the WAL.
 #[derive(Clone)]
 pub struct WriteBatch {
     rep: Vec<u8>,
     /// Of each operation, in a batch made with it.
     protection: Option<Box<BatchProtection>>,
     save_points: Vec<SavePoint>,
+    /// Why the first operation was refused that the wire format or the limit has no room for.
+    refused: Option<Error>,
 }
 
 /// What a batch held once.
@@ -53,11 +59,12 @@ struct SavePoint {
     count: u32,
     /// Nothing where the batch had no checksums then.
     protection: Option<ProtectionMark>,
+    had_refused: bool,
 }
 
 impl PartialEq for WriteBatch {
     fn eq(&self, other: &WriteBatch) -> bool {
-        self.rep == other.rep
+        self.rep == other.rep && self.refused.is_some() == other.refused.is_some()
     }
 }
 
@@ -83,6 +90,7 @@ impl WriteBatch {
             rep,
             protection: None,
             save_points: Vec::new(),
+            refused: None,
         }
     }
 
@@ -128,21 +136,31 @@ impl WriteBatch {
         self.protection.as_deref()
     }
 
-    /// A batch from its wire format. `Corruption` with the offset unless it decodes whole and its count is right.
+    /// A batch from its wire format. `Corruption` with the offset unless it decodes whole and its count is right; `InvalidArgument`
+    /// for an operation that is too large.
     pub fn from_data(data: &[u8]) -> Result<WriteBatch> {
         let mut operations = Operations::new(data)?;
         operations
             .by_ref()
-            .try_for_each(|operation| operation.map(drop))?;
+            .try_for_each(|operation| operation?.check(RowLimit::MAX))?;
         operations.check_count()?;
         Ok(WriteBatch {
             rep: data.to_vec(),
             protection: None,
             save_points: Vec::new(),
+            refused: None,
         })
     }
 
-    /// The wire format.
+    /// `InvalidArgument` that names what is too large, if an operation was refused since the batch was made or cleared.
+    pub fn status(&self) -> Result<()> {
+        match &self.refused {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// The wire format, without operations that were [refused](WriteBatch::status).
     pub fn data(&self) -> &[u8] {
         &self.rep
     }
@@ -156,9 +174,9 @@ impl WriteBatch {
         coding::u32_at(&self.rep, 8)
     }
 
-    /// True if there is nothing in it.
+    /// True if there is nothing in it, and nothing was [refused](WriteBatch::status).
     pub fn is_empty(&self) -> bool {
-        self.rep.len() == HEADER_LEN
+        self.rep.len() == HEADER_LEN && self.refused.is_none()
     }
 
     /// Bytes of the wire format.
@@ -169,6 +187,7 @@ impl WriteBatch {
     /// Empties the batch, forgets its save points, and keeps its memory.
     pub fn clear(&mut self) {
         self.save_points.clear();
+        self.refused = None;
         self.rep.clear();
         self.rep.resize(HEADER_LEN, 0);
         if let Some(protection) = &mut self.protection {
@@ -182,6 +201,7 @@ impl WriteBatch {
             len: self.rep.len(),
             count: self.count(),
             protection: self.protection.as_deref().map(BatchProtection::mark),
+            had_refused: self.refused.is_some(),
         });
     }
 
@@ -190,6 +210,7 @@ impl WriteBatch {
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
         self.rep.truncate(point.len);
         self.rep[8..HEADER_LEN].copy_from_slice(&point.count.to_le_bytes());
+        self.refused = self.refused.take().filter(|_| point.had_refused);
         match (&mut self.protection, point.protection) {
             (Some(protection), Some(mark)) => protection.rollback(mark),
             // It was given checksums since, of what it held then as well.
@@ -265,6 +286,10 @@ impl WriteBatch {
 
     /// Deletes the keys from `begin` up to `end`, exclusive, as of `timestamp`.
     pub fn delete_range_at(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8], timestamp: &[u8]) {
+        let end_len = end.len().saturating_add(timestamp.len());
+        if !RowLimit::MAX.allows(end_len, 0) {
+            return self.refuse(RowLimit::MAX.error(end_len, 0));
+        }
         self.counted(
             tag::DELETE_RANGE,
             family.id(),
@@ -275,6 +300,9 @@ impl WriteBatch {
 
     /// Adds bytes that go into the WAL and nowhere else.
     pub fn put_log_data(&mut self, blob: &[u8]) {
+        if let Err(error) = RowLimit::MAX.check_value(blob) {
+            return self.refuse(error);
+        }
         self.rep.push(tag::LOG_DATA);
         coding::put_length_prefixed(&mut self.rep, blob);
         if let Some(protection) = &mut self.protection {
@@ -284,6 +312,9 @@ impl WriteBatch {
 
     /// Adds the operations of `other` after these.
     pub fn append(&mut self, other: &WriteBatch) {
+        if let Some(error) = &other.refused {
+            self.refuse(error.clone());
+        }
         self.rep.extend_from_slice(&other.rep[HEADER_LEN..]);
         self.add_count(other.count());
         if let Some(protection) = &mut self.protection {
@@ -312,11 +343,25 @@ impl WriteBatch {
 
     #[inline]
     fn counted(&mut self, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
+        let (key_len, value_len) = (len_of(key), value.map_or(0, <[u8]>::len));
+        if !RowLimit::MAX.allows(key_len, value_len) {
+            return self.refuse(match tags {
+                tag::DELETE_RANGE => RowLimit::MAX.error(key_len.max(value_len), 0),
+                _ => RowLimit::MAX.error(key_len, value_len),
+            });
+        }
         append_operation(&mut self.rep, tags, family, key, value);
         self.add_count(1);
         if self.protection.is_some() {
             self.protect_last(tags, family, key, value);
         }
+    }
+
+    /// The batch is not to be written: an operation has no place in it.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
     }
 
     /// Of what the operation was given, not of what it became. Of keys in parts there is only what they became.
@@ -363,6 +408,12 @@ fn no_save_point() -> Error {
     Error::new(ErrorKind::NotFound, "the batch has no save point")
 }
 
+/// Bytes of a key in parts.
+#[inline]
+fn len_of(key: &[&[u8]]) -> usize {
+    key.iter().fold(0, |sum, part| sum.saturating_add(part.len()))
+}
+
 #[inline]
 fn append_operation(rep: &mut Vec<u8>, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
     if family == 0 {
@@ -371,8 +422,7 @@ fn append_operation(rep: &mut Vec<u8>, tags: (u8, u8), family: u32, key: &[&[u8]
         rep.push(tags.1);
         coding::put_varint32(rep, family);
     }
-    let key_len: usize = key.iter().map(|part| part.len()).sum();
-    coding::put_varint64(rep, key_len as u64);
+    coding::put_varint64(rep, len_of(key) as u64);
     for part in key {
         rep.extend_from_slice(part);
     }
@@ -539,6 +589,20 @@ impl<'a> Operation<'a> {
         })
     }
 
+    /// `InvalidArgument` if it holds more than `limit` allows.
+    #[inline]
+    pub(crate) fn check(&self, limit: RowLimit) -> Result<()> {
+        match (*self, self.row()) {
+            (Operation::DeleteRange { begin, end, .. }, _) => {
+                limit.check_key(begin)?;
+                limit.check_key(end)
+            }
+            (_, Some((_, _, key, value))) => limit.check(key, value),
+            (Operation::LogData(blob), None) => limit.check_value(blob),
+            _ => Ok(()),
+        }
+    }
+
     /// The column family it acts on.
     pub fn family(&self) -> Option<u32> {
         match *self {
@@ -621,14 +685,14 @@ impl<'a> Operations<'a> {
             } else {
                 0
             };
-            let key = reader.length_prefixed("key of an operation")?;
+            let key = reader.long_length_prefixed("key of an operation")?;
             if tags == tag::DELETE {
                 return Ok(Operation::Delete { family, key });
             }
             if tags == tag::SINGLE_DELETE {
                 return Ok(Operation::SingleDelete { family, key });
             }
-            let value = reader.length_prefixed("value of an operation")?;
+            let value = reader.long_length_prefixed("value of an operation")?;
             return Ok(match tags {
                 tag::PUT => Operation::Put { family, key, value },
                 tag::MERGE => Operation::Merge {
@@ -666,7 +730,7 @@ impl<'a> Operations<'a> {
             });
         }
         Ok(match tag_byte {
-            tag::LOG_DATA => Operation::LogData(reader.length_prefixed("log data")?),
+            tag::LOG_DATA => Operation::LogData(reader.long_length_prefixed("log data")?),
             tag::NOOP => Operation::Noop,
             tag::BEGIN_PREPARE => Operation::BeginPrepare { persisted: false },
             tag::BEGIN_PERSISTED_PREPARE | tag::BEGIN_UNPREPARE => {

@@ -20,7 +20,7 @@ use base::{Error, Kind, Result, SeqNo};
 use memtable::{Memtable, MemtableOptions};
 
 use super::batch::{HEADER_LEN, WriteBatch};
-use super::pipeline::{check_key, deletion_kind};
+use super::pipeline::{check_row, deletion_kind};
 use crate::db::Db;
 use crate::db::column_family::{ColumnFamily, Family};
 use crate::options::ReadOptions;
@@ -183,7 +183,8 @@ impl WriteBatchWithIndex {
     /// The value that `key` would have if the batch were written over what `options` read of `db`, or `None`.
     ///
     /// # Errors
-    /// Those of [`Db::get_pinned`]; `InvalidArgument` for operations that `family` could not take.
+    /// Those of [`Db::get_pinned`]; `InvalidArgument` for operations that `family` could not take, and where one was
+    /// [refused](WriteBatch::status) for its size.
     pub fn get_from_batch_and_db(
         &self,
         db: &Db,
@@ -203,7 +204,7 @@ impl WriteBatchWithIndex {
     /// `NewIteratorWithBase`. What is added to the batch later is not seen, and what is rolled back or cleared later still is.
     ///
     /// # Errors
-    /// `InvalidArgument` for operations that `family` could not take, and with [`tailing`](ReadOptions::tailing).
+    /// `InvalidArgument` for operations that `family` could not take, where one was [refused](WriteBatch::status) for its size, and with [`tailing`](ReadOptions::tailing).
     pub fn iter_with_base(
         &self,
         db: &Db,
@@ -224,6 +225,7 @@ impl WriteBatchWithIndex {
         if self.batch.is_empty() {
             return Ok(None);
         }
+        self.batch.status()?;
         let mut families = self.families.borrow_mut();
         let index = families
             .entry(family.id)
@@ -259,7 +261,7 @@ impl FamilyIndex {
                     Kind::Deletion => deletion_kind(family),
                     kind => kind,
                 };
-                check_key(family, key, (kind == Kind::RangeDeletion).then_some(value))?;
+                check_row(family, kind, key, value)?;
                 self.table.add(UNWRITTEN + self.operations, kind, key, value);
             }
             self.operations += 1;

@@ -283,6 +283,7 @@ impl DbInner {
 
     /// True if it deletes a range.
     fn check_batch(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<bool> {
+        batch.status()?;
         let mut deletes_range = false;
         for operation in batch.operations() {
             let operation = operation?;
@@ -301,19 +302,11 @@ impl DbInner {
                 ));
             };
             family.check_writable()?;
-            let (key, end) = match operation {
-                Operation::Put { key, .. }
-                | Operation::Delete { key, .. }
-                | Operation::SingleDelete { key, .. }
-                | Operation::Merge { key, .. }
-                | Operation::BlobIndex { key, .. }
-                | Operation::Entity { key, .. }
-                | Operation::TimedPut { key, .. } => (key, None),
-                Operation::DeleteRange { begin, end, .. } => (begin, Some(end)),
-                _ => continue,
+            let Some((_, kind, key, value)) = operation.row() else {
+                continue;
             };
-            deletes_range |= end.is_some();
-            check_key(&family, key, end)?;
+            deletes_range |= kind == Kind::RangeDeletion;
+            check_row(&family, kind, key, value)?;
         }
         Ok(deletes_range)
     }
@@ -708,7 +701,12 @@ impl DbInner {
 fn protect(options: &WriteOptions, commit: &mut Commit<'_>) -> Result<Option<Protection>> {
     batch_protection::check_width(options.protection_bytes_per_key)?;
     match commit {
-        Commit::Single(_, operation) => Ok(Some(operation.protection())),
+        Commit::Single(family, operation) => {
+            // What is too large is not hashed first.
+            let (_, value) = operation.row();
+            family.values.row_limit.check(operation.key, value)?;
+            Ok(Some(operation.protection()))
+        }
         Commit::Batch(batch) => batch.protect().map(|()| None),
     }
 }
@@ -747,26 +745,26 @@ pub(crate) fn deletion_kind(family: &Family) -> Kind {
 #[inline]
 fn check_single(family: &Family, operation: &SingleOperation<'_>) -> Result<bool> {
     family.check_writable()?;
-    let end = match operation.what {
-        SingleKind::DeleteRange(end) => Some(end),
-        _ => None,
-    };
-    check_key(family, operation.key, end)?;
-    Ok(end.is_some())
+    let (kind, value) = operation.row();
+    check_row(family, kind, operation.key, value)?;
+    Ok(kind == Kind::RangeDeletion)
 }
 
-/// `InvalidArgument` for a row that `family` cannot take.
+/// `InvalidArgument` for a row that `family` cannot take. `value` is the end of a range where `kind` deletes one.
 #[inline]
-pub(crate) fn check_key(family: &Family, key: &[u8], end: Option<&[u8]>) -> Result<()> {
+pub(crate) fn check_row(family: &Family, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
     let user = family.cmp.user();
+    let limit = family.values.row_limit;
+    match kind {
+        Kind::RangeDeletion => limit.check_key(key).and_then(|()| limit.check_key(value))?,
+        _ => limit.check(key, value)?,
+    }
     if user.timestamp_size() > 0 && key.len() < user.timestamp_size() {
         return Err(Error::invalid_argument(
             "a key of a family with timestamps needs one",
         ));
     }
-    if let Some(end) = end
-        && user.compare_without_timestamp(key, end).is_gt()
-    {
+    if kind == Kind::RangeDeletion && user.compare_without_timestamp(key, value).is_gt() {
         return Err(Error::invalid_argument("end key comes before start key"));
     }
     Ok(())

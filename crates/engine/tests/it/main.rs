@@ -6,5 +6,6 @@ mod direct_io;
 mod fixtures;
 mod recovery;
 mod repair;
+mod row_limit;
 mod statistics;
 mod unique_ids;

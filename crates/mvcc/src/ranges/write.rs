@@ -166,6 +166,8 @@ impl MvccBatch<'_> {
                 base::Error::not_supported("range tombstones in a batch that is not a store's").into(),
             );
         }
+        self.check_size(span.start, None)?;
+        self.check_size(span.end.unwrap_or_default(), None)?;
         if span.is_empty() || span.end.is_none() {
             return Err(Error::invalid_argument(
                 "a range tombstone needs an end, behind its start",

@@ -16,6 +16,7 @@ mod oracle;
 mod races;
 mod range_tombstones;
 mod recount;
+mod row_limit;
 mod threshold;
 mod times;
 mod window;

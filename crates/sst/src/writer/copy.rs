@@ -51,7 +51,9 @@ impl TableWriter {
         let Some(block) = cursor.block() else { return false };
         let len = block.entries().len();
         let shares = options.use_delta_encoding;
+        // Only a block that is as long may hold a row that is too large. Rows that are added one by one are looked at.
         if len < options.block_size / 2
+            || len > options.row_limit.bytes()
             || !block.is_laid_out(options.block_restart_interval.max(1), shares, options.block_size)
         {
             return false;

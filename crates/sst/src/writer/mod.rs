@@ -43,9 +43,6 @@ use data::DataSection;
 use prefixes::PrefixBlocks;
 use sink::BlockSink;
 
-/// Largest key or value: lengths are 32-bit varints, and so are the offsets within a block.
-const MAX_LEN: usize = u32::MAX as usize / 2;
-
 /// Writes one table, in order of its keys.
 ///
 /// After an error the file is of no use: drop or [`abandon`](TableWriter::abandon) the writer and remove it.
@@ -174,8 +171,8 @@ impl TableWriter {
     /// Adds an entry, which sorts after all before it.
     ///
     /// Errors: `Corruption` for one that does not: what is merged into a table may come from damaged ones without checksums, and
-    /// must not be lost in a table that cannot be searched. `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values of
-    /// 2 GiB and more; and those of the file.
+    /// must not be lost in a table that cannot be searched. `InvalidArgument` for a key that is no internal key, for a range tombstone, and for keys and values beyond
+    /// [`row_limit`](TableWriterOptions::row_limit); and those of the file.
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let common = shared_len(self.block.last_key(), internal_key);
         self.add_sharing(internal_key, common, value)
@@ -186,8 +183,12 @@ impl TableWriter {
     pub fn add_sharing(&mut self, internal_key: &[u8], common: usize, value: &[u8]) -> Result<()> {
         base::invariant!(common == shared_len(self.block.last_key(), internal_key));
         let suffix = TRAILER_LEN + self.timestamp_size;
-        if internal_key.len() < suffix || internal_key.len() > MAX_LEN || value.len() > MAX_LEN {
+        if internal_key.len() < suffix {
             return Err(bad_entry(internal_key, value));
+        }
+        let key_len = internal_key.len() - TRAILER_LEN;
+        if !self.options.row_limit.allows(key_len, value.len()) {
+            return Err(self.options.row_limit.error(key_len, value.len()));
         }
         let trailer = trailer(internal_key);
         let kind = trailer as u8;
@@ -261,9 +262,11 @@ impl TableWriter {
     /// timestamps, are gone. Tombstones may come in any order and overlap; they are fragmented at the end. One that covers
     /// nothing is dropped.
     pub fn add_range_tombstone(&mut self, start: &[u8], end: &[u8], seqno: SeqNo) -> Result<()> {
-        if start.len().min(end.len()) < self.timestamp_size || start.len().max(end.len()) > MAX_LEN {
+        if start.len().min(end.len()) < self.timestamp_size {
             return Err(bad_entry(start, end));
         }
+        self.options.row_limit.check_key(start)?;
+        self.options.row_limit.check_key(end)?;
         self.range_tombstones.push(RangeTombstone {
             start: start.to_vec(),
             end: end.to_vec(),

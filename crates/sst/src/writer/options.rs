@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::prefix::PrefixExtractor;
 use base::statistics::Statistics;
-use base::{Error, InternalComparator, Result, SeqNo, UserComparator};
+use base::{Error, InternalComparator, Result, RowLimit, SeqNo, UserComparator};
 use codec::{ChecksumType, CompressionOptions, CompressionType};
 
 use crate::block_properties::BlockPropertyCollectorFactory;
@@ -102,6 +102,8 @@ pub struct TableWriterOptions {
     pub block_property_collectors: Vec<Arc<dyn BlockPropertyCollectorFactory>>,
     /// Names of those who gather user properties, as `[a,b]`. `[]`.
     pub property_collectors: String,
+    /// The longest key and value. Default 2 GiB - 1: lengths and offsets within a block are of 32 bits.
+    pub row_limit: RowLimit,
     /// Takes the time of each block's compression, if its level is high enough. None.
     pub statistics: Option<Arc<Statistics>>,
 }
@@ -148,6 +150,7 @@ impl TableWriterOptions {
             external: false,
             user_properties: BTreeMap::new(),
             block_property_collectors: Vec::new(),
+            row_limit: RowLimit::MAX,
             property_collectors: "[]".to_owned(),
             statistics: None,
         }

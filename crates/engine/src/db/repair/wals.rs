@@ -11,6 +11,7 @@ use wal::{ReaderOptions, RecoveryMode};
 
 use super::{FoundFamily, Listing, Repair, is_damage};
 use crate::db::DbInner;
+use crate::db::set_aside::{LOST, LargeRows};
 use crate::options::Options;
 use crate::write::batch::Operations;
 use crate::write::pipeline::apply;
@@ -45,12 +46,9 @@ fn for_each_batch(
     let mut batch = Vec::new();
     let mut end = 0;
     loop {
-        match reader.read_record() {
-            Ok(None) => break,
-            Ok(Some(record)) => {
-                batch.clear();
-                batch.extend_from_slice(record);
-            }
+        match reader.read_record_into(&mut batch) {
+            Ok(false) => break,
+            Ok(true) => {}
             // There is no way on.
             Err(error) if is_damage(&error) => {
                 damage.get_or_insert(error);
@@ -112,16 +110,22 @@ impl Repair<'_> {
             self.progress.check()?;
             let mut rows = 0;
             let mut doubtful = 0u64;
+            let mut large = LargeRows::new(self.options.row_limit);
             let damage = for_each_batch(self.options, number, path, &mut |batch| {
                 let mut state = inner.state.lock();
                 let mut failed = None;
-                let next = apply(Operations::new(batch)?, |id, seqno, kind, key, value| {
+                let operations = Operations::new(batch)?;
+                large.begin_batch(number, &operations, batch.len());
+                let next = apply(operations, |id, seqno, kind, key, value| {
                     if failed.is_some() || !taken.contains(&id) {
                         return;
                     }
                     let (Some(own), Some(family)) = (state.families.get(&id), families.get(&id)) else {
                         return;
                     };
+                    if large.takes(id, seqno, kind, key, value) {
+                        return;
+                    }
                     let timestamps = family.cmp.timestamp_size() > 0;
                     let kind = match kind {
                         Kind::Deletion if timestamps => Kind::DeletionWithTimestamp,
@@ -152,11 +156,19 @@ impl Repair<'_> {
                     "{doubtful} merge operands of {number:06}.log may have been in tables already: applied again"
                 ));
             }
-            if let Some(error) = damage {
-                let name = path.file_name().unwrap_or_default();
-                let path = self.dir.join(super::LOST).join(name);
-                self.report.lost.push(super::LostFile { path, error });
-            }
+            let name = path.file_name().unwrap_or_default();
+            let lost = self.dir.join(LOST).join(name);
+            let rows = large.rows.into_iter().map(|row| {
+                let key = row.key.escape_ascii();
+                row.error
+                    .context(&format!("row '{key}' with sequence number {}", row.seqno))
+                    .in_file(path)
+            });
+            let errors = damage.into_iter().chain(rows);
+            self.report.lost.extend(errors.map(|error| super::LostFile {
+                path: lost.clone(),
+                error,
+            }));
             self.progress.advance(size)?;
         }
         inner.flush_recovered(&mut inner.state.lock())?;

@@ -12,7 +12,9 @@ use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::families::new_memtable;
 use crate::db::recover::{LONGEST_FILL, check_timestamp_size};
+use crate::db::set_aside::LargeRows;
 use crate::db::state::Memory;
+use crate::events::RowTooLargeOutcome;
 use crate::write::batch::{HEADER_LEN, Operations};
 use crate::write::pipeline::{apply, deletion_kind};
 use crate::write::predecessor::Predecessor;
@@ -227,15 +229,13 @@ impl FollowedWals {
         let before = at.checked_sub(1).map(|before| self.wals[before].number);
         let wal = &mut self.wals[at];
         let (number, expected) = (wal.number, self.next_seqno);
-        let record = match wal.reader.read_record()? {
-            Some(record) => record.to_vec(),
-            None => {
-                return Ok(Some(match wal.reader.stopped() {
-                    Some(error) => Stop::Unclean(error.clone()),
-                    None => Stop::End,
-                }));
-            }
-        };
+        let mut record = Vec::new();
+        if !wal.reader.read_record_into(&mut record)? {
+            return Ok(Some(match wal.reader.stopped() {
+                Some(error) => Stop::Unclean(error.clone()),
+                None => Stop::End,
+            }));
+        }
         let offset = wal.reader.record_offset();
         let in_wal = |error: Error| error.offset_by(offset).in_file(wal.reader.file().path());
         if record.len() < HEADER_LEN {
@@ -276,9 +276,12 @@ impl FollowedWals {
                 }
             }
         }
-        if let Some(error) = self.insert(at, operations, state, families, published, still)? {
+        let mut large = LargeRows::new(db.options.row_limit);
+        let acknowledged = large.begin_batch(number, &operations, record.len());
+        if let Some(error) = self.insert(at, operations, state, families, published, still, &mut large)? {
             return Ok(Some(error));
         }
+        db.tell_of_large_rows(&large.rows, |_| RowTooLargeOutcome::PassedOver);
         let wal = &mut self.wals[at];
         wal.begun = true;
         wal.consumed = wal.reader.record_end();
@@ -287,12 +290,13 @@ impl FollowedWals {
             check_timestamp_size(family, sizes)
                 .map_err(|error| error.in_file(&base::filename::wal(&db.wal_dir, number)))?;
         }
-        self.next_seqno = Some(seqno + count);
+        self.next_seqno = Some(if acknowledged { seqno + count } else { seqno });
         self.last_seqno = self.last_seqno.max((seqno + count).saturating_sub(1));
         Ok(None)
     }
 
     /// Puts the rows of a batch of WAL `at` into memtables.
+    #[expect(clippy::too_many_arguments, reason = "what a catch-up knows")]
     fn insert(
         &mut self,
         at: usize,
@@ -301,6 +305,7 @@ impl FollowedWals {
         families: &BTreeMap<u32, Arc<Family>>,
         published: SeqNo,
         still: &dyn Fn() -> Result<bool>,
+        large: &mut LargeRows,
     ) -> Result<Option<Stop>> {
         let number = self.wals[at].number;
         // One that cannot be decoded is told below.
@@ -338,7 +343,9 @@ impl FollowedWals {
                 Kind::Deletion => deletion_kind(family),
                 kind => kind,
             };
-            rows.table.add(seqno, kind, key, value);
+            if !large.takes(id, seqno, kind, key, value) {
+                rows.table.add(seqno, kind, key, value);
+            }
         })
         .map_err(|error| {
             error

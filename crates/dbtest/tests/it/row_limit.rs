@@ -1,0 +1,631 @@
+//! Rows at and beyond a limit that is lowered, wherever they come from. `crates/engine/tests/it/row_limit.rs` has the real limit.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dbtest::by_hand::{compact, everything, flush, rewrite};
+use dbtest::events::Events;
+use esker::{
+    CompactionFilter, CompactionFilterFactory, Db, Decision, Error, ErrorKind, Event, FilterContext,
+    FlushOptions, IngestExternalFileOptions, MergeOperator, Options, ReadOptions, RowLimit,
+    RowTooLargeOutcome, SstFileWriter, ValueType, WriteBatch, WriteBatchWithIndex, WriteOptions,
+};
+use testkit::rng::{self, TestRng};
+use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
+
+const DIR: &str = "/db";
+/// Bytes, where the limit is lowered.
+const LOW: usize = 100;
+/// The longest user key that goes with it.
+const LOW_KEY: usize = LOW - 8;
+
+fn options(fs: &MemFs) -> (Options, Arc<Events>) {
+    let events = Arc::new(Events::default());
+    let options = Options {
+        create_if_missing: true,
+        fs: Arc::new(fs.clone()),
+        listeners: vec![events.clone()],
+        ..Options::default()
+    };
+    (options, events)
+}
+
+fn lowered(options: &Options) -> Options {
+    Options {
+        row_limit: RowLimit::at_most(LOW),
+        ..options.clone()
+    }
+}
+
+fn refused(what: &str, result: Result<(), Error>, part: &str) {
+    let error = result.expect_err(what);
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}: {error}");
+    let text = format!("Invalid argument: {part} is too large: ");
+    assert!(error.to_string().contains(&text), "{what}: {error}");
+}
+
+/// How long values are, by their keys.
+type Sizes = BTreeMap<Vec<u8>, usize>;
+
+fn rows(db: &Db) -> Sizes {
+    let mut rows = BTreeMap::new();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    while iter.valid() {
+        rows.insert(iter.key().to_vec(), iter.value().len());
+        iter.next();
+    }
+    iter.status().unwrap();
+    rows
+}
+
+/// The rows that were too large, with what became of them.
+fn told(events: &Events) -> Vec<(Vec<u8>, RowTooLargeOutcome)> {
+    let told = events.all().into_iter().filter_map(|event| match event {
+        Event::RowTooLarge { key, outcome, .. } => Some((key, outcome)),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn the_longest_row_is_taken_and_one_byte_more_is_not() {
+    let fs = MemFs::new();
+    let (options, _) = options(&fs);
+    let options = lowered(&options);
+    let db = Db::open(&options, DIR).unwrap();
+    let family = &db.default_column_family();
+    let write = &WriteOptions::default();
+    let (key, value) = ([b'k'; LOW_KEY], [b'v'; LOW]);
+    db.put(&key, &value).unwrap();
+    db.delete_range(write, family, &[b'a'; LOW_KEY], &[b'b'; LOW_KEY])
+        .unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(&[b'l'; LOW_KEY], &value);
+    batch.delete(&[b'm'; LOW_KEY]);
+    db.write(write, batch).unwrap();
+    let sequence = db.latest_sequence_number();
+    refused("value", db.put(b"k", &[0; LOW + 1]), "value");
+    refused("key", db.put(&[0; LOW_KEY + 1], b"v"), "key");
+    let mut batch = WriteBatch::new();
+    batch.put(b"with it", b"nor this");
+    batch.merge(b"k", &[0; LOW + 1]);
+    refused("batch", db.write(write, batch), "value");
+    let mut batch = WriteBatch::new();
+    batch.delete_range(b"a", &[b'b'; LOW_KEY + 1]);
+    refused("batch", db.write(write, batch.clone()), "key");
+    let indexed = WriteBatchWithIndex::from(batch);
+    let read = indexed.iter_with_base(&db, &ReadOptions::default(), family);
+    refused("indexed", read.map(drop), "key");
+    assert_eq!(db.latest_sequence_number(), sequence);
+    let expected = BTreeMap::from([(key.to_vec(), LOW), ([b'l'; LOW_KEY].to_vec(), LOW)]);
+    assert_eq!(rows(&db), expected);
+    flush(&db);
+    rewrite(&db);
+    assert_eq!(rows(&db), expected);
+    db.close().unwrap();
+    assert_eq!(rows(&Db::open(&options, DIR).unwrap()), expected);
+}
+
+#[test]
+fn files_with_a_row_beyond_the_limit_are_not_taken() {
+    let fs = MemFs::new();
+    let (wide, _) = options(&fs);
+    let ingest = |file: &dyn Fn(&mut SstFileWriter)| {
+        let mut writer = SstFileWriter::new(&wide);
+        writer.open("/file.sst").unwrap();
+        for number in 0..50u8 {
+            writer.put(&[b'a', number], &[number; 50]).unwrap();
+        }
+        file(&mut writer);
+        writer.put(b"z", b"last").unwrap();
+        let file = writer.finish().unwrap();
+        let db = Db::open(&lowered(&wide), DIR).unwrap();
+        let ingested = db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default());
+        let taken = rows(&db).len();
+        db.close().unwrap();
+        Db::destroy(&wide, DIR).unwrap();
+        (ingested, taken)
+    };
+    let (ingested, taken) = ingest(&|writer| writer.put(b"b", &[0; LOW]).unwrap());
+    ingested.unwrap();
+    assert_eq!(taken, 52);
+    type More = fn(&mut SstFileWriter);
+    let more: [(&str, &str, More); 4] = [
+        ("value", "value is too large", |writer| {
+            writer.put(b"b", &[0; LOW + 1]).unwrap();
+        }),
+        ("operand", "row 'b' of the file", |writer| {
+            writer.merge(b"b", &[0; LOW + 1]).unwrap();
+        }),
+        ("key", "key is too large", |writer| {
+            writer.put(&[b'b'; LOW_KEY + 1], b"v").unwrap();
+        }),
+        ("range", "key is too large", |writer| {
+            writer.delete_range(b"b", &[b'c'; LOW_KEY + 1]).unwrap();
+        }),
+    ];
+    for (what, text, more) in more {
+        let (ingested, taken) = ingest(&more);
+        let error = ingested.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}: {error}");
+        assert!(error.to_string().contains(text), "{what}: {error}");
+        assert_eq!(taken, 0, "{what}");
+    }
+
+    let source = Db::open(&wide, "/source").unwrap();
+    source.put(b"a", b"1").unwrap();
+    source.put(b"b", &[0; LOW + 1]).unwrap();
+    let exported = source
+        .export_column_family(&source.default_column_family(), "/export")
+        .unwrap();
+    let db = Db::open(&lowered(&wide), DIR).unwrap();
+    let error = db
+        .create_column_family_with_import(&wide.column_family, "imported", &Default::default(), &[&exported])
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("value is too large: 101 bytes"),
+        "{error}"
+    );
+    assert!(db.column_family("imported").is_none());
+}
+
+/// Joins all there is.
+struct Append;
+
+impl MergeOperator for Append {
+    fn name(&self) -> &str {
+        "test.Append"
+    }
+
+    fn full_merge(&self, _key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        let parts: Vec<&[u8]> = existing.into_iter().chain(operands.iter().copied()).collect();
+        Some(parts.concat())
+    }
+
+    fn partial_merge(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        Some([older, newer].concat())
+    }
+}
+
+#[test]
+fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
+    let fs = MemFs::new();
+    let (options, _) = options(&fs);
+    let mut options = lowered(&options);
+    options.column_family.merge_operator = Some(Arc::new(Append));
+    let db = Db::open(&options, DIR).unwrap();
+    let family = &db.default_column_family();
+    let write = &WriteOptions::default();
+    let fails = |db: &Db, key: &[u8]| {
+        let error = db.get(key).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MergeFailed, "{error}");
+        assert!(error.to_string().contains("value is too large"), "{error}");
+        let read = ReadOptions::default();
+        let many = db.multi_get(&read, &db.default_column_family(), &[b"fits", key]);
+        assert_eq!(many[0].as_ref().unwrap().as_ref().map(Vec::len), Some(LOW));
+        assert_eq!(many[1].as_ref().unwrap_err().kind(), ErrorKind::MergeFailed);
+        let mut iter = db.iter(&read);
+        iter.seek(key);
+        assert!(!iter.valid());
+        assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::MergeFailed);
+    };
+    db.put(b"over", &[b'o'; LOW / 2]).unwrap();
+    for (key, len) in [(b"fits", LOW / 2), (b"over", LOW / 2), (b"none", LOW / 2 + 1)] {
+        // In memtables and tables, with and without a value below, and with what is in one table already.
+        for _ in 0..2 {
+            db.merge(write, family, key, &vec![b'm'; len]).unwrap();
+            flush(&db);
+        }
+    }
+    for key in [b"over", b"none"] {
+        fails(&db, key);
+    }
+    for _ in 0..2 {
+        rewrite(&db);
+        assert_eq!(db.get(b"fits").unwrap().unwrap(), vec![b'm'; LOW]);
+        for key in [b"over", b"none"] {
+            fails(&db, key);
+        }
+        db.put(b"other", b"1").unwrap();
+        flush(&db);
+    }
+    db.wait_for_compact().unwrap();
+    db.close().unwrap();
+    // Nothing was lost, as a database with room for more shows.
+    let wide = Options {
+        row_limit: RowLimit::MAX,
+        ..options.clone()
+    };
+    let db = Db::open(&wide, DIR).unwrap();
+    let over = [vec![b'o'; LOW / 2], vec![b'm'; LOW]].concat();
+    assert_eq!(db.get(b"over").unwrap().unwrap(), over);
+    assert_eq!(db.get(b"none").unwrap().unwrap(), vec![b'm'; LOW + 2]);
+    db.close().unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    fails(&db, b"over");
+    db.put(b"over", b"new").unwrap();
+    db.delete(b"none").unwrap();
+    rewrite(&db);
+    let expected = [
+        (b"fits".to_vec(), LOW),
+        (b"other".to_vec(), 1),
+        (b"over".to_vec(), 3),
+    ];
+    assert_eq!(rows(&db), BTreeMap::from(expected));
+}
+
+/// Makes values that begin with `l` longer than the limit, and others shorter.
+struct Lengthen;
+
+impl CompactionFilterFactory for Lengthen {
+    fn name(&self) -> &str {
+        "test.Lengthen"
+    }
+
+    fn should_filter_table_file_creation(&self, _reason: esker::TableFileCreationReason) -> bool {
+        true
+    }
+
+    fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+        Some(Box::new(Lengthen))
+    }
+}
+
+impl CompactionFilter for Lengthen {
+    fn filter(&mut self, _level: usize, _key: &[u8], _value_type: ValueType, value: &[u8]) -> Decision {
+        Decision::ChangeValue(match value.first() {
+            Some(b'l') => vec![b'l'; LOW + 1],
+            _ => b"short".to_vec(),
+        })
+    }
+}
+
+#[test]
+fn a_filter_that_makes_a_row_too_large_is_overruled() {
+    let fs = MemFs::new();
+    let (options, events) = options(&fs);
+    let mut options = lowered(&options);
+    options.column_family.compaction_filter_factory = Some(Arc::new(Lengthen));
+    options.column_family.merge_operator = Some(Arc::new(Append));
+    let db = Db::open(&options, DIR).unwrap();
+    let family = &db.default_column_family();
+    db.put(b"a", b"long").unwrap();
+    db.put(b"b", b"brief").unwrap();
+    db.merge(&WriteOptions::default(), family, b"c", b"lasts")
+        .unwrap();
+    // A flush filters as well.
+    flush(&db);
+    rewrite(&db);
+    let expect = |key: &[u8], value: &[u8]| assert_eq!(db.get(key).unwrap().as_deref(), Some(value));
+    expect(b"a", b"long");
+    expect(b"b", b"short");
+    expect(b"c", b"lasts");
+    let mut told = Vec::new();
+    for event in events.all() {
+        if let Event::FilterValueTooLarge { key, error, .. } = event {
+            assert!(error.to_string().contains("value is too large"), "{error}");
+            told.push(key);
+        }
+    }
+    told.dedup();
+    assert!(
+        told.contains(&b"a".to_vec()) && told.contains(&b"c".to_vec()),
+        "{told:?}"
+    );
+    db.put(b"d", b"after").unwrap();
+}
+
+/// A database with tables written while `limit` was in force: a row too large for the lowered one lies in a file below others.
+fn with_a_large_row(options: &Options) -> Vec<u8> {
+    let large = b"m large".to_vec();
+    let db = Db::open(options, DIR).unwrap();
+    for key in [&b"a"[..], &large, b"z"] {
+        db.put(key, &[b'v'; LOW + 1][..if key == large { LOW + 1 } else { 1 }])
+            .unwrap();
+    }
+    flush(&db);
+    compact(&db);
+    db.close().unwrap();
+    large
+}
+
+#[test]
+fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
+    for style in ["level", "universal"] {
+        let fs = MemFs::new();
+        let (mut wide, events) = options(&fs);
+        if style == "universal" {
+            wide.column_family.compaction_style = esker::CompactionStyle::Universal;
+        }
+        wide.column_family.level0_file_num_compaction_trigger = 2;
+        wide.column_family.level0_slowdown_writes_trigger = 3;
+        wide.column_family.level0_stop_writes_trigger = 4;
+        let large = with_a_large_row(&wide);
+        let db = Db::open(&lowered(&wide), DIR).unwrap();
+        let family = &db.default_column_family();
+        let held = db.live_files();
+        assert_eq!(held.len(), 1);
+        let held = held[0].number;
+        // It is read.
+        assert_eq!(db.get(&large).unwrap().unwrap(), [b'v'; LOW + 1]);
+        for round in 0..20u8 {
+            for key in 0..10u8 {
+                db.put(&[b'a' + 2 * key, round], &[round; 20]).unwrap();
+            }
+            db.put(b"b", &[round; 30]).unwrap();
+            flush(&db);
+        }
+        // Compactions come to rest, and writes are taken.
+        db.wait_for_compact().unwrap();
+        db.put(b"c", b"written").unwrap();
+        assert_eq!(
+            db.property(family, "rocksdb.background-errors").as_deref(),
+            Some("0")
+        );
+        assert!(db.live_files().iter().any(|file| file.number == held), "{style}");
+        let named = told(&events);
+        assert_eq!(
+            named,
+            [(large.clone(), RowTooLargeOutcome::FileLeftAlone)],
+            "{style}"
+        );
+        let count = rows(&db).len();
+        assert_eq!(count, 3 + 2 + 200, "{style}");
+        // A user who asks for it is told, and the database goes on.
+        let error = db.compact_range(family, &everything(), None, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        for part in [
+            "row 'm large'",
+            "value is too large: 101 bytes, at most 100",
+            ".sst",
+        ] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        db.put(b"c", b"and more").unwrap();
+        flush(&db);
+        // What deletes the row makes its file like others.
+        db.delete(&large).unwrap();
+        rewrite(&db);
+        assert!(!db.live_files().iter().any(|file| file.number == held), "{style}");
+        assert_eq!(rows(&db).len(), count - 1, "{style}");
+        db.close().unwrap();
+        assert_eq!(rows(&Db::open(&lowered(&wide), DIR).unwrap()).len(), count - 1);
+    }
+}
+
+#[test]
+fn a_larger_range_deletion_leaves_its_file_alone() {
+    let fs = MemFs::new();
+    let (wide, events) = options(&fs);
+    let db = Db::open(&wide, DIR).unwrap();
+    let family = &db.default_column_family();
+    db.put(b"b", b"1").unwrap();
+    // What it hides is seen by a snapshot, so it is kept.
+    let _snapshot = db.snapshot();
+    let end = [b'c'; LOW_KEY + 1];
+    db.delete_range(&WriteOptions::default(), family, b"a", &end)
+        .unwrap();
+    flush(&db);
+    drop(_snapshot);
+    db.close().unwrap();
+    let db = Db::open(&lowered(&wide), DIR).unwrap();
+    let family = &db.default_column_family();
+    db.put(b"b", b"2").unwrap();
+    flush(&db);
+    let snapshot = db.snapshot();
+    let compacted = db.compact_range(family, &Default::default(), None, None);
+    // It lies above the last level, or goes with what it hides.
+    if let Err(error) = compacted {
+        assert!(error.to_string().contains("key is too large"), "{error}");
+        assert_eq!(told(&events).len(), 1);
+    }
+    db.put(b"d", b"3").unwrap();
+    drop(snapshot);
+    assert_eq!(rows(&db).len(), 2);
+}
+
+/// Rows in the WAL of a database that was written to while `options` were in force; they are closed without a flush.
+fn log(options: &Options, batches: &[WriteBatch]) {
+    let db = Db::open(options, DIR).unwrap();
+    for batch in batches {
+        db.write(&WriteOptions::default(), batch.clone()).unwrap();
+    }
+    db.sync_wal().unwrap();
+    db.close().unwrap();
+}
+
+/// Batches of small rows with some large ones among them, and the rows that are small.
+fn batches() -> (Vec<WriteBatch>, Sizes, Vec<Vec<u8>>) {
+    let rng = &mut TestRng::with_seed(rng::seed());
+    let (mut batches, mut small, mut large) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for number in 0..40u32 {
+        let mut batch = WriteBatch::new();
+        for row in 0..rng.u32(1..4) {
+            let mut key = format!("{number:03}-{row}").into_bytes();
+            let len = *rng.pick(&[0, 1, LOW - 1, LOW, LOW + 1, 2 * LOW]);
+            // Every tenth row is large in any case, and the next one is not.
+            let len = match number % 10 {
+                3 => LOW + 1,
+                4 => LOW,
+                _ => len,
+            };
+            if number == 20 {
+                key.resize(LOW_KEY + row as usize % 2, b'k');
+            }
+            batch.put(&key, &vec![b'v'; len]);
+            if len <= LOW && key.len() <= LOW_KEY {
+                small.insert(key, len);
+            } else {
+                large.push(key);
+            }
+        }
+        batches.push(batch);
+    }
+    (batches, small, large)
+}
+
+fn lost(fs: &MemFs, dir: &str) -> Vec<String> {
+    let lost = Path::new(dir).join("lost");
+    match fs.exists(&lost).unwrap() {
+        true => fs.list(&lost).unwrap(),
+        false => Vec::new(),
+    }
+}
+
+#[test]
+fn a_wal_with_rows_that_are_too_large_opens_and_is_kept() {
+    for (wal_dir, keeps_wals) in [("", false), ("/wals", false), ("", true)] {
+        let fs = MemFs::new();
+        let (mut wide, events) = options(&fs);
+        wide.wal_dir = wal_dir.to_owned();
+        wide.avoid_flush_during_recovery = keeps_wals;
+        let (batches, small, large) = batches();
+        log(&wide, &batches);
+        let home = if wal_dir.is_empty() { DIR } else { wal_dir };
+        let db = Db::open(&lowered(&wide), DIR).unwrap();
+        assert_eq!(rows(&db), small);
+        let [kept] = &lost(&fs, home)[..] else {
+            panic!("{:?}", lost(&fs, home));
+        };
+        let kept = Path::new(home).join("lost").join(kept);
+        let aside = RowTooLargeOutcome::SetAside {
+            path: kept.display().to_string(),
+        };
+        let expected: Vec<_> = large.iter().map(|key| (key.clone(), aside.clone())).collect();
+        assert_eq!(told(&events), expected);
+        db.put(b"more", b"1").unwrap();
+        flush(&db);
+        rewrite(&db);
+        db.close().unwrap();
+        // They are told of once.
+        let db = Db::open(&lowered(&wide), DIR).unwrap();
+        assert_eq!(told(&events).len(), large.len());
+        assert_eq!(rows(&db).len(), small.len() + 1);
+        db.close().unwrap();
+        // The WAL that was kept has them, for whoever puts it into the place of one.
+        let number = kept.file_stem().unwrap().to_string_lossy().into_owned();
+        fs.create_dir_all(Path::new("/again")).unwrap();
+        let again = PathBuf::from(format!("/again/{number}.log"));
+        fs.link(&kept, &again).unwrap();
+        let again = Options {
+            wal_dir: String::new(),
+            ..wide.clone()
+        };
+        Db::repair(&again, "/again").unwrap();
+        let rows = rows(&Db::open(&again, "/again").unwrap());
+        assert_eq!(rows.len(), small.len() + large.len());
+        assert!(large.iter().all(|key| rows.contains_key(key)));
+    }
+}
+
+#[test]
+fn whoever_only_reads_passes_over_rows_that_are_too_large() {
+    let fs = MemFs::new();
+    let (wide, events) = options(&fs);
+    let (batches, small, large) = batches();
+    log(&wide, &batches);
+    let files = fs.list(Path::new(DIR)).unwrap();
+    let expected: Vec<_> = large
+        .iter()
+        .map(|key| (key.clone(), RowTooLargeOutcome::PassedOver))
+        .collect();
+    let db = Db::open_read_only(&lowered(&wide), DIR).unwrap();
+    assert_eq!(rows(&db), small);
+    assert_eq!(told(&events), expected);
+    drop(db);
+    let secondary = Db::open_as_secondary(&lowered(&wide), DIR, "/secondary").unwrap();
+    assert_eq!(rows(&secondary), small);
+    assert_eq!(told(&events).len(), 2 * large.len());
+    // Nothing was changed: a database with room for them has them all.
+    assert_eq!(fs.list(Path::new(DIR)).unwrap(), files);
+    assert_eq!(
+        rows(&Db::open(&wide, DIR).unwrap()).len(),
+        small.len() + large.len()
+    );
+}
+
+#[test]
+fn a_repair_names_rows_that_are_too_large_and_keeps_the_others() {
+    let fs = MemFs::new();
+    let (wide, _) = options(&fs);
+    let (batches, small, large) = batches();
+    log(&wide, &batches);
+    for name in fs.list(Path::new(DIR)).unwrap() {
+        if name == "CURRENT" || name.starts_with("MANIFEST-") {
+            fs.remove(&Path::new(DIR).join(name)).unwrap();
+        }
+    }
+    let report = Db::repair(&lowered(&wide), DIR).unwrap();
+    assert_eq!(report.wal_rows, small.len() as u64);
+    assert_eq!(report.lost.len(), large.len());
+    for (lost, key) in report.lost.iter().zip(&large) {
+        let text = lost.error.to_string();
+        let row = format!("row '{}' with sequence number", key.escape_ascii());
+        assert!(text.contains(&row) && text.contains("is too large"), "{text}");
+        assert!(fs.exists(&lost.path).unwrap(), "{}", lost.path.display());
+    }
+    assert_eq!(rows(&Db::open(&lowered(&wide), DIR).unwrap()), small);
+}
+
+/// At whatever change of a file the power is lost while such a WAL is recovered: the rows that fit are there afterwards, and the WAL of the
+/// others is kept.
+#[test]
+fn a_crash_while_rows_are_set_aside_loses_none() {
+    let (batches, small, _) = batches();
+    let mut rng = base::env::Rng::with_seed(rng::seed());
+    for step in 0.. {
+        let fs = MemFs::new();
+        let (wide, _) = options(&fs);
+        log(&wide, &batches);
+        let faults = FaultFs::new(Arc::new(fs.clone()));
+        faults.crash_at(step);
+        let first = Options {
+            fs: Arc::new(faults.clone()),
+            ..lowered(&wide)
+        };
+        let opened = Db::open(&first, DIR);
+        let crashed = faults.is_crashed();
+        drop(opened);
+        for policy in [UnsyncedPolicy::Lose, UnsyncedPolicy::Random] {
+            let after = fs.crash_clone(&mut rng, policy);
+            let (again, _) = options(&after);
+            let db = Db::open(&lowered(&again), DIR).unwrap();
+            assert_eq!(rows(&db), small, "at {step}");
+            assert_eq!(lost(&after, DIR).len(), 1, "at {step}");
+        }
+        if !crashed {
+            assert!(step > 10);
+            return;
+        }
+    }
+}
+
+#[test]
+fn flushes_of_rows_at_the_limit_keep_a_database_writable() {
+    let fs = MemFs::new();
+    let (options, _) = options(&fs);
+    let mut options = lowered(&options);
+    options.column_family.write_buffer_size = 1 << 16;
+    let db = Db::open(&options, DIR).unwrap();
+    let rng = &mut TestRng::with_seed(rng::seed());
+    let mut model = BTreeMap::new();
+    for number in 0..2000u32 {
+        let mut key = number.to_be_bytes().to_vec();
+        key.resize(*rng.pick(&[4, LOW_KEY - 1, LOW_KEY, LOW_KEY + 1]), b'k');
+        let len = *rng.pick(&[0, LOW - 1, LOW, LOW + 1]);
+        let put = db.put(&key, &vec![b'v'; len]);
+        assert_eq!(put.is_ok(), key.len() <= LOW_KEY && len <= LOW);
+        if put.is_ok() {
+            model.insert(key, len);
+        }
+        if number % 500 == 499 {
+            db.flush(&FlushOptions::default()).unwrap();
+        }
+    }
+    compact(&db);
+    assert_eq!(rows(&db), model);
+    db.close().unwrap();
+    assert_eq!(rows(&Db::open(&options, DIR).unwrap()), model);
+}

@@ -1,0 +1,213 @@
+//! Rows of WALs that are larger than any may be: RocksDB writes such rows, and earlier releases of this engine did.
+//!
+//! No table can hold one, so a memtable with one could never be flushed. Recovery leaves such a row out, keeps every other row, and
+//! gives the WAL a second name in the directory `lost` beside it, where it stays when the WAL itself is deleted. The directory belongs
+//! to whoever runs the database: the engine never deletes from it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use base::{Error, ErrorKind, Kind, Progress, Result, RowLimit, SeqNo, filename};
+use vfs::FileSystem;
+
+use super::DbInner;
+use super::checkpoint::copy;
+use crate::events::{Event, RowTooLargeOutcome, shown_key};
+use crate::write::batch::Operations;
+
+/// The directory for files that a database does not use and that hold what it may miss.
+pub(crate) const LOST: &str = "lost";
+
+/// No WAL of RocksDB's holds a row of so many bytes, since lengths have 32 bits there. Earlier releases of this engine wrote one and
+/// failed before they acknowledged it.
+const NEVER_ACKNOWLEDGED: u64 = 1 << 32;
+
+/// A row that is too large, or that came in one batch with one that was never acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct LargeRow {
+    pub wal: u64,
+    pub family: u32,
+    /// The user key, or how it begins.
+    pub key: Vec<u8>,
+    pub seqno: SeqNo,
+    pub error: Error,
+}
+
+/// Finds rows that are too large among those of WALs.
+#[derive(Debug)]
+pub(crate) struct LargeRows {
+    limit: RowLimit,
+    /// The batch at hand was never acknowledged.
+    whole_batch: bool,
+    /// The WAL at hand.
+    wal: u64,
+    pub rows: Vec<LargeRow>,
+}
+
+impl LargeRows {
+    pub fn new(limit: RowLimit) -> LargeRows {
+        LargeRows {
+            limit,
+            whole_batch: false,
+            wal: 0,
+            rows: Vec::new(),
+        }
+    }
+
+    /// The next rows are those of a batch of `record_len` bytes in WAL `wal`. False if the batch was never acknowledged, so that
+    /// another may have its sequence numbers.
+    pub fn begin_batch(&mut self, wal: u64, operations: &Operations<'_>, record_len: usize) -> bool {
+        self.wal = wal;
+        self.whole_batch =
+            record_len as u64 >= NEVER_ACKNOWLEDGED && has_row_of(operations.clone(), NEVER_ACKNOWLEDGED);
+        !self.whole_batch
+    }
+
+    /// True if the row is not to be used: then it is among [`rows`](LargeRows::rows).
+    #[inline]
+    pub fn takes(&mut self, family: u32, seqno: SeqNo, kind: Kind, key: &[u8], value: &[u8]) -> bool {
+        let is_allowed = match kind {
+            Kind::RangeDeletion => self.limit.allows(key.len().max(value.len()), 0),
+            _ => self.limit.allows(key.len(), value.len()),
+        };
+        if is_allowed && !self.whole_batch {
+            return false;
+        }
+        self.take(family, seqno, kind, key, value);
+        true
+    }
+
+    #[cold]
+    fn take(&mut self, family: u32, seqno: SeqNo, kind: Kind, key: &[u8], value: &[u8]) {
+        let checked = match kind {
+            Kind::RangeDeletion => self
+                .limit
+                .check_key(key)
+                .and_then(|()| self.limit.check_key(value)),
+            _ => self.limit.check(key, value),
+        };
+        let error = checked.err().unwrap_or_else(|| {
+            Error::invalid_argument("another row of its batch is too large: the batch was never acknowledged")
+        });
+        self.rows.push(LargeRow {
+            wal: self.wal,
+            family,
+            key: shown_key(key),
+            seqno,
+            error,
+        });
+    }
+}
+
+/// True if a key or value has `len` bytes or more.
+fn has_row_of(operations: Operations<'_>, len: u64) -> bool {
+    let mut rows = operations
+        .map_while(Result::ok)
+        .filter_map(|operation| operation.row());
+    rows.any(|(_, _, key, value)| key.len().max(value.len()) as u64 >= len)
+}
+
+impl DbInner {
+    /// Gives every WAL that has some of `rows` a second name that stays, and tells of the rows. Before the MANIFEST says that the WALs
+    /// are not needed any more.
+    pub(crate) fn set_aside(&self, rows: &[LargeRow]) -> Result<()> {
+        let fs = &*self.options.fs;
+        let lost = self.wal_dir.join(LOST);
+        let wals: BTreeSet<u64> = rows.iter().map(|row| row.wal).collect();
+        if wals.is_empty() {
+            return Ok(());
+        }
+        fs.create_dir_all(&lost)?;
+        for &wal in &wals {
+            let path = filename::wal(&self.wal_dir, wal);
+            // A process that died may have left it unsynced.
+            fs.sync_file(&path)?;
+            link_or_copy(fs, &path, &lost)?;
+        }
+        fs.sync_dir(&lost)?;
+        fs.sync_dir(&self.wal_dir)?;
+        self.tell_of_large_rows(rows, |wal| RowTooLargeOutcome::SetAside {
+            path: filename::wal(&lost, wal).display().to_string(),
+        });
+        Ok(())
+    }
+
+    /// Tells of rows of WALs that are passed over.
+    pub(crate) fn tell_of_large_rows(&self, rows: &[LargeRow], outcome: impl Fn(u64) -> RowTooLargeOutcome) {
+        for row in rows {
+            let family = self.family_by_id(row.family);
+            self.notify(&Event::RowTooLarge {
+                family: family.map_or_else(|| row.family.to_string(), |family| family.name.clone()),
+                path: filename::wal(&self.wal_dir, row.wal).display().to_string(),
+                key: row.key.clone(),
+                seqno: row.seqno,
+                error: row.error.clone(),
+                outcome: outcome(row.wal),
+            });
+        }
+    }
+}
+
+/// Gives `path` a second name of the same kind in `lost`, unless it has one there, and gives that name. The name is not yet durable.
+pub(crate) fn link_or_copy(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default();
+    let same = lost.join(name);
+    if fs.exists(&same)? && fs.size(&same)? == fs.size(path)? {
+        return Ok(same);
+    }
+    let to = free_name(fs, lost, &name.to_string_lossy())?;
+    match fs.link(path, &to) {
+        Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
+        // Not every file system has links, and the directory may be on another one.
+        Err(_) => copy(fs, path, &to, &Progress::new())?,
+        Ok(()) => {}
+    }
+    Ok(to)
+}
+
+/// A name in `lost` that nothing has.
+pub(crate) fn free_name(fs: &dyn FileSystem, lost: &Path, name: &str) -> Result<PathBuf> {
+    let mut to = lost.join(name);
+    let mut nth = 1;
+    while fs.exists(&to)? {
+        to = lost.join(format!("{name}.{nth}"));
+        nth += 1;
+    }
+    Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::batch::WriteBatch;
+
+    #[test]
+    fn a_batch_with_a_row_that_was_never_acknowledged_is_taken_whole() {
+        let mut batch = WriteBatch::new();
+        batch.put(b"small", b"1");
+        batch.put(b"large", &[0; 100]);
+        assert!(has_row_of(batch.operations(), 100));
+        assert!(!has_row_of(batch.operations(), 101));
+        let mut large = LargeRows::new(RowLimit::MAX);
+        assert!(large.begin_batch(7, &batch.operations(), batch.data_size()));
+        assert!(!large.takes(0, 1, Kind::Value, b"small", b"1"));
+        large.whole_batch = true;
+        assert!(large.takes(0, 1, Kind::Value, b"small", b"1"));
+        let row = &large.rows[0];
+        assert_eq!((row.wal, row.seqno, &row.key[..]), (7, 1, &b"small"[..]));
+        assert!(row.error.message().contains("never acknowledged"));
+    }
+
+    #[test]
+    fn both_ends_of_a_range_are_keys() {
+        let mut large = LargeRows::new(RowLimit::at_most(20));
+        assert!(!large.takes(0, 1, Kind::Value, &[0; 12], &[0; 20]));
+        assert!(!large.takes(0, 1, Kind::RangeDeletion, &[0; 12], &[1; 12]));
+        assert!(large.takes(0, 1, Kind::RangeDeletion, &[0; 12], &[1; 13]));
+        assert!(large.takes(0, 1, Kind::RangeDeletion, &[0; 13], &[1; 12]));
+        assert!(large.takes(0, 1, Kind::Value, &[0; 13], &[]));
+        assert!(large.takes(0, 1, Kind::Value, &[], &[0; 21]));
+        let kinds: Vec<&str> = large.rows.iter().map(|row| &row.error.message()[..3]).collect();
+        assert_eq!(kinds, ["key", "key", "key", "val"]);
+    }
+}

@@ -1,0 +1,71 @@
+//! A row that no table of ours may hold, met by a compaction: RocksDB's limit is higher.
+//!
+//! The compaction ends without effect, and the file that holds the row is left alone from then on: compactions go round it, and writes
+//! do not stall for what they cannot compact. A user may delete the row and have its range compacted, which drops it.
+
+use base::{Error, SeqNo};
+use compact::Plan;
+
+use crate::db::DbInner;
+use crate::db::column_family::Family;
+use crate::db::state::FamilyState;
+use crate::events::{Event, RowTooLargeOutcome, shown_key};
+
+/// The first row that a compaction could not write.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedRow {
+    /// The number of the file that holds it, if that is known.
+    pub file: Option<u64>,
+    /// Its user key, or how that begins.
+    pub key: Vec<u8>,
+    pub seqno: SeqNo,
+}
+
+impl RefusedRow {
+    pub fn new(user_key: &[u8], seqno: SeqNo) -> RefusedRow {
+        RefusedRow {
+            file: None,
+            key: shown_key(user_key),
+            seqno,
+        }
+    }
+
+    /// Has compactions of `own` leave the file alone that holds the row, or all of `plan` if that is not known.
+    pub fn leave_files_alone(&self, own: &mut FamilyState, plan: &Plan) {
+        let is_meant = |number: u64| self.file.is_none_or(|file| file == number);
+        for (_, file) in plan.files().filter(|(_, file)| is_meant(file.number)) {
+            file.leave_alone();
+            own.left_alone.insert(file.number);
+        }
+    }
+}
+
+impl DbInner {
+    /// Tells which row `plan` could not write.
+    pub(crate) fn tell_of_refused_row(&self, family: &Family, plan: &Plan, row: &RefusedRow, error: &Error) {
+        let number = row
+            .file
+            .or_else(|| plan.files().next().map(|(_, file)| file.number));
+        let path = number.map(|number| base::filename::table(&family.dir, number));
+        self.notify(&Event::RowTooLarge {
+            family: family.name.clone(),
+            path: path.unwrap_or_default().display().to_string(),
+            key: row.key.clone(),
+            seqno: row.seqno,
+            error: Error::invalid_argument(error.message()),
+            outcome: RowTooLargeOutcome::FileLeftAlone,
+        });
+    }
+
+    /// Tells of rows for which a compaction filter gave values that no row can hold.
+    pub(crate) fn tell_of_refused_values(&self, family: &Family, job: u64, refused: &[(Vec<u8>, Error)]) {
+        for (user_key, error) in refused {
+            self.notify(&Event::FilterValueTooLarge {
+                family: family.name.clone(),
+                job,
+                key: shown_key(user_key),
+                error: error.clone(),
+            });
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Rows beyond the limit of 2 GiB - 1 are refused before they are copied: zeros stand for them, which take no page of memory.
+
+use std::sync::Arc;
+
+use esker::{
+    ColumnFamily, Db, Error, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, RowLimit,
+    SstFileWriter, WriteBatch, WriteBatchWithIndex, WriteOptions,
+};
+use vfs::MemFs;
+
+const DIR: &str = "/db";
+
+fn options() -> Options {
+    Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    }
+}
+
+fn refused(what: &str, result: Result<(), Error>, part: &str) {
+    let error = result.expect_err(what);
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}: {error}");
+    let text = format!("Invalid argument: {part} is too large: ");
+    assert!(error.to_string().contains(&text), "{what}: {error}");
+}
+
+fn keys(db: &Db) -> Vec<Vec<u8>> {
+    let mut keys = Vec::new();
+    let mut iter = db.iter(&ReadOptions::default());
+    iter.seek_to_first();
+    while iter.valid() {
+        keys.push(iter.key().to_vec());
+        iter.next();
+    }
+    iter.status().unwrap();
+    keys
+}
+
+/// Wire format of a batch of one operation whose value is `value_len` zeros. Log data has no key and takes no sequence number.
+fn operation(tag: u8, key: Option<&[u8]>, value_len: usize) -> Vec<u8> {
+    let mut head = vec![0; 12];
+    head[8] = u8::from(key.is_some());
+    head.push(tag);
+    if let Some(key) = key {
+        base::coding::put_length_prefixed(&mut head, key);
+    }
+    base::coding::put_varint64(&mut head, value_len as u64);
+    // Zeroed memory takes no page before it is touched.
+    let mut data = vec![0; head.len() + value_len];
+    data[..head.len()].copy_from_slice(&head);
+    data
+}
+
+#[test]
+fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
+    let options = options();
+    let db = Db::open(&options, DIR).unwrap();
+    let family = &db.default_column_family();
+    let write = &WriteOptions::default();
+    let large = &vec![0; RowLimit::MAX.bytes() + 1][..];
+    // With its trailer it is a byte longer than the limit.
+    let key = &large[..RowLimit::MAX.bytes() - 7];
+    db.put(b"k", b"v").unwrap();
+    let sequence = db.latest_sequence_number();
+
+    refused("put", db.put(b"k", large), "value");
+    refused("put", db.put(key, b"v"), "key");
+    refused("put_opt", db.put_opt(write, family, b"k", large), "value");
+    refused("merge", db.merge(write, family, b"k", large), "value");
+    refused("merge", db.merge(write, family, key, b"v"), "key");
+    refused("delete", db.delete(key), "key");
+    refused("delete_opt", db.delete_opt(write, family, key), "key");
+    refused("single_delete", db.single_delete(write, family, key), "key");
+    refused("delete_range", db.delete_range(write, family, key, b"z"), "key");
+    refused("delete_range", db.delete_range(write, family, b"a", key), "key");
+    refused("delete_range", db.delete_range(write, family, b"a", large), "key");
+    let protected = WriteOptions {
+        protection_bytes_per_key: 8,
+        ..WriteOptions::default()
+    };
+    refused("protected", db.put_opt(&protected, family, b"k", large), "value");
+
+    type Add = fn(&mut WriteBatch, &ColumnFamily, &[u8], &[u8]);
+    let operations: [(&str, &str, Add); 12] = [
+        ("put", "value", |batch, _, large, _| batch.put(b"k", large)),
+        ("put", "key", |batch, _, _, key| batch.put(key, b"v")),
+        ("put_cf", "value", |batch, family, large, _| {
+            batch.put_cf(family, b"k", large);
+        }),
+        ("merge", "value", |batch, _, large, _| batch.merge(b"k", large)),
+        ("merge_cf", "key", |batch, family, _, key| {
+            batch.merge_cf(family, key, b"v");
+        }),
+        ("delete", "key", |batch, _, _, key| batch.delete(key)),
+        ("delete_cf", "key", |batch, family, _, key| {
+            batch.delete_cf(family, key);
+        }),
+        ("single_delete", "key", |batch, _, _, key| {
+            batch.single_delete(key)
+        }),
+        ("delete_range", "key", |batch, _, _, key| {
+            batch.delete_range(key, b"z");
+        }),
+        ("delete_range", "key", |batch, _, large, _| {
+            batch.delete_range(b"a", large);
+        }),
+        ("put_at", "key", |batch, family, _, key| {
+            // Only with its timestamp it is too long.
+            batch.put_at(family, &key[1..], &[0; 8], b"v");
+        }),
+        ("delete_range_at", "key", |batch, family, _, key| {
+            batch.delete_range_at(family, b"a", &key[1..], &[0; 8]);
+        }),
+    ];
+    for (what, part, add) in operations {
+        let mut batch = WriteBatch::new();
+        batch.put(b"small", b"1");
+        batch.set_save_point();
+        add(&mut batch, family, large, key);
+        refused(what, batch.status(), part);
+        assert!(!batch.is_empty() && batch.count() == 1, "{what}");
+        refused(what, db.write(write, batch.clone()), part);
+        let mut other = WriteBatch::with_protection(8).unwrap();
+        other.append(&batch);
+        refused(what, db.write(write, other), part);
+        // A batch with nothing else in it is not taken for an empty one.
+        let mut alone = WriteBatch::new();
+        add(&mut alone, family, large, key);
+        assert!(!alone.is_empty(), "{what}");
+        refused(what, db.write(write, alone.clone()), part);
+        let indexed = WriteBatchWithIndex::from(alone.clone());
+        let read = indexed.get_from_batch_and_db(&db, &ReadOptions::default(), family, b"k");
+        refused(what, read.map(drop), part);
+        refused(what, db.write(write, indexed.into_write_batch()), part);
+        alone.clear();
+        assert!(alone.status().is_ok() && alone.is_empty(), "{what}");
+        batch.rollback_to_save_point().unwrap();
+        assert!(batch.status().is_ok() && batch.count() == 1, "{what}");
+    }
+    let mut batch = WriteBatch::new();
+    batch.put_log_data(large);
+    refused("put_log_data", db.write(write, batch), "value");
+    assert_eq!(db.latest_sequence_number(), sequence);
+
+    // As bytes: put, merge, blob index, entity, a timed put, whose last eight bytes are its time, and log data.
+    let key = Some(&b"k"[..]);
+    let data = [
+        (0x01, key, 0),
+        (0x02, key, 0),
+        (0x11, key, 0),
+        (0x16, key, 0),
+        (0x18, key, 8),
+        (0x03, None, 0),
+    ];
+    for (tag, key, more) in data {
+        let data = operation(tag, key, large.len() + more);
+        refused("bytes", WriteBatch::from_data(&data).map(drop), "value");
+    }
+    assert_eq!(db.latest_sequence_number(), sequence);
+    db.close().unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(keys(&db), [b"k"]);
+}
+
+#[test]
+fn files_are_made_of_no_row_beyond_the_limit() {
+    let options = options();
+    let large = &vec![0; RowLimit::MAX.bytes() + 1][..];
+    let key = &large[..RowLimit::MAX.bytes() - 7];
+    let mut writer = SstFileWriter::new(&options);
+    writer.open("/file.sst").unwrap();
+    refused("put", writer.put(b"k", large), "value");
+    refused("put", writer.put(key, b"v"), "key");
+    refused("merge", writer.merge(b"k", large), "value");
+    refused("delete", writer.delete(key), "key");
+    refused("single_delete", writer.single_delete(key), "key");
+    refused("delete_range", writer.delete_range(key, b"z"), "key");
+    refused("delete_range", writer.delete_range(b"", key), "key");
+    let half = &large[..large.len() / 2 + 1];
+    let columns: [(&[u8], &[u8]); 2] = [(b"a", half), (b"b", half)];
+    refused("put_entity", writer.put_entity(b"k", &columns), "value");
+    // It goes on as if nothing had been asked of it.
+    writer.put(b"k", b"v").unwrap();
+    let file = writer.finish().unwrap();
+    let db = Db::open(&options, DIR).unwrap();
+    db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default())
+        .unwrap();
+    assert_eq!(keys(&db), [b"k"]);
+}
