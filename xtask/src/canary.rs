@@ -3,6 +3,7 @@
 mod disk;
 mod plant;
 mod resume;
+mod rows;
 mod versions;
 
 pub use plant::{run, stale};
@@ -112,6 +113,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         resume::CANARIES,
     ];
     topics.into_iter().flatten()
+    CANARIES.iter().chain(rows::CANARIES).chain(versions::CANARIES)
 }
 
 const CANARIES: &[Canary] = &[

@@ -4,6 +4,7 @@ mod counted;
 mod damaged;
 mod direct_io;
 mod fixtures;
+mod long_values;
 mod recovery;
 mod repair;
 mod row_limit;
