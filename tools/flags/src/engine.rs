@@ -54,10 +54,12 @@ pub fn is_bool(name: &str) -> Option<bool> {
 /// # Errors
 /// `InvalidArgument` if there is no such option, or it takes no such value.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
-    // RocksDB's tools have names of their own for compressions.
+    // RocksDB's tools have names of their own for compressions, and numbers for other values.
     let own_name = match name {
-        "blob_compression_type" => compression(value).ok().map(CompressionType::options_name),
-        _ => None,
+        "blob_compression_type" | "wal_compression" => {
+            compression(value).ok().map(CompressionType::options_name)
+        }
+        _ => numbered(name, value),
     };
     let value = own_name.unwrap_or(value);
     if Options::row(name).is_some() {
@@ -67,6 +69,50 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     } else {
         OptionTable::set(&mut options.column_family.table, name, value)
     }
+}
+
+/// The value of an option as text; `None` if there is no such option.
+pub fn get(options: &Options, name: &str) -> Option<String> {
+    let family = &options.column_family;
+    Options::row(name)
+        .map(|row| (row.get)(options))
+        .or_else(|| ColumnFamilyOptions::row(name).map(|row| (row.get)(family)))
+        .or_else(|| BlockBasedOptions::row(name).map(|row| (row.get)(&family.table)))
+}
+
+/// Options that RocksDB's tools take by number, and their values in the order of the numbers.
+const NUMBERED: &[(&str, &[&str])] = &[
+    (
+        "data_block_index_type",
+        &["kDataBlockBinarySearch", "kDataBlockBinaryAndHash"],
+    ),
+    (
+        "index_shortening",
+        &[
+            "kNoShortening",
+            "kShortenSeparators",
+            "kShortenSeparatorsAndSuccessor",
+        ],
+    ),
+    (
+        "index_type",
+        &[
+            "kBinarySearch",
+            "kHashSearch",
+            "kTwoLevelIndexSearch",
+            "kBinarySearchWithFirstKey",
+        ],
+    ),
+    ("prepopulate_blob_cache", &["kDisable", "kFlushOnly"]),
+    (
+        "prepopulate_block_cache",
+        &["kDisable", "kFlushOnly", "kFlushAndCompaction"],
+    ),
+];
+
+fn numbered(name: &str, value: &str) -> Option<&'static str> {
+    let (_, values) = NUMBERED.iter().find(|(numbered, _)| *numbered == name)?;
+    values.get(value.parse::<usize>().ok()?).copied()
 }
 
 /// A compression by the name RocksDB's tools have for it.

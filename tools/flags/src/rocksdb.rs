@@ -3,7 +3,9 @@
 //! `[text]` begins a section: the feature that its flags `name=default` need, or the reason why its flags `name~default` have
 //! nothing to do here.
 
-use crate::FlagSet;
+use esker::Options;
+
+use crate::{FlagSet, engine, same};
 
 /// A flag of RocksDB's with nothing behind it here.
 #[derive(Clone, Copy, Debug)]
@@ -38,4 +40,42 @@ pub fn rows<F: FlagSet>() -> impl Iterator<Item = RocksdbFlag> {
 
 pub(crate) fn row<F: FlagSet>(name: &str) -> Option<RocksdbFlag> {
     rows::<F>().find(|row| row.name == name)
+}
+
+/// A flag whose default is not the one it has in RocksDB's tool of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherDefault {
+    /// Without dashes.
+    pub name: &'static str,
+    /// Its default here; `None` if there is no such flag.
+    pub here: Option<String>,
+    /// RocksDB's.
+    pub rocksdb: &'static str,
+}
+
+/// The lines `name=value` of a list of RocksDB's defaults; the others are remarks.
+pub fn defaults(list: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    list.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('='))
+}
+
+/// Compares the defaults of a tool's own flags, and of the options that are flags by their own names, with RocksDB's.
+/// `options` are those of an empty command line.
+pub fn other_defaults<F: FlagSet>(list: &'static str, options: &Options) -> Vec<OtherDefault> {
+    let other = |(name, rocksdb): (&'static str, &'static str)| {
+        let flag = F::FLAGS.iter().find(|flag| flag.name == name);
+        let is_same = match flag {
+            Some(flag) => same(&(flag.default)(), rocksdb),
+            // A default of RocksDB's that is given as a flag leaves the option as it is.
+            None => {
+                let mut given = options.clone();
+                engine::set(&mut given, name, rocksdb).is_ok()
+                    && engine::get(&given, name) == engine::get(options, name)
+            }
+        };
+        let here = flag.map_or_else(|| engine::get(options, name), |flag| Some((flag.default)()));
+        (!is_same).then_some(OtherDefault { name, here, rocksdb })
+    };
+    defaults(list).filter_map(other).collect()
 }

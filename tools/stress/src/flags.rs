@@ -109,7 +109,7 @@ flags::flags! {
     /// The levels of all families are asked for once in so many operations; 0: never.
     get_all_column_family_metadata_one_in: u64 = 1_000_000;
     /// The properties of all tables of a family are asked for once in so many operations; 0: never.
-    get_properties_of_all_tables_one_in: u64 = 0;
+    get_properties_of_all_tables_one_in: u64 = 1_000;
     /// Deletions of files are disabled for a while once in so many operations; 0: never.
     disable_file_deletions_one_in: u64 = 0;
     /// Every key of a family is read in every way, while others change other families, once in so many operations; 0: never.
@@ -212,7 +212,7 @@ flags::flags! {
     bloom_bits: f64 = 10.0;
     /// Tables of this level and below get Ribbon filters as accurate as Bloom filters of so many bits; -1: those of flushes too,
     /// 2147483647: none.
-    bloom_before_level: i32 = i32::MAX;
+    bloom_before_level: i32 = 999;
     /// Bytes of the block cache; 0 or less: none.
     cache_size: i64 = 2 << 30;
     /// Compression: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
@@ -266,7 +266,7 @@ flags::flags! {
     /// Universal compaction: sorted runs at most; 0: as the size of the data lets expect, -1: the trigger of compactions.
     universal_max_read_amp: i32 = -1;
     /// Universal compaction: nothing waits for a pool of threads for the bottom level, which there is not.
-    universal_reduce_file_locking: bool = false;
+    universal_reduce_file_locking: bool = true;
     /// FIFO compaction: small files are merged.
     fifo_allow_compaction: bool = false;
     /// FIFO compaction: MiB of tables beyond which the oldest are dropped; 0: as good as never, as what is dropped would be missed.
@@ -324,10 +324,10 @@ flags::flags! {
     open_files: i32 = -1;
     /// Threads that may write one compaction.
     subcompactions: u32 = 1;
-    /// Background threads that compact; with those of flushes they are the engine's `max_background_jobs`.
-    max_background_compactions: i32 = 1;
-    /// Background threads that flush.
-    max_background_flushes: i32 = 1;
+    /// Background threads that compact, at least one; with those of flushes they are the engine's `max_background_jobs`.
+    max_background_compactions: i32 = -1;
+    /// Background threads that flush, at least one.
+    max_background_flushes: i32 = -1;
     /// Reads tables through a memory map.
     mmap_read: bool = false;
     /// Reads every key in every way, and checks every file, whenever the threads rest.
@@ -374,9 +374,14 @@ impl TablePropertiesCollector for Mark {
 /// Options whose default in RocksDB's db_stress is not that of RocksDB.
 const STRESS_DEFAULTS: &[(&str, &str)] = &[
     ("allow_concurrent_memtable_write", "false"),
+    ("compaction_readahead_size", "0"),
+    ("initial_auto_readahead_size", "0"),
+    ("max_auto_readahead_size", "0"),
     ("max_bytes_for_level_multiplier", "2"),
     ("max_manifest_file_size", "16384"),
+    ("num_file_reads_for_auto_readahead", "0"),
     ("paranoid_file_checks", "true"),
+    ("periodic_compaction_seconds", "1000"),
 ];
 
 /// A tier by the number RocksDB's db_stress has for it.
@@ -503,8 +508,9 @@ impl Flags {
             max_subcompactions: self.subcompactions,
             max_background_jobs: self
                 .max_background_compactions
-                .saturating_add(self.max_background_flushes)
-                .clamp(1, 256),
+                .max(1)
+                .saturating_add(self.max_background_flushes.max(1))
+                .min(256),
             allow_mmap_reads: self.mmap_read,
             manual_wal_flush: self.manual_wal_flush_one_in > 0,
             statistics: self.statistics.then(Statistics::new),
@@ -697,5 +703,71 @@ impl Flags {
                 Cache::tiered(cache, tiered)
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ::flags::{FlagSet, rocksdb};
+
+    use super::*;
+
+    const ROCKSDB_DEFAULTS: &str = include_str!("rocksdb_defaults.txt");
+
+    /// Flags that RocksDB has not.
+    const OURS: &[&str] = &[
+        "batch_one_in",
+        "ascending_run",
+        "no_slowdown_one_in",
+        "low_pri_one_in",
+        "secondary_catch_up_one_in",
+        "export_column_family_one_in",
+        "ingest_behind_one_in",
+        "set_cache_capacity_one_in",
+        "verify",
+        "quiet",
+    ];
+
+    /// Flags with another default than RocksDB's, that default, and the reason.
+    const OTHERS: &[(&str, &str, &str)] = &[
+        (
+            "format_version",
+            "5",
+            "RocksDB 7.8 reads what is written by default",
+        ),
+        ("seed", "0", "each run draws its own seed, and prints it"),
+        (
+            "ttl",
+            "1000",
+            "the option of that name, which --compaction_ttl sets; RocksDB's flag opens another kind of database",
+        ),
+        (
+            "verify_sst_unique_id_in_manifest",
+            "true",
+            "a check that stays on, as in RocksDB's own crash test",
+        ),
+    ];
+
+    #[test]
+    fn defaults_are_those_of_rocksdb_but_for_those_with_a_reason() {
+        let options = Flags::default().options().unwrap();
+        let found = rocksdb::other_defaults::<Flags>(ROCKSDB_DEFAULTS, &options);
+        let found: Vec<_> = found
+            .iter()
+            .map(|other| (other.name, other.here.as_deref().unwrap_or("none")))
+            .collect();
+        let known: Vec<_> = OTHERS.iter().map(|(name, here, _)| (*name, *here)).collect();
+        assert_eq!(found, known);
+        let theirs: BTreeSet<_> = rocksdb::defaults(ROCKSDB_DEFAULTS)
+            .map(|(name, _)| name)
+            .collect();
+        let ours: Vec<_> = Flags::FLAGS
+            .iter()
+            .map(|flag| flag.name)
+            .filter(|name| !theirs.contains(name))
+            .collect();
+        assert_eq!(ours, OURS);
     }
 }

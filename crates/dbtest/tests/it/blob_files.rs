@@ -1272,7 +1272,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
         db.close().unwrap();
         drop(db);
         if let Some(mut ldb) = oracle::ldb() {
-            ldb.args(["scan", "--hex", "--ignore_unknown_options"])
+            ldb.args(["scan", "--hex"])
                 .arg(format!("--db={}", place.display()));
             let mut found = BTreeMap::new();
             for line in run(&mut ldb).lines() {
@@ -1290,13 +1290,11 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
             for arguments in [&["put", "ldb", "a row of its own"][..], &["compact"]] {
                 let mut ldb = oracle::ldb().unwrap();
                 ldb.args(arguments)
+                    .args(["--enable_blob_files", "--min_blob_size=10"])
                     .args([
-                        "--ignore_unknown_options",
-                        "--try_load_options",
-                        "--enable_blob_files",
+                        "--enable_blob_garbage_collection",
+                        "--blob_garbage_collection_age_cutoff=1.0",
                     ])
-                    .args(["--min_blob_size=10", "--enable_blob_garbage_collection"])
-                    .args(["--blob_garbage_collection_age_cutoff=1.0"])
                     .arg(format!("--db={}", place.display()));
                 run(&mut ldb);
             }
@@ -1325,7 +1323,8 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
         assert!(rows(&db) == model);
         check(&db, &vfs::PosixFs::new(), &place);
         if let Some(mut ldb) = oracle::ldb() {
-            ldb.args(["checkconsistency", "--ignore_unknown_options"])
+            testkit::judges::forget_options(&place);
+            ldb.args(["checkconsistency"])
                 .arg(format!("--db={}", place.display()));
             run(&mut ldb);
         }

@@ -211,7 +211,7 @@ fn rocksdb_reads_what_was_copied() {
             && let (Some(mut ldb), Some(mut sst_dump)) = (oracle::ldb(), oracle::sst_dump())
         {
             let output = ldb
-                .args(["scan", "--hex", "--ignore_unknown_options"])
+                .args(["scan", "--hex"])
                 .arg(format!("--db={}", place.path().display()))
                 .output()
                 .unwrap();

@@ -255,7 +255,7 @@ fn a_partitioner_is_kept_in_the_options_file() {
     if let Some(mut ldb) = ldb {
         let output = ldb
             .arg(format!("--db={}", path.display()))
-            .args(["--try_load_options", "compact"])
+            .arg("compact")
             .output()
             .unwrap();
         assert!(

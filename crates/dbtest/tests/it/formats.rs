@@ -358,10 +358,9 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         );
         if let Some(mut tool) = oracle::ldb() {
             let db = format!("--db={}", dir.path().display());
-            let output = tool
-                .args([&db, "--ignore_unknown_options", "scan"])
-                .output()
-                .unwrap();
+            // An option that RocksDB 7.8 does not know, and that is not at its default: any user of 7.8 has to pass over it.
+            let later = opts.contains("checksum").then_some("--ignore_unknown_options");
+            let output = tool.args([&db, "scan"]).args(later).output().unwrap();
             assert!(output.status.success());
             assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2000);
         }

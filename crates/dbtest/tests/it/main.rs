@@ -61,6 +61,7 @@ mod read_flips;
 mod recycled_wals;
 mod resume;
 mod row_limit;
+mod rocksdb_tools;
 mod secondary;
 mod secondary_cache;
 mod seqno_to_time;

@@ -162,8 +162,7 @@ fn options_files_name_it_as_rocksdb_does() {
             "{text}"
         );
         if let Some(mut ldb) = oracle::ldb() {
-            // With the options the file has.
-            let arguments = ["--try_load_options", "get", "key"];
+            let arguments = ["get", "key"];
             let answer = run(ldb.arg(format!("--db={}", path.display())).args(arguments));
             assert_eq!(answer, "value\n", "{name}");
         }

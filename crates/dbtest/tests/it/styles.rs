@@ -89,7 +89,6 @@ fn rows(db: &Db) -> String {
 fn ldb_scan(dir: &Path) -> Option<String> {
     let output = oracle::ldb()?
         .arg(format!("--db={}", dir.display()))
-        .arg("--try_load_options")
         .arg("scan")
         .output()
         .unwrap();

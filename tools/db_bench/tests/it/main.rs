@@ -660,3 +660,32 @@ fn a_peer_that_fails_is_quoted() {
     let error = stderr("--benchmarks=fillseq --use_existing_db --peer=/bin/true");
     assert!(error.contains("--use_existing_db"), "{error}");
 }
+
+/// What is written by default holds no option, and no format, that RocksDB 7.8 does not know.
+#[test]
+fn rocksdbs_tools_take_what_is_written_by_default() {
+    let dir = tempfile::TempDir::new().unwrap();
+    for (name, flags) in [
+        ("plain", "--benchmarks=fillseq,overwrite,flush,compact,overwrite"),
+        (
+            "universal",
+            "--benchmarks=fillseq,overwrite --compaction_style=1 --write_buffer_size=64k",
+        ),
+        (
+            "families",
+            "--benchmarks=fillseq --num_column_families=3 --merge_operator=put",
+        ),
+    ] {
+        let db = dir.path().join(name);
+        stdout(&format!("{flags} --num=2000 --db={}", db.display()));
+        let families = match name {
+            "families" => vec![
+                ("default", 667),
+                ("column_family_name_000001", 667),
+                ("column_family_name_000002", 666),
+            ],
+            _ => vec![("default", 2000)],
+        };
+        testkit::judges::look_at(&db, &families);
+    }
+}

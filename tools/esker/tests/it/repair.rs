@@ -59,12 +59,7 @@ fn ldb_opens_what_is_repaired() {
         let dir = copy(name);
         let scan = |dir: &Path| {
             let mut ldb = oracle::ldb()?;
-            ldb.arg(format!("--db={}", dir.display())).args([
-                "scan",
-                "--hex",
-                "--try_load_options",
-                "--ignore_unknown_options",
-            ]);
+            ldb.arg(format!("--db={}", dir.display())).args(["scan", "--hex"]);
             let output = ldb.output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(
@@ -75,6 +70,7 @@ fn ldb_opens_what_is_repaired() {
             Some(text)
         };
         forget(dir.path());
+        testkit::judges::forget_options(dir.path());
         esker("repair", dir.path(), &[]).good();
         let Some(said) = scan(dir.path()) else {
             return;

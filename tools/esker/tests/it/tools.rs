@@ -133,8 +133,8 @@ fn checksums_of_whole_files_are_verified() {
     assert!(text.contains(none), "{text}");
     let crc32c = "file_checksum_gen_factory=FileChecksumGenCrc32cFactory";
     std::fs::write(db.join(&options), text.replace(none, crc32c)).unwrap();
-    ldb(&["--try_load_options", "put", "b", "2"]);
-    ldb(&["--try_load_options", "compact"]);
+    ldb(&["put", "b", "2"]);
+    ldb(&["compact"]);
     let said = esker("manifest", &db, &[]).good();
     assert!(said.contains("file_checksum=FileChecksumCrc32c:"), "{said}");
     esker("verify", &db, &[]).good();

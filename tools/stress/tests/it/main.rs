@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use esker::{Db, Options, WriteOptions};
+use esker::{Db, Options, ReadOptions, WriteOptions};
 
 fn stress(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_db_stress"))
@@ -336,4 +336,40 @@ fn compactions_filter_and_files_go_behind_everything() {
         let refused = text(&stress(&["--enable_compaction_filter", look_back]));
         assert!(refused.contains("--enable_compaction_filter"), "{refused}");
     }
+}
+
+/// What is written by default holds no option, and no format, that RocksDB 7.8 does not know.
+#[test]
+fn rocksdbs_tools_take_what_is_written_by_default() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let place = dir.path().join("db");
+    let db = format!("--db={}", place.display());
+    assert_verified(&stress(&[
+        &db,
+        "--ops_per_thread=300",
+        "--threads=4",
+        "--max_key=500",
+        "--column_families=2",
+        "--seed=17",
+    ]));
+    let names = Db::list_column_families(&Options::default(), &place).unwrap();
+    let options = Options::default();
+    let counts: Vec<(String, usize)> = {
+        let db = Db::open(&options, &place).unwrap();
+        let count = |name: &String| {
+            let family = db.column_family(name).unwrap();
+            let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+            iter.seek_to_first();
+            let mut rows = 0;
+            while iter.valid() {
+                rows += 1;
+                iter.next();
+            }
+            iter.status().unwrap();
+            (name.clone(), rows)
+        };
+        names.iter().map(count).collect()
+    };
+    let families: Vec<(&str, usize)> = counts.iter().map(|(name, rows)| (&**name, *rows)).collect();
+    testkit::judges::look_at(&place, &families);
 }
