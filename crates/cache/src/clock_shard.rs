@@ -98,23 +98,26 @@ impl<'a, V> ClockShard<'a, V> {
         }
         self.erase_all(key, hash, &mut evicted);
         self.clock.count(Count::Insert);
-        // SAFETY: as above.
-        unsafe { frame.fill(insertion.value, true, !fits) };
-        if fits && self.clock.usage() > self.clock.capacity() {
-            // The capacity was lowered meanwhile by one who did not see this entry.
-            while !frame.park(frame.state(), false) {}
-        }
+        // The cell first, the frame then: a thread that sees the entry may take it out at once, and must clear its own cell, not the one
+        // that the frame's last entry had. No other thread sees a frame that a cell leads to and that is not filled.
+        let mut in_table = true;
         while !self.clock.add_to_table(hash, index) {
             if self.clock.is_fixed() {
                 // Others came and went so fast that no free cell was met: it lives as long as it is pinned.
                 self.clock.vacate();
-                while !frame.park(frame.state(), true) {}
+                in_table = false;
                 break;
             }
             // So many came at once that no cell is left.
             drop(passage);
             self.grow_if_full();
             passage = self.clock.pass();
+        }
+        // SAFETY: the frame is empty and on no list: it is this thread's.
+        unsafe { frame.fill(insertion.value, in_table, !fits) };
+        if fits && self.clock.usage() > self.clock.capacity() {
+            // The capacity was lowered meanwhile by a thread that did not see this entry.
+            while !frame.park(frame.state(), false) {}
         }
         drop(passage);
         Ok((index, frame))

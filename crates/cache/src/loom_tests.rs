@@ -309,3 +309,22 @@ fn two_who_evict_and_erase_the_same_entry() {
         fixture.check();
     });
 }
+
+/// Of two that erase one key, the slower has read the cell before the faster, and sees the entry that comes after.
+#[test]
+fn erase_against_an_insertion_of_the_same_key() {
+    model_clock(|| {
+        let fixture = Fixture::new(CacheType::HyperClock, 8);
+        drop(fixture.insert(0));
+        let late = spawn(&fixture, |f| {
+            f.cache.erase(Fixture::key(0));
+        });
+        fixture.cache.erase(Fixture::key(0));
+        // Into the frame that is free again.
+        drop(fixture.insert(0));
+        late.join().unwrap();
+        fixture.cache.erase(Fixture::key(0));
+        assert_eq!(fixture.cache.occupancy(), 0);
+        fixture.check();
+    });
+}

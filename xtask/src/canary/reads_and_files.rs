@@ -18,4 +18,19 @@ pub const CANARIES: &[Canary] = &[
         wrong: "(field.1)(options) != (field.1)(&default) || later.len() < 20",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "rocksdb_tools::"]),
     },
+    Canary {
+        name: "an entry of a clock cache is in sight before its cell is known",
+        file: "crates/cache/src/clock_shard.rs",
+        right: "        let mut in_table = true;\n        while !self.clock.add_to_table(hash, index) {\n            if self.clock.is_fixed() {\n                // Others came and went so fast that no free cell was met: it lives as long as it is pinned.\n                self.clock.vacate();\n                in_table = false;\n                break;\n            }\n            // So many came at once that no cell is left.\n            drop(passage);\n            self.grow_if_full();\n            passage = self.clock.pass();\n        }\n        // SAFETY: the frame is empty and on no list: it is this thread's.\n        unsafe { frame.fill(insertion.value, in_table, !fits) };\n",
+        wrong: "        // SAFETY: the frame is empty and on no list: it is this thread's.\n        unsafe { frame.fill(insertion.value, true, !fits) };\n        while !self.clock.add_to_table(hash, index) {\n            if self.clock.is_fixed() {\n                self.clock.vacate();\n                while !frame.park(frame.state(), true) {}\n                break;\n            }\n            drop(passage);\n            self.grow_if_full();\n            passage = self.clock.pass();\n        }\n",
+        caught_by: Tests(&[
+            "--config",
+            "build.rustflags=['--cfg','loom']",
+            "--release",
+            "-p",
+            "esker-cache",
+            "--lib",
+            "loom_tests::erase_against",
+        ]),
+    },
 ];
