@@ -17,25 +17,28 @@ use crate::options::LeveledOptions;
 use crate::order;
 use crate::plan::{CompactionReason, LevelFiles, Plan};
 use crate::styles::Style;
+use settled::{Circumstances, SettledFiles};
 
 mod covered;
 pub mod fifo;
 pub mod files;
 pub mod leveled;
 pub mod range;
+pub mod settled;
 pub mod universal;
 
 /// The compaction that is needed most in the style of the options, `None` if none is needed or all that are conflict with running
 /// ones. Pure; with the result [`start`](Running::start)ed, the next call finds another one beside it.
 pub fn pick(context: &PickContext<'_>) -> Option<Plan> {
-    match &context.options.style {
+    let plan = match &context.options.style {
         Style::Level => covered::pick_covered(context).or_else(|| leveled::pick_leveled(context)),
         Style::Universal(options) => {
             covered::pick_covered(context).or_else(|| universal::pick_universal(context, options))
         }
         Style::Fifo(options) => fifo::pick_fifo(context, options),
         Style::None => None,
-    }
+    };
+    plan.filter(|plan| !context.running.settled.repeats(context, plan))
 }
 
 /// What the caller knows of files beyond their metadata.
@@ -65,6 +68,11 @@ pub trait FileFacts {
     /// True if somebody wants `file` rewritten in the level where it lies, when nothing is more urgent.
     fn is_to_be_rewritten(&self, _file: &FileMetadata) -> bool {
         false
+    }
+
+    /// The highest timestamp of `file`, of a family with timestamps, if that is known without reading it.
+    fn max_timestamp(&self, _file: &FileMetadata) -> Option<Box<[u8]>> {
+        None
     }
 
     /// False if rewriting `file` at the bottom would not change it, though its sequence numbers say otherwise: its merge
@@ -110,6 +118,8 @@ pub struct Running {
     next_id: u64,
     /// By level: the largest key of what was last compacted out of it because of its size. Empty: nothing was.
     cursors: Vec<Box<[u8]>>,
+    /// Of no use to compact again for the same reason.
+    settled: SettledFiles,
 }
 
 #[derive(Debug)]
@@ -235,6 +245,19 @@ impl Running {
                 file.set_being_compacted(false);
             }
         }
+    }
+
+    /// Takes note of the `outputs` of `plan`, which are in `version` now, so that nothing is compacted again and again that stays as it is.
+    /// `circumstances`: those in which it was picked.
+    pub fn settle(&mut self, plan: &Plan, circumstances: &Circumstances, outputs: &[u64], version: &Version) {
+        if plan.is_in_place() {
+            self.settled.add(plan, circumstances, outputs, version);
+        }
+    }
+
+    /// Forgets what [`settle`](Running::settle) has noted: other options may make other files of the same rows.
+    pub fn unsettle(&mut self) {
+        self.settled.clear();
     }
 
     /// True if user keys from `smallest` to `largest`, both inclusive, are [reserved](Running::reserve) in some level.

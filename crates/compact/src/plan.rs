@@ -210,6 +210,18 @@ impl Plan {
             .fold(0, |sum: u64, input| sum.saturating_add(input.bytes()))
     }
 
+    /// True if it rewrites files in the level where all of them lie, without having been asked for by a user.
+    pub fn is_in_place(&self) -> bool {
+        let is_automatic = !matches!(
+            self.reason,
+            CompactionReason::ManualCompaction | CompactionReason::RefitLevel
+        );
+        is_automatic
+            && !self.trivial_move
+            && !self.deletion
+            && self.inputs.iter().all(|input| input.level == self.output_level)
+    }
+
     /// All inputs with their levels.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<FileMetadata>)> {
         self.inputs

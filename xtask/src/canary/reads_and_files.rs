@@ -33,4 +33,30 @@ pub const CANARIES: &[Canary] = &[
             "loom_tests::erase_against",
         ]),
     },
+    Canary {
+        name: "files that nothing changes are compacted without end",
+        file: "crates/compact/src/picker/settled.rs",
+        right: "        let settled = self.files.get(&file.number)?;",
+        wrong: "        let settled = self.files.get(&file.number).filter(|_| context.now == 0)?;",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "compactions_rest::with_every_option_of_tables",
+        ]),
+    },
+    Canary {
+        name: "files with timestamps are rewritten although history has not ended",
+        file: "crates/compact/src/picker/leveled.rs",
+        right: "        let Some(low) = self.context.full_history_ts_low else {\n            return false;",
+        wrong: "        let Some(low) = self.context.full_history_ts_low else {\n            return true;",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "compactions_rest::with_every_option_of_tables",
+        ]),
+    },
 ];

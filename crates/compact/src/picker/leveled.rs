@@ -338,6 +338,15 @@ impl<'a> Picker<'a> {
                 if !file.is_idle() || !self.is_marked(level, at, file, marked, blob_file.as_deref()) {
                     return None;
                 }
+                if !down
+                    && self
+                        .context
+                        .running
+                        .settled
+                        .contains(self.context, level, file, reason)
+                {
+                    return None;
+                }
                 match (level, down) {
                     (0, true) => self.compact_level0(file, reason, 0.0),
                     (0, false) => {
@@ -388,14 +397,24 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// With timestamps, only what is older than `full_history_ts_low` changes when it is rewritten.
+    /// With timestamps, only what is older than `full_history_ts_low` changes when it is rewritten. A file whose timestamps are not known
+    /// is left alone.
     fn history_ended(&self, file: &FileMetadata) -> bool {
-        if self.files.cmp.timestamp_size() == 0 || file.max_timestamp.is_empty() {
+        if self.files.cmp.timestamp_size() == 0 {
             return true;
         }
-        self.context
-            .full_history_ts_low
-            .is_some_and(|low| self.files.cmp.compare_timestamp(&file.max_timestamp, low) == Ordering::Less)
+        let Some(low) = self.context.full_history_ts_low else {
+            return false;
+        };
+        let is_older = |newest: &[u8]| self.files.cmp.compare_timestamp(newest, low) == Ordering::Less;
+        match file.max_timestamp.is_empty() {
+            false => is_older(&file.max_timestamp),
+            true => self
+                .context
+                .facts
+                .max_timestamp(file)
+                .is_some_and(|newest| is_older(&newest)),
+        }
     }
 
     /// Indices of the files of `level`, the one to compact first in front.

@@ -14,6 +14,7 @@ mod block_cache;
 mod block_copy;
 mod block_damage;
 mod compaction_hooks;
+mod compactions_rest;
 mod company;
 mod compression;
 mod concurrent_inserts;

@@ -152,6 +152,7 @@ impl DbInner {
         let options = changed_family(&family.name, &family.current(), changes)?;
         let own = state.family_mut(family.id)?;
         family.set_current(options);
+        own.running.unsettle();
         own.install_super_version();
         let stall = self.note_stall(own);
         state.stall_events.extend(stall);

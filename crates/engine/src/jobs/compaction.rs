@@ -13,6 +13,7 @@ use compact::pace::Work;
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::pick;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
+use compact::picker::settled::Circumstances;
 use compact::picker::{FileFacts, JobId, PickContext};
 use compact::stall::StallCondition;
 use compact::{CompactionReason, PartitionerContext, Plan};
@@ -70,6 +71,11 @@ impl FileFacts for Facts<'_> {
 
     fn is_to_be_rewritten(&self, file: &FileMetadata) -> bool {
         self.to_rewrite.contains(&file.number)
+    }
+
+    /// Older releases wrote it into tables and not into the MANIFEST.
+    fn max_timestamp(&self, file: &FileMetadata) -> Option<Box<[u8]>> {
+        self.family.tables.max_timestamp(file)
     }
 
     /// A file whose merges nobody here can resolve would come out as it went in, and be picked again for ever.
@@ -336,6 +342,10 @@ impl DbInner {
         mut plan: Plan,
         max_subcompactions: u32,
     ) -> Result<Vec<u64>> {
+        let circumstances = plan
+            .is_in_place()
+            .then(|| self.with_pick_context(state, id, Circumstances::of))
+            .flatten();
         let own = state.family_mut(id)?;
         if own.family.reserves_last_level {
             plan.keep_for_what_comes_below();
@@ -427,6 +437,9 @@ impl DbInner {
             own.running.finish(running);
             if let Some(row) = &refused {
                 row.leave_files_alone(own, &plan);
+            }
+            if let Some(circumstances) = circumstances.filter(|_| result.is_ok()) {
+                own.running.settle(&plan, &circumstances, &outputs, &own.version);
             }
             if let Some(work) = own.l0_work.take_if(|_| l0_bytes > 0)
                 && result.is_ok()

@@ -499,6 +499,8 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             compensated_range_deletion_size: open.covered.estimate(),
             file_checksum: open.sum.checksum(),
             unique_id: properties.unique_id(),
+            min_timestamp: properties.timestamp_min.as_slice().into(),
+            max_timestamp: properties.timestamp_max.as_slice().into(),
             ..FileMetadata::default()
         };
         if self.destination.level.is_none() {

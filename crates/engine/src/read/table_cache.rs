@@ -246,6 +246,13 @@ impl TableCache {
         Some(table.properties().num_merge_operands)
     }
 
+    /// The highest timestamp in `file`, if its table is open and tells.
+    pub fn max_timestamp(&self, file: &FileMetadata) -> Option<Box<[u8]>> {
+        let table = self.slot(file).table.get()?;
+        let newest = &table.properties().timestamp_max;
+        (!newest.is_empty()).then(|| newest.as_slice().into())
+    }
+
     /// The range tombstones of `file`, if its table is open.
     pub fn range_tombstones(&self, file: &FileMetadata) -> Option<Arc<FragmentedTombstones>> {
         let table = self.slot(file).table.get()?;
