@@ -59,4 +59,25 @@ pub const CANARIES: &[Canary] = &[
             "compactions_rest::with_every_option_of_tables",
         ]),
     },
+    Canary {
+        name: "numbers of orphan tables are used again after a crash",
+        file: "crates/engine/src/db/recover.rs",
+        right: "                        FileKind::Table(number)\n                        | FileKind::Blob(number)",
+        wrong: "                        FileKind::Blob(number)",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
+    },
+    Canary {
+        name: "a new MANIFEST forgets full_history_ts_low",
+        file: "crates/engine/src/version_set.rs",
+        right: "                full_history_ts_low: family.full_history_ts_low.clone(),",
+        wrong: "                full_history_ts_low: Box::default(),",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
+    },
+    Canary {
+        name: "a new MANIFEST forgets the highest family id",
+        file: "crates/engine/src/version_set.rs",
+        right: "        max_column_family: state.max_family,",
+        wrong: "        max_column_family: state.families.keys().max().copied().unwrap_or(0),",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
+    },
 ];

@@ -5,6 +5,7 @@ mod damaged;
 mod direct_io;
 mod fixtures;
 mod long_values;
+mod numbers;
 mod recovery;
 mod repair;
 mod row_limit;
