@@ -69,6 +69,24 @@ impl ManifestState {
     pub fn has_families_of(&self, other: &ManifestState) -> bool {
         self.max_column_family == other.max_column_family && self.families.keys().eq(other.families.keys())
     }
+
+    /// Refuses a database with files outside its directory. A MANIFEST tells of each table the number of a directory in `db_paths` or
+    /// `cf_paths`, 0 for the first, and of no directory its name.
+    ///
+    /// # Errors
+    /// `NotSupported`, with the option, the table and the number.
+    pub fn check_paths(&self) -> Result<()> {
+        for family in self.families.values() {
+            let elsewhere = family.version.all_files().find(|(_, file)| file.path_id != 0);
+            if let Some((_, file)) = elsewhere {
+                return Err(Error::not_supported(format!(
+                    "db_paths or cf_paths of more than one directory: {:06}.sst of column family {} lies in path {} of them",
+                    file.number, family.name, file.path_id
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A family in the course of a replay.

@@ -80,4 +80,18 @@ pub const CANARIES: &[Canary] = &[
         wrong: "        max_column_family: state.families.keys().max().copied().unwrap_or(0),",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
     },
+    Canary {
+        name: "a database made anew under the same MANIFEST name looks as the old one",
+        file: "tools/esker/src/top/observe.rs",
+        right: "known.filter(|known| known.goes_on(&mut reader))",
+        wrong: "known.filter(|known| known.goes_on(&mut reader) || known.edits > 0)",
+        caught_by: Tests(&["-p", "esker-cli", "--bins", "top::"]),
+    },
+    Canary {
+        name: "tables in other directories are looked for in the database's own",
+        file: "crates/manifest/src/state.rs",
+        right: "find(|(_, file)| file.path_id != 0)",
+        wrong: "find(|(_, file)| file.path_id > 3)",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
+    },
 ];

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use base::filename;
 use esker::{
-    ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, UserComparator, WriteBatch, WriteOptions,
+    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, UserComparator, WriteBatch,
+    WriteOptions,
 };
 use manifest::{ManifestState, Replay, VersionEdit, builtin_comparator, snapshot_edits};
 use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions};
@@ -158,4 +159,48 @@ fn a_new_manifest_knows_the_numbers_of_dropped_families() {
     let three = db.create_column_family("three", &family).unwrap();
     assert_eq!(three.id(), dropped + 1);
     assert_eq!(db.get_opt(&ReadOptions::default(), &three, b"key").unwrap(), None);
+}
+
+/// A database that RocksDB wrote with `db_paths`: nothing is wrong with it, and nothing of it is deleted.
+#[test]
+fn a_database_with_files_in_other_directories_is_not_supported() {
+    let fs = MemFs::new();
+    let options = options(&fs);
+    let db = Db::open(&options, DIR).unwrap();
+    db.put(b"key", b"value").unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.close().unwrap();
+    drop(db);
+    let state = recorded(&fs);
+    let table = state.families[&0].version.all_files().next().unwrap().1.number;
+    replace_manifest(&fs, state, |edit| {
+        for (_, file) in &mut edit.new_files {
+            Arc::make_mut(file).path_id = 1;
+        }
+    });
+    let mut files = fs.list(Path::new(DIR)).unwrap();
+    files.sort();
+    for opened in [
+        Db::open(&options, DIR),
+        Db::open_read_only(&options, DIR),
+        Db::open_as_secondary(&options, DIR, "/secondary"),
+    ] {
+        let error = opened.map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
+        let text = error.to_string();
+        for word in [
+            "db_paths",
+            "cf_paths",
+            &format!("{table:06}.sst"),
+            "path 1",
+            "MANIFEST-",
+        ] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+    }
+    let mut left = fs.list(Path::new(DIR)).unwrap();
+    left.sort();
+    left.retain(|name| !name.starts_with("LO"));
+    files.retain(|name| !name.starts_with("LO"));
+    assert_eq!(left, files);
 }

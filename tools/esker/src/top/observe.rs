@@ -30,10 +30,26 @@ pub struct Observer {
 /// A MANIFEST read so far.
 struct Manifest {
     name: String,
-    reader: Reader,
     replay: Replay,
-    consumed: u64,
+    /// The first record.
+    first: Vec<u8>,
+    /// The last record, and where it begins.
+    last: Vec<u8>,
+    last_at: u64,
     edits: u64,
+}
+
+impl Manifest {
+    /// True if `reader`, of a file of this name, reads what was read before, and stands behind it. A database that was made anew gives its
+    /// files the numbers that those of the old one had.
+    fn goes_on(&self, reader: &mut Reader) -> bool {
+        let mut reads = |record: &[u8]| matches!(reader.read_record(), Ok(Some(found)) if found == record);
+        if !reads(&self.first) {
+            return false;
+        }
+        reader.resume_from(self.last_at);
+        matches!(reader.read_record(), Ok(Some(found)) if found == self.last)
+    }
 }
 
 /// A database at one moment.
@@ -106,7 +122,7 @@ impl Observer {
         }
     }
 
-    /// Looks now. Costs what was added to MANIFEST and LOG since the last time, and the number of files.
+    /// Looks now. Costs two records of the MANIFEST, what was added to MANIFEST and LOG since the last time, and the number of files.
     pub fn look(&mut self) -> Result<Observation> {
         let state = self.manifest_state()?;
         self.log.read_on(&*self.fs)?;
@@ -152,24 +168,31 @@ impl Observer {
         let name =
             name.ok_or_else(|| Error::corruption("CURRENT does not name a MANIFEST").in_file(&current))?;
         let path = self.dir.join(name);
+        let mut reader = Reader::for_manifest(self.fs.open_random(&path, &OpenOptions::default())?);
         let known = self.manifest.take().filter(|known| known.name == name);
-        let mut manifest = match known {
-            Some(mut known) => {
-                known.reader.resume_from(known.consumed);
-                known
+        let mut manifest = match known.filter(|known| known.goes_on(&mut reader)) {
+            Some(known) => known,
+            None => {
+                reader.resume_from(0);
+                Manifest {
+                    name: name.to_owned(),
+                    replay: Replay::new(),
+                    first: Vec::new(),
+                    last: Vec::new(),
+                    last_at: 0,
+                    edits: 0,
+                }
             }
-            None => Manifest {
-                name: name.to_owned(),
-                reader: Reader::for_manifest(self.fs.open_random(&path, &OpenOptions::default())?),
-                replay: Replay::new(),
-                consumed: 0,
-                edits: 0,
-            },
         };
-        while let Some(record) = manifest.reader.read_record()? {
+        while let Some(record) = reader.read_record()? {
             let applied = manifest.replay.apply_record(record);
-            applied.map_err(|error| error.offset_by(manifest.reader.record_offset()).in_file(&path))?;
-            manifest.consumed = manifest.reader.record_end();
+            if manifest.edits == 0 {
+                manifest.first = record.to_vec();
+            }
+            manifest.last.clear();
+            manifest.last.extend_from_slice(record);
+            manifest.last_at = reader.record_offset();
+            applied.map_err(|error| error.offset_by(manifest.last_at).in_file(&path))?;
             manifest.edits += 1;
         }
         let state = manifest.replay.clone().finish_without_keys();

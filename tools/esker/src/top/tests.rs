@@ -60,6 +60,13 @@ fn frames() {
                 state.copy(case.input.trim());
                 String::new()
             }
+            // The directory is empty again.
+            "remove" => {
+                for name in state.fs.list(Path::new(DIR)).unwrap() {
+                    state.fs.remove(&Path::new(DIR).join(name)).unwrap();
+                }
+                String::new()
+            }
             // These lines are added to LOG.
             "log" => {
                 let path = Path::new(DIR).join("LOG");

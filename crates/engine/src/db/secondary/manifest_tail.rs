@@ -77,6 +77,7 @@ impl ManifestTail {
             .clone()
             .finish(&mut |family, recorded| comparator_for(options, family, recorded))
             .map_err(|error| error.in_file(&path))?;
+        state.check_paths().map_err(|error| error.in_file(&path))?;
         self.read = Some(so_far);
         Ok(state)
     }
