@@ -122,8 +122,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a Get takes its sequence number before its super version",
         file: "crates/engine/src/db/get.rs",
-        right: "        let super_version = family.super_version_of(options.snapshot.as_ref());\n        sync::point(\"super version\");\n        let seqno = self.read_seqno(&super_version, options);\n",
-        wrong: "        let seqno = self.read_seqno(&family.super_version.load(), options);\n        sync::point(\"super version\");\n        let super_version = family.super_version_of(options.snapshot.as_ref());\n",
+        right: "        let super_version = family.super_version_of(options.snapshot.as_ref());\n        sync::point(\"super version\");\n        if super_version.is_closed() {\n            return Err(closing());\n        }\n        let seqno = self.read_seqno(&super_version, options);\n",
+        wrong: "        let seqno = self.read_seqno(&family.super_version.load(), options);\n        sync::point(\"super version\");\n        let super_version = family.super_version_of(options.snapshot.as_ref());\n        if super_version.is_closed() {\n            return Err(closing());\n        }\n",
         caught_by: Simulation(20_000),
     },
     Canary {
@@ -460,6 +460,8 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/version_set.rs",
         right: "            let _ = fs.remove(temp);\n        })?;\n    fs.sync_dir(dir)",
         wrong: "            let _ = fs.remove(temp);\n        })",
+        right: "        })?;\n    fs.sync_dir(dir)",
+        wrong: "        })",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {

@@ -72,6 +72,8 @@ const DOMAINS: &[(&str, &[&str])] = &[
         ],
     ),
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
+    ("max_bgerror_resume_count", &["0", "1", "2147483647"]),
+    ("bgerror_resume_retry_interval", &["1000", "1000000"]),
     // Named at all, there is an info log.
     ("info_log_level", &["INFO_LEVEL"]),
 ];
@@ -339,6 +341,14 @@ impl Generator {
             93..95 => What::Checkpoint {
                 logged: self.rng.bool(),
             },
+            95..97 => What::Resume,
+            // Mostly enough, and now and then for good.
+            97 => What::Room(match self.one_in(3) {
+                true => 1 << 40,
+                false => self.rng.u64(..60_000),
+            }),
+            // Long enough for the database to resume by itself.
+            98 => What::Pause(6_000_000),
             _ => What::Pause(self.rng.u64(1..5000)),
         }
     }

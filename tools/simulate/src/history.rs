@@ -38,6 +38,7 @@
 //! | `flush FAMILY ...`, `compact FAMILY`, `sync_wal`, `wait`, `pause MICROS` | |
 //! | `compact_files FAMILY` | a few neighbouring files of it, chosen by the operation's number, one level down |
 //! | `create FAMILY`, `drop FAMILY` | of a name that is used once and by one thread |
+//! | `resume`, `room BYTES` | resumes after a failure; so many more bytes fit on the disk from now on |
 //! | `checkpoint [logged]` | made, opened and compared; with `logged` its newest rows lie in WALs |
 
 use std::fmt;
@@ -137,6 +138,10 @@ pub enum What {
     SyncWal,
     Wait,
     Pause(u64),
+    /// Resumes after a failure that stopped writes.
+    Resume,
+    /// From now on so many more bytes fit on the disk.
+    Room(u64),
 }
 
 /// One change of a batch.
@@ -346,6 +351,8 @@ impl fmt::Display for What {
             What::SyncWal => f.write_str("sync_wal"),
             What::Wait => f.write_str("wait"),
             What::Pause(micros) => write!(f, "pause {micros}"),
+            What::Resume => f.write_str("resume"),
+            What::Room(bytes) => write!(f, "room {bytes}"),
         }
     }
 }
@@ -528,6 +535,8 @@ fn parse_what(words: &[&str]) -> Option<What> {
         ["sync_wal"] => What::SyncWal,
         ["wait"] => What::Wait,
         ["pause", micros] => What::Pause(micros.parse().ok()?),
+        ["resume"] => What::Resume,
+        ["room", bytes] => What::Room(bytes.parse().ok()?),
         _ => return None,
     })
 }

@@ -104,10 +104,17 @@ impl Clock for SimulatedClock {
 pub(crate) struct Trouble {
     fs: FaultFs,
     rules: Mutex<Vec<(RuleId, Fault)>>,
+    mem: MemFs,
     full: AtomicBool,
 }
 
 impl Trouble {
+    /// From now on so many more bytes fit on the disk.
+    pub fn limit(&self, bytes: u64) {
+        self.full.store(true, Ordering::Relaxed);
+        self.mem.set_budget(self.mem.used().saturating_add(bytes));
+    }
+
     fn fired(&self) -> Vec<Fault> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules
@@ -321,6 +328,7 @@ impl<'a> Lives<'a> {
         let trouble = Trouble {
             fs: fs.clone(),
             rules: Mutex::default(),
+            mem: self.mem.clone(),
             full: AtomicBool::new(false),
         };
         if let End::Kill(Some(at)) | End::Power(_, Some(at)) = life.end {
@@ -384,8 +392,7 @@ impl<'a> Lives<'a> {
     fn work(&self, life: &Life, db: &Db, trouble: &Trouble) -> Result<(), String> {
         self.add_faults(life, false, trouble)?;
         if let Some(bytes) = life.full {
-            trouble.full.store(true, Ordering::Relaxed);
-            self.mem.set_budget(self.mem.used() + bytes);
+            trouble.limit(bytes);
         }
         let done = AtomicU64::new(0);
         let shared: &Shared = self.shared;
@@ -430,7 +437,14 @@ impl<'a> Lives<'a> {
         }
         if life.end == End::Close {
             match db.close() {
-                Ok(()) => self.shared.model().closed(),
+                Ok(()) => {
+                    self.shared.model().closed();
+                    let read = db.get(b"k00").map(drop);
+                    let kind = read.err().map(|error| error.kind());
+                    if kind != Some(ErrorKind::ShutdownInProgress) {
+                        return Err(format!("closed: a read is answered by {kind:?}"));
+                    }
+                }
                 Err(error) if trouble.explains(&error) => {}
                 Err(error) => return Err(format!("close: {error}")),
             }

@@ -262,6 +262,14 @@ impl<'a> Worker<'a> {
                 self.db.wait_for_compact()?;
                 Ok(String::new())
             }
+            What::Resume => {
+                self.db.resume()?;
+                Ok(String::new())
+            }
+            What::Room(bytes) => {
+                self.trouble.limit(*bytes);
+                Ok(String::new())
+            }
             What::Pause(micros) => {
                 simulated::sleep(Duration::from_micros(*micros));
                 Ok(String::new())

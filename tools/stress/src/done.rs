@@ -53,6 +53,7 @@ counted! {
     Secondary = "catch-ups of a secondary",
     ReadOnly = "opened for reading",
     Failed = "made to fail",
+    Resumed = "resumed after that",
 }
 
 /// How often each was done.

@@ -268,8 +268,16 @@ fn begin(stress: &Stress, open: &Open, first: bool) -> Outcome {
 /// False if something keeps it from ending well that was made to fail before.
 fn close(stress: &Stress, open: &Open) -> Outcome<bool> {
     match open.db.close().map_err(Failure::from) {
-        Err(failure) if stress.is_injected(&failure) => Ok(false),
-        closed => closed.map(|()| true),
+        Err(failure) if stress.is_injected(&failure) => return Ok(false),
+        closed => closed?,
+    }
+    // The directory may be another process's now.
+    let read = open.db.get(b"key").map(drop);
+    match read.err().map(|error| error.kind()) {
+        Some(ErrorKind::ShutdownInProgress) => Ok(true),
+        other => Err(Failure::Wrong(format!(
+            "a read of a closed database is answered by {other:?}"
+        ))),
     }
 }
 

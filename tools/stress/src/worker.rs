@@ -119,11 +119,20 @@ impl<'a> Worker<'a> {
         if !self.stress.is_injected(&failure) {
             return Err(failure);
         }
-        if self.changing || self.open.is_latched() {
+        if self.changing || self.open.is_latched() && !self.resume() {
             self.stress.interrupt();
         }
         self.done.count(What::Failed);
         Ok(())
+    }
+
+    /// Asks a few times, while things go on failing, for writes to be taken again. False if they are not.
+    fn resume(&mut self) -> bool {
+        let resumed = (0..3).any(|_| self.open.db.resume().is_ok());
+        if resumed {
+            self.done.count(What::Resumed);
+        }
+        resumed
     }
 
     pub(super) fn one_in(&mut self, times: u64) -> bool {

@@ -1,4 +1,4 @@
-//! Bugs of going on after a failure.
+//! Bugs of going on after a failure, and of stopping for good.
 
 use super::Canary;
 use super::Catcher::Tests;
@@ -38,5 +38,40 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "if error.kind() == ErrorKind::NoSpace && !self.has_room() {",
         wrong: "if error.kind() == ErrorKind::NoSpace && !self.has_room() && false {",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_disk_with_room"]),
+    },
+    Canary {
+        name: "a Get reads a closed database",
+        file: "crates/engine/src/db/get.rs",
+        right: "        sync::point(\"super version\");\n        if super_version.is_closed() {\n            return Err(closing());\n        }\n        let seqno",
+        wrong: "        sync::point(\"super version\");\n        let seqno",
+        caught_by: Tests(&["-p", "esker-dbtest", "closed::each_call"]),
+    },
+    Canary {
+        name: "an iterator moves on in a closed database",
+        file: "crates/engine/src/read/db_iterator.rs",
+        right: "        self.family.super_version_number.load(Ordering::Relaxed) > self.watched\n",
+        wrong: "        self.auto_refresh && self.family.super_version_number.load(Ordering::Relaxed) > self.watched\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "closed::an_iterator"]),
+    },
+    Canary {
+        name: "a second close does not wait for the first",
+        file: "crates/engine/src/db/close.rs",
+        right: "                    Close::Begun => self.changed.wait(&mut state),",
+        wrong: "                    Close::Begun => return Ok(()),",
+        caught_by: Tests(&["-p", "esker-dbtest", "closed::a_second"]),
+    },
+    Canary {
+        name: "an iterator does not keep its database open",
+        file: "crates/engine/src/read/db_iterator.rs",
+        right: "        self.handle = Some(db.0.clone());",
+        wrong: "        self.handle = Some(db.0.clone()).filter(|_| false);",
+        caught_by: Tests(&["-p", "esker-dbtest", "closed::what_reads"]),
+    },
+    Canary {
+        name: "timestamps whose versions may be gone are read",
+        file: "crates/engine/src/db/scan.rs",
+        right: "            match !low.is_empty() && user.compare_timestamp",
+        wrong: "            match low.is_empty() && user.compare_timestamp",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "full_history"]),
     },
 ];

@@ -62,8 +62,8 @@ fn handles_outlive_the_database() {
     drop(iter);
     assert_eq!(&value[..], b"1");
     assert_eq!(family.name(), "default");
-    drop((snapshot, in_table, in_memory, value, family));
-    // The database itself is closed all the while, and may be opened again.
+    drop((snapshot, read, in_table, in_memory, value, family));
+    // With the last of them that reads the database was closed.
     let db = Db::open(&options, "/db").unwrap();
     assert_eq!(db.get(b"table").unwrap(), None);
 }
@@ -84,6 +84,7 @@ fn a_closed_database_takes_no_more_writes() {
         other.flush(&FlushOptions::default()).unwrap_err().kind(),
         ErrorKind::ShutdownInProgress
     );
+    assert_eq!(other.get(b"k").unwrap_err().kind(), ErrorKind::ShutdownInProgress);
     // The lock is given back although a handle is left.
     let again = Db::open(&options, "/db").unwrap();
     assert_eq!(again.get(b"k").unwrap().unwrap(), b"v");

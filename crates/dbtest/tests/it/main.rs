@@ -13,6 +13,7 @@ mod blob_files;
 mod block_cache;
 mod block_copy;
 mod block_damage;
+mod closed;
 mod compaction_hooks;
 mod compactions_rest;
 mod company;

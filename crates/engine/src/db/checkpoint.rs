@@ -43,6 +43,7 @@ impl Db {
         options: &CheckpointOptions,
         progress: &Progress,
     ) -> Result<SeqNo> {
+        self.inner().check_open()?;
         self.inner()
             .create_checkpoint(dir.as_ref(), options.log_size_for_flush, progress)
     }

@@ -1,24 +1,89 @@
 //! Closing: background work ends, rows no WAL holds are flushed, files are closed, the lock goes last.
 
-use base::{Result, filename};
+use std::sync::{Arc, Weak};
 
+use base::{Error, ErrorKind, Result, filename};
+
+use super::column_family::Family;
+use super::state::{Close, closing};
 use super::{Db, DbInner};
 use crate::log::log_line;
 
 impl Db {
     /// Closes the database for all its handles and says whether that went well: flushes rows no WAL holds (unless asked not
-    /// to), waits for background jobs, closes files. Dropping the last handle does the same and tells nobody.
-    /// Iterators and pinned values stay readable; everything else fails from now on.
+    /// to), waits for background jobs and for compactions that are asked for, closes files. A second close waits for the first and gives
+    /// its outcome.
+    ///
+    /// From then on another process may open the directory, and nothing is read there any more: each call fails with `ShutdownInProgress`,
+    /// and so does the next move of an iterator, by its [`status`](crate::DbIterator::status). The current row of an iterator and pinned
+    /// values stay readable. Calls that cannot fail find nothing ([`column_family`](Self::column_family), [`property`](Self::property),
+    /// [`live_files`](Self::live_files)) where they would tell of files, and answer as ever where they tell of the handle and of memory
+    /// ([`options`](Self::options), [`statistics`](Self::statistics), [`latest_sequence_number`](Self::latest_sequence_number),
+    /// [`pins`](Self::pins)).
+    ///
+    /// Dropping the last of the handles, iterators, snapshots and prepared ingestions of the database does the same and tells nobody.
     pub fn close(&self) -> Result<()> {
         self.inner().close()
     }
 }
 
+/// A close under way. Others that wait for it go on also where it panics.
+struct Closing<'a> {
+    db: &'a DbInner,
+    outcome: Option<Result<()>>,
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        let panicked = || {
+            Err(Error::new(
+                ErrorKind::Aborted,
+                "a thread panicked while it closed the database",
+            ))
+        };
+        self.db.state.lock().close = Close::Done(self.outcome.take().unwrap_or_else(panicked));
+        self.db.changed.notify_all();
+    }
+}
+
 impl DbInner {
-    pub(crate) fn close(&self) -> Result<()> {
-        if std::mem::replace(&mut self.state.lock().closed, true) {
-            return Ok(());
+    /// True once it is closed.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.default_family.is_closed()
+    }
+
+    /// `ShutdownInProgress` once it is closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.is_closed() {
+            true => Err(closing()),
+            false => Ok(()),
         }
+    }
+
+    pub(crate) fn close(&self) -> Result<()> {
+        {
+            let mut state = self.state.lock();
+            loop {
+                match &state.close {
+                    Close::No => break,
+                    Close::Begun => self.changed.wait(&mut state),
+                    Close::Done(outcome) => return outcome.clone(),
+                }
+            }
+            state.close = Close::Begun;
+        }
+        let mut closing = Closing {
+            db: self,
+            outcome: None,
+        };
+        let closed = self.close_files();
+        closing.outcome = Some(closed.clone());
+        closed
+    }
+
+    fn close_files(&self) -> Result<()> {
         log_line!(self.log, Info, "Shutdown: canceling all background work");
         self.begin_shutdown();
         let flushed = self.flush_unlogged();
@@ -29,6 +94,7 @@ impl DbInner {
         let deleter = threads.pop();
         // A panic in a background thread has printed itself; there is nobody to hand it to.
         threads.into_iter().for_each(|thread| drop(thread.join()));
+        self.wait_for_callers();
         if let Some(share) = &self.share {
             share.set(0, 0);
         }
@@ -38,16 +104,41 @@ impl DbInner {
         }
         self.obsolete.close();
         deleter.into_iter().for_each(|thread| drop(thread.join()));
-        let closed_wal = self
-            .writer
-            .lock()
-            .wal
-            .take()
-            .map_or(Ok(()), |mut wal| wal.close());
+        let wal = {
+            // No write is half way then, and none begins any more.
+            let mut writer = self.writer.lock();
+            self.close_families();
+            writer.wal.take()
+        };
+        let closed_wal = wal.map_or(Ok(()), |mut wal| wal.close());
         let closed_manifest = self.versions.close();
+        // One that is being written is finished; no other is begun.
+        drop(self.options_file.lock());
         log_line!(self.log, Info, "Shutdown complete");
         self.log.close();
         drop(self.lock.lock().take());
         flushed.and(closed_wal).and(closed_manifest)
+    }
+
+    /// Waits for jobs on threads of users, which write files as well.
+    fn wait_for_callers(&self) {
+        let mut state = self.state.lock();
+        while state.running_manual + state.running_flushes + state.running_compactions > 0
+            || state.manifest_busy
+        {
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Lets no family be read any more, dropped ones among them.
+    fn close_families(&self) {
+        let mut state = self.state.lock();
+        let dropped: Vec<Weak<Family>> = std::mem::take(&mut state.dropped_families);
+        let dropped: Vec<Arc<Family>> = dropped.iter().filter_map(Weak::upgrade).collect();
+        let families = state.families.values().map(|own| own.family.clone());
+        let families: Vec<Arc<Family>> = families.chain(dropped).collect();
+        families.iter().for_each(|family| family.close());
+        // What was read last is let go of without the mutex.
+        drop(state);
     }
 }

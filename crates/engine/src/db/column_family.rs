@@ -15,6 +15,7 @@ use memtable::Memtable;
 
 use super::pins::Replaced;
 use super::snapshot::Snapshot;
+use super::state::closing;
 use crate::options::ColumnFamilyOptions;
 use crate::read::open_iterators::OpenIterators;
 use crate::read::super_version::SuperVersion;
@@ -43,7 +44,8 @@ pub(crate) struct Family {
     pub values: ValueResolver,
     pub tables: Arc<TableCache>,
     pub super_version: ArcSwap<SuperVersion>,
-    /// The number of the newest super version, set after it was: an iterator that refreshes itself looks at it at each step.
+    /// The number of the newest super version, set after it was, and [`CLOSED`] once the database is closed: iterators look at it at each
+    /// step.
     pub super_version_number: AtomicU64,
     pub replaced: Replaced,
     pub clock: Arc<dyn Clock>,
@@ -54,6 +56,9 @@ pub(crate) struct Family {
     pub pressing: Arc<AtomicBool>,
     pub iterators: OpenIterators,
 }
+
+/// The number of the super version of a closed database: higher than all others.
+pub(crate) const CLOSED: u64 = u64::MAX;
 
 impl Family {
     /// A super version that has all that is visible at the sequence number beside it: that of `snapshot`, or the newest.
@@ -77,6 +82,7 @@ impl Family {
     #[inline]
     pub fn super_version_of(&self, snapshot: Option<&Snapshot>) -> Guard<Arc<SuperVersion>> {
         let held = snapshot.and_then(|snapshot| snapshot.super_version_of(self));
+        let held = held.filter(|_| !self.is_closed());
         held.map_or_else(|| self.super_version.load(), Guard::from_inner)
     }
 
@@ -92,6 +98,19 @@ impl Family {
         self.current.store(Arc::new(options));
     }
 
+    /// True once the database is closed.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.super_version_number.load(Ordering::Relaxed) == CLOSED
+    }
+
+    /// Lets nothing be read any more but what is held. Under the database mutex; nothing is installed afterwards.
+    pub fn close(&self) {
+        let old = self.super_version.swap(Arc::new(SuperVersion::closed(&self.cmp)));
+        self.super_version_number.store(CLOSED, Ordering::Release);
+        self.replaced.add(&old, self.clock.now());
+    }
+
     /// Makes these the super version that is read, up to the row `visible`. Under the database mutex.
     pub fn install(
         &self,
@@ -99,7 +118,11 @@ impl Family {
         immutable: Vec<Arc<Memtable>>,
         version: Arc<Version>,
         visible: SeqNo,
+        full_history_ts_low: &[u8],
     ) -> Arc<SuperVersion> {
+        if self.is_closed() {
+            return self.super_version.load_full();
+        }
         let number = self.super_version_number.load(Ordering::Relaxed) + 1;
         let super_version = Arc::new(SuperVersion {
             mem,
@@ -108,6 +131,7 @@ impl Family {
             number,
             visible,
             options: self.current.load_full(),
+            full_history_ts_low: full_history_ts_low.into(),
         });
         sync::point("install");
         let old = self.super_version.swap(super_version.clone());
@@ -125,10 +149,11 @@ impl Family {
 
     /// `ColumnFamilyDropped` once the family was dropped: its handles still read, but write no more.
     pub fn check_writable(&self) -> Result<()> {
-        if self.dropped.load(Ordering::Acquire) {
-            return Err(Error::new(ErrorKind::ColumnFamilyDropped, self.name.clone()));
+        match self.dropped.load(Ordering::Acquire) {
+            true if self.is_closed() => Err(closing()),
+            true => Err(Error::new(ErrorKind::ColumnFamilyDropped, self.name.clone())),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 

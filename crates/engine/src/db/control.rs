@@ -19,6 +19,7 @@ impl Db {
     /// # Errors
     /// `ShutdownInProgress` if the database closes.
     pub fn pause_background_work(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         let mut state = inner.state.lock();
         state.background_paused += 1;
@@ -36,6 +37,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` if there is none to take back.
     pub fn continue_background_work(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         let mut state = inner.state.lock();
         let paused = state.background_paused.checked_sub(1);
@@ -64,6 +66,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` if there is none to take back.
     pub fn enable_manual_compaction(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         let mut state = inner.state.lock();
         let disabled = state.manual_disabled.checked_sub(1);
@@ -82,6 +85,7 @@ impl Db {
     /// # Errors
     /// Those of that flush.
     pub fn cancel_all_background_work(&self, wait: bool) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         inner.begin_shutdown();
         let flushed = inner.flush_unlogged();
@@ -105,6 +109,7 @@ impl Db {
         begin: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         inner.check_manual_possible(family)?;
         let mut state = inner.state.lock();
@@ -136,6 +141,7 @@ impl Db {
     /// # Errors
     /// As [`suggest_compact_range`](Self::suggest_compact_range).
     pub fn suggest_compact_files(&self, family: &ColumnFamily, numbers: &[u64]) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         inner.check_manual_possible(family)?;
         let mut state = inner.state.lock();
@@ -155,6 +161,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` if there is no such level, if files of L0 overlap, or if there are files in the levels from L1 to that one.
     pub fn promote_l0(&self, family: &ColumnFamily, target_level: usize) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         inner.check_manual_possible(family)?;
         inner.manually(|state| {

@@ -116,6 +116,7 @@ impl Db {
     /// The failure, as `ReadOnly`, if it cannot be resumed from; `ShutdownInProgress` if the database closes; otherwise that of what was
     /// done again, and the database stays as it was.
     pub fn resume(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         inner.recover_from_error(false)?;
         // No failure of an OPTIONS file stops writes, so it is no part of the recovery.

@@ -35,7 +35,9 @@ use crate::timed_hooks;
 impl Db {
     /// The column family of that name, if there is one.
     pub fn column_family(&self, name: &str) -> Option<ColumnFamily> {
-        self.inner().family_by_name(name).map(ColumnFamily)
+        let inner = self.inner();
+        let family = inner.family_by_name(name).filter(|_| !inner.is_closed());
+        family.map(ColumnFamily)
     }
 
     /// The family every database has.
@@ -46,23 +48,25 @@ impl Db {
     /// All column families, by id, but the one that statistics are kept in
     /// ([`persist_stats_to_disk`](Options::persist_stats_to_disk)).
     pub fn column_families(&self) -> Vec<ColumnFamily> {
-        let state = self.inner().state.lock();
-        state
-            .families
-            .values()
-            .filter(|family| family.family.name != STATS_COLUMN_FAMILY)
+        let inner = self.inner();
+        let state = inner.state.lock();
+        let families = state.families.values();
+        families
+            .filter(|family| family.family.name != STATS_COLUMN_FAMILY && !inner.is_closed())
             .map(|family| ColumnFamily(family.family.clone()))
             .collect()
     }
 
     /// Creates a column family. `InvalidArgument` if there is one of that name.
     pub fn create_column_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
+        self.inner().check_open()?;
         self.inner().create_column_family(name, options)
     }
 
     /// Drops a column family: its handles read on, its files go when nobody reads them any more.
     /// `InvalidArgument` for the default family.
     pub fn drop_column_family(&self, family: &ColumnFamily) -> Result<()> {
+        self.inner().check_open()?;
         self.inner().drop_column_family(&family.0)
     }
 }
@@ -154,6 +158,7 @@ pub(crate) fn assemble(
         number: 0,
         visible: MAX_SEQNO,
         options: Arc::new(options.clone()),
+        full_history_ts_low: Box::default(),
     };
     version.files(0).iter().for_each(|file| tables.note_level_0(file));
     Arc::new(Family {
@@ -386,6 +391,11 @@ impl DbInner {
         recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);
         family.dropped.store(true, Ordering::Release);
         if let Some(mut gone) = state.families.remove(&family.id) {
+            // Its handles go on reading until the database is closed.
+            state
+                .dropped_families
+                .retain(|dropped| dropped.strong_count() > 0);
+            state.dropped_families.push(Arc::downgrade(family));
             let delayed_write_rate = self.current.load().delayed_write_rate;
             state.stall_events.extend(gone.end_stall(delayed_write_rate));
             gone.version

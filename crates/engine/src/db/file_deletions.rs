@@ -21,6 +21,7 @@ impl Db {
     /// Takes one [`disable_file_deletions`](Db::disable_file_deletions) back; with the last one, what became obsolete meanwhile
     /// is deleted in the background, unless somebody else holds it. `InvalidArgument` if there is none to take back.
     pub fn enable_file_deletions(&self) -> Result<()> {
+        self.inner().check_open()?;
         match self.inner().obsolete.release_one_of(APPLICATION) {
             true => Ok(()),
             false => Err(Error::invalid_argument("file deletions are not disabled")),

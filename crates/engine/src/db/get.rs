@@ -17,6 +17,7 @@ use sst::{
 };
 
 use super::column_family::{ColumnFamily, Family};
+use super::state::closing;
 use super::{Db, DbInner};
 use crate::options::{ReadOptions, ReadTier};
 use crate::read::blob_cache::BlobRead;
@@ -280,6 +281,9 @@ impl DbInner {
         let _charged = self.charged_reads(options);
         let super_version = family.super_version_of(options.snapshot.as_ref());
         sync::point("super version");
+        if super_version.is_closed() {
+            return Err(closing());
+        }
         let seqno = self.read_seqno(&super_version, options);
         sync::point("read");
         match self.stats.shared().is_some() || perf::counts() {
@@ -298,6 +302,9 @@ impl DbInner {
     ) -> Result<Option<PinnedValue>> {
         let _charged = self.charged_reads(options);
         let (super_version, seqno) = family.view(options.snapshot.as_ref());
+        if super_version.is_closed() {
+            return Err(closing());
+        }
         if family.cmp.user().timestamp_size() > 0 {
             return self.get_at_timestamp(&super_version, seqno, Some(unwritten), options, family, key);
         }

@@ -85,6 +85,7 @@ impl Db {
         &self,
         options: &LiveFilesStorageInfoOptions,
     ) -> Result<LiveFilesStorageInfo> {
+        self.inner().check_open()?;
         self.inner().live_files_storage_info(options.wal_size_for_flush)
     }
 }

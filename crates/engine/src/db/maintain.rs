@@ -17,12 +17,14 @@ use crate::write::queue::Settled;
 impl Db {
     /// Writes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
     pub fn flush(&self, options: &FlushOptions) -> Result<()> {
+        self.inner().check_open()?;
         self.inner()
             .flush(options, &[self.inner().default_family.clone()])
     }
 
     /// Writes the memtables of `families` to tables, so that no WAL is needed for them.
     pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
+        self.inner().check_open()?;
         let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();
         self.inner().flush(options, &families)
     }
@@ -40,6 +42,7 @@ impl Db {
         begin: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<()> {
+        self.inner().check_open()?;
         self.inner().compact_range(&family.0, options, begin, end)
     }
 
@@ -58,6 +61,7 @@ impl Db {
         output_level: usize,
     ) -> Result<Vec<u64>> {
         let inner = self.inner();
+        inner.check_open()?;
         inner.check_owns(&family.0)?;
         family.0.check_writable()?;
         inner.compact_named_files(&family.0, options, numbers, output_level)
@@ -65,6 +69,7 @@ impl Db {
 
     /// Returns when no flush and no compaction is at work or due: by what was written before, and by snapshots that were released.
     pub fn wait_for_compact(&self) -> Result<()> {
+        self.inner().check_open()?;
         self.inner().wait_for_compact()
     }
 }

@@ -168,9 +168,11 @@ pub(crate) struct FamilyIndex {
     pub by_name: HashMap<String, Arc<Family>>,
 }
 
-/// An open database. Cheap to clone; all clones are the same database, which closes when the last one is dropped.
+/// An open database. Cheap to clone; all clones are the same database, which closes when the last one is dropped, and the last of
+/// its iterators and snapshots.
 ///
-/// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may outlive it.
+/// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may outlive it; the first two
+/// keep the database open, and its directory locked. [`close`](Db::close) does not wait for them.
 #[derive(Clone)]
 pub struct Db(pub(crate) Arc<Handle>);
 
@@ -222,12 +224,13 @@ impl Db {
         }
     }
 
-    /// Keeps the database as it is now readable for as long as the snapshot is held.
+    /// Keeps the database as it is now readable for as long as the snapshot is held, and the database open. [Closed](Self::close), there is
+    /// nothing to read it with.
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.inner();
         match &inner.secondary {
-            Some(secondary) => inner.snapshots.take_view(secondary.view()),
-            None => inner.snapshots.take(&inner.published),
+            Some(secondary) => inner.snapshots.take_view(secondary.view(), Some(&self.0)),
+            None => inner.snapshots.take(&inner.published, Some(&self.0)),
         }
     }
 
@@ -312,6 +315,7 @@ impl Db {
     /// where a crash takes some, it takes those of the highest numbers. Of an empty batch, which is not written: that of the last row.
     pub fn write_sequenced(&self, options: &WriteOptions, mut batch: WriteBatch) -> Result<SeqNo> {
         if batch.is_empty() {
+            self.inner().check_open()?;
             return Ok(self.latest_sequence_number());
         }
         let inner = self.inner();

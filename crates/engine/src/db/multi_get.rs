@@ -21,6 +21,7 @@ use sst::{
 
 use super::column_family::{ColumnFamily, Family};
 use super::get::{self, GetContext, NO_RUN, RUNS_AHEAD, Run};
+use super::state::closing;
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::blob_cache::BlobRead;
@@ -82,6 +83,9 @@ impl DbInner {
         let family = &family.0;
         let super_version = family.super_version_of(options.snapshot.as_ref());
         sync::point("super version");
+        if super_version.is_closed() {
+            return keys.iter().map(|_| Err(closing())).collect();
+        }
         let seqno = inner.read_seqno(&super_version, options);
         sync::point("read");
         let mut found: Vec<Found> = Vec::new();

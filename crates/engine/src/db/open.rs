@@ -23,7 +23,7 @@ use super::families::{Shared, assemble, fresh_state};
 use super::recover::RECOVERY_JOB;
 use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
-use super::state::{DbState, Recorded, Waiting};
+use super::state::{Close, DbState, Recorded, Waiting};
 use super::stats_history::{self, STATS_COLUMN_FAMILY};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Event, Listeners, with_file_listeners};
@@ -633,7 +633,8 @@ pub(crate) fn assemble_db(
         running_compactions: 0,
         shutting_down: false,
         closing: false,
-        closed: false,
+        close: Close::default(),
+        dropped_families: Vec::new(),
         background_paused: 0,
         manual_alone: false,
         wal_locks: 0,

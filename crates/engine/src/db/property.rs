@@ -97,6 +97,9 @@ impl Db {
 
     /// Files and bytes of every level of `family`, empty levels among them. Takes no lock.
     pub fn levels(&self, family: &ColumnFamily) -> Vec<LevelMetadata> {
+        if self.inner().is_closed() {
+            return Vec::new();
+        }
         let version = family.0.super_version.load().version.clone();
         (0..version.num_levels())
             .map(|level| LevelMetadata {
@@ -140,6 +143,9 @@ impl Db {
     /// `esker.secondary-sequence-number` and `esker.secondary-age-micros`, the time since what it reads was up to date.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
         let inner = self.inner();
+        if inner.is_closed() {
+            return None;
+        }
         if let Some(number) = inner.property_int(&family.0, name) {
             return Some(number.to_string());
         }
@@ -206,7 +212,11 @@ impl Db {
 
     /// A property that is a number.
     pub fn property_int(&self, family: &ColumnFamily, name: &str) -> Option<u64> {
-        self.inner().property_int(&family.0, name)
+        let inner = self.inner();
+        match inner.is_closed() {
+            true => None,
+            false => inner.property_int(&family.0, name),
+        }
     }
 
     /// Sets what `rocksdb.stats` tells of jobs, writes and stalls to 0. Not [`Options::statistics`](crate::Options::statistics), which
@@ -223,6 +233,7 @@ impl Db {
     /// Bytes of tables that hold each of the key ranges `[begin, end)`, estimated from the tables' indexes.
     /// Memtables are not counted.
     pub fn approximate_sizes(&self, family: &ColumnFamily, ranges: &[(&[u8], &[u8])]) -> Result<Vec<u64>> {
+        self.inner().check_open()?;
         let version = family.0.super_version.load().version.clone();
         ranges
             .iter()
@@ -232,10 +243,11 @@ impl Db {
 
     /// The table files in use, of all families.
     pub fn live_files(&self) -> Vec<LiveFile> {
-        let state = self.inner().state.lock();
-        let families: Vec<(Arc<Family>, Arc<Version>)> = state
-            .families
-            .values()
+        let inner = self.inner();
+        let state = inner.state.lock();
+        let families = state.families.values();
+        let families: Vec<(Arc<Family>, Arc<Version>)> = families
+            .filter(|_| !inner.is_closed())
             .map(|family| (family.family.clone(), family.version.clone()))
             .collect();
         drop(state);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::{Error, SeqNo};
 
 use super::column_family::{ColumnFamily, Family};
+use super::state::closing;
 use super::{Db, DbInner};
 use crate::options::ReadOptions;
 use crate::read::db_iterator::{DbIterator, TAILING_WITH_SNAPSHOT};
@@ -17,12 +18,16 @@ impl Db {
     /// An iterator over the default family, standing nowhere. An error met while making it is its
     /// [`status`](DbIterator::status).
     pub fn iter(&self, options: &ReadOptions) -> DbIterator {
-        self.inner().iterator(&self.inner().default_family, options)
+        let mut iter = self.inner().iterator(&self.inner().default_family, options);
+        iter.keep_open(self);
+        iter
     }
 
     /// An iterator over `family`; see [`iter`](Db::iter).
     pub fn iter_cf(&self, options: &ReadOptions, family: &ColumnFamily) -> DbIterator {
-        self.inner().iterator(&family.0, options)
+        let mut iter = self.inner().iterator(&family.0, options);
+        iter.keep_open(self);
+        iter
     }
 
     /// Reads many ranges of `family`, in their order and as of one moment, as separate iterators would, but their blocks are read
@@ -95,9 +100,13 @@ impl DbInner {
         options: &ReadOptions,
     ) -> DbIterator {
         self.stats.count(Ticker::IteratorsCreated, 1);
-        let usable = self
-            .check_owns(family)
-            .and_then(|()| check_timestamp(family, options))
+        let open = match super_version.is_closed() {
+            true => Err(closing()),
+            false => Ok(()),
+        };
+        let usable = open
+            .and_then(|()| self.check_owns(family))
+            .and_then(|()| check_timestamp(family, &super_version, options))
             .and_then(|()| match options.tailing && options.snapshot.is_some() {
                 true => Err(Error::invalid_argument(TAILING_WITH_SNAPSHOT)),
                 false => Ok(()),
@@ -106,9 +115,14 @@ impl DbInner {
     }
 }
 
-/// A family with timestamps is read at one, another is not.
-fn check_timestamp(family: &Family, options: &ReadOptions) -> Result<(), Error> {
-    let size = family.cmp.user().timestamp_size();
+/// A family with timestamps is read at one, whose versions are all there; another is not.
+fn check_timestamp(
+    family: &Family,
+    super_version: &SuperVersion,
+    options: &ReadOptions,
+) -> Result<(), Error> {
+    let user = family.cmp.user();
+    let size = user.timestamp_size();
     match &options.timestamp {
         None if size > 0 => Err(Error::invalid_argument(
             "the column family has timestamps: read it at one",
@@ -117,6 +131,25 @@ fn check_timestamp(family: &Family, options: &ReadOptions) -> Result<(), Error> 
             "a timestamp of {} bytes, not {size}",
             timestamp.len()
         ))),
-        _ => Ok(()),
+        Some(timestamp) => {
+            let low = &super_version.full_history_ts_low[..];
+            match !low.is_empty() && user.compare_timestamp(timestamp, low).is_lt() {
+                true => Err(Error::invalid_argument(format!(
+                    "Read timestamp: {} is smaller than full_history_ts_low: {}",
+                    timestamp_text(timestamp),
+                    timestamp_text(low)
+                ))),
+                false => Ok(()),
+            }
+        }
+        None => Ok(()),
+    }
+}
+
+/// A timestamp for people: one of eight bytes is a number, as RocksDB's comparators have it.
+fn timestamp_text(timestamp: &[u8]) -> String {
+    match timestamp.try_into() {
+        Ok(bytes) => u64::from_le_bytes(bytes).to_string(),
+        Err(_) => timestamp.escape_ascii().to_string(),
     }
 }

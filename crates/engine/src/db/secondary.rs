@@ -162,12 +162,15 @@ impl Db {
     /// `NotSupported` if this is no secondary. `TryAgain` if the primary changes its files faster than they can be opened. `Corruption`
     /// where a file is damaged, or the database in the directory is another one, or is older than what was read of it already.
     pub fn try_catch_up_with_primary(&self) -> Result<()> {
+        self.inner().check_open()?;
         self.inner().catch_up()
     }
 
     /// How far a secondary or follower has come; `None` of any other database.
     pub fn catch_up_status(&self) -> Option<CatchUpStatus> {
-        self.inner().secondary.as_ref().map(Secondary::status)
+        let inner = self.inner();
+        let secondary = inner.secondary.as_ref().filter(|_| !inner.is_closed());
+        secondary.map(Secondary::status)
     }
 
     /// The directory a secondary or follower has of its own.

@@ -25,6 +25,7 @@ impl Db {
     /// is not possible that cannot be changed while the database is open. An I/O error if the OPTIONS file was not written, though all
     /// holds.
     pub fn set_options(&self, family: &ColumnFamily, changes: &[(&str, &str)]) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         inner.check_owns(&family.0)?;
         family.0.check_writable()?;
@@ -44,6 +45,7 @@ impl Db {
     /// # Errors
     /// As there.
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         let result = inner.set_db_options(changes);
         inner.tell_changes("SetDBOptions()", changes, &result);
@@ -68,6 +70,7 @@ impl Db {
     /// # Errors
     /// As [`set_options`](Self::set_options).
     pub fn enable_auto_compaction(&self, families: &[ColumnFamily]) -> Result<()> {
+        self.inner().check_open()?;
         families
             .iter()
             .try_for_each(|family| self.set_options(family, &[("disable_auto_compactions", "false")]))

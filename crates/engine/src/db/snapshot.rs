@@ -11,6 +11,7 @@ use base::env::Clock;
 use base::per_thread::PerThread;
 use base::sync::{Condvar, Mutex};
 
+use super::Handle;
 use super::column_family::Family;
 use super::pins::PinnedSnapshot;
 use crate::read::super_version::SuperVersion;
@@ -141,7 +142,9 @@ impl SnapshotList {
 
     /// A snapshot of what `published` shows. Reading it under the part's lock is what lets a job that lists the snapshots
     /// trust that every later one is at least as new as what was published when it looked.
-    pub fn take(&self, published: &AtomicU64) -> Snapshot {
+    ///
+    /// It keeps the database of `handle` open.
+    pub fn take(&self, published: &AtomicU64, handle: Option<&Arc<Handle>>) -> Snapshot {
         let part = self.parts.own();
         loop {
             let mut moments = part.moments.lock();
@@ -149,7 +152,7 @@ impl SnapshotList {
                 let seqno = published.load(Ordering::Acquire);
                 moments.add(seqno, || self.clock.now());
                 drop(moments);
-                return held(part, seqno, None);
+                return held(part, seqno, None, handle);
             }
             drop(moments);
             let mut opening = self.gate.opening.lock();
@@ -160,10 +163,10 @@ impl SnapshotList {
     }
 
     /// A snapshot of a secondary: it holds the super versions themselves, because nobody asks the primary to keep their rows.
-    pub fn take_view(&self, view: Arc<View>) -> Snapshot {
+    pub fn take_view(&self, view: Arc<View>, handle: Option<&Arc<Handle>>) -> Snapshot {
         let part = self.parts.own();
         part.moments.lock().add(view.seqno, || self.clock.now());
-        held(part, view.seqno, Some(view))
+        held(part, view.seqno, Some(view), handle)
     }
 
     /// Those held, of which several may have one sequence number, in no order.
@@ -228,9 +231,13 @@ impl SnapshotList {
     }
 }
 
-fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>) -> Snapshot {
-    let part = part.clone();
-    Snapshot(Arc::new(Held { seqno, part, view }))
+fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, handle: Option<&Arc<Handle>>) -> Snapshot {
+    Snapshot(Arc::new(Held {
+        seqno,
+        part: part.clone(),
+        view,
+        _handle: handle.cloned(),
+    }))
 }
 
 struct Held {
@@ -239,6 +246,8 @@ struct Held {
     part: Arc<Part>,
     /// What it reads, of a secondary.
     view: Option<Arc<View>>,
+    /// Keeps the database open. The last field: the snapshot is gone before it may close.
+    _handle: Option<Arc<Handle>>,
 }
 
 /// All families at one moment.
@@ -294,10 +303,10 @@ mod tests {
     fn a_snapshot_is_held_until_its_last_clone_goes() {
         let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
         let published = AtomicU64::new(7);
-        let first = list.take(&published);
+        let first = list.take(&published, None);
         let again = first.clone();
         published.store(9, Ordering::Release);
-        let second = list.take(&published);
+        let second = list.take(&published, None);
         assert_eq!(
             (list.seqnos(), list.len(), list.oldest()),
             (vec![7, 9], 2, Some(7))
@@ -316,7 +325,7 @@ mod tests {
         for seqno in [5, 6, 6, 7] {
             published.store(seqno, Ordering::Release);
             held.push(std::thread::scope(|scope| {
-                scope.spawn(|| list.take(&published)).join().unwrap()
+                scope.spawn(|| list.take(&published, None)).join().unwrap()
             }));
         }
         assert_eq!(
@@ -353,7 +362,7 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        taken(&list.take(published));
+                        taken(&list.take(published, None));
                     }
                 });
             }
@@ -416,12 +425,12 @@ mod tests {
     fn snapshots_come_and_go_behind_one_that_stays() {
         let list = Arc::new(SnapshotList::new(Arc::new(ManualClock::default())));
         let published = AtomicU64::new(1);
-        let _first = list.take(&published);
+        let _first = list.take(&published, None);
         let mut last = None;
         for seqno in 2..100_000 {
             published.store(seqno, Ordering::Relaxed);
             // The one before goes when there is a newer one.
-            let next = list.take(&published);
+            let next = list.take(&published, None);
             last = Some(next);
         }
         assert_eq!(list.seqnos(), [1, 99_999]);

@@ -55,8 +55,10 @@ pub(crate) struct DbState {
     pub shutting_down: bool,
     /// True when that is done: no job begins. Only then does background work end.
     pub closing: bool,
-    /// True once somebody has begun to close it.
-    pub closed: bool,
+    /// How far a close has come.
+    pub close: Close,
+    /// Families that were dropped, and may have handles.
+    pub dropped_families: Vec<Weak<Family>>,
     /// How often background work was paused: none begins unless it is 0.
     pub background_paused: usize,
     /// How often the WAL was locked: nothing is written unless it is 0.
@@ -263,8 +265,13 @@ impl FamilyState {
             .rev()
             .map(|immutable| immutable.memory.table.clone())
             .collect();
-        self.family
-            .install(self.mem.table.clone(), immutable, self.version.clone(), visible)
+        self.family.install(
+            self.mem.table.clone(),
+            immutable,
+            self.version.clone(),
+            visible,
+            &self.full_history_ts_low,
+        )
     }
 
     /// What stalls writes now, memtables counted.
@@ -562,12 +569,27 @@ impl DbState {
 
     /// As [`check_no_error`](Self::check_no_error), and `ShutdownInProgress` if the database is closing.
     pub fn check_writable(&self) -> Result<()> {
+        if let Close::Done(_) = self.close {
+            return Err(closing());
+        }
         self.check_no_error()?;
         match self.shutting_down {
             true => Err(closing()),
             false => Ok(()),
         }
     }
+}
+
+/// How far a close has come.
+#[derive(Debug, Default)]
+pub(crate) enum Close {
+    /// It is open.
+    #[default]
+    No,
+    /// A thread closes it; others wait for that.
+    Begun,
+    /// Its outcome.
+    Done(Result<()>),
 }
 
 /// `ShutdownInProgress`.

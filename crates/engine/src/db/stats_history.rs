@@ -16,6 +16,7 @@ use base::{Error, Result};
 use codec::CompressionType;
 
 use super::column_family::{ColumnFamily, Family};
+use super::state::closing;
 use super::{Db, DbInner};
 use crate::log::log_line;
 use crate::options::{ColumnFamilyOptions, ReadOptions, WriteOptions};
@@ -46,7 +47,12 @@ pub struct StatsHistoryIterator(Source);
 
 enum Source {
     Memory(VecDeque<StatsHistoryEntry>),
-    Family { iter: Box<DbIterator>, end: u64 },
+    Family {
+        iter: Box<DbIterator>,
+        end: u64,
+    },
+    /// The database was closed before it was asked.
+    Closed,
     Ended,
 }
 
@@ -63,6 +69,7 @@ impl Iterator for StatsHistoryIterator {
         let read = match &mut self.0 {
             Source::Memory(entries) => return entries.pop_front().map(Ok),
             Source::Family { iter, end } => read_entry(iter, *end),
+            Source::Closed => Err(closing()),
             Source::Ended => return None,
         };
         if !matches!(read, Ok(Some(_))) {
@@ -174,6 +181,9 @@ impl Db {
                 iter: Box::new(iter),
                 end,
             });
+        }
+        if inner.is_closed() {
+            return StatsHistoryIterator(Source::Closed);
         }
         let history = inner.stats_history.lock();
         let range = start..end.max(start);

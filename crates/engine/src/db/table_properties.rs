@@ -43,6 +43,7 @@ impl Db {
         ColumnFamily(family): &ColumnFamily,
         ranges: impl IntoIterator<Item = (Option<&'a [u8]>, Option<&'a [u8]>)>,
     ) -> Result<BTreeMap<PathBuf, TableProperties>> {
+        self.inner().check_open()?;
         self.inner().check_owns(family)?;
         let version = family.super_version.load().version.clone();
         let user = family.cmp.user();

@@ -36,6 +36,7 @@ impl Db {
     /// # Errors
     /// As [`verify_checksum`](Db::verify_checksum).
     pub fn verify_checksum_opt(&self, options: &ReadOptions) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         let charged = inner.charged_reads(options);
         inner.live().iter().try_for_each(|live| {
@@ -61,6 +62,7 @@ impl Db {
     /// `InvalidArgument` without [`file_checksum_gen_factory`](crate::Options::file_checksum_gen_factory); `Corruption` with the
     /// file for the first that differs. Reads all of the database.
     pub fn verify_file_checksums(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         if inner.options.file_checksum_gen_factory == FileChecksumGenFactory::None {
             return Err(Error::invalid_argument(
@@ -80,6 +82,7 @@ impl Db {
     /// # Errors
     /// Those of starting a thread, the first time.
     pub fn set_verify_rate(&self, bytes_per_sec: u64) -> Result<()> {
+        self.inner().check_open()?;
         self.0.inner.set_verify_rate(bytes_per_sec)
     }
 

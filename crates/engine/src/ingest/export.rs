@@ -66,6 +66,7 @@ impl Db {
         family: &ColumnFamily,
         dir: impl AsRef<Path>,
     ) -> Result<ExportImportFilesMetaData> {
+        self.inner().check_open()?;
         self.inner().export_column_family(&family.0, dir.as_ref())
     }
 }

@@ -40,6 +40,7 @@ impl Db {
         import_options: &ImportColumnFamilyOptions,
         metadatas: &[&ExportImportFilesMetaData],
     ) -> Result<ColumnFamily> {
+        self.inner().check_open()?;
         for metadata in metadatas {
             if metadata.db_comparator_name != options.comparator.name() {
                 return Err(Error::invalid_argument(format!(

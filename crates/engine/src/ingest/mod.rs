@@ -22,7 +22,7 @@ use base::{Error, Result, SeqNo, Temperature};
 use sst::properties::TableProperties;
 
 use crate::db::column_family::ColumnFamily;
-use crate::db::{Db, DbInner};
+use crate::db::{Db, Handle};
 use prepare::PreparedFamily;
 pub use replace::RangeOpt;
 
@@ -149,10 +149,11 @@ impl IngestExternalFileArg {
 }
 
 /// Files that were prepared and are in no family yet: give it to
-/// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle). Dropped, it takes them out of the directory again. One that
-/// outlives its database leaves that to the next open.
+/// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle). Dropped, it takes them out of the directory again. It keeps the
+/// database open; where that is [closed](Db::close), the next open takes them out.
 pub struct FileIngestionHandle {
-    db: Arc<DbInner>,
+    /// Keeps the database open.
+    db: Arc<Handle>,
     families: Vec<PreparedFamily>,
 }
 
@@ -173,7 +174,9 @@ impl FileIngestionHandle {
     }
 
     fn remove(&mut self) -> Result<()> {
-        self.db.remove_prepared(std::mem::take(&mut self.families))
+        // Another process may have files of these numbers then.
+        self.db.inner.check_open()?;
+        self.db.inner.remove_prepared(std::mem::take(&mut self.families))
     }
 }
 
@@ -227,8 +230,9 @@ impl Db {
     /// [`ingest_external_files`](Db::ingest_external_files).
     pub fn prepare_file_ingestion(&self, args: &[IngestExternalFileArg]) -> Result<FileIngestionHandle> {
         let db = &self.0.inner;
+        db.check_open()?;
         let mut handle = FileIngestionHandle {
-            db: db.clone(),
+            db: self.0.clone(),
             families: Vec::new(),
         };
         // Dropped with an error, the handle removes what is there by then.
@@ -246,7 +250,8 @@ impl Db {
     /// with the same options: files of a later one are the newer ones.
     pub fn commit_file_ingestion_handles(&self, mut handles: Vec<FileIngestionHandle>) -> Result<SeqNo> {
         let db = &self.0.inner;
-        if !handles.iter().all(|handle| Arc::ptr_eq(&handle.db, db)) {
+        db.check_open()?;
+        if !handles.iter().all(|handle| Arc::ptr_eq(&handle.db, &self.0)) {
             return Err(Error::invalid_argument(
                 "a file ingestion handle is one of another database",
             ));

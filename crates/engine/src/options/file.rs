@@ -503,6 +503,7 @@ impl DbInner {
     /// Writes a new OPTIONS file and deletes all but the two newest. Where it fails, `Db::resume` tries again.
     pub(crate) fn write_options_file(&self) -> Result<()> {
         let _one_at_a_time = self.options_file.lock();
+        self.check_open()?;
         let written = self.replace_options_file();
         self.state.lock().recovery.options_unwritten = written.is_err();
         written

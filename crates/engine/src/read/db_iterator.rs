@@ -29,8 +29,10 @@ use super::sources::{self, SourceOptions};
 use super::spare::Spare;
 use super::super_version::SuperVersion;
 use super::value::{Base, Columns, PinnedValue};
-use crate::db::column_family::Family;
+use crate::db::column_family::{CLOSED, Family};
 use crate::db::snapshot::Snapshot;
+use crate::db::state::closing;
+use crate::db::{Db, Handle};
 use crate::options::{ReadOptions, ReadTier};
 use crate::write::batch_index::{BatchView, UNWRITTEN};
 
@@ -141,12 +143,17 @@ pub struct DbIterator {
     auto_refresh: bool,
     /// The newest super version it moved to, or tried to.
     number: u64,
+    /// A super version with a higher number has it look around: a newer one than `number` where it moves to such, else that of the
+    /// closed database.
+    watched: u64,
     /// Where the family lists it.
     listed: Option<Listed>,
     /// Its moves are counted: there are statistics, or the thread that last sought counts; or they are charged.
     observed: bool,
     /// What its reads count against.
     charge: Option<Charge>,
+    /// Keeps the database open. The last field: what is read is let go of before it may close.
+    handle: Option<Arc<Handle>>,
 }
 
 impl DbIterator {
@@ -216,14 +223,30 @@ impl DbIterator {
             auto_refresh_with_snapshot: options.auto_refresh_iterator_with_snapshot,
             auto_refresh: options.auto_refresh_iterator_with_snapshot && options.snapshot.is_some(),
             number: super_version.number,
+            watched: CLOSED - 1,
             super_version,
             listed: None,
             observed: false,
             charge,
+            handle: None,
         };
+        iterator.watch();
         iterator.enter();
         iterator.bound_readahead();
         iterator
+    }
+
+    /// Keeps `db` open for as long as it lives.
+    pub(crate) fn keep_open(&mut self, db: &Db) {
+        self.handle = Some(db.0.clone());
+    }
+
+    /// To be called when `auto_refresh` or `number` changed.
+    fn watch(&mut self) {
+        self.watched = match self.auto_refresh {
+            true => self.number.min(CLOSED - 1),
+            false => CLOSED - 1,
+        };
     }
 
     /// Begins to read what lies between the bounds, pairs of user keys that follow each other. It stands nowhere afterwards.
@@ -279,19 +302,31 @@ impl DbIterator {
         self.move_to(super_version, seqno)?;
         self.snapshot = snapshot.cloned();
         self.auto_refresh = self.auto_refresh_with_snapshot && snapshot.is_some();
+        self.watch();
         Ok(())
     }
 
-    /// True if there is a newer super version to move to.
+    /// True if there is a newer super version to move to, or the database is closed.
     #[inline]
     fn outdated(&self) -> bool {
-        self.auto_refresh && self.family.super_version_number.load(Ordering::Relaxed) > self.number
+        self.family.super_version_number.load(Ordering::Relaxed) > self.watched
+    }
+
+    /// Before a move where it is [`outdated`](Self::outdated). False, and it has failed, if the database is closed.
+    #[cold]
+    fn may_move(&mut self) -> bool {
+        let closed = self.family.is_closed();
+        if closed {
+            self.fail(closing());
+        }
+        !closed
     }
 
     /// Moves to the newest super version, if it can: what it reads meanwhile is all there as well.
     #[cold]
     fn move_to_newest(&mut self) {
         self.number = self.family.super_version_number.load(Ordering::Acquire);
+        self.watch();
         let (super_version, seqno) = self.family.view(self.snapshot.as_ref());
         // A file that cannot be opened is left to whoever must read it: the ones held have all the same rows.
         let _ = self.move_to(super_version, seqno);
@@ -354,6 +389,9 @@ impl DbIterator {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
+        if super_version.is_closed() {
+            return Err(closing());
+        }
         let timestamp = self.read_ts.as_deref();
         let (cursor, missing) = sources::merged(
             &self.family,
@@ -370,6 +408,7 @@ impl DbIterator {
         self.bound_readahead();
         // A snapshot of a secondary is read where it was taken, whatever is newer.
         self.number = self.number.max(super_version.number);
+        self.watch();
         self.super_version = super_version;
         self.note_moved();
         self.broken = None;
@@ -582,9 +621,13 @@ impl DbIterator {
 
     /// Begins a seek. False if it cannot succeed.
     fn start(&mut self, direction: Direction) -> bool {
+        let outdated = self.outdated();
+        if outdated && !self.may_move() {
+            return false;
+        }
         if self.tailing {
             self.catch_up();
-        } else if self.outdated() {
+        } else if outdated {
             self.move_to_newest();
         }
         self.skipped = 0;
@@ -596,8 +639,18 @@ impl DbIterator {
 
     #[inline]
     fn forward(&mut self) {
-        self.step_forward();
         if self.outdated() {
+            return self.move_outdated(DbIterator::step_forward);
+        }
+        self.step_forward();
+    }
+
+    /// Moves by `step`, and stands on the same key of the newest super version then.
+    #[cold]
+    fn move_outdated(&mut self, step: impl FnOnce(&mut DbIterator)) {
+        assert!(self.valid(), "the iterator is not valid");
+        if self.may_move() {
+            step(self);
             self.read_on_in_newest();
         }
     }
@@ -633,6 +686,13 @@ impl DbIterator {
     }
 
     fn backward(&mut self) {
+        if self.outdated() {
+            return self.move_outdated(DbIterator::step_backward);
+        }
+        self.step_backward();
+    }
+
+    fn step_backward(&mut self) {
         assert!(self.valid(), "the iterator is not valid");
         self.skipped = 0;
         if self.direction == Direction::Forward {
@@ -645,9 +705,6 @@ impl DbIterator {
             self.step_before_saved_key();
         }
         self.find_prev();
-        if self.outdated() {
-            self.read_on_in_newest();
-        }
     }
 
     fn fail(&mut self, error: Error) {

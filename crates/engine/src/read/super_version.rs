@@ -22,13 +22,32 @@ pub(crate) struct SuperVersion {
     pub visible: SeqNo,
     /// The options in force since it was made.
     pub options: Arc<ColumnFamilyOptions>,
+    /// Versions of keys below this timestamp may be gone; empty: none are.
+    pub full_history_ts_low: Box<[u8]>,
 }
+
+/// [`SuperVersion::visible`] once the database is closed. No row has such a sequence number.
+const CLOSED: SeqNo = SeqNo::MAX;
 
 impl SuperVersion {
     /// True unless all memtables are empty.
     #[inline]
     pub fn has_rows_in_memory(&self) -> bool {
         !self.mem.is_empty() || !self.immutable.is_empty()
+    }
+
+    /// What is installed in the place of the last one when the database is closed.
+    pub fn closed(cmp: &InternalComparator) -> SuperVersion {
+        SuperVersion {
+            visible: CLOSED,
+            ..SuperVersion::empty(cmp)
+        }
+    }
+
+    /// True if the database is closed: nothing may be read.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.visible == CLOSED
     }
 
     /// Without a row.
@@ -40,6 +59,7 @@ impl SuperVersion {
             number: 0,
             visible: MAX_SEQNO,
             options: Arc::default(),
+            full_history_ts_low: Box::default(),
         }
     }
 }

@@ -217,7 +217,9 @@ impl WriteBatchWithIndex {
             ));
         }
         let view = self.view(&family.0)?;
-        Ok(db.inner().iterator_with(view, &family.0, options))
+        let mut iter = db.inner().iterator_with(view, &family.0, options);
+        iter.keep_open(db);
+        Ok(iter)
     }
 
     /// What it holds for `family` now, if that is anything.

@@ -27,6 +27,7 @@ impl Db {
     /// # Errors
     /// Those of the append, after which nothing is written any more until [`resume`](Self::resume) or the next open.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         if inner.options.manual_wal_flush {
             let mut writer = inner.writer.lock();
@@ -46,6 +47,7 @@ impl Db {
     /// # Errors
     /// Those of the flush of the WAL, and whatever nothing can be written for; then it is not locked.
     pub fn lock_wal(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         // With the write queue's lock no write is half way.
         let mut writer = inner.writer.lock();
@@ -62,6 +64,7 @@ impl Db {
     /// # Errors
     /// `Aborted` if there is none to take back.
     pub fn unlock_wal(&self) -> Result<()> {
+        self.inner().check_open()?;
         let inner = self.inner();
         let mut state = inner.state.lock();
         let locks = state.wal_locks.checked_sub(1);

@@ -6,6 +6,7 @@ mod direct_io;
 mod fixtures;
 mod long_values;
 mod numbers;
+mod full_history;
 mod recovery;
 mod repair;
 mod row_limit;

@@ -42,11 +42,12 @@ impl DbIterator {
 
     #[inline]
     fn forward_prefix(&mut self) -> PrefixMove {
-        let moved = self.step_over_prefix();
         if self.outdated() {
-            self.read_on_in_newest();
+            let mut moved = PrefixMove::default();
+            self.move_outdated(|iter| moved = iter.step_over_prefix());
+            return moved;
         }
-        moved
+        self.step_over_prefix()
     }
 
     fn step_over_prefix(&mut self) -> PrefixMove {
