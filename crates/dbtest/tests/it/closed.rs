@@ -411,7 +411,8 @@ fn a_second_close_waits_for_the_first_and_has_its_outcome() {
 #[test]
 fn what_reads_keeps_a_dropped_database_open() {
     type Keeper = Box<dyn std::any::Any>;
-    let keepers: [(&str, fn(&Db) -> Keeper); 5] = [
+    type Keep = fn(&Db) -> Keeper;
+    let keepers: [(&str, Keep); 5] = [
         ("an iterator", |db| {
             let mut iter = db.iter(&ReadOptions::default());
             iter.seek(b"b");
