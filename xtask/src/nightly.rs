@@ -217,8 +217,8 @@ fn judges() -> Outcome {
     command.args(["test", "--release", "--package", "bench-compare"]);
     shell::run(
         command
-            .env("ESKER_METAMORPHIC_PLANS", "500")
-            .env("ESKER_TURNS", "2000")
+            .env("ESKER_METAMORPHIC_PLANS", "200")
+            .env("ESKER_TURNS", "1000")
             .env("ESKER_SEED", "random"),
     )
 }

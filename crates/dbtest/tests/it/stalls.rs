@@ -12,6 +12,7 @@ use esker::{
     IoPriority, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause,
     StallCondition, Statistics, SystemClock, WriteBufferManager, WriteOptions,
 };
+use testkit::{Task, receive};
 use vfs::MemFs;
 
 /// Longer than anything here takes.
@@ -756,14 +757,17 @@ fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others:
     std::thread::scope(|scope| {
         let held_back = [b"one", b"two"].map(|key| {
             let done = done.clone();
+            let (begin, begun) = channel();
             let held_back = scope.spawn(move || {
+                begin.send(Task::current()).unwrap();
                 let mut batch = esker::WriteBatch::new();
                 batch.put(key, b"held back");
                 let seqno = db.write_sequenced(&WriteOptions::default(), batch).unwrap();
                 done.send(()).unwrap();
                 seqno
             });
-            heard.recv_timeout(Duration::from_millis(50)).unwrap_err();
+            receive("the writer", &begun).wait_until_asleep();
+            heard.try_recv().unwrap_err();
             held_back
         });
         let (done, others) = (done.clone(), &others);
@@ -967,8 +971,10 @@ const ENDS: [End; 2] = [Db::close, |db| db.cancel_all_background_work(true)];
 /// Ends `db` while somebody writes to it for as long as he may, and gives it time.
 fn ends_while_somebody_writes(db: &Db, end: End) {
     let (done, heard) = channel();
+    let (begin, begun) = channel();
     std::thread::scope(|scope| {
-        let writes = scope.spawn(|| {
+        let writes = scope.spawn(move || {
+            begin.send(Task::current()).unwrap();
             let unlogged = WriteOptions {
                 disable_wal: true,
                 ..WriteOptions::default()
@@ -983,8 +989,7 @@ fn ends_while_somebody_writes(db: &Db, end: End) {
                 }
             }
         });
-        // By then it is stopped.
-        heard.recv_timeout(Duration::from_millis(100)).unwrap_err();
+        receive("the writer", &begun).wait_until_asleep();
         assert!(!writes.is_finished());
         scope.spawn(move || done.send(end(db)).unwrap());
         heard.recv_timeout(LONG).expect("it does not end").unwrap();
@@ -1056,11 +1061,15 @@ fn a_compaction_without_bytes_to_write_with_does_not_keep_a_stopped_database_ope
             .unwrap();
         while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
         let (done, ended) = channel();
+        let (begin, begun) = channel();
         std::thread::scope(|scope| {
-            let writes = scope.spawn(|| db.put(b"stopped", b""));
-            ended.recv_timeout(Duration::from_millis(50)).unwrap_err();
-            assert!(!writes.is_finished());
             let db = &db;
+            let writes = scope.spawn(move || {
+                begin.send(Task::current()).unwrap();
+                db.put(b"stopped", b"")
+            });
+            receive("the writer", &begun).wait_until_asleep();
+            assert!(!writes.is_finished());
             scope.spawn(move || done.send(end(db)).unwrap());
             ended.recv_timeout(LONG).expect("it does not end").unwrap();
             let error = writes.join().unwrap().unwrap_err();
