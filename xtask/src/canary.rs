@@ -460,8 +460,6 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/version_set.rs",
         right: "            let _ = fs.remove(temp);\n        })?;\n    fs.sync_dir(dir)",
         wrong: "            let _ = fs.remove(temp);\n        })",
-        right: "        })?;\n    fs.sync_dir(dir)",
-        wrong: "        })",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
