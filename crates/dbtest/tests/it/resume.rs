@@ -452,7 +452,7 @@ fn an_options_file_that_had_no_room_is_written_later() {
 /// Histories over a disk that is full time and again, and stays full while it is asked to resume.
 #[test]
 fn a_disk_that_stays_full_loses_nothing_however_often_it_is_resumed() {
-    for seed in 0..20 {
+    for seed in 0..8 {
         full_disk(seed);
     }
 }
