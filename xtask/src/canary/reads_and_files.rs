@@ -34,6 +34,21 @@ pub const CANARIES: &[Canary] = &[
         ]),
     },
     Canary {
+        name: "a MultiGet takes its sequence number after an ingestion that its super version does not show",
+        file: "crates/engine/src/db/multi_get.rs",
+        right: "if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {",
+        wrong: "if options.snapshot.is_some() || seqno <= family.published.load(std::sync::atomic::Ordering::Acquire) {",
+        caught_by: Tests(&[
+            "--config",
+            "build.rustflags=['--cfg','simulate']",
+            "-p",
+            "simulate",
+            "--test",
+            "it",
+            "ingest::",
+        ]),
+    },
+    Canary {
         name: "files that nothing changes are compacted without end",
         file: "crates/compact/src/picker/settled.rs",
         right: "        let settled = self.files.get(&file.number)?;",

@@ -81,13 +81,19 @@ impl DbInner {
             return keys.iter().map(|_| Err(error.clone())).collect();
         }
         let family = &family.0;
-        let super_version = family.super_version_of(options.snapshot.as_ref());
-        sync::point("super version");
-        if super_version.is_closed() {
-            return keys.iter().map(|_| Err(closing())).collect();
-        }
-        let seqno = inner.read_seqno(&super_version, options);
-        sync::point("read");
+        let (super_version, seqno) = loop {
+            let super_version = family.super_version_of(options.snapshot.as_ref());
+            sync::point("super version");
+            if super_version.is_closed() {
+                return keys.iter().map(|_| Err(closing())).collect();
+            }
+            let seqno = inner.read_seqno(&super_version, options);
+            sync::point("read");
+            // Files ingested in between may hold rows up to `seqno` that this super version does not show beside later ones that it does.
+            if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {
+                break (super_version, seqno);
+            }
+        };
         let mut found: Vec<Found> = Vec::new();
         if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
             let get = |key: &K| inner.get_from::<false>(&super_version, seqno, options, family, key.as_ref());

@@ -2,6 +2,7 @@
 #![cfg(simulate)]
 #![forbid(unsafe_code)]
 
+mod ingest;
 mod scripts;
 mod seeds;
 mod threads;
