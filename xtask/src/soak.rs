@@ -231,10 +231,10 @@ impl Soak {
         let plans = share(10).to_string();
         let mut option_sets = self.dbtest("metamorphic::option_sets");
         self.run(option_sets.env("ESKER_METAMORPHIC_PLANS", plans))?;
-        // Each round of each test takes half a minute at most.
+        // One round of all of them takes about a minute.
         self.run(
             self.dbtest("crash")
-                .env("ESKER_CRASH_ROUNDS", (share(10) / 30).max(1).to_string()),
+                .env("ESKER_CRASH_ROUNDS", (share(10) / 60).max(1).to_string()),
         )?;
         let mut histories = simulate::program();
         self.run(histories.arg(format!("--seconds={}", share(10))))?;

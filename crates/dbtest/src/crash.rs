@@ -7,18 +7,22 @@
 //! 2. after the death of the process every acknowledged write is among them, after a loss of power every one that was
 //!    synced, or lies in front of one that was synced or flushed;
 //! 3. a row written without WAL is there if it was flushed;
-//! 4. a column family whose creation was acknowledged exists, one whose drop was acknowledged does not.
+//! 4. a column family whose creation was acknowledged exists, one whose drop was acknowledged does not;
+//! 5. an ingestion that returned is there with all that was written before it, one that did not is there as a whole or not at all;
+//! 6. checkpoints and backups that were made hold what the database held then.
 //!
 //! [`survive`] reopens what a crash left, asks the ledger, and goes on living there; [`files_left`] says what lies in a
 //! directory that should not.
 
+mod copies;
 mod flavour;
 mod ledger;
 mod session;
 
+pub use copies::Copy;
 pub use flavour::Flavour;
 pub use ledger::{Change, Ledger, Loss, Marks, Rows, Write};
-pub use session::{Session, Step, dump, script};
+pub use session::{Contents, Session, Step, dump, script};
 pub use testkit::Watchdog;
 
 use std::collections::BTreeSet;
@@ -108,6 +112,7 @@ pub fn survive(
     if depth == Depth::Rows {
         return Ok(());
     }
+    copies::check(flavour, fs, before).map_err(explained)?;
     let mut ledger = ledger.survivor(kept, loss, after, &found);
     let result = quietly(|| live_on(flavour, fs, db, &mut ledger, rng))?;
     result.map_err(|error| explained(format!("after {kept} writes had survived: {error}")))

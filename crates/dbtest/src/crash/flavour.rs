@@ -63,6 +63,25 @@ impl Flavour {
         }
     }
 
+    /// Number `number` of a row of flavours that begins with the plainest. Of any four that follow each other at least one, and not all,
+    /// has blob files, compressed WALs, a directory for WALs, rows without WAL, WALs that are written over, and the WALs it has recovered
+    /// from; the rest is drawn.
+    pub fn nth(number: u64, rng: &mut Rng) -> Flavour {
+        let drawn = Flavour::random(rng);
+        match number % 4 {
+            0 if number == 0 => Flavour::plain(),
+            at => Flavour {
+                avoid_flush_during_recovery: at == 1 || at == 2,
+                compressed_wal: at == 2,
+                wal_dir: at == 3,
+                unlogged: at == 1 || at == 3,
+                blobs: at == 1,
+                recycled_wals: if at == 2 { 2 } else { 0 },
+                ..drawn
+            },
+        }
+    }
+
     /// Any.
     pub fn random(rng: &mut Rng) -> Flavour {
         Flavour {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::Verdict;
+use super::copies::Copy;
 
 /// Rows of a family.
 pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -83,6 +84,15 @@ pub struct Marks {
     durable: usize,
     families: Vec<Family>,
     unlogged: BTreeMap<(usize, Vec<u8>), Unlogged>,
+    copies_begun: u64,
+    copies: Vec<(Copy, Arc<Found>)>,
+}
+
+impl Marks {
+    /// The checkpoints and backups that are whole, with what they hold.
+    pub fn copies(&self) -> &[(Copy, Arc<Found>)] {
+        &self.copies
+    }
 }
 
 /// The history of a database: its writes in order, and how far each promise goes.
@@ -146,6 +156,24 @@ impl Ledger {
             self.marks.durable = number;
         }
         Ok(())
+    }
+
+    /// Write `number`, which failed, has left nothing behind.
+    pub fn withdraw(&mut self, number: usize) {
+        assert_eq!(number, self.marks.begun, "the last that was begun");
+        self.writes.pop();
+        self.marks.begun -= 1;
+    }
+
+    /// A file or directory outside the database is about to be made; gives a number that none had before.
+    pub fn begin_copy(&mut self) -> u64 {
+        self.marks.copies_begun += 1;
+        self.marks.copies_begun
+    }
+
+    /// A checkpoint or a backup is whole, and on disk.
+    pub fn copied(&mut self, copy: Copy, found: Found) {
+        self.marks.copies.push((copy, Arc::new(found)));
     }
 
     /// Everything acknowledged by then was synced.

@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use base::env::Rng;
 use esker::{
-    ColumnFamily, CompactRangeOptions, Db, FlushOptions, ReadOptions, Result, WriteBatch, WriteOptions,
+    CheckpointOptions, ColumnFamily, CompactRangeOptions, Db, FlushOptions, IngestExternalFileOptions,
+    ReadOptions, Result, SstFileWriter, WriteBatch, WriteOptions,
 };
 
+use super::copies::{self, Copy};
 use super::flavour::Flavour;
 use super::ledger::{Change, Found, Ledger, Loss, UNLOGGED, Write};
 
@@ -39,8 +41,52 @@ pub enum Step {
     Create(String),
     /// Drop a family.
     Drop(String),
+    /// Write these rows, in the order of their keys, to a table outside, and ingest it into a family.
+    Ingest {
+        /// The family.
+        family: String,
+        /// Keys and values.
+        rows: Vec<(Vec<u8>, Vec<u8>)>,
+    },
+    /// Make a checkpoint.
+    Checkpoint,
+    /// Make a backup.
+    Backup,
     /// Close and open again.
     Reopen,
+}
+
+/// What every script has, whatever is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Families that are dropped.
+    pub drops: usize,
+    /// Ingested tables.
+    pub ingestions: usize,
+    /// Checkpoints.
+    pub checkpoints: usize,
+    /// Backups.
+    pub backups: usize,
+}
+
+impl Contents {
+    /// Of a script.
+    pub fn of(steps: &[Step]) -> Contents {
+        let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count();
+        Contents {
+            drops: count(|step| matches!(step, Step::Drop(_))),
+            ingestions: count(|step| matches!(step, Step::Ingest { .. })),
+            checkpoints: count(|step| matches!(step, Step::Checkpoint)),
+            backups: count(|step| matches!(step, Step::Backup)),
+        }
+    }
+
+    /// One of each at least.
+    pub fn are_complete(self) -> bool {
+        [self.drops, self.ingestions, self.checkpoints, self.backups]
+            .iter()
+            .all(|&count| count > 0)
+    }
 }
 
 /// A database and its ledger.
@@ -55,7 +101,7 @@ const NAMES: [&str; 3] = ["warm", "cold", "third"];
 /// Keys of one family.
 const KEYS: usize = 24;
 
-/// A script of about `length` steps, with something of everything in it.
+/// A script of about `length` steps, with something of everything in it: [`Contents`] are always complete.
 pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
     let mut names: Vec<String> = vec!["default".to_owned()];
     let mut steps = Vec::new();
@@ -99,13 +145,45 @@ pub fn script(rng: &mut Rng, flavour: &Flavour, length: usize) -> Vec<Step> {
                 }
             }
             94..97 => steps.push(Step::Reopen),
-            _ => {}
+            _ => steps.push(random_ingestion(rng, any)),
         }
     }
+    complete(&mut steps, rng, flavour);
     steps.push(Step::Flush(names));
     steps.push(Step::Compact("default".to_owned()));
     steps.push(Step::Wait);
     steps
+}
+
+/// A family of its own that is dropped, and what else a script must have, each at some place.
+fn complete(steps: &mut Vec<Step>, rng: &mut Rng, flavour: &Flavour) {
+    let short = "short".to_owned();
+    let life = [
+        Step::Create(short.clone()),
+        random_write(rng, flavour, std::slice::from_ref(&short), false),
+        Step::Flush(vec![short.clone()]),
+        Step::Drop(short),
+    ];
+    let at = |steps: &[Step], rng: &mut Rng| rng.usize(steps.len() / 4..=steps.len());
+    let place = at(steps, rng);
+    steps.splice(place..place, life);
+    let family = "default".to_owned();
+    for step in [random_ingestion(rng, family), Step::Checkpoint, Step::Backup] {
+        let place = at(steps, rng);
+        steps.insert(place, step);
+    }
+}
+
+fn random_ingestion(rng: &mut Rng, family: String) -> Step {
+    let first = rng.usize(..KEYS / 2);
+    let rows = (first..first + rng.usize(1..KEYS / 2)).map(|at| {
+        let value = format!("ingested {:016x}", rng.u64(..)).into_bytes();
+        (format!("k{at:02}").into_bytes(), value)
+    });
+    Step::Ingest {
+        family,
+        rows: rows.collect(),
+    }
 }
 
 /// Keys in order, of one stream or of two that take turns: enough that flushes put them below L0.
@@ -365,8 +443,68 @@ impl Session {
                 self.ledger().dropped(number);
                 Ok(())
             }
+            Step::Ingest { family, rows } => self.ingest(family, rows),
+            Step::Checkpoint => {
+                let number = self.ledger().begin_copy();
+                self.db()
+                    .create_checkpoint(copies::checkpoint_dir(number), &CheckpointOptions::default())?;
+                self.copied(Copy::Checkpoint(number))
+            }
+            Step::Backup => {
+                self.ledger().begin_copy();
+                let id = copies::back_up(self.db())?;
+                self.copied(Copy::Backup(id))
+            }
             Step::Reopen => self.reopen(),
         }
+    }
+
+    /// A copy of what there is now is whole.
+    fn copied(&self, copy: Copy) -> Result<()> {
+        let found = dump(self.db())?;
+        self.ledger().copied(copy, found);
+        Ok(())
+    }
+
+    fn ingest(&self, family: &str, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+        let Some((number, family)) = self.family(family) else {
+            return Ok(());
+        };
+        let path = format!("/outside-{}.sst", self.ledger().begin_copy());
+        let mut writer = SstFileWriter::for_column_family(self.db().options(), &family);
+        writer.open(&path)?;
+        for (key, value) in rows {
+            writer.put(key, value)?;
+        }
+        writer.finish()?;
+        let put = |(key, value): &(Vec<u8>, Vec<u8>)| {
+            let (key, value) = (key.clone(), value.clone());
+            (number, Change::Put { key, value })
+        };
+        let write = self.ledger().begin(Write {
+            changes: rows.iter().map(put).collect(),
+            sync: true,
+        });
+        let options = IngestExternalFileOptions::default();
+        match self.db().ingest_external_file_cf(&family, &[&path], &options) {
+            Ok(_) => {
+                let acknowledged = self.ledger().acknowledge(write, true);
+                acknowledged.unwrap_or_else(|error| panic!("{error}"));
+                Ok(())
+            }
+            Err(error) => {
+                // Where the database goes on, none of it is in.
+                if !self.is_latched() {
+                    self.ledger().withdraw(write);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn is_latched(&self) -> bool {
+        let family = self.db().default_column_family();
+        self.db().property_int(&family, "rocksdb.background-errors") == Some(1)
     }
 
     fn reopen(&mut self) -> Result<()> {
@@ -406,6 +544,11 @@ fn describe(step: &Step) -> String {
             out
         }
         Step::Unlogged { family, key } => format!("write without WAL: [{family}] {}", text(key)),
+        Step::Ingest { family, rows } => {
+            let [first, last] =
+                [rows.first(), rows.last()].map(|row| row.map_or("nothing".to_owned(), |row| text(&row.0)));
+            format!("ingest: [{family}] {first}..{last}")
+        }
         other => format!("{other:?}"),
     }
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use base::env::Rng;
 use dbtest::crash::{
-    DIR, Depth, Flavour, Ledger, Loss, Session, Verdict, Watchdog, any_loss, dump, quietly, script, survive,
+    Contents, DIR, Depth, Flavour, Ledger, Loss, Session, Verdict, Watchdog, any_loss, dump, quietly, script,
+    survive,
 };
 use esker::Db;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
@@ -38,8 +39,8 @@ fn watchdog(name: &'static str, ledger: &Shared) -> Watchdog {
     })
 }
 
-/// Runs a script and looks, at each of its operations that changes files, what a crash just then leaves.
-fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
+/// Runs a script and looks, at each of its operations that changes files, what a crash just then leaves. Gives the number of crashes.
+fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) -> u64 {
     let mem = MemFs::new();
     let fs = FaultFs::new(Arc::new(mem.clone()));
     let ledger: Shared = Arc::new(Mutex::new(Ledger::new()));
@@ -62,9 +63,9 @@ fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
             };
             let now = ledger.lock().unwrap().clone();
             let after = now.marks();
-            let depth = match at % 8 {
+            let depth = match at % 16 {
                 3 => Depth::Recovery,
-                1 | 5 | 7 => Depth::Life,
+                5 | 9 | 13 => Depth::Life,
                 _ => Depth::Rows,
             };
             let verdict = survive(&flavour, &image, &now, (&before, &after), loss, depth, &mut rng);
@@ -77,6 +78,7 @@ fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
     fs.add(Rule::new(Action::Call(Arc::new(hook))));
     let mut rng = Rng::with_seed(seed);
     let steps = script(&mut rng, flavour, length);
+    assert!(Contents::of(&steps).are_complete(), "{steps:?}");
     let outcome = quietly(|| -> Verdict {
         let db = Db::open(&flavour.options(Arc::new(fs.clone())), DIR).map_err(|error| error.to_string())?;
         let mut session = Session::adopt(db, ledger.clone());
@@ -99,33 +101,36 @@ fn crash_everywhere(seed: u64, flavour: &Flavour, length: usize, loss: Loss) {
         Loss::Process => "process_deaths",
     };
     testkit::record("crash_tests", &[(name, crashes), ("seeds", 1)]);
-    assert!(crashes > 50, "the script did next to nothing");
+    assert!(crashes > 100, "the script did next to nothing");
+    crashes
+}
+
+/// Scripts of `flavours` times the usual number of flavours, each crashed everywhere, `crashes` times and more together.
+fn crash_in_each_flavour(flavours: u64, crashes: u64, loss: Loss) {
+    let mut rng = testkit::rng();
+    let mut seen = Vec::new();
+    let mut crashed = 0;
+    for round in rounds_of(flavours) {
+        let flavour = Flavour::nth(round, &mut rng);
+        crashed += crash_everywhere(rng.u64(..), &flavour, 25, loss);
+        seen.push(flavour);
+    }
+    assert_eq!(seen.len() as u64, flavours * rounds());
+    let any = |has: fn(&Flavour) -> bool| seen.iter().any(has) && !seen.iter().all(has);
+    assert!(any(|flavour| flavour.blobs) && any(|flavour| flavour.wal_dir));
+    assert!(any(|flavour| flavour.unlogged) && any(|flavour| flavour.compressed_wal));
+    assert!(any(|flavour| flavour.recycled_wals > 0) && any(|flavour| flavour.avoid_flush_during_recovery));
+    assert!(crashed >= crashes * rounds(), "{crashed} crashes");
 }
 
 #[test]
 fn power_lost_at_every_operation() {
-    let mut rng = testkit::rng();
-    for round in rounds_of(6) {
-        let flavour = if round == 0 {
-            Flavour::plain()
-        } else {
-            Flavour::random(&mut rng)
-        };
-        crash_everywhere(rng.u64(..), &flavour, 60, Loss::Power);
-    }
+    crash_in_each_flavour(4, 1200, Loss::Power);
 }
 
 #[test]
 fn process_killed_at_every_operation() {
-    let mut rng = testkit::rng();
-    for round in rounds_of(4) {
-        let flavour = if round == 0 {
-            Flavour::plain()
-        } else {
-            Flavour::random(&mut rng)
-        };
-        crash_everywhere(rng.u64(..), &flavour, 60, Loss::Process);
-    }
+    crash_in_each_flavour(4, 1200, Loss::Process);
 }
 
 /// That nothing is missing between two WALs was told by a WAL that is gone when they are replayed once more.

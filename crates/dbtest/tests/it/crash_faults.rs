@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use base::env::Rng;
 use dbtest::crash::{
-    DIR, Depth, Flavour, Ledger, Loss, Session, Step, Verdict, Watchdog, any_loss, dump, quietly, script,
-    survive,
+    Contents, DIR, Depth, Flavour, Ledger, Loss, Session, Step, Verdict, Watchdog, any_loss, dump, quietly,
+    script, survive,
 };
 use esker::{Db, Error, ErrorKind};
+use testkit::TestRng;
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
-use crate::crash::rounds_of;
+use crate::crash::{rounds, rounds_of};
 
 /// Operations that change files.
 const CHANGES: [Op; 11] = [
@@ -173,14 +174,22 @@ fn watchdog(name: &'static str, ledger: &Arc<Mutex<Ledger>>) -> Watchdog {
     })
 }
 
-/// Lets the `index`th of `ops` fail, for every so many indexes until the script has no more.
-fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64, name: &str) {
-    let mut rng = testkit::rng();
+/// Lets the `index`th of `ops` fail, for every so many indexes until the script has no more, under flavour number `round`. Gives how many
+/// failed.
+fn each_fails_once(
+    rng: &mut TestRng,
+    round: u64,
+    ops: &'static [Op],
+    actions: &[Action],
+    stride: u64,
+    name: &str,
+) -> u64 {
     let flavour = Flavour {
         jobs: 2,
-        ..Flavour::random(&mut rng)
+        ..Flavour::nth(round, rng)
     };
-    let steps = script(&mut rng, &flavour, 25);
+    let steps = script(rng, &flavour, 20);
+    assert!(Contents::of(&steps).are_complete(), "{steps:?}");
     let mut index = rng.u64(..stride);
     let mut faults = 0;
     loop {
@@ -194,7 +203,7 @@ fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64, name: &s
                 .nth(index)
                 .with_seed(index),
         );
-        let verdict = quietly(|| bench.run(|| (), &mut rng)).and_then(|verdict| verdict);
+        let verdict = quietly(|| bench.run(|| (), rng)).and_then(|verdict| verdict);
         if let Err(found) = verdict {
             panic!("{what}: {found}\n{}", bench.ledger.lock().unwrap().story());
         }
@@ -205,6 +214,7 @@ fn each_fails_once(ops: &'static [Op], actions: &[Action], stride: u64, name: &s
         index += stride;
     }
     testkit::record("crash_tests", &[(name, faults), ("seeds", 1)]);
+    faults
 }
 
 #[test]
@@ -215,17 +225,21 @@ fn a_change_that_fails() {
         Action::Fail(ErrorKind::NoSpace),
         Action::FailAfter(ErrorKind::NoSpace),
     ];
-    for _ in rounds_of(4) {
-        each_fails_once(&CHANGES, &actions, 1, "failed_changes");
+    let (mut rng, mut faults) = (testkit::rng(), 0);
+    for round in rounds_of(3) {
+        faults += each_fails_once(&mut rng, round, &CHANGES, &actions, 8, "failed_changes");
     }
+    assert!(faults >= 100 * rounds(), "{faults} changes failed");
 }
 
 #[test]
 fn a_read_that_fails() {
     let actions = [Action::Fail(ErrorKind::Io)];
-    for _ in rounds_of(4) {
-        each_fails_once(&READS, &actions, 2, "failed_reads");
+    let (mut rng, mut faults) = (testkit::rng(), 0);
+    for round in rounds_of(3) {
+        faults += each_fails_once(&mut rng, round, &READS, &actions, 3, "failed_reads");
     }
+    assert!(faults >= 120 * rounds(), "{faults} reads failed");
 }
 
 /// Nothing depends on the info log: whatever becomes of it, no step of a script fails.
@@ -263,8 +277,8 @@ fn an_info_log_that_fails() {
 #[test]
 fn a_disk_that_is_full() {
     let mut rng = testkit::rng();
-    for _ in rounds_of(100) {
-        let flavour = Flavour::random(&mut rng);
+    for round in rounds_of(100) {
+        let flavour = Flavour::nth(round, &mut rng);
         let steps = script(&mut rng, &flavour, 30);
         let bench = Bench::new(&flavour, &steps, "no storage space");
         let _watchdog = watchdog("a_disk_that_is_full", &bench.ledger);

@@ -12,6 +12,7 @@ use esker::{
     CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, FlushOptions, IngestExternalFileOptions, Options,
     SstFileWriter, WriteOptions,
 };
+use testkit::{Task, receive};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
@@ -202,16 +203,19 @@ fn nobody_writes_while_the_wal_is_locked() {
     writer.put(b"ingested", b"1").unwrap();
     writer.finish().unwrap();
     let (done, heard) = channel();
+    let (begin, begun) = channel();
     std::thread::scope(|scope| {
         for number in 10..12 {
-            let (db, done) = (db.clone(), done.clone());
+            let (db, done, begin) = (db.clone(), done.clone(), begin.clone());
             scope.spawn(move || {
+                begin.send(Task::current()).unwrap();
                 put(&db, number, number + 1);
                 done.send(()).unwrap();
             });
         }
         let (ingesting, done) = (db.clone(), done.clone());
         scope.spawn(move || {
+            begin.send(Task::current()).unwrap();
             let options = IngestExternalFileOptions::default();
             ingesting.ingest_external_file(&[path], &options).unwrap();
             done.send(()).unwrap();
@@ -223,9 +227,12 @@ fn nobody_writes_while_the_wal_is_locked() {
         };
         db.create_checkpoint("/checkpoint", &logged).unwrap();
         assert_eq!(db.get(&key(3)).unwrap().unwrap(), b"value");
-        heard.recv_timeout(Duration::from_millis(50)).unwrap_err();
+        let waiting: Vec<Task> = (0..3).map(|_| receive("a writer", &begun)).collect();
+        waiting.iter().for_each(Task::wait_until_asleep);
+        heard.try_recv().unwrap_err();
         db.unlock_wal().unwrap();
-        heard.recv_timeout(Duration::from_millis(50)).unwrap_err();
+        waiting.iter().for_each(Task::wait_until_asleep);
+        heard.try_recv().unwrap_err();
         assert_eq!(db.latest_sequence_number(), before);
         db.unlock_wal().unwrap();
         for _ in 0..3 {

@@ -1,0 +1,68 @@
+//! Checkpoints and backups that the steps of a crash test make, and whether a crash has left them whole.
+
+use std::sync::Arc;
+
+use backup::{BackupEngine, BackupEngineOptions, BackupId, CreateBackupOptions};
+use esker::{Db, Options, Result};
+use vfs::{FileSystem, MemFs};
+
+use super::flavour::Flavour;
+use super::ledger::{Found, Marks, difference};
+use super::session::dump;
+use super::{Verdict, quietly};
+
+/// Where backups are.
+const BACKUPS: &str = "/backups";
+
+/// A copy of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// A checkpoint, by the number of its directory.
+    Checkpoint(u64),
+    /// A backup, by its id.
+    Backup(BackupId),
+}
+
+/// The directory of a checkpoint.
+pub(super) fn checkpoint_dir(number: u64) -> String {
+    format!("/checkpoint-{number}")
+}
+
+fn engine(fs: Arc<dyn FileSystem>) -> Result<BackupEngine> {
+    BackupEngine::open(BackupEngineOptions {
+        fs,
+        ..BackupEngineOptions::new(BACKUPS)
+    })
+}
+
+/// Backs `db` up.
+pub(super) fn back_up(db: &Db) -> Result<BackupId> {
+    engine(db.options().fs.clone())?.create_new_backup(db, &CreateBackupOptions::default())
+}
+
+/// Opens each copy that was whole before a crash in what the crash left, `fs`: its rows are those it was made of.
+pub(super) fn check(flavour: &Flavour, fs: &MemFs, before: &Marks) -> Verdict {
+    for (copy, expected) in before.copies() {
+        let found = quietly(|| rows(flavour, fs, *copy))?;
+        let found = found.map_err(|error| format!("{copy:?} cannot be read: {error}"))?;
+        if found != **expected {
+            return Err(format!(
+                "{copy:?} has other rows:\n{}",
+                difference(expected, &found)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn rows(flavour: &Flavour, fs: &MemFs, copy: Copy) -> Result<Found> {
+    let options = Options {
+        create_if_missing: false,
+        wal_dir: String::new(),
+        ..flavour.options(Arc::new(fs.clone()))
+    };
+    match copy {
+        Copy::Checkpoint(number) => dump(&Db::open(&options, checkpoint_dir(number))?),
+        Copy::Backup(id) => dump(&engine(Arc::new(fs.clone()))?.open_backup(id, &options)?),
+    }
+}
