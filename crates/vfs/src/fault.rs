@@ -249,8 +249,11 @@ impl Layer for FaultFs {
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
         match self.control.decide(call.op, call.path)? {
             Fate::DoneButFails(error, part) => {
-                file.append(&data[..(data.len() as f64 * part) as usize])?;
-                Err(error)
+                let part = (data.len() as f64 * part) as usize;
+                match error.kind() {
+                    ErrorKind::NoSpace => Err(file.append_partly(data, part, error)),
+                    _ => file.append(&data[..part]).and(Err(error)),
+                }
             }
             Fate::Done | Fate::Short(_) | Fate::Flipped(..) => file.append(data),
         }

@@ -236,8 +236,8 @@ pub trait RandomAccessFile: Send + Sync + Debug {
 /// A file being written from front to back by one owner.
 ///
 /// After an error of `append`, `flush` or `sync` the bytes past the last sync are unknown, and all that is left is to
-/// drop or remove the file; with one exception: an `append` to a log that fails with `NoSpace` leaves its length as it was
-/// and may be tried again (until then a part of the data may follow what was appended). A failed sync in particular must not be repeated in the hope of a better answer: the kernel may
+/// drop or remove the file; with one exception: an `append` to a log that fails with `NoSpace` leaves the log as it was, no part of
+/// the data behind its end, and may be tried again. After a loss of power a part may be there. A failed sync in particular must not be repeated in the hope of a better answer: the kernel may
 /// have dropped the bytes.
 ///
 /// Dropping without [`close`](WritableFile::close) is what process death is: bytes in our buffer are lost, and a log
@@ -246,6 +246,12 @@ pub trait WritableFile: Send + Debug {
     /// Adds `data` at the end. To a log: the kernel has it when this returns, and death in the middle tears it at a byte.
     /// To other files: it may rest in our buffer.
     fn append(&mut self, data: &[u8]) -> Result<()>;
+
+    /// For [`FaultFs`](crate::FaultFs): fails by `error` as an append of `data` does whose first `part` bytes came into the file. Gives
+    /// the error. Default: they are appended, and stay.
+    fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
+        self.append(&data[..part]).err().unwrap_or(error)
+    }
 
     /// Hands what our buffer holds to the kernel.
     fn flush(&mut self) -> Result<()>;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, Result};
 
 use crate::{
     CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, PendingRead, RandomAccessFile,
@@ -262,6 +262,10 @@ impl<L: Layer> WritableFile for Writer<L> {
     fn append(&mut self, data: &[u8]) -> Result<()> {
         let call = Call::new(Op::Append, &self.path).with(Details::Length(data.len() as u64));
         self.layer.append(&call, &mut *self.file, data)
+    }
+
+    fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
+        self.file.append_partly(data, part, error)
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -117,15 +117,17 @@ impl Shared {
             .is_ok()
     }
 
-    /// Claims what space is left, for a file to be at most `len` bytes long, and gives the length it may have.
-    fn grow_to_limit(&self, data: &Data, len: usize) -> usize {
+    /// The length a file may have while nothing else grows.
+    fn room_for(&self, data: &Data) -> usize {
         let budget = self.budget.load(Ordering::Relaxed);
         let left = budget.saturating_sub(self.used.load(Ordering::Relaxed));
-        let target = data
-            .live
-            .len()
-            .saturating_add(usize::try_from(left).unwrap_or(usize::MAX))
-            .min(len);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        data.live.len().saturating_add(left)
+    }
+
+    /// Claims what space is left, for a file to be at most `len` bytes long, and gives the length it may have.
+    fn grow_to_limit(&self, data: &Data, len: usize) -> usize {
+        let target = self.room_for(data).min(len);
         if self.grow(data, target) {
             target
         } else {

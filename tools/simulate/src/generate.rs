@@ -180,7 +180,7 @@ impl Generator {
     fn fault(&mut self) -> Fault {
         let (what, op, path, most) = match self.rng.u8(..10) {
             0 => ("fail", "append", ".log", 40),
-            1 => ("torn", "append", ".log", 40),
+            1 => (["torn", "partial"][self.rng.usize(..2)], "append", ".log", 40),
             2 => ("fail", "sync", ".log", 8),
             3 => (
                 "torn",

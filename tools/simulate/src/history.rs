@@ -22,7 +22,7 @@
 //! | `families NAME ...` | column families beside `default`, created by the first life |
 //! | `latency MICROS` | an operation on a file takes up to so long, by the world's clock |
 //! | `life` | a process opens the database; what it finds is compared with what was promised |
-//! | `fault [open] WHAT OP PATH N` | the Nth such operation on a file whose path contains PATH: `fail`s, is done and then `torn` (fails all the same), is `short` or `flip`ped. With `open` of those while the database is opened, else of those after |
+//! | `fault [open] WHAT OP PATH N` | the Nth such operation on a file whose path contains PATH: `fail`s, is done and then `torn` (fails all the same) or `partial` (the same for lack of room: a log is as it was), is `short` or `flip`ped. With `open` of those while the database is opened, else of those after |
 //! | `full BYTES` | so many more bytes fit on the disk once the database is open |
 //! | `wN ID OPERATION` | what the life's Nth thread does, in order. Numbers are unique in a history |
 //! | `end close`, `end kill [at N]`, `end power POLICY [at N]` | how it ends: when all threads are done, or at the Nth change to the disk since it began |
@@ -173,7 +173,7 @@ pub enum ChangeKind {
 pub struct Fault {
     /// While the database is opened.
     pub open: bool,
-    /// `fail`, `torn`, `short` or `flip`.
+    /// `fail`, `torn`, `partial`, `short` or `flip`.
     pub what: String,
     /// As `vfs::Op` prints it.
     pub op: String,

@@ -462,6 +462,7 @@ impl<'a> Lives<'a> {
             happened(match &fault.what[..] {
                 "fail" => "failed_operations",
                 "torn" => "torn_operations",
+                "partial" => "partial_operations",
                 "short" => "short_reads",
                 _ => "flipped_bits",
             });
@@ -528,6 +529,7 @@ fn rule(fault: &Fault, seed: u64) -> Option<Rule> {
     let action = match &fault.what[..] {
         "fail" => Action::Fail(ErrorKind::Io),
         "torn" => Action::FailAfter(ErrorKind::Io),
+        "partial" => Action::FailAfter(ErrorKind::NoSpace),
         "short" => Action::ShortRead,
         "flip" => Action::BitFlip,
         _ => return None,

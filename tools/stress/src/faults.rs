@@ -141,10 +141,14 @@ impl Faults {
             }
         }
         for (one_in, ops) in [(rates.write, WRITES), (rates.metadata_write, METADATA_WRITES)] {
-            // Half of them are not done, half are done, an append in part, and said to have failed.
-            for action in [Action::Fail(ErrorKind::Io), Action::FailAfter(ErrorKind::Io)] {
+            // Some are not done, the others are done, an append in part, and said to have failed, a third for lack of room.
+            for action in [
+                Action::Fail(ErrorKind::Io),
+                Action::FailAfter(ErrorKind::Io),
+                Action::FailAfter(ErrorKind::NoSpace),
+            ] {
                 if one_in > 0 {
-                    add(one_in.saturating_mul(2), ops, action, true);
+                    add(one_in.saturating_mul(3), ops, action, true);
                 }
             }
         }

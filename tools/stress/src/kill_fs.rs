@@ -1,4 +1,4 @@
-//! A file system on which everything that changes files is a point to die at: before it, behind it, and halfway through an append.
+//! A file system on which everything that changes files is a point to die at: before it, behind it, and anywhere within an append.
 //!
 //! Death is real, `kill -9` by its own hand, or that of a [`MemFs`], after which everything fails and a copy is left of what the
 //! dead would find.
@@ -139,8 +139,8 @@ fn mixed(number: u64) -> u64 {
 }
 
 impl Points {
-    /// Whether to die at an operation, and where in it.
-    fn decide(&self, op: Op) -> Option<When> {
+    /// Whether to die at an operation, and where in it; of an append that is done in part with the number that says how much.
+    fn decide(&self, op: Op) -> Option<(When, u64)> {
         if !op.is_change() {
             return None;
         }
@@ -157,10 +157,13 @@ impl Points {
             }
             Mortal::Files { .. } => number == self.last.load(Ordering::Relaxed),
         };
-        dies.then(|| match (draw >> 32) % 3 {
-            0 => When::After,
-            1 if op == Op::Append => When::Halfway,
-            _ => When::Before,
+        dies.then(|| {
+            let when = match (draw >> 32) % 3 {
+                0 => When::After,
+                1 if op == Op::Append => When::Halfway,
+                _ => When::Before,
+            };
+            (when, mixed(draw))
         })
     }
 
@@ -233,16 +236,18 @@ impl Layer for KillFs {
     }
 
     fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
-        let when = self.points.decide(call.op);
+        let when = self.points.decide(call.op).map(|(when, _)| when);
         self.points.perform(when, call, perform)
     }
 
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
-        let when = self.points.decide(call.op);
-        let part = match when {
-            Some(When::Halfway) => &data[..data.len() / 2],
+        let decided = self.points.decide(call.op);
+        let part = match decided {
+            // Any part, none and all among them.
+            Some((When::Halfway, number)) => &data[..(number % (data.len() as u64 + 1)) as usize],
             _ => data,
         };
+        let when = decided.map(|(when, _)| when);
         self.points.perform(when, call, || file.append(part))
     }
 }
@@ -277,7 +282,7 @@ mod tests {
 
     #[test]
     fn everything_fails_behind_the_point_and_what_was_there_is_left() {
-        let (mut halves, mut wholes) = (0, 0);
+        let mut lens = std::collections::BTreeSet::new();
         for seed in 0..60 {
             for last in 0..3 {
                 let fs = KillFs::files(MemFs::new(), None, seed, last);
@@ -294,14 +299,18 @@ mod tests {
                 };
                 match last {
                     0 => assert_eq!(len, 0),
-                    1 => assert!([0, 5, 10].contains(&len), "{len} at {}", left.point),
+                    1 => assert!(len <= 10, "{len} at {}", left.point),
                     _ => assert_eq!(len, 10),
                 }
-                halves += usize::from(len == 5);
-                wholes += usize::from(last == 1 && len == 10);
+                if last == 1 {
+                    lens.insert(len);
+                }
             }
         }
-        assert!(halves > 0 && wholes > 0);
+        assert!(
+            lens.contains(&0) && lens.contains(&10) && lens.len() > 5,
+            "{lens:?}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, Result};
 use parking_lot::Mutex;
 use vfs::{Call, FileSync, FileSystem, Layer, Op, WritableFile};
 
@@ -119,6 +119,11 @@ impl WritableFile for Writer {
         self.held.lock().unsynced.extend_from_slice(data);
         self.len += data.len() as u64;
         Ok(())
+    }
+
+    fn append_partly(&mut self, _data: &[u8], _part: usize, error: Error) -> Error {
+        // What is kept here is cut back without a trace.
+        error
     }
 
     fn flush(&mut self) -> Result<()> {

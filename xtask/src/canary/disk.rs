@@ -18,4 +18,25 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed.min(0));",
         caught_by: Tests(&["-p", "esker-dbtest", "open_files::no_wal_of_dropped"]),
     },
+    Canary {
+        name: "a log keeps a part of an append that had no room",
+        file: "crates/vfs/src/posix/log.rs",
+        right: "appended.map_err(|error| self.cut_back(start, error))",
+        wrong: "appended.inspect_err(|_| self.position = start)",
+        caught_by: Tests(&["-p", "esker-vfs", "process::"]),
+    },
+    Canary {
+        name: "a write-back that was lost is a lack of room to resume from",
+        file: "crates/vfs/src/posix/log.rs",
+        right: "error(\"sync_file_range\", &self.handle.path, e).with_kind(ErrorKind::Io)",
+        wrong: "error(\"sync_file_range\", &self.handle.path, e)",
+        caught_by: Tests(&["-p", "esker-vfs", "a_lost_write_back"]),
+    },
+    Canary {
+        name: "the log in memory keeps a part of an append that had no room",
+        file: "crates/vfs/src/mem/file.rs",
+        right: "    data.tear(part);\n",
+        wrong: "    shared.grow(data, data.written + part.len());\n    data.extend(data.written + part.len());\n    data.write(part);\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "resume::"]),
+    },
 ];

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{flush, flush_and_settle};
 use dbtest::events::NoAutoRecovery;
-use esker::{ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, WriteOptions};
-use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
+use esker::{
+    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, RecoveryMode, WriteOptions,
+};
+use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule, UnsyncedPolicy};
 
 const DIR: &str = "db";
 
@@ -561,4 +563,55 @@ fn full_disk(seed: u64) {
     let db = Db::open(&options, DIR).unwrap();
     check(&db, &model, "opened again");
     db.verify_checksum().unwrap();
+}
+
+/// A process that dies after its disk was full leaves WALs that end with a whole record: no mode takes them for damaged.
+#[test]
+fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let disks: [(&str, Arc<dyn FileSystem>); 3] = [
+        ("mem", Arc::new(MemFs::new())),
+        ("mapped", Arc::new(PosixFs::new())),
+        ("unmapped", Arc::new(PosixFs::without_mapped_logs())),
+    ];
+    for (name, disk) in disks {
+        for (len, seed) in [(100, 1), (40_000, 2), (200_000, 3)] {
+            let faults = FaultFs::new(disk.clone());
+            let path = dir.path().join(format!("{name}-{len}"));
+            disk.create_dir_all(&path).unwrap();
+            let db = Db::open(&options(&faults), &path).unwrap();
+            put(&db, 0, 10);
+            let rule = Rule::new(Action::FailAfter(ErrorKind::NoSpace)).with_seed(seed);
+            faults.add(rule.on([Op::Append]).path_ends_with(".log"));
+            let error = db.put(b"refused", &vec![b'r'; len]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NoSpace);
+            // What another process would find now.
+            let left = MemFs::new();
+            for file in disk.list(&path).unwrap() {
+                let bytes = disk.read_file(&path.join(&file)).unwrap();
+                left.create_dir_all(Path::new(DIR)).unwrap();
+                left.write_file(&Path::new(DIR).join(&file), &bytes).unwrap();
+            }
+            for mode in [
+                RecoveryMode::TolerateCorruptedTailRecords,
+                RecoveryMode::AbsoluteConsistency,
+                RecoveryMode::PointInTime,
+                RecoveryMode::SkipAnyCorruptedRecords,
+            ] {
+                let mut options = options(&faults);
+                options.fs = Arc::new(left.process_death_clone());
+                options.wal_recovery_mode = mode;
+                let db = Db::open(&options, DIR)
+                    .unwrap_or_else(|error| panic!("{name}, {len}, {mode:?}: {error}"));
+                assert_eq!(rows(&db), 10);
+            }
+            // The database itself goes on behind what was acknowledged.
+            faults.clear_rules();
+            db.resume().unwrap();
+            put(&db, 10, 20);
+            db.close().unwrap();
+            let db = Db::open(&options(&faults), &path).unwrap();
+            assert_eq!(rows(&db), 20);
+        }
+    }
 }

@@ -17,7 +17,8 @@ pub type Hook = Arc<dyn Fn(Op, &Path) + Send + Sync>;
 pub enum Action {
     /// It fails, and nothing was done.
     Fail(ErrorKind),
-    /// An append fails with a random part of its data appended; any other operation is done and reported as failed.
+    /// An append fails with a random part of its data appended, and with `NoSpace` as on a disk with room for that part: a log is then as
+    /// it was. Any other operation is done and reported as failed.
     FailAfter(ErrorKind),
     /// A read gives fewer bytes than it should, as if the file ended there. Other operations are left alone.
     ShortRead,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use super::inode::{Handle, Inode};
+use super::inode::{Data, Handle, Inode};
 use super::{Lock, Shared};
 use crate::{CreateOptions, FileLock, FileSync, RandomAccessFile, WritableFile};
 
@@ -109,8 +109,12 @@ impl Writer {
             // A disk too full for the zeros may still have room for the bytes.
             let target = [ahead, end]
                 .into_iter()
-                .find(|&target| shared.grow(&data, target))
-                .ok_or_else(|| self.full())?;
+                .find(|&target| shared.grow(&data, target));
+            let Some(target) = target else {
+                let room = shared.room_for(&data).saturating_sub(data.written);
+                cut_back(shared, &mut data, &bytes[..room.min(bytes.len())]);
+                return Err(self.full());
+            };
             data.extend(target);
         }
         data.write(bytes);
@@ -120,7 +124,23 @@ impl Writer {
     }
 }
 
+/// Writes `part` behind the end of a log, where the disk has no room for more, and cuts the log back to that end.
+fn cut_back(shared: &Shared, data: &mut Data, part: &[u8]) {
+    data.tear(part);
+    shared.release(data, data.live.len() - data.written);
+    data.trim();
+}
+
 impl WritableFile for Writer {
+    fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
+        if !self.log {
+            return self.append(&data[..part]).err().unwrap_or(error);
+        }
+        let Syncer { shared, inode, .. } = &*self.sync;
+        cut_back(shared, &mut inode.data.write(), &data[..part]);
+        error
+    }
+
     fn append(&mut self, data: &[u8]) -> Result<()> {
         self.check_open()?;
         if self.log {

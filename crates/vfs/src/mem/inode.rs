@@ -83,6 +83,9 @@ pub(super) struct Data {
     /// Length the file was cut to since the last sync. The disk has cut it, or still holds all of the old bytes: never new
     /// ones before old ones.
     cut: Option<usize>,
+    /// What came behind the end of a log by an append that failed and was cut off again. The disk may have it until the next append or
+    /// sync.
+    torn: Vec<u8>,
     /// Written as a log: the kernel may write out a page in the middle of an append.
     pub(super) log: bool,
     /// Seconds since 1970.
@@ -127,6 +130,7 @@ impl Data {
         self.old_once_synced = Some(Arc::default());
         self.synced = 0;
         self.cut = Some(self.cut.unwrap_or(self.live.len()).min(len));
+        self.torn.clear();
         Arc::make_mut(&mut self.live).resize(len, 0);
         self.written = len;
     }
@@ -137,6 +141,7 @@ impl Data {
         self.old_once_synced = Some(self.live.clone());
         self.synced = 0;
         self.written = 0;
+        self.torn.clear();
     }
 
     /// Adds zeros up to `len`, which is no change to what was written.
@@ -151,6 +156,12 @@ impl Data {
         let end = self.written + bytes.len();
         Arc::make_mut(&mut self.live)[self.written..end].copy_from_slice(bytes);
         self.written = end;
+        self.torn.clear();
+    }
+
+    /// The writer's next bytes came into the file as far as `part`, and are cut off again.
+    pub(super) fn tear(&mut self, part: &[u8]) {
+        self.torn = part.to_vec();
     }
 
     /// The writer is done: what follows its bytes is cut off.
@@ -165,6 +176,7 @@ impl Data {
         self.synced = self.written;
         self.durable_len = self.live.len();
         self.cut = None;
+        self.torn.clear();
         if let Some(old) = self.old_once_synced.take() {
             self.old = old;
         }
@@ -197,6 +209,9 @@ impl Data {
             }
             put(&mut image, 0, &self.live[..kept]);
             image.resize(len, 0);
+            if kept == self.written {
+                self.put_torn(rng, &mut image);
+            }
             return image;
         }
         let mut start = self.synced;
@@ -210,7 +225,16 @@ impl Data {
         }
         let len = self.random_len(rng, image.len(), kept);
         image.resize(len, 0);
+        self.put_torn(rng, &mut image);
         image
+    }
+
+    /// Puts a part of what a failed append left where it stood, or nothing.
+    fn put_torn(&self, rng: &mut Rng, image: &mut Vec<u8>) {
+        if !self.torn.is_empty() {
+            let part = between(rng, 0, self.torn.len());
+            put(image, self.written, &self.torn[..part]);
+        }
     }
 
     /// Lengths move on their own: zeros may follow, or what was to be cut off may still be there.

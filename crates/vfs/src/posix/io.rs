@@ -124,15 +124,27 @@ impl Writeback {
         }
     }
 
-    /// Told that the kernel has all data up to `end`.
+    /// Up to where writing may begin once the kernel has all data up to `end`.
+    fn target(end: u64) -> u64 {
+        end.saturating_sub(WRITEBACK_MARGIN) / WRITEBACK_ALIGNMENT * WRITEBACK_ALIGNMENT
+    }
+
+    /// True if data up to `end` is enough to begin writing again.
+    pub(super) fn is_due(&self, end: u64) -> bool {
+        self.every > 0 && Writeback::target(end) >= self.started.saturating_add(self.every)
+    }
+
+    /// True if [`reach`](Writeback::reach) waits for what was begun before, and may be told that it failed.
+    pub(super) fn waits(&self) -> bool {
+        self.strict
+    }
+
+    /// To be called when the kernel has all data up to `end`.
     pub(super) fn reach(&mut self, file: &File, end: u64) -> io::Result<()> {
-        if self.every == 0 {
+        if !self.is_due(end) {
             return Ok(());
         }
-        let target = end.saturating_sub(WRITEBACK_MARGIN) / WRITEBACK_ALIGNMENT * WRITEBACK_ALIGNMENT;
-        if target < self.started.saturating_add(self.every) {
-            return Ok(());
-        }
+        let target = Writeback::target(end);
         let _timer = io_stats::time(|cells| &cells.range_sync_nanos);
         let started = match self.strict {
             true => sys::start_writeback_after(file, target),

@@ -31,6 +31,10 @@
 //!    reads after the death of the process comes from zeros to the begin of a block of old bytes, never into its middle.
 //! 5. *Give up mapping* for good when the file system is not known to keep the promises of step 1 (one that copies on
 //!    write needs new space for old pages) or a call of step 2 fails. Every append is a `write` then.
+//! 6. *Cut back* where an append fails: the file ends where it ended before, at `position`, so that a reader after the death of the
+//!    process finds no part of a record. The space is there again for other files, and the next append begins with step 1.
+//! 7. *Fail for good* where the kernel reports that a write-back was lost (`sync_file_range`). It reports that once for a descriptor: an
+//!    fdatasync after it would succeed. Appends and syncs fail from then on, and not for lack of room, which one might resume from.
 //!
 //! # Invariants
 //!
@@ -39,12 +43,14 @@
 //! Old bytes begin at a multiple of `CLEARED`, at or past `prepared`. Bytes past `position` are never read back.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::Result;
+use base::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
 
 use super::buffered::{SyncHandle, closed};
 use super::io::{Preallocation, Writeback, error, sync, write_full};
@@ -98,6 +104,10 @@ struct Shared {
     /// Set by a sync, taken back by the writer. Publishes nothing: it only chooses the cheaper way.
     synced: AtomicBool,
     notes_syncs: bool,
+    /// Bytes were lost on their way to the disk.
+    lost: AtomicBool,
+    /// Locked through each sync, and through each write-back that waits: a failure that the one is told of, the other is not.
+    telling: Mutex<()>,
 }
 
 impl Shared {
@@ -106,13 +116,37 @@ impl Shared {
             self.synced.store(true, Ordering::Relaxed);
         }
     }
+
+    fn sync_unless_lost(&self, all: bool) -> Result<()> {
+        let _telling = self.telling.lock();
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(lost_before(&self.handle.path));
+        }
+        let action = if all { "fsync" } else { "fdatasync" };
+        sync(&self.handle.file, all).map_err(|e| error(action, &self.handle.path, e))?;
+        self.note_sync();
+        Ok(())
+    }
+
+    /// What an append returns for a write-back that it began or waited for.
+    fn written_back(&self, started: io::Result<()>) -> Result<()> {
+        started.map_err(|e| {
+            self.lost.store(true, Ordering::Relaxed);
+            // Not a lack of room to resume from: the bytes that the disk has no room for were acknowledged before.
+            error("sync_file_range", &self.handle.path, e).with_kind(ErrorKind::Io)
+        })
+    }
+}
+
+#[cold]
+fn lost_before(path: &Path) -> Error {
+    let message = "an earlier write of this file to the disk has failed";
+    Error::new(ErrorKind::Io, message).in_file(path)
 }
 
 impl FileSync for Shared {
     fn sync(&self) -> Result<()> {
-        self.handle.sync()?;
-        self.note_sync();
-        Ok(())
+        self.sync_unless_lost(false)
     }
 }
 
@@ -165,6 +199,8 @@ impl LogFile {
                 },
                 synced: AtomicBool::new(false),
                 notes_syncs: backing == Backing::Disk,
+                lost: AtomicBool::new(false),
+                telling: Mutex::new(()),
             }),
             window: None,
             prepared: 0,
@@ -198,6 +234,16 @@ impl LogFile {
         if data.is_empty() {
             return Ok(());
         }
+        let start = self.position;
+        let appended = self.append_at_end(data);
+        appended.map_err(|error| self.cut_back(start, error))
+    }
+
+    /// On failure the position may have moved.
+    fn append_at_end(&mut self, data: &[u8]) -> Result<()> {
+        if self.shared.lost.load(Ordering::Relaxed) {
+            return Err(lost_before(self.path()));
+        }
         if self.backing == Backing::Unmapped || data.len() >= STRAIGHT {
             return self.write(data);
         }
@@ -208,6 +254,30 @@ impl LogFile {
             return self.write(data);
         }
         self.copy(data)
+    }
+
+    /// Takes back the append that began at `start` and failed by `error`, which it returns: the file ends there. Where that fails too, the
+    /// error is none to go on after.
+    #[cold]
+    fn cut_back(&mut self, start: u64, error: Error) -> Error {
+        self.position = start;
+        self.room = 0;
+        // Pages behind the end of a file must not be touched.
+        self.window = None;
+        // What was claimed goes with the cut.
+        self.preallocation = Preallocation::new(0);
+        match self.file().set_len(start) {
+            Ok(()) => {
+                self.prepared = start;
+                self.old_end = self.old_end.min(start);
+                error
+            }
+            Err(e) => {
+                let context = format!("and the file keeps a part of it: {e}");
+                self.shared.lost.store(true, Ordering::Relaxed);
+                error.with_kind(ErrorKind::Io).context(&context)
+            }
+        }
     }
 
     /// Extends the file by zeros to `end` and beyond, as far as the disk allows.
@@ -313,10 +383,13 @@ impl LogFile {
     }
 
     fn start_writeback(&mut self) -> Result<()> {
-        let handle = &self.shared.handle;
-        self.writeback
-            .reach(&handle.file, self.position)
-            .map_err(|e| error("sync_file_range", &handle.path, e))
+        let shared = &self.shared;
+        if !self.writeback.is_due(self.position) {
+            return Ok(());
+        }
+        let _telling = self.writeback.waits().then(|| shared.telling.lock());
+        let started = self.writeback.reach(&shared.handle.file, self.position);
+        shared.written_back(started)
     }
 }
 
@@ -328,6 +401,12 @@ impl WritableFile for LogFile {
             return Ok(());
         }
         self.append_slowly(data)
+    }
+
+    fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
+        // A failure of this is one of the same append.
+        let _ = write_full(self.file(), &data[..part], self.position);
+        self.cut_back(self.position, error)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -345,9 +424,7 @@ impl WritableFile for LogFile {
 
     fn sync_all(&mut self) -> Result<()> {
         self.flush()?;
-        sync(self.file(), true).map_err(|e| error("fsync", self.path(), e))?;
-        self.shared.note_sync();
-        Ok(())
+        self.shared.sync_unless_lost(true)
     }
 
     fn len(&self) -> u64 {
@@ -378,5 +455,58 @@ impl WritableFile for LogFile {
 
     fn syncer(&self) -> Option<Arc<dyn FileSync>> {
         Some(self.shared.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(dir: &Path) -> LogFile {
+        let path = dir.join("log");
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .unwrap();
+        LogFile::new(file, &path, &CreateOptions::default(), true, 0)
+    }
+
+    /// The kernel reports a lost write-back to one call only: here to the `sync_file_range` of an append.
+    #[test]
+    fn a_lost_write_back_is_no_lack_of_room_and_fails_every_later_append_and_sync() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = log(dir.path());
+        file.append(b"acknowledged").unwrap();
+        let syncer = file.syncer().unwrap();
+        syncer.sync().unwrap();
+        let no_room = Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        let told = file.shared.written_back(no_room).unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::Io);
+        assert!(told.to_string().contains("No space left"), "{told}");
+        let told = file.cut_back(12, told);
+        assert_eq!((told.kind(), file.len()), (ErrorKind::Io, 12));
+        for failed in [file.append(b"more"), file.sync(), file.sync_all(), syncer.sync()] {
+            assert_eq!(failed.unwrap_err().kind(), ErrorKind::Io);
+        }
+        file.close().unwrap();
+        assert_eq!(std::fs::read(dir.path().join("log")).unwrap(), b"acknowledged");
+    }
+
+    /// Where the cut fails a part of the data stays in the file: no error to resume from.
+    #[test]
+    fn an_append_that_cannot_be_taken_back_is_the_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, b"").unwrap();
+        // Open for reading only: neither written nor cut.
+        let file = File::open(&path).unwrap();
+        let mut file = LogFile::new(file, &path, &CreateOptions::default(), false, 0);
+        let full = Error::new(ErrorKind::NoSpace, "full");
+        assert_eq!(file.append_partly(b"data", 2, full).kind(), ErrorKind::Io);
+        assert_eq!(file.append(b"data").unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(file.sync().unwrap_err().kind(), ErrorKind::Io);
     }
 }

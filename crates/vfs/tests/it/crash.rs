@@ -492,3 +492,30 @@ fn a_file_without_a_name_is_counted_until_it_is_closed() {
     drop(syncer);
     assert_eq!(fs.open_without_name(), 0);
 }
+
+#[test]
+fn a_log_without_room_is_cut_back_and_a_part_may_be_on_the_disk() {
+    let fs = MemFs::new();
+    let mut file = fs.create(p("f"), &LOG).unwrap();
+    fs.sync_dir(p("/")).unwrap();
+    file.append(&[1; 1000]).unwrap();
+    file.sync().unwrap();
+    fs.set_budget(fs.used());
+    let error = file.append(&[2; 20_000]).unwrap_err();
+    assert_eq!((error.kind(), file.len()), (ErrorKind::NoSpace, 1000));
+    assert_eq!(read(&fs, "f"), [1; 1000]);
+    assert_eq!(fs.used(), 1000);
+    let twos = |fs: &MemFs| read(fs, "f").iter().filter(|&&byte| byte == 2).count();
+    for policy in [UnsyncedPolicy::Random, UnsyncedPolicy::RandomPages] {
+        let found = crashes(&fs, policy, twos);
+        assert!(found.contains(&0) && found.len() > 10, "{found:?}");
+        assert!(found.iter().all(|&count| count <= 15_384), "{found:?}");
+    }
+    assert_eq!(crashes(&fs, UnsyncedPolicy::Lose, twos), [0].into());
+    file.sync().unwrap();
+    assert_eq!(crashes(&fs, UnsyncedPolicy::Random, twos), [0].into());
+    // What fits goes on at the old end.
+    file.append(&[3; 10]).unwrap();
+    file.close().unwrap();
+    assert_eq!(read(&fs, "f")[1000..], [3; 10]);
+}

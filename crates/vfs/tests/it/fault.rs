@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::ErrorKind;
 use esker_vfs::{Action, CreateOptions, FaultFs, FileSystem, MemFs, Op, OpenOptions, Rule, UnsyncedPolicy};
 
+use crate::subjects::{Subject, on_each};
+
 const LOG: CreateOptions = CreateOptions {
     log: true,
     direct: false,
@@ -229,4 +231,46 @@ fn replacing_a_file_survives_a_crash_anywhere() {
             }
         }
     }
+}
+
+/// A log is as it was, whatever part of the data was in the file, and goes on.
+#[test]
+fn an_append_without_room_leaves_no_part_of_its_data() {
+    on_each(|Subject { fs, dir, .. }| {
+        let faults = FaultFs::new(fs.clone());
+        for (reused, short) in [(false, true), (false, false), (true, true), (true, false)] {
+            let path = dir.join("log");
+            let mut file = match reused {
+                false => faults.create(&path, &LOG).unwrap(),
+                true => {
+                    let old = dir.join("old");
+                    fs.write_file(&old, &vec![0x55; 300_000]).unwrap();
+                    faults.reuse(&old, &path, &LOG).unwrap()
+                }
+            };
+            let len = if short { 700 } else { 100_000 };
+            let mut expected = Vec::new();
+            for seed in 0..20u8 {
+                let data = vec![seed + 1; len];
+                file.append(&data).unwrap();
+                expected.extend_from_slice(&data);
+                let rule = Rule::new(Action::FailAfter(ErrorKind::NoSpace)).with_seed(u64::from(seed));
+                let rule = faults.add(rule.on([Op::Append]));
+                let error = file.append(&vec![0xee; len]).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::NoSpace);
+                faults.remove_rule(rule);
+                assert_eq!(file.len(), expected.len() as u64);
+                let bytes = fs.read_file(&path).unwrap();
+                assert!(bytes[..expected.len()] == expected);
+                let behind = &bytes[expected.len()..];
+                assert!(behind.iter().all(|&byte| byte == 0), "after {seed} failures");
+                if seed % 5 == 0 {
+                    file.sync().unwrap();
+                }
+            }
+            file.close().unwrap();
+            assert!(fs.read_file(&path).unwrap() == expected);
+            fs.remove(&path).unwrap();
+        }
+    });
 }

@@ -198,6 +198,8 @@ fn fill(fs: &PosixFs, dir: &Path) {
         .read_exact_at(0, &mut bytes)
         .unwrap();
     assert_eq!(records_in(&bytes), appended);
+    let behind = fs.read_file(&path).unwrap().split_off(log.len() as usize);
+    assert!(behind.iter().all(|&byte| byte == 0), "a part of a record is left");
     say(&format!("full {appended}"));
 
     fs.remove(&ballast).unwrap();
