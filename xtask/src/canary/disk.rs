@@ -39,4 +39,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "    shared.grow(data, data.written + part.len());\n    data.extend(data.written + part.len());\n    data.write(part);\n",
         caught_by: Tests(&["-p", "esker-dbtest", "resume::"]),
     },
+    Canary {
+        name: "LOCK is lost when the process that holds it looks at it",
+        file: "crates/vfs/src/posix/lock.rs",
+        right: "lock_as(path, &[LockKind::OpenFile, LockKind::Process])",
+        wrong: "lock_as(path, &[LockKind::Process])",
+        caught_by: Tests(&["-p", "esker-vfs", "process::a_lock"]),
+    },
+    Canary {
+        name: "a forked child keeps LOCK when it is given back",
+        file: "crates/vfs/src/posix/lock.rs",
+        right: "            let _ = sys::unlock_whole(&file, self.kind);\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-vfs", "posix::lock::"]),
+    },
 ];

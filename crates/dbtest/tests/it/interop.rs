@@ -5,15 +5,16 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use dbtest::by_hand::rewrite_family;
 use dbtest::files;
 use esker::{
-    BlockBasedOptions, ChecksumType, ColumnFamily, ColumnFamilyOptions, CompressionType, Db, FilterPolicy,
-    FlushOptions, MergeOperator, Options, ReadOptions, UserComparator, WriteBatch, WriteOptions,
+    BlockBasedOptions, ChecksumType, ColumnFamily, ColumnFamilyOptions, CompressionType, Db, ErrorKind,
+    FilterPolicy, FlushOptions, MergeOperator, Options, ReadOptions, UserComparator, WriteBatch,
+    WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -648,4 +649,60 @@ fn what_ldb_wrote_is_recovered() {
     assert_same("recovered", &rows(&db, &ReadOptions::default(), false), expected);
     drop(db);
     assert_same("given back", &ldb_rows(&path, &["default", "two"], &[]), expected);
+}
+
+/// Opens a database and keeps it open until its input ends.
+const ROCKSDB_HOLDS: &str = r#"
+import sys
+import rocksdict
+db = rocksdict.Rdict(sys.argv[1], rocksdict.Options(raw_mode=True))
+print("open", flush=True)
+sys.stdin.read()
+db.close()
+"#;
+
+/// One of the two has a database open for writing at a time, also after the one of us has looked at the file they lock.
+#[test]
+fn rocksdb_is_kept_out_of_an_open_database_and_keeps_us_out() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("db");
+    let options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    let db = Db::open(&options, &path).unwrap();
+    db.put(b"k", b"v").unwrap();
+    assert!(!fs::read(path.join("LOCK")).unwrap().is_empty());
+    if let Some(mut ldb) = oracle::ldb() {
+        let put = format!("--db={}", path.display());
+        let output = ldb.args([&put, "put", "k", "theirs"]).output().unwrap();
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("lock"), "{said}");
+    }
+    assert_eq!(db.get(b"k").unwrap().unwrap(), b"v");
+    drop(db);
+    let Some(mut python) = oracle::rocksdict() else {
+        return;
+    };
+    let mut holder = python
+        .args(["-c", ROCKSDB_HOLDS])
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    assert_eq!(said.trim(), "open");
+    let error = Db::open(&options, &path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockHeld);
+    let by = format!("held by process {}", holder.id());
+    assert!(error.to_string().contains(&by), "{error}");
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    let db = Db::open(&options, &path).unwrap();
+    assert_eq!(db.get(b"k").unwrap().unwrap(), b"v");
 }

@@ -1,20 +1,26 @@
 //! File locks that keep out other processes, RocksDB's among them, and our own.
 //!
-//! RocksDB takes a POSIX record lock over the whole of `LOCK`, so that is the lock to take. Such a lock knows processes
-//! only: a second one in the same process succeeds, and closing *any* descriptor of the file releases it. Hence the
-//! table of files this process has locked, which is looked into before a descriptor is opened.
+//! RocksDB takes a POSIX record lock over the whole of `LOCK`. Such a lock is lost when its own process opens the file and closes it
+//! again, for whatever reason. So the lock taken here belongs to the open file description: either kind is refused where the other
+//! is held. A child that was forked has the description too, hence a release unlocks it explicitly.
+//!
+//! Where a file system knows no such lock, a POSIX lock is taken. A second one in the same process succeeds, hence the table of files
+//! this process has locked, which is looked into before a descriptor is opened.
+//!
+//! While it is held the file says by whom and since when. RocksDB never reads it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use base::env::{Clock, SystemClock};
 use base::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
 use super::io::error;
-use super::sys;
+use super::sys::{self, LockHolder, LockKind};
 use crate::FileLock;
 
 /// A file whatever its names: device and inode.
@@ -25,13 +31,19 @@ fn id(metadata: &Metadata) -> FileId {
 }
 
 /// The files this process has locked. Held while a lock is taken or released, which does not wait.
-static LOCKED: Mutex<Option<HashSet<FileId>>> = Mutex::new(None);
+static LOCKED: Mutex<Option<HashMap<FileId, LockKind>>> = Mutex::new(None);
+
+/// How the file's text begins; the process id follows.
+const PID: &str = "pid ";
+/// The text is shorter.
+const LONGEST_NOTE: usize = 128;
 
 #[derive(Debug)]
 struct PosixLock {
     /// `Some` until dropped.
     file: Option<File>,
     id: FileId,
+    kind: LockKind,
     path: PathBuf,
 }
 
@@ -46,12 +58,17 @@ fn held(path: &Path, by: &str) -> Error {
 
 /// Locks `path`, creating it if missing.
 pub(super) fn lock(path: &Path) -> Result<Box<dyn FileLock>> {
+    lock_as(path, &[LockKind::OpenFile, LockKind::Process])
+}
+
+/// As [`lock`], by the first of `kinds` that the file system knows.
+fn lock_as(path: &Path, kinds: &[LockKind]) -> Result<Box<dyn FileLock>> {
     let failed = |e: io::Error| error("lock", path, e);
     let mut table = LOCKED.lock();
     let table = table.get_or_insert_default();
     let ours = || held(path, &format!("this process ({})", std::process::id()));
     match std::fs::metadata(path) {
-        Ok(metadata) if table.contains(&id(&metadata)) => return Err(ours()),
+        Ok(metadata) if table.contains_key(&id(&metadata)) => return Err(ours()),
         Ok(_) => {}
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(failed(e)),
@@ -64,25 +81,71 @@ pub(super) fn lock(path: &Path) -> Result<Box<dyn FileLock>> {
         .open(path)
         .map_err(failed)?;
     let id = id(&file.metadata().map_err(failed)?);
-    if table.contains(&id) {
-        // Another name of a locked file was moved here since we looked. Closing the descriptor would release that lock.
-        std::mem::forget(file);
+    if let Some(kind) = table.get(&id) {
+        // Another name of a locked file was moved here since we looked.
+        if *kind == LockKind::Process {
+            // Closing the descriptor would release that lock.
+            std::mem::forget(file);
+        }
         return Err(ours());
     }
-    if let Err(e) = sys::lock_whole(&file) {
-        let contended = matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES));
-        return Err(match (contended, sys::lock_holder(&file)) {
-            (true, Some(holder)) => held(path, &format!("process {holder}")),
-            (true, None) => held(path, "another process"),
-            (false, _) => failed(e),
-        });
-    }
-    table.insert(id);
+    let kind = take(&file, kinds).map_err(|e| refused(path, &file, e))?;
+    table.insert(id, kind);
+    write_note(&file);
     Ok(Box::new(PosixLock {
         file: Some(file),
         id,
+        kind,
         path: path.to_path_buf(),
     }))
+}
+
+/// Takes a lock of the first kind that the file system knows.
+fn take(file: &File, kinds: &[LockKind]) -> io::Result<LockKind> {
+    let mut unknown = io::ErrorKind::Unsupported.into();
+    for &kind in kinds {
+        match sys::lock_whole(file, kind) {
+            Ok(()) => return Ok(kind),
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => unknown = e,
+            Err(e) => return Err(e),
+        }
+    }
+    Err(unknown)
+}
+
+#[cold]
+fn refused(path: &Path, file: &File, e: io::Error) -> Error {
+    if !matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) {
+        return error("lock", path, e);
+    }
+    let noted = || Some(format!("process {}", noted_pid(file)?));
+    let holder: Option<String> = match sys::lock_holder(file) {
+        Some(LockHolder::Process(holder)) => Some(format!("process {holder}")),
+        // Its holder is one of ours, or an older one that is gone by now.
+        Some(LockHolder::OpenFile) => noted(),
+        None => None,
+    };
+    held(path, &holder.unwrap_or_else(|| "another process".to_owned()))
+}
+
+/// Says in the file who holds it. The lock is held without that too: on a full disk the file stays empty.
+fn write_note(file: &File) {
+    let now = SystemClock::new().unix_seconds();
+    let note = format!(
+        "{PID}{} locked at {now} (seconds since 1970)\n",
+        std::process::id()
+    );
+    debug_assert!(note.len() < LONGEST_NOTE);
+    if file.set_len(0).is_ok() {
+        let _ = file.write_all_at(note.as_bytes(), 0);
+    }
+}
+
+fn noted_pid(file: &File) -> Option<u32> {
+    let mut note = [0; LONGEST_NOTE];
+    let read = file.read_at(&mut note, 0).ok()?;
+    let note = str::from_utf8(&note[..read]).ok()?;
+    note.strip_prefix(PID)?.split(' ').next()?.parse().ok()
 }
 
 impl FileLock for PosixLock {
@@ -94,7 +157,109 @@ impl FileLock for PosixLock {
 impl Drop for PosixLock {
     fn drop(&mut self) {
         let mut table = LOCKED.lock();
-        drop(self.file.take());
+        if let Some(file) = self.file.take() {
+            // The next holder writes its own note. Where either fails, the close is left.
+            let _ = file.set_len(0);
+            let _ = sys::unlock_whole(&file, self.kind);
+        }
         table.get_or_insert_default().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock_file() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        (dir, path)
+    }
+
+    fn open(path: &Path) -> File {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .unwrap()
+    }
+
+    /// As RocksDB takes it, which looks at the file and closes no other descriptor of it.
+    #[test]
+    fn a_posix_lock_is_refused_against_ours_and_ours_against_it() {
+        let (_dir, path) = lock_file();
+        let ours = lock(&path).unwrap();
+        let theirs = open(&path);
+        let refused = sys::lock_whole(&theirs, LockKind::Process).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EAGAIN));
+        drop(ours);
+        sys::lock_whole(&theirs, LockKind::Process).unwrap();
+        let error = lock(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockHeld);
+        let holder = format!("held by process {}", std::process::id());
+        assert!(error.message().ends_with(&holder), "{error}");
+        drop(theirs);
+        drop(lock(&path).unwrap());
+    }
+
+    #[test]
+    fn the_file_says_who_holds_it_and_nothing_once_it_is_free() {
+        let (_dir, path) = lock_file();
+        std::fs::write(
+            &path,
+            "pid 1 of an older process that was killed, with a longer text",
+        )
+        .unwrap();
+        let lock = lock(&path).unwrap();
+        assert_eq!(noted_pid(&open(&path)), Some(std::process::id()));
+        let note = std::fs::read_to_string(&path).unwrap();
+        assert!(note.ends_with("(seconds since 1970)\n"), "{note}");
+        drop(lock);
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+        assert_eq!(noted_pid(&open(&path)), None);
+    }
+
+    /// A process that was forked while the lock was held has the open file, too.
+    #[test]
+    fn a_lock_that_was_given_back_is_not_held_by_a_forked_child() {
+        let (_dir, path) = lock_file();
+        let held = lock(&path).unwrap();
+        let parent = std::process::id();
+        // SAFETY: the child makes system calls and nothing else. It ends with its parent, which may be gone before it asked for the signal.
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                while libc::getppid() as u32 == parent {
+                    libc::pause();
+                }
+                libc::_exit(0);
+            }
+            child
+        };
+        assert!(child > 0);
+        drop(held);
+        let again = lock(&path);
+        // SAFETY: numbers go in, and no address.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        drop(again.unwrap());
+    }
+
+    /// What is left where a file system knows no other lock.
+    #[test]
+    fn a_posix_lock_is_held_once_in_a_process() {
+        let (_dir, path) = lock_file();
+        let first = lock_as(&path, &[LockKind::Process]).unwrap();
+        for kinds in [&[LockKind::Process], &[LockKind::OpenFile]] {
+            let error = lock_as(&path, kinds).unwrap_err();
+            assert!(error.message().contains("held by this process"), "{error}");
+        }
+        drop(first);
+        drop(lock(&path).unwrap());
     }
 }

@@ -297,9 +297,27 @@ pub(super) fn direct_read_alignment(file: &File) -> usize {
     }
 }
 
-fn write_lock() -> libc::flock {
+/// Whose a lock of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockKind {
+    /// The open file description's: that of one `open`, and of the processes that were forked since.
+    OpenFile,
+    /// The process's, which loses it when it closes any descriptor of the file. RocksDB's locks are such.
+    Process,
+}
+
+/// Who has a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockHolder {
+    /// An open file description.
+    OpenFile,
+    /// The process of this id.
+    Process(i32),
+}
+
+fn whole_file(ty: libc::c_int) -> libc::flock {
     libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
+        l_type: ty as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
         l_len: 0,
@@ -307,19 +325,42 @@ fn write_lock() -> libc::flock {
     }
 }
 
-/// Takes the whole-file write lock RocksDB takes; does not wait.
-pub(super) fn lock_whole(file: &File) -> io::Result<()> {
-    let lock = write_lock();
+fn set_lock(file: &File, kind: LockKind, ty: libc::c_int) -> io::Result<()> {
+    let command = match kind {
+        LockKind::OpenFile => libc::F_OFD_SETLK,
+        LockKind::Process => libc::F_SETLK,
+    };
+    let lock = whole_file(ty);
     // SAFETY: the descriptor is open, and the call reads a `flock`.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) })
+    check(unsafe { libc::fcntl(file.as_raw_fd(), command, &lock) })
 }
 
-/// The process that keeps [`lock_whole`] from succeeding, if one does and the system tells its id.
-pub(super) fn lock_holder(file: &File) -> Option<i32> {
-    let mut lock = write_lock();
-    // SAFETY: the descriptor is open, and the call reads and fills a `flock`.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &mut lock) }).ok()?;
-    (lock.l_type != libc::F_UNLCK as libc::c_short && lock.l_pid > 0).then_some(lock.l_pid)
+/// Takes a write lock of the whole file; does not wait. `EINVAL` where there is no lock of that kind.
+pub(super) fn lock_whole(file: &File, kind: LockKind) -> io::Result<()> {
+    set_lock(file, kind, libc::F_WRLCK)
+}
+
+/// Releases it, for every process that has the descriptor.
+pub(super) fn unlock_whole(file: &File, kind: LockKind) -> io::Result<()> {
+    set_lock(file, kind, libc::F_UNLCK)
+}
+
+/// Who keeps [`lock_whole`] from succeeding, if it is known.
+pub(super) fn lock_holder(file: &File) -> Option<LockHolder> {
+    // Asked as an open file description, it also tells of locks of this process. One without such locks is asked as a process.
+    [libc::F_OFD_GETLK, libc::F_GETLK]
+        .into_iter()
+        .find_map(|command| {
+            let mut lock = whole_file(libc::F_WRLCK);
+            // SAFETY: the descriptor is open, and the call reads and fills a `flock`.
+            check(unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) }).ok()?;
+            match lock.l_pid {
+                _ if lock.l_type == libc::F_UNLCK as libc::c_short => None,
+                -1 => Some(LockHolder::OpenFile),
+                holder if holder > 0 => Some(LockHolder::Process(holder)),
+                _ => None,
+            }
+        })
 }
 
 #[cfg(test)]

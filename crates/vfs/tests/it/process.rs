@@ -170,6 +170,26 @@ fn a_lock_keeps_other_processes_out_until_they_die() {
     drop(fs.lock(&path).unwrap());
 }
 
+/// Without a lock that belongs to the open file, any part of the process that looks at the file would let others in.
+#[test]
+fn a_lock_is_kept_by_a_process_that_opens_the_file_and_closes_it() {
+    let dir = disk_dir();
+    let path = dir.path().join("LOCK");
+    let fs = PosixFs::new();
+    let lock = fs.lock(&path).unwrap();
+    assert!(!std::fs::read(&path).unwrap().is_empty());
+    fs.size(&path).unwrap();
+    // The child's attempt fails, and with it the child.
+    let (mut child, mut stdout) = start(myself(), "lock", dir.path());
+    assert_eq!(hear(&mut stdout), None);
+    assert!(!child.wait().unwrap().success());
+    drop(lock);
+    let (mut child, mut stdout) = start(myself(), "lock", dir.path());
+    assert_eq!(hear(&mut stdout).as_deref(), Some("locked"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// Appends to a log until the disk is full, then makes room and goes on.
 fn fill(fs: &PosixFs, dir: &Path) {
     let ballast = dir.join("ballast");
