@@ -53,4 +53,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: Tests(&["-p", "esker-vfs", "posix::lock::"]),
     },
+    Canary {
+        name: "logs are mapped where copies share their blocks",
+        file: "crates/vfs/src/posix/log.rs",
+        right: "Ok(XFS) if !sys::xfs_shares_blocks(file) => Backing::Disk,",
+        wrong: "Ok(XFS) if sys::xfs_shares_blocks(file) => Backing::Disk,",
+        caught_by: Tests(&["-p", "esker-vfs", "process::a_log_whose_blocks"]),
+    },
 ];

@@ -28,8 +28,9 @@ use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, 
 
 /// The file systems of this machine.
 ///
-/// * Logs are mapped where that is sound: ext2/3/4, XFS and tmpfs on Linux 5.14 and later. Elsewhere (btrfs, ZFS, overlay,
-///   network file systems, older kernels) each append is a `write`.
+/// * Logs are mapped where that is sound: ext2/3/4, XFS made without reflinks (`mkfs.xfs -m reflink=0`) and tmpfs on Linux 5.14 and later.
+///   Elsewhere (XFS with reflinks, btrfs, ZFS, overlay, network file systems, older kernels) each append is a `write`: where a copy of a live
+///   log shares its blocks, as those of `cp` do, a store into a mapped page needs a new block, and on a full disk would kill the process.
 /// * A disk that *fails* (`EIO`, not a full one) when a page of a mapped log must be read back kills the process with
 ///   `SIGBUS`, as does somebody else's truncating the log. [`PosixFs::without_mapped_logs`] is for those who fear it.
 #[derive(Clone, Debug)]

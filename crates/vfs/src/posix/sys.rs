@@ -248,6 +248,30 @@ pub(super) fn file_system_magic(file: &File) -> io::Result<u64> {
     Ok(unsafe { answer.assume_init() }.f_type as u64)
 }
 
+/// `XFS_IOC_FSGEOMETRY_V4`: `_IOR('X', 124, struct xfs_fsop_geom_v4)`.
+const XFS_GEOMETRY: u64 = 0x8070_587c;
+/// `XFS_FSOP_GEOM_FLAGS_REFLINK`.
+const XFS_REFLINK: u32 = 1 << 20;
+
+/// True unless the XFS that holds `file` was made without reflinks: its files may share blocks, and a write to a shared block needs a new one.
+pub(super) fn xfs_shares_blocks(file: &File) -> bool {
+    /// 112 bytes, as the number of the call says.
+    #[repr(C, align(8))]
+    struct Geometry {
+        before: [u32; 23],
+        flags: u32,
+        after: [u32; 4],
+    }
+    let mut geometry = Geometry {
+        before: [0; 23],
+        flags: 0,
+        after: [0; 4],
+    };
+    // SAFETY: the descriptor is open, and the call writes as many bytes as its number says, which `geometry` has.
+    let asked = unsafe { libc::ioctl(file.as_raw_fd(), XFS_GEOMETRY as _, &raw mut geometry) };
+    asked != 0 || geometry.flags & XFS_REFLINK != 0
+}
+
 /// Bytes free for processes without privileges.
 pub(super) fn free_space(path: &Path) -> io::Result<u64> {
     let path = CString::new(path.as_os_str().as_bytes())?;

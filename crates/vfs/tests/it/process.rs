@@ -109,6 +109,7 @@ fn child() {
             say("locked");
             wait();
         }
+        "share" => share(&mapped, &dir),
         "fill mapped" => fill(&mapped, &dir),
         "fill unmapped" => fill(&unmapped, &dir),
         other => panic!("no role {other}"),
@@ -242,10 +243,15 @@ fn fill(fs: &PosixFs, dir: &Path) {
     say("done");
 }
 
-/// Runs both kinds of `fill` after the shell commands `before`, and gives what each said. `None` where `before` fails.
+/// As [`run_after`], of both kinds of `fill`.
 fn fill_after(before: &str, namespace: bool, dir: &Path) -> Option<Vec<Vec<String>>> {
+    run_after(before, namespace, &["fill mapped", "fill unmapped"], dir)
+}
+
+/// Runs each of `roles` after the shell commands `before`, and gives what each said. `None` where `before` fails.
+fn run_after(before: &str, namespace: bool, roles: &[&str], dir: &Path) -> Option<Vec<Vec<String>>> {
     let mut said = Vec::new();
-    for role in ["fill mapped", "fill unmapped"] {
+    for &role in roles {
         let mut command = if namespace {
             Command::new("unshare")
         } else {
@@ -324,6 +330,62 @@ fn a_full_disk_is_an_error() {
         assert_eq!(lines[1..], ["done"]);
         assert!(records_before_full(lines) > 20_000, "{lines:?}");
     }
+}
+
+/// Appends to a log of which a copy shares the blocks, on a disk that is full.
+fn share(fs: &PosixFs, dir: &Path) {
+    let path = dir.join("log");
+    let mut log = fs.create(&path, &LOG).unwrap();
+    log.append(&record(0)).unwrap();
+    let copied = Command::new("cp")
+        .arg("--reflink=always")
+        .args([&path, &dir.join("copy")])
+        .status()
+        .unwrap();
+    if !copied.success() {
+        say("no reflinks");
+        return;
+    }
+    let mut ballast = std::fs::File::create(dir.join("ballast")).unwrap();
+    for size in [1 << 20, 4096, 512] {
+        while ballast.write(&vec![1; size]).is_ok() {}
+        // What the disk keeps for delayed writes is there again.
+        let _ = ballast.sync_all();
+    }
+    let mut appended = 1;
+    let error = loop {
+        match log.append(&record(appended)) {
+            Ok(()) => appended += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    say("full");
+    drop(ballast);
+    fs.remove(&dir.join("ballast")).unwrap();
+    log.append(&record(appended)).unwrap();
+    log.sync().unwrap();
+    log.close().unwrap();
+    assert_eq!(records_in(&fs.read_file(&path).unwrap()), appended + 1);
+    say("done");
+}
+
+/// A store into a page of a mapped file would need a new block, and kill the process where there is none.
+#[test]
+fn a_log_whose_blocks_a_copy_shares_meets_a_full_disk_as_an_error() {
+    let dir = disk_dir();
+    let image = dir.path().join("image");
+    let mounted = dir.path().join("mounted");
+    std::fs::create_dir(&mounted).unwrap();
+    let prepare = format!(
+        "truncate -s 320M '{image}' && mkfs.xfs -q -f -m reflink=1 '{image}' && mount -o loop '{image}' '{mounted}'",
+        image = image.display(),
+        mounted = mounted.display(),
+    );
+    let Some(said) = run_after(&prepare, true, &["share"], &mounted) else {
+        return;
+    };
+    assert_eq!(said, [["full", "done"]]);
 }
 
 #[test]
