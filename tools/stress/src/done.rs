@@ -23,6 +23,7 @@ counted! {
     Delete = "deletes",
     DeleteRange = "range deletes",
     Refused = "writes refused where they would have waited",
+    LargeRow = "rows refused for their size",
     Ingest = "ingestions",
     IngestBehind = "ingestions behind everything",
     Snapshot = "snapshots",

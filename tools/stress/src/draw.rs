@@ -205,6 +205,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     if hides_unflushed {
         args.push(one_of(rng, "manual_wal_flush_one_in", &["20", "1000"]));
     }
+    args.push(one_of(rng, "large_row_one_in", &["0", "20", "1000"]));
     args.push(one_of(
         rng,
         "lock_wal_one_in",

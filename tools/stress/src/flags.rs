@@ -7,9 +7,12 @@ use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
     CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, EntryRole,
     EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, RateLimiter,
-    RateLimiterMode, RateLimiterOptions, SeqNo, SstPartitionerFixedPrefixFactory, Statistics, SystemClock,
-    TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions, WriteBufferManager,
+    RateLimiterMode, RateLimiterOptions, RowLimit, SeqNo, SstPartitionerFixedPrefixFactory, Statistics,
+    SystemClock, TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions,
+    WriteBufferManager,
 };
+
+use crate::keys;
 
 flags::flags! {
     /// The values of all flags.
@@ -164,6 +167,9 @@ flags::flags! {
     test_ingest_standalone_range_deletion_one_in: u64 = 0;
     /// Of the ingestions, one in so many goes behind all there is, if that has no place for it refused; 0: none. Needs --allow_ingest_behind.
     ingest_behind_one_in: u64 = 0;
+    /// A row longer than any may be is written, merged or deleted once in so many operations, and must be refused; the limit is lowered to the
+    /// longest value. 0: never. Ours.
+    large_row_one_in: u64 = 0;
     /// A property is asked for once in so many operations; 0: never.
     get_property_one_in: u64 = 1_000;
     /// Every block of every file is read and its checksum verified once in so many operations; 0: never.
@@ -397,6 +403,9 @@ fn tier(flag: &str, number: u32) -> Result<PinningTier> {
     }
 }
 
+/// Bytes that rows of the database's own have at most, such as those of `persist_stats_to_disk`.
+const OTHER_ROWS: usize = 256;
+
 impl Flags {
     /// True if a write that returned may be gone after the process has died.
     pub fn loses_acknowledged(&self) -> bool {
@@ -515,6 +524,10 @@ impl Flags {
             manual_wal_flush: self.manual_wal_flush_one_in > 0,
             statistics: self.statistics.then(Statistics::new),
             rate_limiter: self.rate_limiter()?,
+            row_limit: match self.large_row_one_in {
+                0 => RowLimit::MAX,
+                _ => RowLimit::at_most(keys::longest_value(self.value_size_mult as usize).max(OTHER_ROWS)),
+            },
             ..Options::default()
         };
         for (name, value) in STRESS_DEFAULTS {

@@ -26,6 +26,11 @@ pub fn value(key: u64, write: u32, size_mult: usize) -> Vec<u8> {
 
 const HEAD: usize = 4 + 8;
 
+/// Bytes of the longest value.
+pub fn longest_value(size_mult: usize) -> usize {
+    3 * size_mult.max(HEAD)
+}
+
 /// True for a key that is written only while it is absent, so that single deletions may delete it: such are so many of a hundred.
 pub fn is_single(key: u64, nooverwritepercent: i32) -> bool {
     // Scattered, and the same for every run.

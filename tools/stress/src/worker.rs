@@ -191,6 +191,9 @@ impl<'a> Worker<'a> {
             self.clear_family()?;
             self.changing = false;
         }
+        if self.one_in(self.stress.flags.large_row_one_in) {
+            self.write_large_row()?;
+        }
         if self.one_in(self.stress.flags.ingest_external_file_one_in) {
             self.ingest()?;
             self.changing = false;

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use base::ErrorKind;
+use base::internal_key::TRAILER_LEN;
 use esker::{Db, IoPriority, WriteBatch, WriteOptions};
 
 use crate::done::What;
 use crate::expected_value::ExpectedValue;
 use crate::keys;
-use crate::stress::Outcome;
+use crate::stress::{Failure, Outcome};
 use crate::trace::Change;
 use crate::worker::{BATCH, Worker};
 
@@ -206,6 +207,40 @@ impl Worker<'_> {
         }
         self.done.count(What::Batch);
         Ok(())
+    }
+
+    /// Some write of a row that is a byte too long: refused, with all that is in one batch with it.
+    pub(super) fn write_large_row(&mut self) -> Outcome {
+        let (family, key) = (self.family(), self.key());
+        let handle = self.open.families[family].read();
+        let large = vec![0; self.stress.options.row_limit.bytes() + 1];
+        // With its trailer it is a byte too long.
+        let long_key = &large[..large.len() - TRAILER_LEN];
+        let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
+        let written = match self.rng.u32(..6) {
+            0 => db.put_opt(&options, &handle, &name, &large),
+            1 => db.merge(&options, &handle, &name, &large),
+            2 => db.put_opt(&options, &handle, long_key, b"value"),
+            3 => db.delete_opt(&options, &handle, long_key),
+            4 => db.delete_range(&options, &handle, &[], long_key),
+            _ => {
+                let mut batch = self.new_batch()?;
+                batch.delete_cf(&handle, &name);
+                batch.put_cf(&handle, &name, &large);
+                db.write(&options, batch)
+            }
+        };
+        match written {
+            Err(error) if error.message().contains("is too large") => {
+                self.done.count(What::LargeRow);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+            Ok(()) => Err(Failure::Wrong(format!(
+                "a row of {} bytes was written",
+                large.len()
+            ))),
+        }
     }
 
     pub(super) fn delete(&mut self) -> Outcome {

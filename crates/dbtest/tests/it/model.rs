@@ -15,7 +15,7 @@ use dbtest::{draws, files, settings};
 use esker::{
     BlobGarbageCollectionPolicy, BottommostLevelCompaction, CheckpointOptions, ColumnFamily,
     ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, Db, DbIterator, ErrorKind, Event,
-    EventListener, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    EventListener, FlushOptions, Options, ReadOptions, RowLimit, Snapshot, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::model::{Model, Op, Row};
@@ -26,6 +26,9 @@ use crate::company::{self, Company};
 
 /// Histories of a plain test run.
 const HISTORIES: u64 = 16;
+
+/// The longest value, which is far more than merges come to.
+const ROW_LIMIT: usize = 1 << 16;
 
 /// Steps a history may have.
 const STEPS: [usize; 3] = [200, 700, 3000];
@@ -176,6 +179,7 @@ impl History {
             ..Options::default()
         };
         settings::draw_of_database(&mut rng, &mut options);
+        options.row_limit = RowLimit::at_most(ROW_LIMIT);
         let events = Arc::new(Events::default());
         options.listeners.push(events.clone());
         options.column_family = family_options(&mut rng, options.allow_concurrent_memtable_write);
@@ -394,6 +398,10 @@ impl History {
     /// One operation that may follow the history so far.
     fn operation(&mut self, family: usize) -> Op {
         match self.rng.u32(..20) {
+            // Of merges the result would be too long.
+            0 if self.families[family].options.merge_operator.is_none() && self.rng.one_in(300) => {
+                Op::Put(self.key(), vec![b'l'; ROW_LIMIT])
+            }
             0..10 => Op::Put(self.key(), self.value()),
             10..13 => Op::Delete(self.key()),
             13..16 if self.families[family].options.merge_operator.is_some() => {
@@ -475,6 +483,9 @@ impl History {
 
     fn write_single(&mut self) {
         let at = self.some_family();
+        if self.rng.one_in(15) {
+            return self.write_too_large(at);
+        }
         let operation = self.operation(at);
         let options = self.write_options();
         let (db, family) = (self.db(), &self.families[at]);
@@ -489,6 +500,29 @@ impl History {
         self.note(format!("single {id}:{}", show(&operation)));
         written.unwrap();
         self.model.apply(id, &operation);
+    }
+
+    /// A row that is too large is refused, and nothing of its batch is written.
+    fn write_too_large(&mut self, at: usize) {
+        let (key, options) = (self.key(), self.write_options());
+        self.note(format!("too large for {}", self.families[at].handle.name()));
+        let (db, family) = (self.db(), &self.families[at].handle);
+        let large = vec![b'l'; ROW_LIMIT + 1];
+        let long_key = &large[..ROW_LIMIT - 7];
+        let written = match self.rng.u32(..4) {
+            0 => db.put_opt(&options, family, &key, &large),
+            1 => db.delete_opt(&options, family, long_key),
+            2 => db.delete_range(&options, family, long_key, &large),
+            _ => {
+                let mut batch = WriteBatch::new();
+                batch.put_cf(family, &key, b"not this");
+                batch.delete_cf(family, b"");
+                batch.put_cf(family, &key, &large);
+                db.write(&options, batch)
+            }
+        };
+        let error = written.unwrap_err();
+        assert!(error.message().contains("is too large"), "{error}");
     }
 
     // Reads.

@@ -402,28 +402,42 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
     let db = Db::open(&wide, DIR).unwrap();
     let family = &db.default_column_family();
     db.put(b"b", b"1").unwrap();
-    // What it hides is seen by a snapshot, so it is kept.
-    let _snapshot = db.snapshot();
+    flush(&db);
+    // To the last level, so that the range deletion is needed in all others.
+    compact(&db);
     let end = [b'c'; LOW_KEY + 1];
     db.delete_range(&WriteOptions::default(), family, b"a", &end)
         .unwrap();
     flush(&db);
-    drop(_snapshot);
     db.close().unwrap();
     let db = Db::open(&lowered(&wide), DIR).unwrap();
     let family = &db.default_column_family();
-    db.put(b"b", b"2").unwrap();
+    let level_0 = |db: &Db| {
+        let files = db.live_files().into_iter().filter(|file| file.level == 0);
+        files.map(|file| file.number).collect::<Vec<u64>>()
+    };
+    let held = level_0(&db)[0];
+    db.put(b"b2", b"2").unwrap();
     flush(&db);
-    let snapshot = db.snapshot();
-    let compacted = db.compact_range(family, &Default::default(), None, None);
-    // It lies above the last level, or goes with what it hides.
-    if let Err(error) = compacted {
-        assert!(error.to_string().contains("key is too large"), "{error}");
-        assert_eq!(told(&events).len(), 1);
-    }
+    let error = db
+        .compact_files(family, &Default::default(), &level_0(&db), 1)
+        .unwrap_err();
+    assert!(error.to_string().contains("key is too large"), "{error}");
+    assert_eq!(
+        told(&events),
+        [(b"a".to_vec(), RowTooLargeOutcome::FileLeftAlone)]
+    );
+    let paths = events.all().into_iter().filter_map(|event| match event {
+        Event::RowTooLarge { path, .. } => Some(path),
+        _ => None,
+    });
+    assert_eq!(paths.collect::<Vec<_>>(), [format!("{DIR}/{held:06}.sst")]);
     db.put(b"d", b"3").unwrap();
-    drop(snapshot);
     assert_eq!(rows(&db).len(), 2);
+    // At the bottom it is not needed any more.
+    rewrite(&db);
+    assert_eq!(rows(&db).len(), 2);
+    assert!(!db.live_files().iter().any(|file| file.number == held));
 }
 
 /// Rows in the WAL of a database that was written to while `options` were in force; they are closed without a flush.

@@ -129,7 +129,22 @@ impl<'a> Rewrite<'a> {
 
     /// The row for which it failed, if that is why.
     pub fn refused_row(&self) -> Option<RefusedRow> {
-        self.refused.lock().take()
+        let mut row = self.refused.lock().take()?;
+        if row.file.is_none() {
+            // Range tombstones come from all inputs at once.
+            let mut files = self.plan.files().map(|(_, file)| file);
+            let holder = files.find(|file| self.has_large_tombstone(file));
+            row.file = holder.map(|file| file.number);
+        }
+        Some(row)
+    }
+
+    fn has_large_tombstone(&self, file: &Arc<FileMetadata>) -> bool {
+        let limit = self.family.values.row_limit;
+        self.family.tables.table(file).is_ok_and(|table| {
+            let mut tombstones = table.range_tombstones().tombstones();
+            tombstones.any(|tombstone| !limit.allows(tombstone.start.len().max(tombstone.end.len()), 0))
+        })
     }
 
     /// Writes the outputs, on up to `threads` threads.

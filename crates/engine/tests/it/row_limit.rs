@@ -1,12 +1,13 @@
 //! Rows beyond the limit of 2 GiB - 1 are refused before they are copied: zeros stand for them, which take no page of memory.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use esker::{
     ColumnFamily, Db, Error, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, RowLimit,
     SstFileWriter, WriteBatch, WriteBatchWithIndex, WriteOptions,
 };
-use vfs::MemFs;
+use vfs::{CreateOptions, FileSystem, MemFs, PosixFs};
 
 const DIR: &str = "/db";
 
@@ -187,4 +188,112 @@ fn files_are_made_of_no_row_beyond_the_limit() {
     db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default())
         .unwrap();
     assert_eq!(keys(&db), [b"k"]);
+}
+
+/// True if tests may take gigabytes of memory and of disk, and minutes: with `ESKER_LIMITS` of 10 and more.
+fn may_be_large() -> bool {
+    let times = std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap());
+    if times < 10 {
+        eprintln!("skipped: rows of their real size need ESKER_LIMITS=10");
+    }
+    times >= 10
+}
+
+/// A value that is known by its ends.
+fn value(len: usize) -> Vec<u8> {
+    let mut value = vec![0; len];
+    (value[0], value[len - 1]) = (b'<', b'>');
+    value
+}
+
+#[test]
+fn the_longest_value_is_written_flushed_compacted_and_recovered() {
+    if !may_be_large() {
+        return;
+    }
+    let limit = RowLimit::MAX.bytes();
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    let is_there = |db: &Db| {
+        let found = db.get_pinned(&ReadOptions::default(), &db.default_column_family(), b"k");
+        let found = found.unwrap().unwrap();
+        assert_eq!((found.len(), found[0], found[limit - 1]), (limit, b'<', b'>'));
+    };
+    let db = Db::open(&options, dir.path()).unwrap();
+    db.put(b"k", &value(limit)).unwrap();
+    is_there(&db);
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open(&options, dir.path()).unwrap();
+    is_there(&db);
+    let family = db.default_column_family();
+    db.put(b"l", b"1").unwrap();
+    db.flush(&Default::default()).unwrap();
+    db.compact_range(&family, &Default::default(), None, None)
+        .unwrap();
+    is_there(&db);
+    db.close().unwrap();
+}
+
+/// Appends to the WALs of a database one that has put a value of so many bytes, and then `more`.
+fn append_wal(dir: &Path, sequence: u64, value_len: usize, more: Option<u64>) {
+    let wals = std::fs::read_dir(dir).unwrap().filter_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.strip_suffix(".log")?.parse::<u64>().ok()
+    });
+    let number = wals.max().unwrap() + 1;
+    let create = CreateOptions {
+        log: true,
+        ..CreateOptions::default()
+    };
+    let file = PosixFs::new()
+        .create(&base::filename::wal(dir, number), &create)
+        .unwrap();
+    let options = wal::WriterOptions {
+        log_number: number,
+        ..wal::WriterOptions::default()
+    };
+    let mut wal = wal::Writer::new(file, options).unwrap();
+    let mut data = operation(0x01, Some(b"large"), value_len);
+    data[..8].copy_from_slice(&sequence.to_le_bytes());
+    wal.add_record(&data).unwrap();
+    if let Some(sequence) = more {
+        let mut batch = WriteBatch::new();
+        batch.put(b"more", b"1");
+        let mut data = batch.data().to_vec();
+        data[..8].copy_from_slice(&sequence.to_le_bytes());
+        wal.add_record(&data).unwrap();
+    }
+    wal.close().unwrap();
+}
+
+#[test]
+fn a_wal_with_a_row_of_gigabytes_opens_and_is_kept() {
+    if !may_be_large() {
+        return;
+    }
+    // The second one was never acknowledged, and what was written next has its sequence number.
+    for (value_len, next) in [(RowLimit::MAX.bytes() + 1, 1), (1 << 32, 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options {
+            create_if_missing: true,
+            ..Options::default()
+        };
+        let db = Db::open(&options, dir.path()).unwrap();
+        db.put(b"k", b"v").unwrap();
+        let sequence = db.latest_sequence_number() + 1;
+        db.close().unwrap();
+        drop(db);
+        append_wal(dir.path(), sequence, value_len, Some(sequence + next));
+        let db = Db::open(&options, dir.path()).unwrap();
+        assert_eq!(keys(&db), [&b"k"[..], b"more"]);
+        let kept = std::fs::read_dir(dir.path().join("lost")).unwrap().next();
+        assert!(kept.unwrap().unwrap().metadata().unwrap().len() > value_len as u64);
+        db.put(b"after", b"1").unwrap();
+        db.flush(&Default::default()).unwrap();
+        db.close().unwrap();
+    }
 }
