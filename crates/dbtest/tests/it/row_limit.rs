@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dbtest::by_hand::{compact, everything, flush, rewrite};
+use dbtest::by_hand::{compact, everything, flush, flush_and_settle, rewrite};
 use dbtest::events::Events;
 use esker::{
     CompactionFilter, CompactionFilterFactory, Db, Decision, Error, ErrorKind, Event, FilterContext,
@@ -350,15 +350,19 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         let held = held[0].number;
         // It is read.
         assert_eq!(db.get(&large).unwrap().unwrap(), [b'v'; LOW + 1]);
+        let at_once = WriteOptions {
+            no_slowdown: true,
+            ..WriteOptions::default()
+        };
+        // Compactions come to rest, and writes neither wait nor fail.
         for round in 0..20u8 {
+            let put = |key: &[u8], value: &[u8]| db.put_opt(&at_once, family, key, value).unwrap();
             for key in 0..10u8 {
-                db.put(&[b'a' + 2 * key, round], &[round; 20]).unwrap();
+                put(&[b'a' + 2 * key, round], &[round; 20]);
             }
-            db.put(b"b", &[round; 30]).unwrap();
-            flush(&db);
+            put(b"b", &[round; 30]);
+            flush_and_settle(&db);
         }
-        // Compactions come to rest, and writes are taken.
-        db.wait_for_compact().unwrap();
         db.put(b"c", b"written").unwrap();
         assert_eq!(
             db.property(family, "rocksdb.background-errors").as_deref(),
