@@ -27,18 +27,10 @@ struct Contents {
 /// Waits until no flush and no compaction is due and every obsolete file is deleted.
 ///
 /// # Errors
-/// Those of [`Db::wait_for_compact`].
+/// Those of [`Db::wait_for_compact`] and of [`Db::wait_for_purge`].
 pub fn come_to_rest(db: &Db) -> Result<()> {
     db.wait_for_compact()?;
-    loop {
-        // It returns when no deletion is at work.
-        let held = db.hold_file_deletions("come_to_rest");
-        if db.pins().files_waiting == 0 {
-            return Ok(());
-        }
-        drop(held);
-        std::thread::yield_now();
-    }
+    db.wait_for_purge()
 }
 
 /// Files below `dir` that this process has deleted and still has open, one line for each descriptor. Empty where the system does not

@@ -72,6 +72,15 @@ impl Db {
         self.inner().check_open()?;
         self.inner().wait_for_compact()
     }
+
+    /// Returns when every obsolete file is closed, and deleted unless somebody [holds](Db::hold_file_deletions) it: what RocksDB's
+    /// `WaitForCompactOptions::wait_for_purge` adds to a wait for compactions.
+    pub fn wait_for_purge(&self) -> Result<()> {
+        let inner = self.inner();
+        inner.check_open()?;
+        inner.obsolete.wait_for_purge();
+        Ok(())
+    }
 }
 
 impl DbInner {

@@ -37,7 +37,7 @@ struct Queue {
     holds: Vec<Hold>,
     /// Of the next of them.
     next_hold: u64,
-    /// The thread is at work on files it took off the queue.
+    /// The thread is at work on files or handles it took off the queue.
     deleting: bool,
     /// It is to call `idle` again.
     woken: bool,
@@ -157,9 +157,14 @@ impl ObsoleteFiles {
         loop {
             let uncached = std::mem::take(&mut queue.uncached);
             let to_close = std::mem::take(&mut queue.to_close);
-            if !uncached.is_empty() || !to_close.is_empty() {
+            if !to_close.is_empty() {
+                queue.deleting = true;
+                MutexGuard::unlocked(&mut queue, || drop(to_close));
+                queue.deleting = false;
+                self.changed.notify_all();
+            }
+            if !uncached.is_empty() {
                 MutexGuard::unlocked(&mut queue, || {
-                    drop(to_close);
                     for (table, aggressiveness) in uncached {
                         table.uncache(aggressiveness);
                     }
@@ -204,6 +209,15 @@ impl ObsoleteFiles {
             self.listeners.notify(&Event::FileDeleted {
                 path: path.display().to_string(),
             });
+        }
+    }
+
+    /// Returns when nothing is queued that may be deleted or is to be closed.
+    pub fn wait_for_purge(&self) {
+        let mut queue = self.queue.lock();
+        let is_due = |queue: &Queue| !queue.files.is_empty() && queue.holds.is_empty();
+        while queue.deleting || !queue.to_close.is_empty() || is_due(&queue) {
+            self.changed.wait(&mut queue);
         }
     }
 
