@@ -1,6 +1,7 @@
 //! The testers tested: bugs planted one at a time, each of which a named test must catch.
 
 mod disk;
+mod directories;
 mod plant;
 mod reads_and_files;
 mod resume;
@@ -116,6 +117,10 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         reads_and_files::CANARIES,
     ];
     topics.into_iter().flatten()
+    CANARIES
+        .iter()
+        .chain(versions::CANARIES)
+        .chain(directories::CANARIES)
 }
 
 const CANARIES: &[Canary] = &[

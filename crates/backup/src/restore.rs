@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use base::filename::{self, FileKind};
 use base::{Error, ErrorKind, Progress, Result};
+use esker::WalDir;
 use vfs::FileSystem;
 
 use crate::copy::{Copier, create_dir, for_all};
@@ -41,7 +42,8 @@ impl BackupEngine {
     /// or cut off leaves no database, and may be run again. In the modes that keep files it then goes on where it was.
     ///
     /// # Errors
-    /// `LockHeld` if the database there is open; `Corruption` for a backup or a file of it that is damaged; `NotSupported` for a
+    /// `LockHeld` if the database there is open, or one that has its WALs in `wal_dir`; `InvalidArgument` if `wal_dir` belongs to another
+    /// database; `Corruption` for a backup or a file of it that is damaged; `NotSupported` for a
     /// backup that RocksDB made without some of the files; `Aborted` if it was told to stop.
     pub fn restore_db_from_backup(
         &self,
@@ -84,6 +86,11 @@ impl BackupEngine {
         let restoration = Restoration {
             engine: self,
             fs: &*options.fs,
+            database: esker::Options {
+                fs: options.fs.clone(),
+                wal_dir: wal_dir.to_string_lossy().into_owned(),
+                ..esker::Options::default()
+            },
             mode: options.mode,
             db_dir,
             wal_dir,
@@ -96,6 +103,8 @@ impl BackupEngine {
 struct Restoration<'a> {
     engine: &'a BackupEngine,
     fs: &'a dyn FileSystem,
+    /// Those by which the directory of the WALs is found.
+    database: esker::Options,
     mode: RestoreMode,
     db_dir: &'a Path,
     wal_dir: &'a Path,
@@ -108,6 +117,9 @@ impl Restoration<'_> {
         create_dir(fs, self.db_dir, self.copier.sync)?;
         create_dir(fs, self.wal_dir, self.copier.sync)?;
         let _lock = fs.lock(&filename::lock(self.db_dir))?;
+        let mut wals = WalDir::claim(&self.database, self.db_dir, None)?;
+        // What lies there goes, and the database that comes may have another id.
+        wals.unmark(fs)?;
         let threads = self.engine.options.max_background_operations;
         let stays = for_all(threads, &items, |item| self.stays(item))?;
         let kept: BTreeSet<&str> = items
@@ -131,7 +143,8 @@ impl Restoration<'_> {
             self.copy(item, &temporary)?;
             fs.rename(&temporary, &item.to)?;
         }
-        self.sync_dirs()
+        self.sync_dirs()?;
+        wals.mark_by_files(&self.database, self.db_dir)
     }
 
     /// True if the file that lies there is the one of the backup.

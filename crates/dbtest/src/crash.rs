@@ -200,7 +200,9 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Table(number) | FileKind::Blob(number)) if live.contains(&number) => {}
                 // Of a life before, perhaps.
                 Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
-                _ if name == "wal" => {}
+                // Where the MANIFEST was torn, or a WAL is missing, recovery keeps what it cannot use.
+                _ if name == "wal" || name == "lost" => {}
+                _ if name == "OWNER" && *dir != DIR => {}
                 _ => wrong.push(name),
             }
         }

@@ -257,6 +257,10 @@ pub enum Event {
     WalCreated { wal: u64 },
     /// Recovery is about to read these WALs.
     RecoveryBegun { job: u64, wals: Vec<u64> },
+    /// The MANIFEST ends in bytes that are no edit: its writer died, or a part of the file is lost. Recovery goes on without them.
+    ManifestTorn { path: String, offset: u64, bytes: u64 },
+    /// Recovery was without edits or a WAL that are lost, and has moved files there that it does not use and that may hold what is missing.
+    FilesSetAside { job: u64, files: Vec<String> },
     /// Recovery is over.
     Recovered { job: u64 },
     /// Writes are slowed or stopped, or no longer are: once when a condition begins, and once when it ends, with how often and how long writers
@@ -542,6 +546,15 @@ impl fmt::Display for Event {
             ),
             Event::WalCreated { wal } => write!(f, "began {wal:06}.log"),
             Event::RecoveryBegun { wals, .. } => write!(f, "recovers {} WALs", wals.len()),
+            Event::ManifestTorn { path, offset, bytes } => write!(
+                f,
+                "the end of {path} from {offset} on is torn: {bytes} bytes are no edit and do not count"
+            ),
+            Event::FilesSetAside { files, .. } => write!(
+                f,
+                "kept aside what may hold what is missing: {}",
+                files.join(", ")
+            ),
             Event::Recovered { .. } => write!(f, "recovered"),
             Event::Stall {
                 family, condition, ..

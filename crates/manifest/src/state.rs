@@ -64,6 +64,12 @@ impl ManifestState {
         self.families.values().find(|family| family.name == name)
     }
 
+    /// WALs with lower numbers hold nothing that a recovery needs.
+    pub fn oldest_needed_wal(&self) -> u64 {
+        let families = self.families.values().map(|family| family.log_number).min();
+        families.unwrap_or(0).max(self.min_log_number_to_keep)
+    }
+
     /// True if no family has come or gone between the two states of one database. Ids are never used again, so one that came and
     /// went in between has left the highest of them changed.
     pub fn has_families_of(&self, other: &ManifestState) -> bool {
@@ -215,6 +221,11 @@ impl Replay {
             }
         }
         Ok(())
+    }
+
+    /// True if edits of an atomic group wait for the last of it.
+    pub fn is_in_group(&self) -> bool {
+        !self.group.is_empty()
     }
 
     fn apply_now(&mut self, edit: &VersionEdit) -> Result<()> {

@@ -463,3 +463,69 @@ fn wals_of_another_directory_are_put_back_there_and_no_newer_ones_stay() {
     assert_eq!(rows(&db), expected);
     db.close().unwrap();
 }
+
+#[test]
+fn a_backup_is_not_restored_over_the_wals_of_another_database() {
+    let fs = MemFs::new();
+    let with = |wals: &str| esker::Options {
+        wal_dir: wals.to_owned(),
+        ..options(Arc::new(fs.clone()))
+    };
+    let put = |wals: &str, dir: &str, key: &[u8]| {
+        let db = Db::open(&with(wals), dir).unwrap();
+        db.put(key, b"value").unwrap();
+        db
+    };
+    let db = put("/wals", DB, b"a");
+    let mut engine = engine(&fs);
+    engine
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    let backed_up = rows(&db);
+    db.put(b"b", b"value").unwrap();
+    let all = rows(&db);
+    let restore = |dir: &str, wals: &str| engine.restore_db_from_backup(1, &restore_options(&fs), dir, wals);
+    // Its own, while it is open and while it lies there, and another one's.
+    let held = restore("/new", "/wals").unwrap_err();
+    assert_eq!(held.kind(), ErrorKind::LockHeld, "{held}");
+    db.close().unwrap();
+    let other = put("/others", "/other", b"x");
+    other.close().unwrap();
+    for (dir, wals, owner) in [
+        ("/new", "/wals", DB),
+        ("/new", "/others", "/other"),
+        (DB, "/others", "/other"),
+    ] {
+        let refused = restore(dir, wals).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+        assert!(refused.to_string().contains(owner), "{refused}");
+    }
+    let opened = |wals: &str, dir: &str| {
+        let db = Db::open(&with(wals), dir).unwrap();
+        let rows = rows(&db);
+        db.close().unwrap();
+        rows
+    };
+    assert_eq!(opened("/wals", DB), all);
+    assert_eq!(opened("/others", "/other").len(), 1);
+    // In its own place, elsewhere, and in the place of another database, whose id it does not have.
+    restore(DB, "/wals").unwrap();
+    assert_eq!(opened("/wals", DB), backed_up);
+    restore("/new", "/new_wals").unwrap();
+    restore("/other", "/others").unwrap();
+    // What was restored belongs to it before it is opened.
+    for wals in ["/new_wals", "/others"] {
+        let error = Db::open(&with(wals), "/third").err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+    assert_eq!(opened("/new_wals", "/new"), backed_up);
+    assert_eq!(opened("/others", "/other"), backed_up);
+    // A directory that another database left, and its WALs in it.
+    fs.remove(&base::filename::current(Path::new("/new"))).unwrap();
+    let fourth = put("", "/fourth", b"y");
+    fourth.flush(&FlushOptions::default()).unwrap();
+    fourth.close().unwrap();
+    let error = Db::open(&with("/new_wals"), "/fourth").err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.to_string().contains("lay in /new"), "{error}");
+}

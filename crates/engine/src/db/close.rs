@@ -116,6 +116,7 @@ impl DbInner {
         drop(self.options_file.lock());
         log_line!(self.log, Info, "Shutdown complete");
         self.log.close();
+        drop(self.wal_dir_lock.lock().take());
         drop(self.lock.lock().take());
         flushed.and(closed_wal).and(closed_manifest)
     }

@@ -79,8 +79,8 @@ impl Db {
     /// [`disable_file_deletions`](Db::disable_file_deletions) and [`enable_file_deletions`](Db::enable_file_deletions), or
     /// files may be gone before they are copied.
     ///
-    /// Tables, blob files and WALs among them change no more; MANIFEST and CURRENT come as
-    /// [`replacement_contents`](LiveFileStorageInfo::replacement_contents). Writers wait while a WAL is begun, no longer.
+    /// Tables, blob files and WALs among them change no more; MANIFEST, CURRENT and OPTIONS, which names no
+    /// [`wal_dir`](crate::Options::wal_dir), come as [`replacement_contents`](LiveFileStorageInfo::replacement_contents). Writers wait while a WAL is begun, no longer.
     pub fn live_files_storage_info(
         &self,
         options: &LiveFilesStorageInfoOptions,
@@ -107,7 +107,9 @@ impl DbInner {
             files.push(LiveFileStorageInfo::new(path, size));
         }
         if let Some((path, file)) = OptionsFile::newest(fs, &self.dir)? {
-            files.push(LiveFileStorageInfo::replaced(path, file.text().into_bytes()));
+            // The WALs lie beside the other files then: those in the directory that it names are of this database.
+            let text = file.without("wal_dir").text();
+            files.push(LiveFileStorageInfo::replaced(path, text.into_bytes()));
         }
         let sequence_number = manifest.last_sequence;
         files.extend(self.manifest_files(manifest)?);

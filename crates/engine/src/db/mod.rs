@@ -9,6 +9,7 @@ pub(crate) mod families;
 pub mod file_deletions;
 pub(crate) mod get;
 pub mod live_files;
+mod lost;
 pub(crate) mod maintain;
 pub(crate) mod memory;
 mod multi_get;
@@ -28,6 +29,7 @@ pub(crate) mod state;
 pub(crate) mod stats_history;
 mod table_properties;
 pub(crate) mod verify;
+pub mod wal_dir;
 
 use base::statistics::{Histogram, Ticker};
 use base::sync::thread::JoinHandle;
@@ -159,6 +161,8 @@ pub(crate) struct DbInner {
     pub threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held while the database is open for writing.
     pub lock: Mutex<Option<Box<dyn FileLock>>>,
+    /// The same of a `wal_dir` of its own. Taken behind [`lock`](Self::lock) and released before it.
+    pub wal_dir_lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 
 /// Families by id and by name.

@@ -25,6 +25,7 @@ use super::secondary::ManifestTail;
 use super::snapshot::SnapshotList;
 use super::state::{Close, DbState, Recorded, Waiting};
 use super::stats_history::{self, STATS_COLUMN_FAMILY};
+use super::wal_dir::{self, WalDir};
 use super::{Db, DbInner, FamilyIndex, Handle};
 use crate::events::{Event, Listeners, with_file_listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -93,15 +94,17 @@ impl Db {
         Ok(state.families.into_values().map(|family| family.name).collect())
     }
 
-    /// Deletes the database in `path`: its files, and the directories if nothing else is in them. `LockHeld` if it is open.
-    /// Nothing happens if there is none.
+    /// Deletes the database in `path`: its files, and the directories if nothing else is in them. `LockHeld` if it is open,
+    /// `InvalidArgument` if [`wal_dir`](Options::wal_dir) belongs to another database. Nothing happens if there is none.
     pub fn destroy(options: &Options, path: impl AsRef<Path>) -> Result<()> {
         let (fs, dir) = (&*options.fs, path.as_ref());
         if !fs.exists(dir)? {
             return Ok(());
         }
         let lock = fs.lock(&filename::lock(dir))?;
-        let wal_dir = options.wal_directory(dir);
+        let id = wal_dir::id_of(options, dir);
+        let mut claimed = WalDir::claim(options, dir, id.as_deref())?;
+        let wal_dir = claimed.path().to_path_buf();
         for directory in [&*wal_dir, dir] {
             let names = match fs.list(directory) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -118,6 +121,8 @@ impl Db {
             }
         }
         log::destroy(options, dir)?;
+        claimed.unmark(fs)?;
+        claimed.remove_lock(fs)?;
         drop(lock);
         fs.remove(&filename::lock(dir))?;
         for directory in [&*wal_dir, dir] {
@@ -257,6 +262,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         lock = Some(fs.lock(&filename::lock(dir))?);
     }
     let exists = fs.exists(&current)?;
+    let mut claimed = None;
     if exists && options.error_if_exists {
         return Err(Error::invalid_argument("exists (error_if_exists is true)").in_file(dir));
     }
@@ -264,6 +270,8 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         if read_only || !options.create_if_missing {
             return Err(does_not_exist(&current));
         }
+        // Before anything is made: a directory of WALs that belongs to another database is refused.
+        claimed = Some(WalDir::claim(options, dir, None)?);
         create(options, dir)?;
     }
     // Whoever holds the lock has the log to himself.
@@ -271,32 +279,45 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         true => InfoLog::given(options),
         false => InfoLog::open(options, dir),
     });
-    open_existing(&with_file_listeners(options), dir, lock, &log).inspect_err(|error| {
+    open_existing(&with_file_listeners(options), dir, lock, claimed, &log).inspect_err(|error| {
         log_line!(log, Error, "Open failed: {error}");
         log.close();
     })
 }
 
-/// Opens a database that is there; for reading only without a lock.
+/// Opens a database that is there; for reading only without a lock. `claimed` is the directory of its WALs, if it was just made.
 fn open_existing(
     options: &Options,
     dir: &Path,
     lock: Option<Box<dyn FileLock>>,
+    claimed: Option<WalDir>,
     log: &Arc<InfoLog>,
 ) -> Result<Db> {
     let read_only = lock.is_none();
     let moment = Moment::of(options, dir)?;
-    let (manifest_number, recorded) = read_manifest(options, dir)?;
+    let mut manifest = ManifestTail::default();
+    let recorded = manifest.read(options, dir)?;
     check_live_files(&*options.fs, dir, &recorded)?;
+    let id = match &recorded.db_id {
+        Some(id) => Some(id.clone()),
+        None => read_identity(&*options.fs, dir)?,
+    };
+    let mut inner = assemble_db(options, dir, read_only, lock, recorded, log.clone())?;
+    if read_only {
+        inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
+    } else {
+        let claimed = claimed.map_or_else(|| WalDir::claim(options, dir, id.as_deref()), Ok);
+        inner.take_wal_dir(claimed?)?;
+    }
     let db = Db(Arc::new(Handle {
-        inner: Arc::new(assemble_db(options, dir, read_only, lock, recorded, log.clone())?),
+        inner: Arc::new(inner),
     }));
     let inner = &db.0.inner;
     if read_only {
         inner.recover_read_only(&moment)?;
         inner.begin_samples();
     } else {
-        inner.recover(manifest_number)?;
+        inner.recover(&manifest)?;
         inner.begin_samples();
         inner.create_missing_families()?;
         inner.open_stats_history()?;
@@ -743,6 +764,7 @@ pub(crate) fn assemble_db(
         deletes: AtomicBool::new(false),
         threads: Mutex::new(Vec::new()),
         lock: Mutex::new(lock),
+        wal_dir_lock: Mutex::default(),
         state: Mutex::new(state),
     };
     inner.reindex(&inner.state.lock());
@@ -767,6 +789,14 @@ pub(crate) fn wal_limit(options: &Options, state: &DbState) -> u64 {
 }
 
 impl DbInner {
+    /// Makes `claimed` the directory of the WALs, and the database its owner.
+    pub(crate) fn take_wal_dir(&mut self, mut claimed: WalDir) -> Result<()> {
+        claimed.mark(&*self.options.fs, &self.dir, &self.db_id)?;
+        self.wal_dir = claimed.path().to_path_buf();
+        self.wal_dir_lock = Mutex::new(claimed.into_lock());
+        Ok(())
+    }
+
     /// Creates the families the options name and the database lacks, if the options say so.
     fn create_missing_families(&self) -> Result<()> {
         let missing = self

@@ -26,9 +26,12 @@ use wal::{ReaderOptions, RecoveryMode};
 
 use super::DbInner;
 use super::column_family::Family;
+use super::lost::Lost;
 use super::open::{Moment, read_manifest, write_identity};
+use super::secondary::{ManifestTail, TornTail};
 use super::set_aside::LargeRows;
 use super::state::{DbState, LiveWal};
+use super::wal_dir;
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::write::batch::Operations;
 use crate::write::pipeline::{apply, deletion_kind};
@@ -55,6 +58,10 @@ struct Replayed {
     end: Predecessor,
     /// The WALs read so far.
     wals: Vec<u64>,
+    /// WALs below are needed by no family, as the MANIFEST says.
+    oldest_needed: u64,
+    /// A WAL that is needed and not there: the one behind it names it.
+    missing: Option<u64>,
     /// Those of them that may be written over while they are read.
     recycled: Vec<u64>,
     /// Something in a WAL was not used, or a WAL has lost how it began.
@@ -66,9 +73,17 @@ struct Replayed {
 }
 
 impl DbInner {
-    /// Recovers for writing; see the module's head. `manifest` is the number of the MANIFEST in force.
-    pub(crate) fn recover(&self, manifest: u64) -> Result<()> {
-        self.versions.mark_used(manifest);
+    /// Recovers for writing; see the module's head. `manifest` is the MANIFEST in force, which was read.
+    pub(crate) fn recover(&self, manifest: &ManifestTail) -> Result<()> {
+        self.versions.mark_used(manifest.number());
+        if let Some(torn) = manifest.torn() {
+            self.notify(&Event::ManifestTorn {
+                path: torn.path.display().to_string(),
+                offset: torn.offset,
+                bytes: torn.bytes,
+            });
+        }
+        self.check_unread_wals()?;
         let wals = self.wals_to_replay()?;
         let job = RECOVERY_JOB;
         self.notify(&Event::RecoveryBegun {
@@ -111,6 +126,7 @@ impl DbInner {
             family.update_stall();
         });
         drop(state);
+        self.set_orphans_aside(manifest.torn(), &replayed)?;
         self.begin_session_manifest()?;
         let mut writer = self.writer.lock();
         let log = self.create_wal(wal, None, predecessor, writer.last_seqno + 1)?;
@@ -130,7 +146,8 @@ impl DbInner {
             ErrorKind::NotFound => error.with_kind(ErrorKind::TryAgain),
             _ => error,
         };
-        // A writer deletes a WAL without an edit where the families that have not moved past it have no rows in it.
+        self.check_unread_wals()?;
+        // A writer of an earlier release deletes a WAL without an edit where the families that have not moved past it have no rows in it.
         let wals = self.open_wals(&self.wals_to_replay()?).map_err(gone)?;
         {
             let state = self.state.lock();
@@ -221,6 +238,8 @@ impl DbInner {
             stopped: None,
             end: Predecessor::NONE,
             wals: Vec::new(),
+            oldest_needed: self.state.lock().oldest_recorded_wal(),
+            missing: None,
             recycled: Vec::new(),
             damaged: false,
             flushed: false,
@@ -330,6 +349,12 @@ impl DbInner {
                 return Err(in_wal(error, reader.record_offset()));
             }
             let predecessor = Predecessor::decode(Operations::new(&record)?)?;
+            if let Some(missing) = replayed.lost_before(number, predecessor, &reader) {
+                replayed.missing = Some(missing);
+                if !self.passes_over_missing(missing, &path, replayed, live.is_some())? {
+                    return Ok(false);
+                }
+            }
             let before = predecessor.filter(|before| replayed.wals.contains(&before.number));
             let goes_on = match before {
                 Some(before) => replayed.next_seqno == Some(before.next_seqno),
@@ -368,6 +393,7 @@ impl DbInner {
             replayed.end = Predecessor {
                 number,
                 next_seqno: seqno + count,
+                kept: true,
             };
             // A batch without rows has a number too, and one written after it must not have a lower one.
             replayed.last_seqno = replayed.last_seqno.max((seqno + count).saturating_sub(1));
@@ -400,6 +426,38 @@ impl DbInner {
                     dropped.bytes, dropped.offset, dropped.reason
                 ),
             );
+        }
+        Ok(true)
+    }
+
+    /// Whether the replay goes on although WAL `missing`, which the WAL in `path` names, is not there. Stops in front of that one under
+    /// PointInTime.
+    fn passes_over_missing(
+        &self,
+        missing: u64,
+        path: &std::path::Path,
+        replayed: &mut Replayed,
+        live: bool,
+    ) -> Result<bool> {
+        let gone = filename::wal(&self.wal_dir, missing);
+        let behind = path.file_name().unwrap_or_default().to_string_lossy();
+        let error = missing_wal(missing, &behind).in_file(&gone);
+        if live && self.options.fs.exists(&gone)? {
+            // It came to the directory while that was listed.
+            return Err(error.with_kind(ErrorKind::TryAgain));
+        }
+        let mode = self.options.wal_recovery_mode;
+        if matches!(
+            mode,
+            RecoveryMode::AbsoluteConsistency | RecoveryMode::TolerateCorruptedTailRecords
+        ) {
+            return Err(error);
+        }
+        self.report_dropped(path, error.message());
+        replayed.damaged = true;
+        if mode == RecoveryMode::PointInTime {
+            replayed.stopped.get_or_insert((missing, error));
+            return Ok(false);
         }
         Ok(true)
     }
@@ -557,8 +615,54 @@ impl DbInner {
         Ok(wal)
     }
 
+    /// Keeps files in `lost/` that no open needs and that the next would delete, where something is missing that they may hold: behind a
+    /// torn MANIFEST all that the lost edits may have named, behind a missing WAL those that were not read. Before the MANIFEST of this session is in
+    /// force, which names nothing of it and is whole.
+    fn set_orphans_aside(&self, torn: Option<&TornTail>, replayed: &Replayed) -> Result<()> {
+        if torn.is_none() && replayed.missing.is_none() {
+            return Ok(());
+        }
+        let fs = &*self.options.fs;
+        let may_hold_rows = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            match name.and_then(filename::parse) {
+                // What was read is in tables.
+                Some(FileKind::Wal(number)) => !replayed.wals.contains(&number),
+                Some(FileKind::Table(_) | FileKind::Blob(_)) => torn.is_some(),
+                _ => false,
+            }
+        };
+        let mut aside = self.orphans()?;
+        aside.retain(may_hold_rows);
+        if aside.is_empty() {
+            return Ok(());
+        }
+        let lost = Lost::create(fs, &self.dir)?;
+        if let Some(torn) = torn {
+            lost.keep(&torn.path)?;
+        }
+        let mut kept = Vec::with_capacity(aside.len());
+        for path in &aside {
+            kept.push(lost.keep(path)?.display().to_string());
+        }
+        lost.sync()?;
+        aside.iter().try_for_each(|path| fs.remove(path))?;
+        self.notify(&Event::FilesSetAside {
+            job: RECOVERY_JOB,
+            files: kept,
+        });
+        Ok(())
+    }
+
     /// Queues every file of ours for deletion that the database does not consist of.
     fn delete_orphans(&self) -> Result<()> {
+        let orphans = self.orphans()?;
+        orphans.into_iter().for_each(|path| self.obsolete.add(path));
+        Ok(())
+    }
+
+    /// Every file of ours that the database does not consist of. Of MANIFESTs: all but the one that this session writes.
+    fn orphans(&self) -> Result<Vec<PathBuf>> {
         let fs = &*self.options.fs;
         let state = self.state.lock();
         let wals: VecDeque<LiveWal> = state.wals.clone();
@@ -573,9 +677,11 @@ impl DbInner {
         for dir in [&self.dir, &self.wal_dir] {
             for name in fs.list(dir)? {
                 let needed = match filename::parse(&name) {
+                    // Those in another directory than that of the WALs were not read.
+                    Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,
                     Some(FileKind::Wal(number)) => wals.iter().any(|wal| wal.number == number),
                     // In a WAL directory of its own other files are somebody else's.
-                    _ if dir != &self.dir => true,
+                    _ if dir != &self.dir => name != wal_dir::TEMPORARY,
                     Some(FileKind::Table(number)) => tables.contains(&number),
                     Some(FileKind::Blob(number)) => blobs.contains(&number),
                     Some(FileKind::Manifest(number)) => number == manifest,
@@ -589,9 +695,30 @@ impl DbInner {
         }
         orphans.sort();
         orphans.dedup();
-        orphans.into_iter().for_each(|path| self.obsolete.add(path));
-        Ok(())
+        Ok(orphans)
     }
+}
+
+impl Replayed {
+    /// The WAL that is missing in front of WAL `number`, which `predecessor` or a record of RocksDB's for the purpose names.
+    fn lost_before(
+        &self,
+        number: u64,
+        predecessor: Option<Predecessor>,
+        reader: &wal::Reader,
+    ) -> Option<u64> {
+        let ours = predecessor.filter(|named| named.kept).map(|named| named.number);
+        let named = ours.or_else(|| reader.predecessor().map(|named| named.log_number))?;
+        let is_needed = (self.oldest_needed..number).contains(&named);
+        (is_needed && self.missing != Some(named) && !self.wals.contains(&named)).then_some(named)
+    }
+}
+
+/// WAL `missing` is not there, which the WAL `behind` it says was needed.
+pub(crate) fn missing_wal(missing: u64, behind: &str) -> Error {
+    Error::corruption(format!(
+        "Missing WAL {missing:06}.log: {behind} comes behind it, and the MANIFEST does not say that its rows are in tables"
+    ))
 }
 
 /// What a reader of a WAL that somebody may still be writing has dropped. The memory that the writer fills is read piece by piece: the front of a

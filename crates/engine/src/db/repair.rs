@@ -23,8 +23,9 @@ use manifest::{FileMetadata, ManifestState, Version, VersionBuilder, VersionEdit
 use vfs::FileSystem;
 
 use super::column_family::DEFAULT_COLUMN_FAMILY;
+use super::lost::Lost;
 use super::open::{assemble_db, check_options, comparator_for, read_identity, write_identity};
-use super::set_aside::{LOST, free_name, link_or_copy};
+use super::wal_dir::{self, WalDir};
 use super::{Db, DbInner};
 use crate::log::InfoLog;
 use crate::options::Options;
@@ -82,8 +83,8 @@ impl Db {
     /// families that never held a row. All tables are read from end to end, most of them twice.
     ///
     /// # Errors
-    /// `LockHeld` if the database is open; `InvalidArgument` if `path` holds no table and no WAL, or a table's comparator is not
-    /// known; those of the file system.
+    /// `LockHeld` if the database is open; `InvalidArgument` if `path` holds no table and no WAL, a table's comparator is not
+    /// known, or [`wal_dir`](Options::wal_dir) belongs to another database; those of the file system.
     pub fn repair(options: &Options, path: impl AsRef<Path>) -> Result<RepairReport> {
         Db::repair_with_progress(options, path, &Progress::new())
     }
@@ -102,14 +103,19 @@ impl Db {
             return Err(Error::invalid_argument("no table and no WAL to make a database of").in_file(dir));
         }
         let _lock = fs.lock(&filename::lock(dir))?;
-        Repair {
+        let id = wal_dir::id_of(options, dir);
+        let wal_dir = WalDir::claim(options, dir, id.as_deref())?;
+        let repair = Repair {
             options,
             dir,
+            wal_dir,
+            lost: Lost::create(fs, dir)?,
             stored: stored_options(fs, dir),
             report: RepairReport::default(),
             progress,
-        }
-        .run()
+        };
+        repair.check_other_wals()?;
+        repair.run()
     }
 }
 
@@ -192,6 +198,8 @@ struct FoundFamily {
 struct Repair<'a> {
     options: &'a Options,
     dir: &'a Path,
+    wal_dir: WalDir,
+    lost: Lost<'a>,
     stored: Option<OptionsFile>,
     report: RepairReport,
     progress: &'a Progress,
@@ -200,9 +208,7 @@ struct Repair<'a> {
 impl Repair<'_> {
     fn run(mut self) -> Result<RepairReport> {
         let fs = &*self.options.fs;
-        let lost = self.dir.join(LOST);
-        fs.create_dir_all(&lost)?;
-        fs.sync_dir(self.dir)?;
+        let lost = self.lost.dir().to_path_buf();
         let mut files = Listing::read(self.options, self.dir)?;
         self.expect(&files)?;
         let interrupted = Note::read(fs, &lost)?;
@@ -248,16 +254,17 @@ impl Repair<'_> {
             .collect();
         for (number, path) in &files.blobs {
             if !kept.contains(number) && fs.exists(path)? {
-                self.move_to_lost(path)?;
+                self.lost.take(path)?;
             }
         }
         for path in files.manifests.iter().chain(files.wals.values()) {
-            self.link_to_lost(path)?;
+            self.lost.keep(path)?;
         }
-        fs.sync_dir(&lost)?;
+        self.lost.sync()?;
         if read_identity(fs, self.dir)?.is_none() {
             write_identity(fs, self.dir, &inner.db_id)?;
         }
+        self.wal_dir.mark(fs, self.dir, &inner.db_id)?;
         self.report.last_sequence = state.last_sequence;
         inner.versions.begin_manifest(|next_file_number| ManifestState {
             next_file_number,
@@ -269,10 +276,18 @@ impl Repair<'_> {
         }
         fs.sync_dir(self.dir)?;
         if !files.wals.is_empty() {
-            fs.sync_dir(&self.options.wal_directory(self.dir))?;
+            fs.sync_dir(self.wal_dir.path())?;
         }
         Note::remove(fs, &lost)?;
         Ok(self.report)
+    }
+
+    /// An error if WALs with rows lie in a directory that is not read.
+    fn check_other_wals(&self) -> Result<()> {
+        let stored = self.stored.as_ref().map(|stored| stored.options().0.wal_dir);
+        let stored = stored.filter(|stored| !stored.is_empty()).map(PathBuf::from);
+        let elsewhere = stored.into_iter().chain([self.dir.to_path_buf()]);
+        wal_dir::check_other_wals(self.options, self.dir, self.wal_dir.path(), elsewhere)
     }
 
     /// Tables are read twice, the others once.
@@ -300,7 +315,7 @@ impl Repair<'_> {
                         !note.was_finished(&files.wals) && table.session_id == note.session_id.as_bytes()
                     }) =>
                 {
-                    self.move_to_lost(path)?;
+                    self.lost.take(path)?;
                 }
                 Ok(table) => tables.push(table),
                 Err(error) if is_damage(&error) => self.lose(path, error)?,
@@ -613,28 +628,9 @@ impl Repair<'_> {
 
     /// Moves a file to `lost/` and tells why.
     fn lose(&mut self, path: &Path, error: Error) -> Result<()> {
-        let path = self.move_to_lost(path)?;
+        let path = self.lost.take(path)?;
         self.report.lost.push(LostFile { path, error });
         Ok(())
-    }
-
-    fn move_to_lost(&self, path: &Path) -> Result<PathBuf> {
-        let fs = &*self.options.fs;
-        let to = self.name_in_lost(path)?;
-        fs.rename(path, &to)?;
-        fs.sync_dir(&self.dir.join(LOST))?;
-        Ok(to)
-    }
-
-    /// Gives a file another name in `lost/`, unless a repair that was cut off already has.
-    fn link_to_lost(&self, path: &Path) -> Result<()> {
-        link_or_copy(&*self.options.fs, path, &self.dir.join(LOST)).map(drop)
-    }
-
-    /// A name in `lost/` that nothing has.
-    fn name_in_lost(&self, path: &Path) -> Result<PathBuf> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        free_name(&*self.options.fs, &self.dir.join(LOST), &name)
     }
 }
 

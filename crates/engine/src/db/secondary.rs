@@ -34,12 +34,13 @@ use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use manifest::{ManifestState, Version};
 
 use self::followed_wals::{FollowedWals, Read};
-pub(crate) use self::manifest_tail::ManifestTail;
+pub(crate) use self::manifest_tail::{ManifestTail, TornTail};
 use super::column_family::Family;
 use super::families::{assemble, fresh_state, new_memtable};
 use super::open::{Moment, assemble_db, check_options, newest_options, read_identity};
 use super::snapshot::View;
 use super::state::{Immutable, LiveWal, Memory};
+use super::wal_dir::WalDir;
 use super::{Db, DbInner, Handle};
 use crate::events::with_file_listeners;
 use crate::log::{InfoLog, log_line};
@@ -198,6 +199,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     let recorded = again_while_it_changes(options, dir, || ManifestTail::default().read(options, dir))?;
     let log = Arc::new(InfoLog::open(options, own_dir));
     let mut inner = assemble_db(&with_file_listeners(options), dir, true, None, recorded, log)?;
+    inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
     inner.secondary = Some(Secondary {
         own_dir: own_dir.to_path_buf(),
         reading: Mutex::default(),
@@ -207,6 +209,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     let db = Db(Arc::new(Handle {
         inner: Arc::new(inner),
     }));
+    db.0.inner.check_unread_wals()?;
     db.0.inner.catch_up()?;
     Ok(db)
 }
@@ -401,8 +404,7 @@ impl DbInner {
 
     /// The numbers of the WALs there are that may hold rows no table of `state` has, ascending.
     fn wals_of(&self, state: &ManifestState) -> Result<Vec<u64>> {
-        let oldest = state.families.values().map(|family| family.log_number).min();
-        let oldest = oldest.unwrap_or(0).max(state.min_log_number_to_keep);
+        let oldest = state.oldest_needed_wal();
         let names = self.options.fs.list(&self.wal_dir)?;
         let numbers = names.iter().filter_map(|name| match filename::parse(name) {
             Some(FileKind::Wal(number)) => Some(number),

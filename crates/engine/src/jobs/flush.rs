@@ -85,9 +85,8 @@ impl DbInner {
             let edit = VersionEdit {
                 column_family: id,
                 log_number: Some(log_number),
-                // A family without rows says nothing of WALs it needs no more; one that is written over must not be replayed.
-                min_log_number_to_keep: (self.options.recycled_wals() > 0)
-                    .then(|| state.oldest_needed_wal_after(Some((id, memtables.len())))),
+                // A family without rows says nothing of WALs it needs no more, and no WAL goes before the MANIFEST lets it go.
+                min_log_number_to_keep: Some(state.oldest_needed_wal_after(Some((id, memtables.len())))),
                 new_files: flushed.new_files(),
                 blob_file_additions: flushed.blob_files,
                 ..VersionEdit::default()
@@ -211,13 +210,11 @@ impl DbInner {
         }
     }
 
-    /// Lets go of WALs that hold nothing any family still needs: keeps them to be written over, or deletes them. A sync leaves out
-    /// those that the MANIFEST excludes from recovery. Others stay to be synced though they are deleted: after a loss of power such a
-    /// WAL may be there again, and one that had lost its end would hide the rows of its successors.
+    /// Lets go of WALs that hold nothing any family still needs, as the MANIFEST says: keeps them to be written over, or deletes them. A
+    /// WAL that is missing although the MANIFEST does not say so is taken for lost by the next recovery. A sync leaves those out.
     pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
-        let needed = state.oldest_needed_wal();
-        let excluded = state.oldest_recorded_wal().min(needed);
-        self.obsolete.close_files(self.wal_tail.forget_older(excluded));
+        let needed = state.oldest_needed_wal().min(state.oldest_recorded_wal());
+        self.obsolete.close_files(self.wal_tail.forget_older(needed));
         while state.wals.len() > 1 && state.wals.front().is_some_and(|wal| wal.number < needed) {
             if let Some(wal) = state.wals.pop_front() {
                 self.older_wal_bytes.fetch_sub(wal.size, Ordering::Relaxed);

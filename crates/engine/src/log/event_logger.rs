@@ -315,9 +315,11 @@ impl EventListener for InfoLog {
             Event::CorruptionFound { .. } => log_line!(self, Error, "{event}"),
             Event::FileDeleted { path } => self.file_deleted(path),
             Event::RowTooLarge { .. } => log_line!(self, Error, "{event}"),
-            Event::WalDropped { .. } | Event::FilterValueTooLarge { .. } | Event::UnknownOption { .. } => {
-                log_line!(self, Warn, "{event}");
-            }
+            Event::WalDropped { .. }
+            | Event::FilterValueTooLarge { .. }
+            | Event::UnknownOption { .. }
+            | Event::ManifestTorn { .. }
+            | Event::FilesSetAside { .. } => log_line!(self, Warn, "{event}"),
         }
     }
 }

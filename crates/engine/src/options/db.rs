@@ -78,7 +78,7 @@ option_table! {
         /// newest writes first, and other processes do not see it. Saves nothing where the WAL is mapped, and a system call a write
         /// where it is not (see `PosixFs`). Default: false.
         manual_wal_flush: bool = false;
-        /// Directory of the WALs; empty for the database's own. Default: empty.
+        /// Directory of the WALs, of this database alone; empty for the database's own. Default: empty.
         wal_dir: String = String::new();
         /// Leaves the recovered WAL's rows in memtables instead of writing them to tables at open. Default: false.
         avoid_flush_during_recovery: bool = false, domain["true", "false"];

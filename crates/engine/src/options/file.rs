@@ -264,6 +264,15 @@ impl OptionsFile {
         (options, unknown)
     }
 
+    /// The file without an option of the database, which then has its default.
+    pub(crate) fn without(mut self, name: &str) -> OptionsFile {
+        let sections = self.sections.iter_mut();
+        for section in sections.filter(|section| section.title == "DBOptions") {
+            section.entries.retain(|(entry, _)| entry != name);
+        }
+        self
+    }
+
     /// Options in it that are not ours, by section and name.
     pub fn unknown(&self) -> Vec<(String, String)> {
         self.options().1
@@ -336,7 +345,9 @@ impl Section {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
-        for (name, value) in before.iter().flat_map(|section| &section.entries) {
+        // Ours says where the WALs lie, by saying nothing too.
+        let before = before.iter().flat_map(|section| &section.entries);
+        for (name, value) in before.filter(|(name, _)| name != "wal_dir") {
             if !entries
                 .iter()
                 .any(|(ours, _)| ours == name_in_file(right_name(name)))

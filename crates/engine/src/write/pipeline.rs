@@ -652,6 +652,7 @@ impl DbInner {
         let predecessor = Predecessor {
             number: state.current_wal(),
             next_seqno: writer.logged_next,
+            kept: true,
         };
         drop(state);
         if let Some(old) = recycled {

@@ -22,13 +22,20 @@ pub(crate) struct Predecessor {
     pub number: u64,
     /// The sequence number behind its last record.
     pub next_seqno: SeqNo,
+    /// It is deleted only when the MANIFEST says that no recovery needs it, so that its absence is a loss. Records without a word on it
+    /// are of releases that deleted a WAL sooner, where no family had rows in it.
+    pub kept: bool,
 }
+
+/// What follows the numbers where [`Predecessor::kept`] is true.
+const KEPT: u8 = 1;
 
 impl Predecessor {
     /// None that is needed.
     pub const NONE: Predecessor = Predecessor {
         number: 0,
         next_seqno: 0,
+        kept: true,
     };
 
     /// The record, in a WAL whose first row will have sequence number `sequence`.
@@ -36,6 +43,7 @@ impl Predecessor {
         let mut text = NAME.to_vec();
         coding::put_u64(&mut text, self.number);
         coding::put_u64(&mut text, self.next_seqno);
+        text.extend(self.kept.then_some(KEPT));
         let mut record = WriteBatch::new();
         record.put_log_data(&text);
         batch::set_sequence(record.data_mut(), sequence);
@@ -50,11 +58,20 @@ impl Predecessor {
         let Some(Operation::LogData(text)) = operations.next().transpose()? else {
             return Ok(None);
         };
-        let Some(numbers) = text.strip_prefix(NAME).filter(|numbers| numbers.len() == 16) else {
+        let Some(numbers) = text.strip_prefix(NAME) else {
             return Ok(None);
         };
+        let kept = match numbers.get(16..) {
+            Some([]) => false,
+            Some([KEPT]) => true,
+            _ => return Ok(None),
+        };
         let (number, next_seqno) = (coding::u64_at(numbers, 0), coding::u64_at(numbers, 8));
-        Ok((number != 0).then_some(Predecessor { number, next_seqno }))
+        Ok((number != 0).then_some(Predecessor {
+            number,
+            next_seqno,
+            kept,
+        }))
     }
 }
 
@@ -66,13 +83,16 @@ mod tests {
     fn it_goes_round_and_other_batches_are_none() {
         let decode =
             |batch: &WriteBatch| Predecessor::decode(Operations::new(batch.data()).unwrap()).unwrap();
-        let predecessor = Predecessor {
-            number: 7,
-            next_seqno: 1 << 40,
-        };
-        let record = predecessor.encode(99);
-        assert_eq!(decode(&record), Some(predecessor));
-        assert_eq!((record.operations().sequence(), record.count()), (99, 0));
+        for kept in [false, true] {
+            let predecessor = Predecessor {
+                number: 7,
+                next_seqno: 1 << 40,
+                kept,
+            };
+            let record = predecessor.encode(99);
+            assert_eq!(decode(&record), Some(predecessor));
+            assert_eq!((record.operations().sequence(), record.count()), (99, 0));
+        }
         assert_eq!(decode(&Predecessor::NONE.encode(1)), None);
         let mut other = WriteBatch::new();
         other.put_log_data(b"esker.predecessor-wal short");

@@ -48,11 +48,21 @@ fn stamped(batch: WriteBatch, sequence: u64) -> Vec<u8> {
     data
 }
 
-/// What begins each WAL we write: how far the one before went.
+/// What began each WAL of earlier releases: how far the one before went.
 fn predecessor(sequence: u64, number: u64, next: u64) -> Vec<u8> {
+    predecessor_with(sequence, number, next, &[])
+}
+
+/// What begins each WAL we write: the one before goes no sooner than the MANIFEST says.
+fn kept_predecessor(sequence: u64, number: u64, next: u64) -> Vec<u8> {
+    predecessor_with(sequence, number, next, &[1])
+}
+
+fn predecessor_with(sequence: u64, number: u64, next: u64, rest: &[u8]) -> Vec<u8> {
     let mut text = b"esker.predecessor-wal ".to_vec();
     coding::put_u64(&mut text, number);
     coding::put_u64(&mut text, next);
+    text.extend_from_slice(rest);
     let mut batch = WriteBatch::new();
     batch.put_log_data(&text);
     stamped(batch, sequence)
@@ -417,6 +427,45 @@ fn table() -> Vec<Row> {
                 ]
             },
             ["ac"; 4],
+            ALL,
+        ),
+        row(
+            "a WAL in the middle is missing",
+            |first| {
+                vec![
+                    wal(&[batch(1, "a")]),
+                    wal(&[kept_predecessor(3, first + 50, 3), batch(3, "c")]),
+                ]
+            },
+            [ERROR, ERROR, "a", "ac"],
+            [false, false, false, true],
+        ),
+        row(
+            "the first WAL is missing",
+            |first| {
+                vec![
+                    Vec::new(),
+                    wal(&[kept_predecessor(3, first + 50, 3), batch(3, "c")]),
+                ]
+            },
+            [ERROR, ERROR, "", "c"],
+            [false, false, false, true],
+        ),
+        row(
+            "a WAL in the middle that an earlier release may have deleted",
+            |first| {
+                vec![
+                    wal(&[batch(1, "a")]),
+                    wal(&[predecessor(3, first + 50, 3), batch(3, "c")]),
+                ]
+            },
+            ["ac"; 4],
+            ALL,
+        ),
+        row(
+            "the WAL before is not needed any more, and was kept until then",
+            |first| vec![wal(&[kept_predecessor(7, first - 1, 7), batch(7, "c")])],
+            ["c"; 4],
             ALL,
         ),
         row(

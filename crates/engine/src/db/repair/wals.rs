@@ -11,7 +11,7 @@ use wal::{ReaderOptions, RecoveryMode};
 
 use super::{FoundFamily, Listing, Repair, is_damage};
 use crate::db::DbInner;
-use crate::db::set_aside::{LOST, LargeRows};
+use crate::db::set_aside::LargeRows;
 use crate::options::Options;
 use crate::write::batch::Operations;
 use crate::write::pipeline::apply;
@@ -157,7 +157,7 @@ impl Repair<'_> {
                 ));
             }
             let name = path.file_name().unwrap_or_default();
-            let lost = self.dir.join(LOST).join(name);
+            let lost = self.lost.dir().join(name);
             let rows = large.rows.into_iter().map(|row| {
                 let key = row.key.escape_ascii();
                 row.error

@@ -11,7 +11,7 @@ use wal::{Reader, ReaderOptions, RecoveryMode};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::families::new_memtable;
-use crate::db::recover::{LONGEST_FILL, check_timestamp_size};
+use crate::db::recover::{LONGEST_FILL, check_timestamp_size, missing_wal};
 use crate::db::set_aside::LargeRows;
 use crate::db::state::Memory;
 use crate::events::RowTooLargeOutcome;
@@ -228,7 +228,7 @@ impl FollowedWals {
     ) -> Result<Option<Stop>> {
         let before = at.checked_sub(1).map(|before| self.wals[before].number);
         let wal = &mut self.wals[at];
-        let (number, expected) = (wal.number, self.next_seqno);
+        let (number, expected, begun) = (wal.number, self.next_seqno, wal.begun);
         let mut record = Vec::new();
         if !wal.reader.read_record_into(&mut record)? {
             return Ok(Some(match wal.reader.stopped() {
@@ -262,6 +262,18 @@ impl FollowedWals {
         }
         let gap = || Error::corruption("it does not go on where the WAL before it ends").at(offset);
         let told = Predecessor::decode(Operations::new(&record)?)?;
+        if let Some(missing) = told.filter(|told| told.kept && told.number < number)
+            && missing.number >= state.oldest_needed_wal()
+            && self.wals.iter().all(|wal| wal.number != missing.number)
+        {
+            // It was deleted since, or came to the directory while that was listed; or it is lost.
+            let path = base::filename::wal(&db.wal_dir, missing.number);
+            let error = missing_wal(missing.number, &format!("{number:06}.log")).in_file(&path);
+            return match !still()? || db.options.fs.exists(&path)? {
+                true => Ok(Some(Stop::Changed(error.with_kind(ErrorKind::TryAgain)))),
+                false => Err(error),
+            };
+        }
         match told.filter(|told| Some(told.number) == before) {
             Some(told) if expected == Some(told.next_seqno) => {}
             Some(_) => return Ok(Some(Stop::Incomplete(gap()))),
@@ -271,7 +283,7 @@ impl FollowedWals {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
                 // Rows written without WAL leave gaps, too: then the WAL before has no more to give, and is still needed as it is.
-                if !wal.begun && before.is_some() && !goes_on && (confirmed < at || !still()?) {
+                if !begun && before.is_some() && !goes_on && (confirmed < at || !still()?) {
                     return Ok(Some(Stop::Incomplete(gap())));
                 }
             }

@@ -1,6 +1,6 @@
 //! A MANIFEST that somebody else writes, read from where it was read to last.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
@@ -10,12 +10,23 @@ use vfs::{OpenOptions, RandomAccessFile};
 use wal::Reader;
 
 use crate::db::open::{comparator_for, parse_current};
+use crate::db::recover::LONGEST_FILL;
 use crate::options::Options;
 
 /// What was read of the MANIFEST in force.
 #[derive(Default)]
 pub(crate) struct ManifestTail {
     read: Option<ReadSoFar>,
+    torn: Option<TornTail>,
+}
+
+/// Bytes at the end of a MANIFEST that are no record: its writer died, or a part of the file is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TornTail {
+    pub path: PathBuf,
+    /// Where the last edit that counts ends.
+    pub offset: u64,
+    pub bytes: u64,
 }
 
 struct ReadSoFar {
@@ -26,6 +37,9 @@ struct ReadSoFar {
     first: Vec<u8>,
     last: Vec<u8>,
     last_at: u64,
+    last_end: u64,
+    /// Where the atomic group begins whose last edit was not met yet.
+    group_at: Option<u64>,
 }
 
 impl ManifestTail {
@@ -47,6 +61,8 @@ impl ManifestTail {
                     first: Vec::new(),
                     last: Vec::new(),
                     last_at: 0,
+                    last_end: 0,
+                    group_at: None,
                 }
             }
         };
@@ -61,6 +77,11 @@ impl ManifestTail {
             so_far.last.clear();
             so_far.last.extend_from_slice(record);
             so_far.last_at = reader.record_offset();
+            so_far.last_end = reader.record_end();
+            so_far.group_at = match so_far.replay.is_in_group() {
+                true => so_far.group_at.or(Some(reader.record_offset())),
+                false => None,
+            };
             applied.map_err(|error| error.offset_by(reader.record_offset()).in_file(&path))?;
         }
         // A writer that dies leaves half a record at the end. A record that only looks like one must not take what follows along:
@@ -72,6 +93,14 @@ impl ManifestTail {
                 .at(cut.offset)
                 .in_file(&path));
         }
+        let whole = so_far.last_end.min(so_far.group_at.unwrap_or(u64::MAX));
+        let bytes = reader.file().len().saturating_sub(whole);
+        // The rest of a block is filled up with zeros.
+        self.torn = (!reader.dropped().is_empty() || bytes > LONGEST_FILL).then(|| TornTail {
+            path: path.clone(),
+            offset: whole,
+            bytes,
+        });
         let state = so_far
             .replay
             .clone()
@@ -80,6 +109,11 @@ impl ManifestTail {
         state.check_paths().map_err(|error| error.in_file(&path))?;
         self.read = Some(so_far);
         Ok(state)
+    }
+
+    /// What the read before found behind the last edit.
+    pub fn torn(&self) -> Option<&TornTail> {
+        self.torn.as_ref()
     }
 
     /// The number of the MANIFEST read last.

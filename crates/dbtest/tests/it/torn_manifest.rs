@@ -1,0 +1,141 @@
+//! A MANIFEST whose end is gone: the database opens without what the last edit said, and keeps what that edit may have named.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::filename;
+use dbtest::crash::dump;
+use dbtest::events::Events;
+use esker::{ColumnFamilyOptions, Db, Event, FlushOptions, Options};
+use tempfile::TempDir;
+use testkit::oracle;
+use vfs::{FileSystem, MemFs, PosixFs};
+
+fn options(fs: Arc<dyn FileSystem>) -> Options {
+    Options {
+        create_if_missing: true,
+        column_family: ColumnFamilyOptions {
+            enable_blob_files: true,
+            min_blob_size: 100,
+            ..ColumnFamilyOptions::default()
+        },
+        fs,
+        ..Options::default()
+    }
+}
+
+fn named(fs: &dyn FileSystem, dir: &Path, is: impl Fn(&str) -> bool) -> Vec<(String, Vec<u8>)> {
+    let names = fs.list(dir).unwrap().into_iter().filter(|name| is(name));
+    names
+        .map(|name| {
+            let bytes = fs.read_file(&dir.join(&name)).unwrap();
+            (name, bytes)
+        })
+        .collect()
+}
+
+/// A database that is closed: row "a" is in a WAL that is gone and in a table with a blob file, which the last edit of its MANIFEST
+/// names; row "b" in the next WAL. Gives the path of the MANIFEST.
+fn closed(options: &Options, dir: &Path) -> PathBuf {
+    let db = Db::open(options, dir).unwrap();
+    db.put(b"a", &[b'v'; 1000]).unwrap();
+    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"b", b"value").unwrap();
+    db.close().unwrap();
+    let manifests = named(&*options.fs, dir, |name| name.starts_with("MANIFEST"));
+    assert_eq!(manifests.len(), 1);
+    dir.join(&manifests[0].0)
+}
+
+fn keys(db: &Db) -> String {
+    let rows = dump(db).unwrap();
+    let keys = rows.values().flat_map(|rows| rows.keys());
+    keys.map(|key| String::from_utf8_lossy(key).into_owned())
+        .collect()
+}
+
+#[test]
+fn what_the_lost_edit_named_is_kept_and_the_log_says_so() {
+    let dir = Path::new("/db");
+    let whole = MemFs::new();
+    let manifest = closed(&options(Arc::new(whole.clone())), dir);
+    let len = whole.read_file(&manifest).unwrap().len() as u64;
+    let is_data = |name: &str| name.ends_with(".sst") || name.ends_with(".blob") || name.ends_with(".log");
+    let data = named(&whole, dir, is_data);
+    assert_eq!(data.len(), 3, "a table, a blob file and a WAL");
+    // The whole MANIFEST first, then without its last byte, and so on as far as the last edit reaches.
+    for cut in [0, 1, 2, 10, 30] {
+        let fs = whole.process_death_clone();
+        fs.truncate(&manifest, len - cut).unwrap();
+        let torn = fs.read_file(&manifest).unwrap();
+        let events = Arc::new(Events::default());
+        let options = Options {
+            listeners: vec![events.clone()],
+            ..options(Arc::new(fs.clone()))
+        };
+        let db = Db::open(&options, dir).unwrap();
+        let expected = if cut == 0 { "ab" } else { "" };
+        assert_eq!(keys(&db), expected, "{cut} bytes cut");
+        db.close().unwrap();
+        let lost = dir.join("lost");
+        let told = events.all();
+        let is_told = |what: fn(&Event) -> bool| told.iter().any(what);
+        assert_eq!(
+            is_told(|event| matches!(event, Event::ManifestTorn { .. })),
+            cut > 0
+        );
+        assert_eq!(
+            is_told(|event| matches!(event, Event::FilesSetAside { .. })),
+            cut > 0
+        );
+        if cut == 0 {
+            assert!(!fs.exists(&lost).unwrap());
+            continue;
+        }
+        assert_eq!(named(&fs, &lost, is_data), data, "{cut} bytes cut");
+        let name = manifest.file_name().unwrap().to_str().unwrap();
+        assert_eq!(fs.read_file(&lost.join(name)).unwrap(), torn);
+        let log = String::from_utf8(fs.read_file(&dir.join("LOG")).unwrap()).unwrap();
+        for (name, _) in &data {
+            assert!(log.contains(&format!("lost/{name}")), "{name} is not in LOG");
+        }
+        assert!(log.contains("is torn"), "{log}");
+        // It opens again, nothing is kept twice, and a repair with what was kept has all rows.
+        let db = Db::open(&options, dir).unwrap();
+        db.put(b"c", b"value").unwrap();
+        db.close().unwrap();
+        assert_eq!(named(&fs, &lost, is_data), data);
+        for (name, bytes) in &data {
+            fs.write_file(&dir.join(name), bytes).unwrap();
+        }
+        fs.remove(&filename::current(dir)).unwrap();
+        Db::repair(&options, dir).unwrap();
+        assert_eq!(keys(&Db::open(&options, dir).unwrap()), "abc", "{cut} bytes cut");
+    }
+}
+
+#[test]
+fn rocksdb_passes_over_what_was_kept() {
+    let Some(mut ldb) = oracle::ldb() else {
+        return;
+    };
+    let place = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = place.path().join("db");
+    let fs = PosixFs::new();
+    let options = options(Arc::new(PosixFs::new()));
+    let manifest = closed(&options, &dir);
+    let len = fs.size(&manifest).unwrap();
+    fs.truncate(&manifest, len - 1).unwrap();
+    let db = Db::open(&options, &dir).unwrap();
+    db.put(b"c", b"value").unwrap();
+    db.close().unwrap();
+    let kept = named(&fs, &dir.join("lost"), |_| true);
+    assert_eq!(kept.len(), 4);
+    let output = ldb
+        .args([&format!("--db={}", dir.display()), "put", "d", "value"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(named(&fs, &dir.join("lost"), |_| true), kept);
+    assert_eq!(keys(&Db::open(&options, &dir).unwrap()), "cd");
+}

@@ -1,0 +1,51 @@
+//! The directory `lost` in that of a database: files that the database does without, and that may hold what is missing elsewhere.
+//! Opens and RocksDB pass over it.
+
+use std::path::{Path, PathBuf};
+
+use base::Result;
+use vfs::FileSystem;
+
+use super::set_aside::{LOST, free_name, link_or_copy};
+
+/// The directory `lost` of one database.
+#[derive(Debug)]
+pub(crate) struct Lost<'a> {
+    fs: &'a dyn FileSystem,
+    dir: PathBuf,
+}
+
+impl<'a> Lost<'a> {
+    /// That of the database in `db_dir`, which is created if missing, and its name made durable.
+    pub fn create(fs: &'a dyn FileSystem, db_dir: &Path) -> Result<Lost<'a>> {
+        let dir = db_dir.join(LOST);
+        fs.create_dir_all(&dir)?;
+        fs.sync_dir(db_dir)?;
+        Ok(Lost { fs, dir })
+    }
+
+    /// Where it lies.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Moves a file of the database's directory there. Gives its path.
+    pub fn take(&self, path: &Path) -> Result<PathBuf> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let to = free_name(self.fs, &self.dir, &name)?;
+        self.fs.rename(path, &to)?;
+        self.fs.sync_dir(&self.dir)?;
+        Ok(to)
+    }
+
+    /// Gives a file another name there, or a copy, unless one of that name and size is there already: an earlier attempt was cut off.
+    /// [`sync`](Lost::sync) makes the name durable.
+    pub fn keep(&self, path: &Path) -> Result<PathBuf> {
+        link_or_copy(self.fs, path, &self.dir)
+    }
+
+    /// Makes the names there durable.
+    pub fn sync(&self) -> Result<()> {
+        self.fs.sync_dir(&self.dir)
+    }
+}

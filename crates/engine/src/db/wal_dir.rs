@@ -1,0 +1,513 @@
+//! A directory of their own for the WALs (`wal_dir`): the database it belongs to, and WALs that an open would pass over.
+//!
+//! WALs are told apart by their numbers alone: a second database in such a directory would replay and delete those of the first. So the
+//! file [`OWNER`] names the owner by the database's id, and `LOCK` is held there while the database is open. RocksDB passes over both.
+//!
+//! A checkpoint and a copy have the id of their source. So OWNER also says where the database and its WALs lay when it was written. While
+//! a database of that id still lies there, no other one gets the WALs; once it is gone from there, it was moved or restored elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base::filename::{self, FileKind};
+use base::{Error, ErrorKind, Result};
+use vfs::{Access, CreateOptions, FileLock, FileSystem, OpenOptions};
+use wal::{ReaderOptions, RecoveryMode};
+
+use super::DbInner;
+use super::open::{Moment, new_session_id, read_identity, read_manifest};
+use crate::log::log_line;
+use crate::options::Options;
+use crate::options::file::OptionsFile;
+use crate::write::batch::{HEADER_LEN, Operations};
+
+/// The file that names the database whose WALs lie in a directory.
+const OWNER: &str = "OWNER";
+/// What becomes OWNER. Taken away by the next open, should a crash leave it.
+pub(super) const TEMPORARY: &str = "OWNER.tmp";
+
+/// What OWNER says: three lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Owner {
+    /// The database's id.
+    id: String,
+    /// Where the database lay, an absolute path.
+    dir: String,
+    /// Where the WALs lay, an absolute path.
+    wal_dir: String,
+}
+
+impl Owner {
+    fn new(id: &str, dir: &Path, wal_dir: &Path) -> Owner {
+        Owner {
+            id: id.to_owned(),
+            dir: absolute(dir),
+            wal_dir: absolute(wal_dir),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Owner> {
+        let mut lines = text.lines().map(str::to_owned);
+        let id = lines.next().filter(|id| !id.is_empty())?;
+        Some(Owner {
+            id,
+            dir: lines.next().unwrap_or_default(),
+            wal_dir: lines.next().unwrap_or_default(),
+        })
+    }
+
+    fn read(fs: &dyn FileSystem, wal_dir: &Path) -> Result<Option<Owner>> {
+        match fs.read_file(&wal_dir.join(OWNER)) {
+            Ok(bytes) => Ok(Owner::parse(&String::from_utf8_lossy(&bytes))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&self, fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
+        let text = format!("{}\n{}\n{}\n", self.id, self.dir, self.wal_dir);
+        fs.replace_file(&wal_dir.join(OWNER), &wal_dir.join(TEMPORARY), text.as_bytes())
+    }
+}
+
+fn absolute(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    absolute.to_string_lossy().into_owned()
+}
+
+/// The directory of the WALs of a database that is open for writing, or whose files are being changed otherwise. No other database gets
+/// it until this is dropped.
+#[derive(Debug)]
+pub struct WalDir {
+    path: PathBuf,
+    /// `None` for the database's own directory, which has a lock of its own.
+    lock: Option<Box<dyn FileLock>>,
+    /// OWNER does not say yet what it should.
+    unmarked: bool,
+}
+
+impl WalDir {
+    /// Takes the directory in which `options` have the WALs of the database in `dir`, whose id is `id`; `None`: not known, or the database
+    /// is about to be made. `dir` must be locked by the caller. A directory without an owner may be taken by any database, and so may one
+    /// of whose owner there is neither the database nor a WAL.
+    ///
+    /// # Errors
+    /// `LockHeld` if a database that has its WALs there is open. `InvalidArgument` if the directory belongs to another database, or is the
+    /// directory of one.
+    pub fn claim(options: &Options, dir: &Path, id: Option<&str>) -> Result<WalDir> {
+        let fs = &*options.fs;
+        let path = options.wal_directory(dir);
+        let place = Place {
+            options,
+            dir,
+            wal_dir: &path,
+            may_write: true,
+        };
+        if !fs.exists(&path)? || place.is_the_databases_own()? {
+            let path = if fs.exists(&path)? {
+                dir.to_path_buf()
+            } else {
+                path
+            };
+            return Ok(WalDir {
+                path,
+                lock: None,
+                unmarked: false,
+            });
+        }
+        let lock = fs.lock(&filename::lock(&path));
+        let lock = lock.map_err(|error| match Owner::read(fs, &path) {
+            Ok(Some(owner)) => error.context(&format!("wal_dir of the database in {}", owner.dir)),
+            _ => error,
+        })?;
+        let unmarked = place.check_owner(id)?;
+        Ok(WalDir {
+            path,
+            lock: Some(lock),
+            unmarked,
+        })
+    }
+
+    /// Makes the database in `dir`, whose id is `id`, the owner. Nothing happens in a database's own directory.
+    pub fn mark(&mut self, fs: &dyn FileSystem, dir: &Path, id: &str) -> Result<()> {
+        if self.unmarked {
+            Owner::new(id, dir, &self.path).write(fs, &self.path)?;
+            self.unmarked = false;
+        }
+        Ok(())
+    }
+
+    /// As [`mark`](WalDir::mark), with the id that the files of the database give. Where they give none, the first database that is
+    /// opened with the directory becomes the owner.
+    pub fn mark_by_files(&mut self, options: &Options, dir: &Path) -> Result<()> {
+        id_of(options, dir).map_or(Ok(()), |id| self.mark(&*options.fs, dir, &id))
+    }
+
+    /// Takes the owner's name away. The next database that is opened with the directory becomes the owner.
+    pub fn unmark(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
+        for name in [OWNER, TEMPORARY] {
+            match fs.remove(&self.path.join(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.unmarked = true;
+        Ok(())
+    }
+
+    /// Where the WALs lie. The database's own directory is given by the name that the database has.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The lock; `None` for a database's own directory.
+    pub(crate) fn into_lock(self) -> Option<Box<dyn FileLock>> {
+        self.lock
+    }
+
+    /// Releases the directory and takes away its LOCK.
+    pub(crate) fn remove_lock(self, fs: &dyn FileSystem) -> Result<()> {
+        match self.lock {
+            None => Ok(()),
+            Some(lock) => {
+                drop(lock);
+                fs.remove(&filename::lock(&self.path))
+            }
+        }
+    }
+
+    /// The directory of the WALs of the database in `dir`, for one who only reads and takes no lock.
+    ///
+    /// # Errors
+    /// Those of [`claim`](WalDir::claim), but for `LockHeld`.
+    pub(crate) fn look(options: &Options, dir: &Path, id: Option<&str>) -> Result<PathBuf> {
+        let path = options.wal_directory(dir);
+        let place = Place {
+            options,
+            dir,
+            wal_dir: &path,
+            may_write: false,
+        };
+        if place.is_the_databases_own()? {
+            return Ok(dir.to_path_buf());
+        }
+        place.check_owner(id)?;
+        Ok(path)
+    }
+}
+
+/// The id of the database in `dir`, as far as its files can be read.
+pub(crate) fn id_of(options: &Options, dir: &Path) -> Option<String> {
+    let recorded = read_manifest(options, dir)
+        .ok()
+        .and_then(|(_, state)| state.db_id);
+    recorded.or_else(|| read_identity(&*options.fs, dir).ok().flatten())
+}
+
+/// A database and a directory that may have its WALs.
+struct Place<'a> {
+    options: &'a Options,
+    dir: &'a Path,
+    wal_dir: &'a Path,
+    /// Whether two directories may be told apart by a file that is made in one of them.
+    may_write: bool,
+}
+
+impl Place<'_> {
+    fn fs(&self) -> &dyn FileSystem {
+        &*self.options.fs
+    }
+
+    /// True if the WALs lie in the database's own directory, by whatever name. An error if they lie in that of another database.
+    fn is_the_databases_own(&self) -> Result<bool> {
+        if absolute(self.dir) == absolute(self.wal_dir) {
+            return Ok(true);
+        }
+        if self.is_same_database(self.wal_dir)? {
+            return Ok(true);
+        }
+        if self.fs().exists(&filename::current(self.wal_dir))? {
+            return Err(Error::invalid_argument(
+                "wal_dir is the directory of another database, whose WALs lie there",
+            )
+            .in_file(self.wal_dir));
+        }
+        Ok(false)
+    }
+
+    /// True if `other` is the directory of this database by another name.
+    fn is_same_database(&self, other: &Path) -> Result<bool> {
+        if absolute(self.dir) == absolute(other) {
+            return Ok(true);
+        }
+        if self.may_write {
+            return is_same_directory(self.fs(), self.dir, other, &filename::temp(Path::new(""), 0));
+        }
+        if !self.fs().exists(&filename::current(other))? {
+            return Ok(false);
+        }
+        Ok(Moment::of(self.options, self.dir)? == Moment::of(self.options, other)?)
+    }
+
+    /// True if `other` is the directory of the WALs by another name.
+    fn is_same_wal_dir(&self, other: &Path) -> Result<bool> {
+        if absolute(self.wal_dir) == absolute(other) {
+            return Ok(true);
+        }
+        if self.may_write {
+            return is_same_directory(self.fs(), self.wal_dir, other, Path::new(TEMPORARY));
+        }
+        let owner = Owner::read(self.fs(), other)?;
+        Ok(owner.is_some() && owner == Owner::read(self.fs(), self.wal_dir)?)
+    }
+
+    /// True if OWNER is to be written. `InvalidArgument` if the directory belongs to another database.
+    fn check_owner(&self, id: Option<&str>) -> Result<bool> {
+        let Some(owner) = Owner::read(self.fs(), self.wal_dir)? else {
+            return Ok(true);
+        };
+        let now = Owner::new(id.unwrap_or(&owner.id), self.dir, self.wal_dir);
+        if owner == now {
+            return Ok(false);
+        }
+        if self.keeps(&owner)? {
+            return Err(Error::invalid_argument(format!(
+                "wal_dir belongs to the database in {} with the id {}, which is still there: this one, a copy of it perhaps, needs a \
+                 wal_dir of its own",
+                owner.dir, owner.id
+            ))
+            .in_file(&self.wal_dir.join(OWNER)));
+        }
+        if owner.id != now.id && holds_wals(self.fs(), self.wal_dir)? {
+            return Err(Error::invalid_argument(format!(
+                "wal_dir holds WALs of the database with the id {}, which lay in {}: the id of this one is {}",
+                owner.id, owner.dir, now.id
+            ))
+            .in_file(&self.wal_dir.join(OWNER)));
+        }
+        Ok(true)
+    }
+
+    /// True if the owner is another database than this one, lies where it lay, and has its WALs here.
+    fn keeps(&self, owner: &Owner) -> Result<bool> {
+        let (dir, wal_dir) = (Path::new(&owner.dir), Path::new(&owner.wal_dir));
+        if !self.fs().exists(&filename::current(dir))? || self.is_same_database(dir)? {
+            return Ok(false);
+        }
+        if id_of(self.options, dir).is_some_and(|id| id != owner.id) {
+            return Ok(false);
+        }
+        // The owner has its WALs where it had them, and OWNER came here with a copy of them.
+        let was_copied = self.fs().exists(&wal_dir.join(OWNER))? && !self.is_same_wal_dir(wal_dir)?;
+        Ok(!was_copied)
+    }
+}
+
+/// True if a file that is made in `dir` is found in `other`. `name` is one that is taken away by the next open, should it stay.
+fn is_same_directory(fs: &dyn FileSystem, dir: &Path, other: &Path, name: &Path) -> Result<bool> {
+    if !fs.exists(other)? {
+        return Ok(false);
+    }
+    let probe = dir.join(name);
+    let text = new_session_id();
+    let mut file = fs.create(&probe, &CreateOptions::default())?;
+    file.append(text.as_bytes())?;
+    file.close()?;
+    let found = match fs.read_file(&other.join(name)) {
+        Ok(found) => Ok(found == text.as_bytes()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    };
+    fs.remove(&probe)?;
+    found
+}
+
+/// `InvalidArgument` if WALs with rows lie in one of `elsewhere`, which a repair that reads those in `wal_dir` passes over: it ends with
+/// a MANIFEST that needs no WAL.
+pub(crate) fn check_other_wals(
+    options: &Options,
+    dir: &Path,
+    wal_dir: &Path,
+    elsewhere: impl Iterator<Item = PathBuf>,
+) -> Result<()> {
+    let fs = &*options.fs;
+    for other in elsewhere.filter(|other| absolute(other) != absolute(wal_dir)) {
+        let place = Place {
+            options,
+            dir,
+            wal_dir: &other,
+            may_write: true,
+        };
+        if !fs.exists(&other)? || place.is_same_wal_dir(wal_dir)? {
+            continue;
+        }
+        let is_another = fs.exists(&filename::current(&other))? && !place.is_same_database(&other)?;
+        let owner = Owner::read(fs, &other)?;
+        if is_another || owner.is_some_and(|owner| place.keeps(&owner).unwrap_or(true)) {
+            continue;
+        }
+        if let Some(wal) = first_with_rows(fs, &other, 0, &|_, _| true)? {
+            return Err(unread(&other, wal, wal_dir).in_file(dir));
+        }
+    }
+    Ok(())
+}
+
+/// WAL number `wal` lies in `dir`, and holds rows.
+fn unread(dir: &Path, wal: u64, wal_dir: &Path) -> Error {
+    Error::invalid_argument(format!(
+        "WALs with rows that no table has lie in {}, the first is {wal:06}.log, and wal_dir is {}: use the former, or move them",
+        dir.display(),
+        wal_dir.display()
+    ))
+}
+
+/// The first WAL in `dir` from number `oldest` on that holds a row of a family that `needs` it, or something that cannot be read.
+fn first_with_rows(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    oldest: u64,
+    needs: &dyn Fn(u32, u64) -> bool,
+) -> Result<Option<u64>> {
+    let names = fs.list(dir)?;
+    let wals = names.iter().filter_map(|name| match filename::parse(name) {
+        Some(FileKind::Wal(number)) => Some(number),
+        _ => None,
+    });
+    let mut wals: Vec<u64> = wals.filter(|&number| number >= oldest).collect();
+    wals.sort_unstable();
+    for number in wals {
+        if holds_rows(fs, &filename::wal(dir, number), number, needs)? {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+fn holds_rows(
+    fs: &dyn FileSystem,
+    path: &Path,
+    number: u64,
+    needs: &dyn Fn(u32, u64) -> bool,
+) -> Result<bool> {
+    let open = OpenOptions {
+        access: Access::Sequential,
+        ..OpenOptions::default()
+    };
+    let file = match fs.open_random(path, &open) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
+    let options = ReaderOptions {
+        log_number: Some(number),
+        mode: RecoveryMode::PointInTime,
+    };
+    let mut reader = wal::Reader::new(file, options);
+    let is_needed = |record: &[u8]| -> Result<bool> {
+        if record.len() < HEADER_LEN {
+            return Ok(true);
+        }
+        for operation in Operations::new(record)? {
+            if operation?.family().is_some_and(|id| needs(id, number)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    while let Some(record) = reader.read_record()? {
+        match is_needed(record) {
+            Ok(false) => {}
+            Err(error) if !error.is_corruption() => return Err(error),
+            _ => return Ok(true),
+        }
+    }
+    Ok(reader.stopped().is_some() && !reader.is_recycled())
+}
+
+fn holds_wals(fs: &dyn FileSystem, dir: &Path) -> Result<bool> {
+    let names = fs.list(dir)?;
+    Ok(names
+        .iter()
+        .any(|name| matches!(filename::parse(name), Some(FileKind::Wal(_)))))
+}
+
+impl DbInner {
+    /// `InvalidArgument` if rows that no table has lie in WALs that are not read, because they are not in the directory of the WALs: in the
+    /// database's own, or in the one that the OPTIONS file names.
+    pub(crate) fn check_unread_wals(&self) -> Result<()> {
+        let fs = &*self.options.fs;
+        let mut elsewhere = Vec::new();
+        if self.wal_dir != self.dir {
+            elsewhere.push(self.dir.clone());
+        }
+        let stored = OptionsFile::newest(fs, &self.dir).ok().flatten();
+        let stored = stored.map(|(_, file)| file.options().0.wal_dir);
+        if let Some(stored) = stored.filter(|stored| !stored.is_empty()).map(PathBuf::from)
+            && absolute(&stored) != absolute(&self.wal_dir)
+            && absolute(&stored) != absolute(&self.dir)
+            && fs.exists(&stored)?
+            && !fs.exists(&filename::current(&stored))?
+            && self.owns(&stored)?
+        {
+            elsewhere.push(stored);
+        }
+        let state = self.state.lock();
+        let oldest = state.oldest_recorded_wal();
+        let log_numbers: BTreeMap<u32, u64> = state
+            .families
+            .iter()
+            .map(|(&id, family)| (id, family.log_number))
+            .collect();
+        drop(state);
+        let needs = |id: u32, wal: u64| log_numbers.get(&id).is_some_and(|&number| number <= wal);
+        for dir in elsewhere {
+            if let Some(wal) = first_with_rows(fs, &dir, oldest, &needs)? {
+                return Err(unread(&dir, wal, &self.wal_dir).in_file(&self.dir));
+            }
+        }
+        Ok(())
+    }
+
+    /// True if `stored`, which the OPTIONS file names, is another directory than that of the WALs, and belongs to this database. The
+    /// OPTIONS of a checkpoint by RocksDB name the directory of its source.
+    fn owns(&self, stored: &Path) -> Result<bool> {
+        let place = Place {
+            options: &self.options,
+            dir: &self.dir,
+            wal_dir: stored,
+            may_write: !self.read_only,
+        };
+        if self.wal_dir != self.dir && place.is_same_wal_dir(&self.wal_dir)? {
+            return Ok(false);
+        }
+        match Owner::read(&*self.options.fs, stored)? {
+            Some(owner) => Ok(owner.id == self.db_id && !place.keeps(&owner)?),
+            None => {
+                log_line!(
+                    self.log,
+                    Warn,
+                    "OPTIONS names the wal_dir {}, which is not read and has no OWNER",
+                    stored.display()
+                );
+                Ok(false)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_goes_round_and_an_empty_file_names_none() {
+        let owner = Owner::new("id", Path::new("/db"), Path::new("/wals"));
+        let text = format!("{}\n{}\n{}\n", owner.id, owner.dir, owner.wal_dir);
+        assert_eq!(Owner::parse(&text), Some(owner));
+        assert_eq!(Owner::parse(""), None);
+        assert_eq!(Owner::parse("\n/db\n"), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Bugs of directories of WALs, missing WALs and torn MANIFESTs.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "WALs in a directory that is not read are deleted",
+        file: "crates/engine/src/db/recover.rs",
+        right: "                    Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+    },
+    Canary {
+        name: "an open passes over rows in WALs of another directory",
+        file: "crates/engine/src/db/recover.rs",
+        right: "        self.check_unread_wals()?;\n        let wals = self.wals_to_replay()?;\n",
+        wrong: "        let wals = self.wals_to_replay()?;\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+    },
+    Canary {
+        name: "a copy of a database takes the WALs of the one that is copied",
+        file: "crates/engine/src/db/wal_dir.rs",
+        right: "        Ok(!was_copied)\n",
+        wrong: "        Ok(was_copied)\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+    },
+    Canary {
+        name: "a second database takes a directory of WALs",
+        file: "crates/engine/src/db/wal_dir.rs",
+        right: "        if owner.id != now.id && holds_wals(self.fs(), self.wal_dir)? {",
+        wrong: "        if owner.id != now.id && false {",
+        caught_by: Tests(&["-p", "esker-backup", "--test", "it", "engine"]),
+    },
+    Canary {
+        name: "OPTIONS of a checkpoint names the WAL directory of its source",
+        file: "crates/engine/src/db/live_files.rs",
+        right: "file.without(\"wal_dir\").text()",
+        wrong: "file.text()",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+    },
+    Canary {
+        name: "a WAL that is missing in the middle goes unnoticed",
+        file: "crates/engine/src/db/recover.rs",
+        right: "let is_needed = (self.oldest_needed..number).contains(&named);",
+        wrong: "let is_needed = (number..self.oldest_needed).contains(&named);",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "missing_wals"]),
+    },
+    Canary {
+        name: "WALs of a dropped family go without a word in the MANIFEST",
+        file: "crates/engine/src/db/families.rs",
+        right: "            min_log_number_to_keep: Some(needed),\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "missing_wals"]),
+    },
+    Canary {
+        name: "what the lost end of a MANIFEST named is deleted",
+        file: "crates/engine/src/db/recover.rs",
+        right: "        self.set_orphans_aside(manifest.torn(), &replayed)?;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "torn_manifest"]),
+    },
+];
