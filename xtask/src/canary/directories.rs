@@ -1,4 +1,4 @@
-//! Bugs of directories of WALs, missing WALs and torn MANIFESTs.
+//! Bugs of directories of WALs, missing WALs, torn MANIFESTs and repair's families.
 
 use super::Canary;
 use super::Catcher::Tests;
@@ -59,5 +59,12 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "        self.set_orphans_aside(manifest.torn(), &replayed)?;\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "torn_manifest"]),
+    },
+    Canary {
+        name: "repair does not ask the MANIFEST for families",
+        file: "crates/engine/src/db/repair.rs",
+        right: "recorded: Recorded::read(fs, dir).unwrap_or_default(),",
+        wrong: "recorded: Recorded::default(),",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "repair"]),
     },
 ];

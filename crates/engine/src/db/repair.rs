@@ -10,6 +10,7 @@
 
 mod note;
 mod order;
+mod recorded;
 mod scan;
 mod wals;
 
@@ -31,6 +32,7 @@ use crate::log::InfoLog;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
 use note::Note;
+use recorded::Recorded;
 use scan::ScannedTable;
 
 /// What [`Db::repair`] did.
@@ -75,7 +77,8 @@ impl Db {
     /// WALs alone. Damaged tables and all that belongs to nothing move to the directory `lost` in `path`, and so do old MANIFESTs
     /// and WALs; nothing is deleted. Running it again is safe, also after a crash in the middle.
     ///
-    /// Families are those the tables name, and those of the newest OPTIONS file, if there is one. `options` must have the
+    /// Families are those that the MANIFEST names, as far as it can be read; where it cannot, those the tables name, and those of the
+    /// newest OPTIONS file, if there is one. `options` must have the
     /// comparators of families whose order is not a built-in one.
     ///
     /// What only the MANIFEST knew is lost: which tables were left over from a compaction, so that rows deleted since may
@@ -111,6 +114,8 @@ impl Db {
             wal_dir,
             lost: Lost::create(fs, dir)?,
             stored: stored_options(fs, dir),
+            recorded: Recorded::read(fs, dir).unwrap_or_default(),
+            highest_family: None,
             report: RepairReport::default(),
             progress,
         };
@@ -201,6 +206,10 @@ struct Repair<'a> {
     wal_dir: WalDir,
     lost: Lost<'a>,
     stored: Option<OptionsFile>,
+    /// What the MANIFEST says of families; nothing where it cannot be read.
+    recorded: Recorded,
+    /// The highest family id in tables and WALs.
+    highest_family: Option<u32>,
     report: RepairReport,
     progress: &'a Progress,
 }
@@ -345,7 +354,22 @@ impl Repair<'_> {
 
     fn families(&mut self, tables: Vec<ScannedTable>) -> Result<BTreeMap<u32, FoundFamily>> {
         let mut families: BTreeMap<u32, FoundFamily> = BTreeMap::new();
-        for table in tables {
+        self.highest_family = tables.iter().map(|table| table.family).max();
+        for mut table in tables {
+            if let Some(id) = self.recorded.family_of(table.file.number) {
+                table.family = id;
+            }
+            if self.recorded.is_dropped(table.family) {
+                let error = Error::corruption(format!(
+                    "it is of column family {} with id {}, which was dropped",
+                    table.family_name, table.family
+                ));
+                self.lose(&table.path, error)?;
+                continue;
+            }
+            if let Some(recorded) = self.recorded.families.get(&table.family) {
+                table.family_name.clone_from(&recorded.name);
+            }
             // A later table knows better, should they not agree.
             let family = families.entry(table.family).or_insert_with(|| FoundFamily {
                 name: table.family_name.clone(),
@@ -420,6 +444,28 @@ impl Repair<'_> {
         families: &mut BTreeMap<u32, FoundFamily>,
     ) -> Result<BTreeSet<u32>> {
         let in_wals = wals::families_in(self.options, files)?;
+        self.highest_family = in_wals.last().copied().max(self.highest_family);
+        for (&id, recorded) in &self.recorded.families {
+            let cmp = comparator_for(self.options, &recorded.name, recorded.comparator.as_deref())?;
+            families.entry(id).or_insert(FoundFamily {
+                name: recorded.name.clone(),
+                cmp,
+                persist_timestamps: recorded.persist_timestamps,
+                tables: Vec::new(),
+            });
+        }
+        for id in in_wals.iter().filter(|id| self.recorded.is_dropped(**id)) {
+            self.report.warnings.push(format!(
+                "WALs hold rows of column family {id}, which was dropped: its rows are left out"
+            ));
+        }
+        if self.recorded.knows_all() {
+            return Ok(families.keys().copied().collect());
+        }
+        let in_wals: BTreeSet<u32> = in_wals
+            .into_iter()
+            .filter(|&id| !self.recorded.is_dropped(id))
+            .collect();
         let mut known: BTreeSet<u32> = families.keys().copied().collect();
         known.insert(0);
         let mut unknown: Vec<u32> = in_wals.difference(&known).copied().collect();
@@ -430,11 +476,8 @@ impl Repair<'_> {
             };
             names.extend(stored.families().filter(|name| named(name)).map(str::to_owned));
         }
-        let mut next = in_wals
-            .iter()
-            .chain(&known)
-            .max()
-            .map_or(1, |highest| highest + 1);
+        let highest = known.last().copied().max(self.highest_family);
+        let mut next = highest.unwrap_or(0).max(self.recorded.max_column_family) + 1;
         let mut add = |id: u32, name: String, cmp: UserComparator| {
             families.entry(id).or_insert(FoundFamily {
                 name,
@@ -460,6 +503,9 @@ impl Repair<'_> {
         } else if unknown.len() == names.len() {
             // OPTIONS has families by id.
             for (id, name) in unknown.into_iter().zip(names) {
+                self.report.warnings.push(format!(
+                    "WALs hold rows of column family {id}, whose name is lost: taken to be {name}, which OPTIONS names"
+                ));
                 let cmp = self.comparator(&name)?;
                 add(id, name, cmp);
             }
@@ -525,10 +571,12 @@ impl Repair<'_> {
         last_sequence: SeqNo,
         min_log_number_to_keep: u64,
     ) -> ManifestState {
+        let highest = families.keys().max().copied().max(self.highest_family);
         ManifestState {
-            max_column_family: families.keys().max().copied().unwrap_or(0),
+            // An id that was used once is not used again: rows of that family may lie somewhere.
+            max_column_family: highest.unwrap_or(0).max(self.recorded.max_column_family),
             families,
-            db_id: None,
+            db_id: self.recorded.db_id.clone(),
             next_file_number,
             last_sequence,
             min_log_number_to_keep,
