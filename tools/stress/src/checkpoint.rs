@@ -13,14 +13,14 @@ impl Stress {
     pub fn make_checkpoint(&self, db: &Db, name: &str, options: &CheckpointOptions) -> Result<PathBuf> {
         let path = self.beside(name);
         // One that a process left that died.
-        Db::destroy(&self.options, &path)?;
+        Db::destroy(&self.options_of_copy(), &path)?;
         db.create_checkpoint(&path, options)?;
         Ok(path)
     }
 
     /// Opens a checkpoint, with those families it has.
     pub fn open_checkpoint(&self, path: PathBuf) -> Outcome<Open> {
-        let mut options = self.options.clone();
+        let mut options = self.options_of_copy();
         options.create_if_missing = false;
         let db = Db::open(&options, path)?;
         let mut families = vec![RwLock::new(db.default_column_family())];
@@ -44,7 +44,7 @@ impl Stress {
         let path = checkpoint.db.path().to_path_buf();
         checkpoint.db.close()?;
         drop(checkpoint);
-        Ok(Db::destroy(&self.options, path)?)
+        Ok(Db::destroy(&self.options_of_copy(), path)?)
     }
 
     /// A checkpoint of a database nobody writes to shows every key.

@@ -32,6 +32,7 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "nooverwritepercent", &["0", "1", "60"]),
         one_of(rng, "value_size_mult", &["8", "33", "300"]),
         one_of(rng, "allow_ingest_behind", &["false", "false", "true"]),
+        one_of(rng, "change_wal_dir", &["false", "false", "true"]),
         "--progress_reports=false".to_owned(),
     ];
     for row in ColumnFamilyOptions::rows()

@@ -20,6 +20,7 @@ use crate::kill_fs::KillFs;
 use crate::recover::Recovered;
 use crate::stress::{Failure, Open, Outcome, Stress};
 use crate::unsynced_fs::UnsyncedFs;
+use crate::wal_dirs;
 use crate::worker::Worker;
 
 /// Runs what `flags` ask for and prints what was done.
@@ -47,6 +48,7 @@ pub fn drive(mut flags: Flags) -> Outcome {
     options.listeners.push(failed.clone());
     if flags.destroy_db_initially {
         Db::destroy(&options, &path)?;
+        wal_dirs::remove_all(&*options.fs, &path)?;
     }
     let expected = Arc::new(expected_state(&flags)?);
     if flags.sync_fault_injection {

@@ -35,6 +35,8 @@ flags::flags! {
     column_families: u32 = 10;
     /// Times the database is closed and opened again.
     reopen: u32 = 10;
+    /// Each time the database is opened, its WALs are to lie in its own directory, or in one of two others beside it. Ours.
+    change_wal_dir: bool = false;
     /// Each lock guards 2 to the power of so many keys.
     log2_keys_per_lock: u32 = 2;
     /// Values have once to three times so many bytes.

@@ -54,6 +54,7 @@ impl Stress {
             create_if_missing: false,
             follower_refresh_catchup_period_ms: 10,
             listeners: Vec::new(),
+            wal_dir: self.wal_dirs.now(),
             ..self.options.clone()
         }
     }

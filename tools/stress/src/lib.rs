@@ -30,6 +30,7 @@ mod stress;
 mod trace;
 mod unsynced_fs;
 mod verify;
+mod wal_dirs;
 mod worker;
 mod writes;
 

@@ -16,6 +16,7 @@ use crate::filter::{Families, RemovesAbsent};
 use crate::flags::Flags;
 use crate::followers::Secondary;
 use crate::keys;
+use crate::wal_dirs::WalDirs;
 
 /// The database is wrong, or could not be used.
 #[derive(Clone, Debug)]
@@ -81,6 +82,8 @@ pub struct Stress {
     pub faults: Option<Faults>,
     /// Calls off half of the compactions of a key range.
     pub canceled: Arc<AtomicBool>,
+    /// Where the WALs lie.
+    pub wal_dirs: WalDirs,
     /// Held by whoever makes a backup: one at a time.
     pub backups: Mutex<()>,
     /// The state of every key, by family and key, when the database was last opened. Where a key is absent in it, nobody knows whether
@@ -115,6 +118,7 @@ impl Stress {
         }
         let locks_of_family = (expected.keys() >> flags.log2_keys_per_lock) as usize + 1;
         let count = locks_of_family * flags.column_families as usize;
+        let wal_dirs = WalDirs::new(flags.seed, &options.wal_dir);
         Stress {
             locks: (0..count).map(|_| RwLock::new(())).collect(),
             locks_of_family,
@@ -130,6 +134,7 @@ impl Stress {
             families,
             all_acknowledged: false,
             canceled: Arc::default(),
+            wal_dirs,
             backups: Mutex::new(()),
             when_opened: RwLock::new(Vec::new()),
         }
@@ -154,7 +159,7 @@ impl Stress {
 
     /// Opens the database and its families, those it lacks made anew.
     fn open_once(&self) -> Outcome<Open> {
-        let db = Db::open(&self.options, &self.path)?;
+        let db = self.open_somewhere()?;
         let mut families = vec![RwLock::new(db.default_column_family())];
         for index in 1..self.flags.column_families as usize {
             let own = format!("{index}.");

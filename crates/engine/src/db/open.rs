@@ -48,7 +48,7 @@ use crate::write::write_buffer_manager::WriteBufferManager;
 const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
 
 /// How often opening for reading begins anew because somebody writes.
-const READ_ONLY_ATTEMPTS: usize = 100;
+pub(super) const READ_ONLY_ATTEMPTS: usize = 100;
 
 /// Number of the MANIFEST a new database begins with.
 const FIRST_MANIFEST: u64 = 1;

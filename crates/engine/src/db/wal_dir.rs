@@ -15,7 +15,7 @@ use vfs::{Access, CreateOptions, FileLock, FileSystem, OpenOptions};
 use wal::{ReaderOptions, RecoveryMode};
 
 use super::DbInner;
-use super::open::{Moment, new_session_id, read_identity, read_manifest};
+use super::open::{Moment, READ_ONLY_ATTEMPTS, new_session_id, read_identity, read_manifest};
 use crate::log::log_line;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
@@ -443,8 +443,7 @@ impl DbInner {
         if self.wal_dir != self.dir {
             elsewhere.push(self.dir.clone());
         }
-        let stored = OptionsFile::newest(fs, &self.dir).ok().flatten();
-        let stored = stored.map(|(_, file)| file.options().0.wal_dir);
+        let stored = self.stored_wal_dir()?;
         if let Some(stored) = stored.filter(|stored| !stored.is_empty()).map(PathBuf::from)
             && absolute(&stored) != absolute(&self.wal_dir)
             && absolute(&stored) != absolute(&self.dir)
@@ -469,6 +468,24 @@ impl DbInner {
             }
         }
         Ok(())
+    }
+
+    /// The `wal_dir` that the newest OPTIONS file names. A damaged file names none; one that cannot be read now may name where rows are.
+    fn stored_wal_dir(&self) -> Result<Option<String>> {
+        let newest = || OptionsFile::newest(&*self.options.fs, &self.dir);
+        let mut found = newest();
+        for _ in 0..READ_ONLY_ATTEMPTS {
+            match &found {
+                // Its writer has put a newer one in its place since the directory was listed.
+                Err(error) if error.kind() == ErrorKind::NotFound => found = newest(),
+                _ => break,
+            }
+        }
+        match found {
+            Ok(newest) => Ok(newest.map(|(_, file)| file.options().0.wal_dir)),
+            Err(error) if error.is_corruption() || error.kind() == ErrorKind::InvalidArgument => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// True if `stored`, which the OPTIONS file names, is another directory than that of the WALs, and belongs to this database. The
