@@ -293,7 +293,7 @@ impl Repair<'_> {
 
     /// An error if WALs with rows lie in a directory that is not read.
     fn check_other_wals(&self) -> Result<()> {
-        let stored = self.stored.as_ref().map(|stored| stored.options().0.wal_dir);
+        let stored = self.stored.as_ref().and_then(OptionsFile::wal_dir);
         let stored = stored.filter(|stored| !stored.is_empty()).map(PathBuf::from);
         let elsewhere = stored.into_iter().chain([self.dir.to_path_buf()]);
         wal_dir::check_other_wals(self.options, self.dir, self.wal_dir.path(), elsewhere)

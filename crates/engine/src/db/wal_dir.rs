@@ -482,7 +482,7 @@ impl DbInner {
             }
         }
         match found {
-            Ok(newest) => Ok(newest.map(|(_, file)| file.options().0.wal_dir)),
+            Ok(newest) => Ok(newest.and_then(|(_, file)| file.wal_dir().map(str::to_owned))),
             Err(error) if error.is_corruption() || error.kind() == ErrorKind::InvalidArgument => Ok(None),
             Err(error) => Err(error),
         }

@@ -264,6 +264,11 @@ impl OptionsFile {
         (options, unknown)
     }
 
+    /// The directory of the WALs, if it names one.
+    pub(crate) fn wal_dir(&self) -> Option<&str> {
+        self.section("DBOptions", None)?.get("wal_dir")
+    }
+
     /// The file without an option of the database, which then has its default.
     pub(crate) fn without(mut self, name: &str) -> OptionsFile {
         let sections = self.sections.iter_mut();
