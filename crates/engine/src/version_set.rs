@@ -154,8 +154,10 @@ impl VersionSet {
     }
 }
 
-/// Makes CURRENT name MANIFEST `number`: written beside it, synced, renamed over it, and the directory synced.
+/// Makes CURRENT name MANIFEST `number`: written beside it, synced, renamed over it, and the directory synced. Before that the names of
+/// the MANIFEST and of the files it lists are made durable: a loss of power may keep the rename and lose any other change of names.
 pub(crate) fn set_current(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<()> {
+    fs.sync_dir(dir)?;
     let name = format!("MANIFEST-{number:06}\n");
     replace_file(
         fs,

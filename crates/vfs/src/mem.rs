@@ -28,7 +28,8 @@ pub enum UnsyncedPolicy {
     /// Everything the kernel had.
     Keep,
     /// Of each file a prefix of the unsynced bytes, torn anywhere, with zeros or the bytes of before behind it (of a file that
-    /// is no log: torn where a sector begins, unless it ends there); of the unsynced changes of names the oldest so many. Files and names know nothing of each other.
+    /// is no log: torn where a sector begins, unless it ends there); of the unsynced changes of names any, each by
+    /// itself, a rename as a whole. Files and names know nothing of each other.
     Random,
     /// As `Random`, but of each file any of the 4 KiB pages, later ones without earlier ones too: what a file may look like
     /// that was extended (or written, for [`reuse`](FileSystem::reuse)) before, and logs are.
@@ -209,14 +210,12 @@ impl MemFs {
     pub fn crash_clone(&self, rng: &mut Rng, keep: UnsyncedPolicy) -> MemFs {
         self.cloned(|tree, files| {
             let survivors = match keep {
-                UnsyncedPolicy::Lose => 0,
-                UnsyncedPolicy::Keep => tree.unsynced(),
-                UnsyncedPolicy::Random | UnsyncedPolicy::RandomPages => {
-                    inode::between(rng, 0, tree.unsynced())
-                }
+                UnsyncedPolicy::Lose => vec![false; tree.unsynced()],
+                UnsyncedPolicy::Keep => vec![true; tree.unsynced()],
+                UnsyncedPolicy::Random | UnsyncedPolicy::RandomPages => any_of(rng, tree.unsynced()),
             };
             let mut copies = Copies::default();
-            tree.after_crash(survivors, &mut |inode| {
+            tree.after_crash(&survivors, &mut |inode| {
                 copies.of(inode, || {
                     let data = &files[&inode.id];
                     Data::on_disk(data.crash_image(rng, keep), data.modified)
@@ -268,6 +267,16 @@ impl MemFs {
     ) -> Result<T> {
         change(&mut self.0.state.lock()).map_err(|e| Error::io(action, path, e))
     }
+}
+
+/// Any of `count` things: the first so many, a few, half or all but a few.
+fn any_of(rng: &mut Rng, count: usize) -> Vec<bool> {
+    if rng.u8(..4) == 0 {
+        let first = inode::between(rng, 0, count);
+        return (0..count).map(|index| index < first).collect();
+    }
+    let (odds, few) = (rng.u8(2..=8), rng.bool());
+    (0..count).map(|_| (rng.u8(..odds) == 0) == few).collect()
 }
 
 /// Every file, held so that it does not change.

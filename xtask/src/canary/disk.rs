@@ -60,4 +60,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "Ok(XFS) if sys::xfs_shares_blocks(file) => Backing::Disk,",
         caught_by: Tests(&["-p", "esker-vfs", "process::a_log_whose_blocks"]),
     },
+    Canary {
+        name: "CURRENT names a MANIFEST whose own name may be lost",
+        file: "crates/engine/src/version_set.rs",
+        right: "    fs.sync_dir(dir)?;\n    let name = format!",
+        wrong: "    let name = format!",
+        caught_by: Tests(&["-p", "esker-dbtest", "crash::power_lost"]),
+    },
 ];

@@ -188,15 +188,20 @@ impl Tree {
         self.pending.len()
     }
 
-    /// The tree on disk when `survivors` of the unsynced changes got there, all of it on disk. `copy` gives a file's copy, the
-    /// same one each time.
+    /// The tree on disk when those of the unsynced changes got there that `survivors` says, all of it on disk. `copy` gives a file's
+    /// copy, the same one each time.
     pub(super) fn after_crash(
         &self,
-        survivors: usize,
+        survivors: &[bool],
         copy: &mut dyn FnMut(&Arc<Inode>) -> Arc<Inode>,
     ) -> Tree {
         let mut dirs = self.durable.clone();
-        for change in &self.pending[..survivors] {
+        for (change, _) in self
+            .pending
+            .iter()
+            .zip(survivors)
+            .filter(|(_, survives)| **survives)
+        {
             apply(&mut dirs, change);
         }
         let mut reached = Dirs::new();

@@ -102,7 +102,7 @@ fn a_name_needs_its_directory_synced() {
     write(&fs, "b", b"2");
     for policy in [UnsyncedPolicy::Random, UnsyncedPolicy::RandomPages] {
         let lists = crashes(&fs, policy, |fs| fs.list(p("/")).unwrap());
-        let expected: [&[&str]; 3] = [&[], &["a"], &["a", "b"]];
+        let expected: [&[&str]; 4] = [&[], &["a"], &["b"], &["a", "b"]];
         assert_eq!(
             lists,
             expected
@@ -116,6 +116,27 @@ fn a_name_needs_its_directory_synced() {
             crashes(&fs, policy, |fs| (fs.list(p("/")).unwrap(), read(fs, "a"))).len(),
             1
         );
+    }
+}
+
+#[test]
+fn of_the_changes_of_names_any_may_be_there() {
+    let fs = MemFs::new();
+    write(&fs, "old", b"1");
+    write(&fs, "moved", b"2");
+    fs.sync_dir(p("/")).unwrap();
+    fs.remove(p("old")).unwrap();
+    fs.rename(p("moved"), p("there")).unwrap();
+    write(&fs, "new", b"3");
+    fs.link(p("new"), p("linked")).unwrap();
+    for policy in [UnsyncedPolicy::Random, UnsyncedPolicy::RandomPages] {
+        let lists = crashes(&fs, policy, |fs| fs.list(p("/")).unwrap());
+        assert_eq!(lists.len(), 16, "{lists:?}");
+        let is_whole = |names: &Vec<String>| {
+            let has = |name: &str| names.iter().any(|other| other == name);
+            has("moved") != has("there")
+        };
+        assert!(lists.iter().all(is_whole), "{lists:?}");
     }
 }
 
