@@ -2,6 +2,7 @@
 
 mod disk;
 mod directories;
+mod panics;
 mod plant;
 mod reads_and_files;
 mod resume;
@@ -115,6 +116,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         resume::CANARIES,
         rows::CANARIES,
         reads_and_files::CANARIES,
+        panics::CANARIES,
     ];
     topics.into_iter().flatten()
     CANARIES
@@ -365,8 +367,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a flush leaves WALs unsynced that hold older rows of other families",
         file: "crates/engine/src/jobs/flush.rs",
-        right: "if several_families {",
-        wrong: "if several_families && self.read_only {",
+        right: "if flush.several_families {",
+        wrong: "if flush.several_families && self.read_only {",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
@@ -512,8 +514,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "the MANIFEST says that rows of a memtable are flushed which are not",
         file: "crates/engine/src/jobs/flush.rs",
-        right: "own.mem.first_wal\n        };",
-        wrong: "current_wal\n        };",
+        right: "false => own.mem.first_wal,\n            },",
+        wrong: "false => current_wal,\n            },",
         caught_by: Stress(3, MANY_FAMILIES),
     },
     Canary {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::key_prefixes::shared_len;
+use crate::user_code;
 
 /// An order a user supplies. It must be total and never change for a database: its name lies in MANIFEST and SSTs.
 pub trait Comparator: Send + Sync + 'static {
@@ -151,7 +152,7 @@ impl UserComparator {
                 let (key_b, ts_b) = split_u64_ts(b);
                 key_b.cmp(key_a).then_with(|| ts_b.cmp(&ts_a))
             }
-            UserComparator::Custom(custom) => custom.compare(a, b),
+            UserComparator::Custom(custom) => called(custom, || custom.compare(a, b)),
         }
     }
 
@@ -164,14 +165,14 @@ impl UserComparator {
             UserComparator::ReverseBytewise => b.cmp(a),
             UserComparator::BytewiseU64Ts => self.strip_timestamp(a).cmp(self.strip_timestamp(b)),
             UserComparator::ReverseBytewiseU64Ts => self.strip_timestamp(b).cmp(self.strip_timestamp(a)),
-            UserComparator::Custom(custom) => custom.compare_without_timestamp(a, b),
+            UserComparator::Custom(custom) => called(custom, || custom.compare_without_timestamp(a, b)),
         }
     }
 
     /// Orders two timestamps: the greater is the newer.
     pub fn compare_timestamp(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
-            UserComparator::Custom(custom) => custom.compare(b, a),
+            UserComparator::Custom(custom) => called(custom, || custom.compare(b, a)),
             _ => u64_ts(a).cmp(&u64_ts(b)),
         }
     }
@@ -187,7 +188,7 @@ impl UserComparator {
     /// Whether `key`, which stands behind `newer`, is an older version of the same.
     pub fn is_older_version(&self, newer: &[u8], key: &[u8]) -> bool {
         match self {
-            UserComparator::Custom(custom) => custom.is_older_version(newer, key),
+            UserComparator::Custom(custom) => called(custom, || custom.is_older_version(newer, key)),
             _ => self.compare_without_timestamp(newer, key).is_eq(),
         }
     }
@@ -197,7 +198,7 @@ impl UserComparator {
     pub fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
         if let UserComparator::Custom(custom) = self {
             let whole = start.clone();
-            custom.shorten_separator(start, limit);
+            called(custom, || custom.shorten_separator(start, limit));
             if self.compare(&whole, start).is_gt() || self.compare(start, limit).is_ge() {
                 *start = whole;
             }
@@ -225,7 +226,7 @@ impl UserComparator {
     pub fn shorten_successor(&self, key: &mut Vec<u8>) {
         if let UserComparator::Custom(custom) = self {
             let whole = key.clone();
-            custom.shorten_successor(key);
+            called(custom, || custom.shorten_successor(key));
             if self.compare(&whole, key).is_gt() {
                 *key = whole;
             }
@@ -239,6 +240,12 @@ impl UserComparator {
             key.truncate(at + 1);
         }
     }
+}
+
+/// What a user's order gives; a panic in it is known by its name.
+#[inline(always)]
+fn called<T>(order: &Arc<dyn Comparator>, code: impl FnOnce() -> T) -> T {
+    user_code::call("comparator", || order.name(), code)
 }
 
 impl fmt::Debug for UserComparator {

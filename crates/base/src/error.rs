@@ -43,6 +43,9 @@ pub enum ErrorKind {
     NoSpace,
     /// An earlier write or sync failed, and the database takes no more writes until reopened.
     ReadOnly,
+    /// Code that the user supplies (a comparator, a merge operator, a listener), or the engine, panicked where something would have been left half
+    /// done. The message names the code, and has the panic's own.
+    Panicked,
 }
 
 impl ErrorKind {
@@ -65,6 +68,7 @@ impl ErrorKind {
             ErrorKind::LockHeld => "IO error: While lock file",
             ErrorKind::NoSpace => "IO error: No space left on device",
             ErrorKind::ReadOnly => "IO error: Database is read-only after a failed write",
+            ErrorKind::Panicked => "Operation aborted: a thread panicked",
         }
     }
 }

@@ -15,6 +15,7 @@
 //! * [`statistics`], [`perf`]: what databases and threads count
 //! * [`protection`]: hashes that follow a row through memory
 //! * [`progress`]: how far long work has come, and whether it is to stop
+//! * [`user_code`]: calls of code that users supply, and panics in it
 #![forbid(unsafe_code)]
 
 pub mod coding;
@@ -40,6 +41,7 @@ pub mod statistics;
 pub mod steps;
 pub mod sync;
 mod temperature;
+pub mod user_code;
 
 pub use comparator::{Comparator, UserComparator};
 pub use cursor::{BlockwiseCursor, Cursor};

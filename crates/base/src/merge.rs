@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::user_code;
+
 /// Combines operands. Must be deterministic: the engine calls it on reads and compactions, in any grouping.
 pub trait MergeOperator: Send + Sync + 'static {
     /// Name stored in SST properties and the OPTIONS file.
@@ -16,6 +18,30 @@ pub trait MergeOperator: Send + Sync + 'static {
         None
     }
 }
+
+impl dyn MergeOperator {
+    /// [`full_merge`](MergeOperator::full_merge); a panic in it is known by the operator's name.
+    #[inline]
+    pub fn merged(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        user_code::call(
+            MERGE_OPERATOR,
+            || self.name(),
+            || self.full_merge(key, existing, operands),
+        )
+    }
+
+    /// The same of [`partial_merge`](MergeOperator::partial_merge).
+    #[inline]
+    pub fn combined(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        user_code::call(
+            MERGE_OPERATOR,
+            || self.name(),
+            || self.partial_merge(key, older, newer),
+        )
+    }
+}
+
+const MERGE_OPERATOR: &str = "merge operator";
 
 /// The built-in operator of that name, by RocksDB's class name or its short name.
 pub fn builtin(name: &str) -> Option<Arc<dyn MergeOperator>> {

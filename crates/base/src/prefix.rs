@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::UserComparator;
+use crate::{UserComparator, user_code};
 
 /// Cuts a prefix off user keys. The name lies in SSTs: a filter of prefixes is asked only under the same name.
 ///
@@ -20,6 +20,14 @@ pub trait PrefixExtractor: Send + Sync + 'static {
     /// keys that have a prefix. Default: false.
     fn successor(&self, _key: &[u8], _comparator: &UserComparator, _out: &mut Vec<u8>) -> bool {
         false
+    }
+}
+
+impl dyn PrefixExtractor {
+    /// [`prefix`](PrefixExtractor::prefix); a panic in it is known by the extractor's name.
+    #[inline]
+    pub fn prefix_of<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+        user_code::call("prefix extractor", || self.name(), || self.prefix(key))
     }
 }
 

@@ -14,10 +14,10 @@ pub(crate) fn bare(cmp: &UserComparator, a: &[u8], b: &[u8]) -> Ordering {
         UserComparator::Bytewise | UserComparator::BytewiseU64Ts => a.cmp(b),
         UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => b.cmp(a),
         UserComparator::Custom(custom) => match custom.timestamp_size() {
-            0 => custom.compare(a, b),
+            0 => cmp.compare(a, b),
             size => {
                 let stamped = |key: &[u8]| [key, &vec![0; size]].concat();
-                custom.compare_without_timestamp(&stamped(a), &stamped(b))
+                cmp.compare_without_timestamp(&stamped(a), &stamped(b))
             }
         },
     }

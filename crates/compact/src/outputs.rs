@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::{BlockwiseCursor, Error, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo};
+use base::{BlockwiseCursor, Error, InternalComparator, Kind, MAX_SEQNO, Result, SeqNo, user_code};
 use rangedel::RangeTombstone;
 
 use crate::cursor::{BlockRun, CompactionCursor};
@@ -250,8 +250,14 @@ impl Partitions {
     /// True if a file of so many bytes is to end before `key`.
     fn begins_at(&mut self, key: &[u8], file_size: Option<u64>) -> bool {
         let user_key = internal_key::user_key(key);
-        let begins =
-            file_size.is_some_and(|size| self.partitioner.should_partition(&self.last, user_key, size));
+        let begins = file_size.is_some_and(|size| {
+            let partitioner = &mut self.partitioner;
+            user_code::call(
+                "partitioner",
+                || "",
+                || partitioner.should_partition(&self.last, user_key, size),
+            )
+        });
         self.last.clear();
         self.last.extend_from_slice(user_key);
         begins

@@ -7,6 +7,7 @@
 //! * [`draws`]: keys and values of random histories
 //! * [`events`]: what a database has told its listener
 //! * [`files`]: what must be true of a database's tables at any moment
+//! * [`panicking`]: user code that panics
 //! * [`small`]: a database with a piece of everything
 //! * [`metamorphic`]: the same operations over databases that must answer alike
 #![forbid(unsafe_code)]
@@ -18,5 +19,6 @@ pub mod draws;
 pub mod events;
 pub mod files;
 pub mod metamorphic;
+pub mod panicking;
 pub mod settings;
 pub mod small;

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::sync::Mutex;
+use base::user_code::{call, catch};
 use base::{Error, SeqNo};
 use codec::compression::CompressionType;
 use compact::stall::{StallCause, StallCondition};
@@ -627,6 +630,9 @@ impl fmt::Display for Event {
 
 /// Told of events, on the thread they happen on and with no lock held but, where writers wait for memtables to be flushed or begin
 /// a WAL, that of the writers, and where a blob file is begun or given up that of the job's blob files. Must return soon and must not call the database.
+///
+/// A panic in it stops the database: nothing more is written until [`Db::resume`](crate::Db::resume) or the next open. What the event is about goes on,
+/// and other listeners are told.
 pub trait EventListener: Send + Sync {
     /// Called once an event.
     fn on_event(&self, event: &Event);
@@ -645,7 +651,7 @@ pub trait EventListener: Send + Sync {
 
     /// A read, append, flush, sync, close or truncation of a file of the database is over, or failed: RocksDB's `OnFileReadFinish`,
     /// `OnFileWriteFinish` and so on, and `OnIOError`. On the thread that asked for it, with whatever locks that holds: it must not call
-    /// the database, and who waits for it may be a writer. Not told are reads of maps, and what becomes of the info log.
+    /// the database, and who waits for it may be a writer. A panic in it is one in the operation, for whoever asked for it. Not told are reads of maps, and what becomes of the info log.
     fn on_file_operation(&self, _operation: &FileOperation<'_>) {}
 }
 
@@ -661,7 +667,7 @@ impl fmt::Debug for FileListeners {
 impl FileObserver for FileListeners {
     fn finished(&self, operation: &FileOperation<'_>) {
         for listener in &self.0 {
-            listener.on_file_operation(operation);
+            call("event listener", || "", || listener.on_file_operation(operation));
         }
     }
 }
@@ -686,7 +692,19 @@ pub(crate) fn with_file_listeners(options: &Options) -> Cow<'_, Options> {
 
 /// Who is told of the events of a database: its info log, and those its user named.
 #[derive(Clone)]
-pub(crate) struct Listeners(Arc<[Arc<dyn EventListener>]>);
+pub(crate) struct Listeners {
+    all: Arc<[Arc<dyn EventListener>]>,
+    panics: Arc<ListenerPanics>,
+}
+
+/// Panics of listeners, until the database takes note of them.
+#[derive(Default)]
+struct ListenerPanics {
+    /// The database is open. Before that the open itself takes note.
+    open: AtomicBool,
+    any: AtomicBool,
+    first: Mutex<Option<Error>>,
+}
 
 impl Listeners {
     pub fn new(log: Arc<InfoLog>, options: &Options) -> Listeners {
@@ -696,24 +714,69 @@ impl Listeners {
             counter
         });
         let listeners = std::iter::once(log).chain(counter);
-        Listeners(listeners.chain(options.listeners.iter().cloned()).collect())
+        Listeners {
+            all: listeners.chain(options.listeners.iter().cloned()).collect(),
+            panics: Arc::default(),
+        }
     }
 
     /// Nobody.
     #[cfg(test)]
     pub fn none() -> Listeners {
-        Listeners(Arc::new([]))
+        Listeners {
+            all: Arc::new([]),
+            panics: Arc::default(),
+        }
     }
 
-    /// True if none of them forbids an automatic recovery. All are asked.
+    /// True if none of them forbids an automatic recovery. All are asked; one that panics forbids it.
     pub fn allow_recovery(&self, background_error: &Error) -> bool {
-        let answers = self.0.iter();
-        let answers = answers.map(|listener| listener.on_error_recovery_begin(background_error));
+        let answers = self.all.iter().map(|listener| {
+            let ask = || listener.on_error_recovery_begin(background_error);
+            catch(|| call("event listener", || "", ask)).unwrap_or_else(|error| {
+                self.note_panic(error);
+                false
+            })
+        });
         answers.fold(true, |all, allows| all & allows)
     }
 
-    /// Tells them. Called with no lock held; see [`EventListener`].
+    /// Tells them, each of them even if one panics. Called with no lock held; see [`EventListener`].
     pub fn notify(&self, event: &Event) {
-        self.0.iter().for_each(|listener| listener.on_event(event));
+        for listener in &*self.all {
+            let told = catch(|| call("event listener", || "", || listener.on_event(event)));
+            if let Err(error) = told {
+                self.note_panic(error);
+            }
+        }
+    }
+
+    /// Something that no caller hears of has panicked.
+    #[cold]
+    pub fn note_panic(&self, error: Error) {
+        self.panics.first.lock().get_or_insert(error);
+        self.panics.any.store(true, Ordering::Release);
+    }
+
+    /// True if there is a panic to take.
+    #[inline]
+    pub fn has_panicked(&self) -> bool {
+        self.panics.any.load(Ordering::Acquire)
+    }
+
+    /// The first panic since this was asked last.
+    pub fn take_panic(&self) -> Option<Error> {
+        self.panics.any.store(false, Ordering::Release);
+        self.panics.first.lock().take()
+    }
+
+    /// The database is open.
+    pub fn set_open(&self) {
+        self.panics.open.store(true, Ordering::Release);
+    }
+
+    /// True if the database is open.
+    pub fn is_open(&self) -> bool {
+        self.panics.open.load(Ordering::Acquire)
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::filename::FileKind;
 use base::sync::{Mutex, MutexGuard};
+use base::user_code::{catch, catch_or_fail};
 use base::{Error, Result, SeqNo, filename};
 use manifest::{ManifestState, Version, VersionBuilder, VersionEdit, snapshot_edits};
 use vfs::{CreateOptions, FileSystem};
@@ -254,7 +255,7 @@ impl DbInner {
             edit.last_sequence = edit.last_sequence.max(last_seqno);
             edit.atomic_group_remaining = grouped.then_some(following);
         }
-        let built = MutexGuard::unlocked(state, || -> Result<Vec<Arc<Version>>> {
+        let build = || -> Result<Vec<Arc<Version>>> {
             let mut versions = Vec::with_capacity(edits.len());
             for (edit, (old, _)) in edits.iter().zip(&before) {
                 let mut builder = VersionBuilder::new(old);
@@ -263,12 +264,32 @@ impl DbInner {
             }
             self.versions.append(&edits)?;
             Ok(versions)
-        });
+        };
+        let built = MutexGuard::unlocked(state, || catch_or_fail(build));
         if built.is_err() {
             edits.iter().for_each(|edit| self.doubt_files_of(state, edit));
         }
         let versions = self.release_manifest(state, WRITE_MANIFEST, built)?;
-        for ((edit, (old, family)), version) in edits.iter().zip(&before).zip(versions) {
+        let installed = catch(|| self.install_versions(state, &edits, &before, versions, &mut install));
+        // After a panic the MANIFEST has what readers have not.
+        installed.unwrap_or_else(|error| self.release_manifest(state, WRITE_MANIFEST, Err(error)))?;
+        if let Some(last_seqno) = last_seqno {
+            // Not before: a snapshot of it shows what was installed.
+            self.published.fetch_max(last_seqno, Ordering::AcqRel);
+        }
+        self.rotate_manifest(state)
+    }
+
+    /// Makes readers see `versions`, to which `edits` lead from those `before`.
+    fn install_versions(
+        &self,
+        state: &mut DbState,
+        edits: &[VersionEdit],
+        before: &[(Arc<Version>, Arc<Family>)],
+        versions: Vec<Arc<Version>>,
+        mut install: impl FnMut(&mut FamilyState),
+    ) -> Result<()> {
+        for ((edit, (old, family)), version) in edits.iter().zip(before).zip(versions) {
             let family_state = state.family_mut(edit.column_family)?;
             if let Some(log_number) = edit.log_number {
                 family_state.log_number = family_state.log_number.max(log_number);
@@ -295,11 +316,7 @@ impl DbInner {
             let recorded = &mut state.recorded;
             recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(kept);
         }
-        if let Some(last_seqno) = last_seqno {
-            // Not before: a snapshot of it shows what was installed.
-            self.published.fetch_max(last_seqno, Ordering::AcqRel);
-        }
-        self.rotate_manifest(state)
+        Ok(())
     }
 
     /// Records an edit that changes no files. When the caller has brought `state` up to it, [`rotate_manifest`](Self::rotate_manifest)
@@ -309,7 +326,8 @@ impl DbInner {
         state.manifest_busy = true;
         edit.max_column_family = Some(state.max_family);
         self.stamp(&mut edit);
-        let written = MutexGuard::unlocked(state, || self.versions.append(std::slice::from_ref(&edit)));
+        let append = || self.versions.append(std::slice::from_ref(&edit));
+        let written = MutexGuard::unlocked(state, || catch_or_fail(append));
         self.release_manifest(state, WRITE_MANIFEST, written)
     }
 
@@ -360,12 +378,13 @@ impl DbInner {
         state.manifest_busy = true;
         let last_sequence = self.published.load(Ordering::Acquire);
         let mut snapshot = manifest_state(state, last_sequence);
-        let begun = MutexGuard::unlocked(state, || {
+        let begin = || {
             self.versions.begin_manifest(|next_file_number| {
                 snapshot.next_file_number = next_file_number;
                 snapshot
             })
-        });
+        };
+        let begun = MutexGuard::unlocked(state, || catch_or_fail(begin));
         if let Some(old) = self.release_manifest(state, BEGIN_MANIFEST, begun)? {
             self.obsolete.add(old);
         }
@@ -383,7 +402,7 @@ impl DbInner {
         }
         state.manifest_busy = true;
         let mut snapshot = manifest_state(state, self.published.load(Ordering::Acquire));
-        let replaced = MutexGuard::unlocked(state, || {
+        let replace = || {
             self.versions.begin_manifest(|next_file_number| {
                 snapshot.next_file_number = next_file_number;
                 snapshot
@@ -399,7 +418,8 @@ impl DbInner {
                 }
             }
             Ok(stale)
-        });
+        };
+        let replaced = MutexGuard::unlocked(state, || catch_or_fail(replace));
         self.disclaim_manifest(state);
         replaced?.into_iter().for_each(|path| self.obsolete.add(path));
         state.manifest_in_doubt = false;

@@ -71,7 +71,7 @@ impl Filter {
     /// What of a user key the extractor gives.
     fn prefix<'k>(&self, user_key: &'k [u8]) -> Option<&'k [u8]> {
         let extractor = self.prefix_extractor.as_ref()?;
-        extractor.prefix(self.cmp.strip_timestamp(user_key))
+        extractor.prefix_of(self.cmp.strip_timestamp(user_key))
     }
 
     /// Adds a key, which nobody may be able to find yet.

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use base::UserComparator;
 use base::internal_key::TRAILER_LEN;
-use base::{Comparator, UserComparator};
 
 /// A place just before a key or just after it. Ranges are cut at places rather than at keys because a file's largest key ends a
 /// tombstone *behind* that key, and not every order has a next key to name instead.
@@ -48,13 +48,13 @@ pub(crate) fn compare(cmp: &UserComparator, a: &[u8], b: &[u8]) -> Ordering {
     match cmp {
         UserComparator::Bytewise | UserComparator::BytewiseU64Ts => a.cmp(b),
         UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => b.cmp(a),
-        UserComparator::Custom(custom) => compare_custom(&**custom, a, b),
+        UserComparator::Custom(_) => compare_custom(cmp, a, b),
     }
 }
 
 #[cold]
-fn compare_custom(custom: &dyn Comparator, a: &[u8], b: &[u8]) -> Ordering {
-    custom.compare_without_timestamp(a, b)
+fn compare_custom(cmp: &UserComparator, a: &[u8], b: &[u8]) -> Ordering {
+    cmp.compare_without_timestamp(a, b)
 }
 
 /// The stored part of an internal key's user key. Too short a key, which only a damaged file has, is empty.

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::entry_type::EntryType;
+use base::user_code::call;
 use base::{Error, Result, SeqNo, coding};
 
 use crate::properties::TableProperties;
@@ -18,6 +19,9 @@ pub const PREFIX: &str = "esker.block.properties.";
 
 /// Bytes of data blocks, before compression, that have a property together.
 const SPAN_BYTES: usize = 64 << 10;
+
+/// What an error calls a collector that panicked.
+const COLLECTOR: &str = "block property collector";
 
 /// Sees the entries of one table as it is written, on one thread, and sums them up: every 64 KiB or so, and at the end.
 pub trait BlockPropertyCollector: Send {
@@ -133,7 +137,7 @@ impl BlockProperties {
         }
         let collected = factories.iter().map(|factory| Collected {
             name: [PREFIX, factory.name()].concat(),
-            collector: factory.create(),
+            collector: call(COLLECTOR, || factory.name(), || factory.create()),
             spans: Vec::new(),
         });
         Some(Box::new(BlockProperties {
@@ -147,7 +151,8 @@ impl BlockProperties {
     /// Takes note of an entry of the block that is being built.
     pub fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo) {
         for collected in &mut self.collectors {
-            collected.collector.add(key, value, entry, seqno);
+            let Collected { name, collector, .. } = collected;
+            call(COLLECTOR, || name, || collector.add(key, value, entry, seqno));
         }
     }
 
@@ -165,7 +170,8 @@ impl BlockProperties {
         self.ends.push(self.blocks);
         for collected in &mut self.collectors {
             let mut property = Vec::new();
-            collected.collector.finish_blocks(&mut property);
+            let Collected { name, collector, .. } = collected;
+            call(COLLECTOR, || name, || collector.finish_blocks(&mut property));
             collected.spans.push(property);
         }
     }
@@ -179,7 +185,8 @@ impl BlockProperties {
         let ends: Vec<u64> = self.ends.iter().map(offset).collect();
         let finish = |mut collected: Collected| {
             let mut of_table = Vec::new();
-            collected.collector.finish_table(&mut of_table);
+            let Collected { name, collector, .. } = &mut collected;
+            call(COLLECTOR, || name, || collector.finish_table(&mut of_table));
             let mut value = Vec::new();
             coding::put_length_prefixed(&mut value, &of_table);
             let mut start = 0;

@@ -82,7 +82,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a compaction that meets a larger row stops writes",
         file: "crates/engine/src/jobs/compaction.rs",
-        right: "            && is_failure(error)\n            && refused.is_none()\n",
+        right: "            && is_failure(error)\n            && done.refused.is_none()\n",
         wrong: "            && is_failure(error)\n",
         caught_by: Tests(LOWERED),
     },

@@ -75,7 +75,7 @@ impl Operands {
                     break;
                 }
                 let older = self.items[i];
-                let combined = operator.partial_merge(
+                let combined = operator.combined(
                     key,
                     self.bytes(older.at, older.len),
                     self.bytes(newer.at, newer.len),
@@ -285,7 +285,7 @@ impl<C: Cursor> CompactionCursor<C> {
     /// Merges the operands into `existing` and puts the result into `buffer`.
     fn full_merge(&mut self, operator: &dyn MergeOperator, existing: Option<&[u8]>) -> Resolved {
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
-        let merged = operator.full_merge(user_key, existing, &self.operands.oldest_first());
+        let merged = operator.merged(user_key, existing, &self.operands.oldest_first());
         self.merged(merged)
     }
 
@@ -309,7 +309,7 @@ impl<C: Cursor> CompactionCursor<C> {
         let value = self.input.value();
         let merged = match kind {
             Kind::ValuePreferredSeqno => match value.len().checked_sub(8) {
-                Some(len) => operator.full_merge(user_key, Some(&value[..len]), &operands),
+                Some(len) => operator.merged(user_key, Some(&value[..len]), &operands),
                 None => return Resolved::Not,
             },
             Kind::BlobIndex => {
@@ -322,7 +322,7 @@ impl<C: Cursor> CompactionCursor<C> {
                     return Resolved::Failed;
                 }
                 self.stats.num_blobs_read += 1;
-                operator.full_merge(user_key, Some(&blob), &operands)
+                operator.merged(user_key, Some(&blob), &operands)
             }
             Kind::WideColumnEntity => match merge_into_entity(operator, user_key, value, &operands) {
                 Ok(Some(Some(entity))) if self.row_limit.allows(0, entity.len()) => {
@@ -336,7 +336,7 @@ impl<C: Cursor> CompactionCursor<C> {
                     return Resolved::Failed;
                 }
             },
-            _ => operator.full_merge(user_key, Some(value), &operands),
+            _ => operator.merged(user_key, Some(value), &operands),
         };
         self.merged(merged)
     }
@@ -355,7 +355,7 @@ fn merge_into_entity(
         DefaultColumn::Absent => &[],
         DefaultColumn::Blob(_) => return Ok(None),
     };
-    let Some(column) = operator.full_merge(user_key, Some(column), operands) else {
+    let Some(column) = operator.merged(user_key, Some(column), operands) else {
         return Ok(Some(None));
     };
     let mut merged = Vec::new();

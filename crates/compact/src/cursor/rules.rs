@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use base::internal_key::{self, TRAILER_LEN};
+use base::user_code::call;
 use base::{Cursor, Error, Kind, MAX_SEQNO, SeqNo};
 
 use super::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
@@ -11,6 +12,9 @@ use crate::order;
 
 /// Rows of which it is remembered that the filter would have made them too large.
 const MOST_REFUSED: usize = 100;
+
+/// What an error calls a compaction filter that panicked.
+const FILTER: &str = "compaction filter";
 
 impl<C: Cursor> CompactionCursor<C> {
     /// Takes in the input's entry where keys are more than bytes or more than its kind decides. True if the cursor
@@ -380,29 +384,45 @@ impl<C: Cursor> CompactionCursor<C> {
         };
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
         let decision = match *kind {
-            Kind::Value => filter.filter(self.level, user_key, ValueType::Value, self.input.value()),
-            Kind::WideColumnEntity => filter.filter(
-                self.level,
-                user_key,
-                ValueType::WideColumnEntity,
-                self.input.value(),
+            Kind::Value => call(
+                FILTER,
+                || "",
+                || filter.filter(self.level, user_key, ValueType::Value, self.input.value()),
             ),
-            Kind::BlobIndex => match filter.filter_blob_by_key(self.level, user_key) {
-                Some(decision) => decision,
-                None => {
-                    self.buffer.clear();
-                    let fetched = match &mut self.blobs {
-                        Some(blobs) => blobs.fetch(user_key, self.input.value(), &mut self.buffer),
-                        None => Err(Error::not_supported("a compaction filter needs to read a blob")),
-                    };
-                    if let Err(error) = fetched {
-                        self.fail(error);
-                        return Filtered::Skipped;
+            Kind::WideColumnEntity => call(
+                FILTER,
+                || "",
+                || {
+                    filter.filter(
+                        self.level,
+                        user_key,
+                        ValueType::WideColumnEntity,
+                        self.input.value(),
+                    )
+                },
+            ),
+            Kind::BlobIndex => {
+                match call(FILTER, || "", || filter.filter_blob_by_key(self.level, user_key)) {
+                    Some(decision) => decision,
+                    None => {
+                        self.buffer.clear();
+                        let fetched = match &mut self.blobs {
+                            Some(blobs) => blobs.fetch(user_key, self.input.value(), &mut self.buffer),
+                            None => Err(Error::not_supported("a compaction filter needs to read a blob")),
+                        };
+                        if let Err(error) = fetched {
+                            self.fail(error);
+                            return Filtered::Skipped;
+                        }
+                        self.stats.num_blobs_read += 1;
+                        call(
+                            FILTER,
+                            || "",
+                            || filter.filter(self.level, user_key, ValueType::Value, &self.buffer),
+                        )
                     }
-                    self.stats.num_blobs_read += 1;
-                    filter.filter(self.level, user_key, ValueType::Value, &self.buffer)
                 }
-            },
+            }
             _ => return Filtered::Kept,
         };
         match self.within_limit(decision) {

@@ -269,7 +269,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
     let failed = gated.start(next, failing);
     wait_until("it fails while the first is still there", || failed.is_finished());
     match next {
-        Next::Panics => drop(failed.join().unwrap_err()),
+        Next::Panics => assert_eq!(failed.join().unwrap().unwrap_err().kind(), ErrorKind::Panicked),
         _ => assert!(failed.join().unwrap().unwrap_err().is_corruption()),
     }
     // Before the first compares keys with it.

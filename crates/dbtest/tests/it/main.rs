@@ -56,6 +56,9 @@ mod multi_scan;
 mod next_prefix;
 #[cfg(target_os = "linux")]
 mod open_files;
+mod panics_in_jobs;
+mod panics_in_reads;
+mod panics_in_writes;
 mod protection;
 mod range_delete_jumps;
 mod range_delete_sizes;

@@ -7,7 +7,7 @@ use base::{Error, ErrorKind, Result};
 use compact::picker::range::{RangeStep, promote_level0};
 
 use super::column_family::ColumnFamily;
-use super::state::{DbState, closing};
+use super::state::{COMPACTION, DbState, closing};
 use super::{Db, DbInner};
 use crate::events::FlushReason;
 
@@ -213,10 +213,10 @@ impl DbInner {
     ) -> Result<T> {
         let mut state = self.state.lock();
         state.running_manual += 1;
-        let result = match self.check_manual(&state) {
-            Ok(()) => work(&mut state),
-            Err(error) => Err(error),
-        };
+        let result = self.guarded_in(&mut state, COMPACTION, |state| {
+            self.check_manual(state)?;
+            work(state)
+        });
         state.running_manual -= 1;
         self.changed.notify_all();
         result

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use base::statistics::{Histogram, Ticker};
 use base::sync::SIMULATED;
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result, filename};
 
 use super::state::{DbState, closing};
@@ -192,7 +193,7 @@ impl DbInner {
             });
         }
         log_line!(self.log, Info, "Resuming DB");
-        let attempted = self.resume_impl(automatic);
+        let attempted = catch_or_fail(|| self.resume_impl(automatic));
         attempt.ended = true;
         let outcome = self.end_attempt(attempted);
         match &outcome {

@@ -41,8 +41,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use base::sync::{Condvar, Mutex};
-use base::{Error, Result, SeqNo};
+use base::sync::{Condvar, Mutex, MutexGuard};
+use base::{Error, Result, SeqNo, user_code};
 use compact::SeqnoToTimeMapping;
 use sst::BlockCache;
 use vfs::{FileLock, RateLimiter};
@@ -51,7 +51,7 @@ use crate::db::column_family::{ColumnFamily, DEFAULT_COLUMN_FAMILY, Family};
 use crate::db::error_handler::Automatic;
 use crate::db::secondary::Secondary;
 use crate::db::snapshot::{Snapshot, SnapshotList};
-use crate::db::state::DbState;
+use crate::db::state::{DbState, LISTENER};
 use crate::db::stats_history::StatsHistory;
 use crate::events::{Event, Listeners};
 use crate::jobs::obsolete_files::ObsoleteFiles;
@@ -379,9 +379,33 @@ impl DbInner {
         self.index.load().by_name.get(name).cloned()
     }
 
-    /// Tells the listeners. Called with no lock held.
+    /// Tells the listeners. Called with no lock held. A listener that panics stops the database; whatever `event` is about goes on.
     pub(crate) fn notify(&self, event: &Event) {
         self.listeners.notify(event);
+        if !self.listeners.has_panicked() {
+            return;
+        }
+        match event {
+            // What tells why the database has stopped does not stop it anew.
+            Event::BackgroundError { .. } => drop(self.listeners.take_panic()),
+            _ => self.latch_listener(),
+        }
+    }
+
+    /// If a listener has panicked, takes no more writes. While the database is opened its mutex may be held: then the open fails.
+    #[cold]
+    pub(crate) fn latch_listener(&self) {
+        if self.listeners.is_open()
+            && let Some(error) = self.listeners.take_panic()
+        {
+            self.latch(LISTENER, error);
+        }
+    }
+
+    /// The database is open now: an error if a listener has panicked until then.
+    pub(crate) fn finish_open(&self) -> Result<()> {
+        self.listeners.set_open();
+        self.listeners.take_panic().map_or(Ok(()), Err)
     }
 
     /// Tells of the stalls that nobody was told of yet. Called without the database mutex.
@@ -405,6 +429,30 @@ impl DbInner {
         // Whoever learns of the error here must find that writers stop, too.
         self.latch_in(&mut self.state.lock(), action, &error);
         self.tell_failure(action, error);
+    }
+
+    /// What `body` gives, which changes what the database holds. A panic in it may leave a change half done, so that nothing more is written then.
+    /// Called without the database mutex.
+    #[inline]
+    pub(crate) fn guarded<T>(&self, action: &'static str, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        user_code::catch(body).unwrap_or_else(|error| {
+            self.latch(action, error.clone());
+            Err(error)
+        })
+    }
+
+    /// As [`guarded`](Self::guarded), with the database mutex, which is released while others hear of a panic.
+    pub(crate) fn guarded_in<T>(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        action: &'static str,
+        body: impl FnOnce(&mut MutexGuard<'_, DbState>) -> Result<T>,
+    ) -> Result<T> {
+        user_code::catch(|| body(state)).unwrap_or_else(|error| {
+            self.latch_in(state, action, &error);
+            MutexGuard::unlocked(state, || self.tell_failure(action, error.clone()));
+            Err(error)
+        })
     }
 
     /// As `latch`, with the database mutex; [`tell_failure`](Self::tell_failure) is to come without it.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::sync::{Condvar, Mutex};
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result, UserComparator, env, protection};
 use cache::{Cache, CacheOptions};
 use codec::checksum::crc32c;
@@ -279,7 +280,8 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         true => InfoLog::given(options),
         false => InfoLog::open(options, dir),
     });
-    open_existing(&with_file_listeners(options), dir, lock, claimed, &log).inspect_err(|error| {
+    let opened = catch_or_fail(|| open_existing(&with_file_listeners(options), dir, lock, claimed, &log));
+    opened.inspect_err(|error| {
         log_line!(log, Error, "Open failed: {error}");
         log.close();
     })
@@ -313,20 +315,24 @@ fn open_existing(
         inner: Arc::new(inner),
     }));
     let inner = &db.0.inner;
-    if read_only {
-        inner.recover_read_only(&moment)?;
-        inner.begin_samples();
-    } else {
-        inner.recover(&manifest)?;
-        inner.begin_samples();
-        inner.create_missing_families()?;
-        inner.open_stats_history()?;
-        inner.write_options_file()?;
-        inner.start_threads();
-        if options.verify_rate_bytes_per_sec > 0 {
-            inner.start_verifier()?;
+    // Here, so that the database closes as it does after every error.
+    catch_or_fail(|| {
+        if read_only {
+            inner.recover_read_only(&moment)?;
+            inner.begin_samples();
+        } else {
+            inner.recover(&manifest)?;
+            inner.begin_samples();
+            inner.create_missing_families()?;
+            inner.open_stats_history()?;
+            inner.write_options_file()?;
+            inner.start_threads();
+            if options.verify_rate_bytes_per_sec > 0 {
+                inner.start_verifier()?;
+            }
         }
-    }
+        inner.finish_open()
+    })?;
     Ok(db)
 }
 

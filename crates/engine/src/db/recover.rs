@@ -19,6 +19,7 @@ use base::env::thread_cpu;
 use base::filename::{self, FileKind};
 use base::statistics::Ticker;
 use base::sync::MutexGuard;
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{ManifestState, VersionBuilder, VersionEdit};
 use vfs::{Access, OpenOptions, RandomAccessFile};
@@ -97,7 +98,11 @@ impl DbInner {
         let mut predecessor = Predecessor::NONE;
         // Damage is read once: what comes after it must not depend on finding it again as it is.
         if !self.options.avoid_flush_during_recovery || replayed.flushed || replayed.damaged {
-            self.flush_recovered(&mut state)?;
+            let flushed = catch_or_fail(|| self.flush_recovered(&mut state));
+            flushed.map_err(|error| match (error.kind(), wals.last()) {
+                (ErrorKind::Panicked, Some(&last)) => error.in_file(&filename::wal(&self.wal_dir, last)),
+                _ => error,
+            })?;
             state.families.values_mut().for_each(|family| {
                 family.log_number = wal;
                 family.mem.first_wal = wal;
@@ -382,7 +387,7 @@ impl DbInner {
                 self.check_families_are_known(&state, operations.clone(), moment)?;
             }
             let acknowledged = replayed.large.begin_batch(number, &operations, record.len());
-            self.replay_batch(&mut state, number, operations, &mut replayed.large)
+            catch_or_fail(|| self.replay_batch(&mut state, number, operations, &mut replayed.large))
                 .map_err(|error| in_wal(error, offset))?;
             // A memtable is written to a table below: that takes as much memory again as its longest row.
             if record.len() > LONG_RECORD {
@@ -403,7 +408,11 @@ impl DbInner {
                     .map_err(|error| in_wal(error, offset))?;
             }
             if live.is_none() {
-                replayed.flushed |= self.flush_full(&mut state)?;
+                let flushed = catch_or_fail(|| self.flush_full(&mut state));
+                replayed.flushed |= flushed.map_err(|error| match error.kind() {
+                    ErrorKind::Panicked => in_wal(error, offset),
+                    _ => error,
+                })?;
             }
         }
         drop(state);

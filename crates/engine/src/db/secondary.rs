@@ -30,6 +30,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::sync::{Mutex, MutexGuard, thread};
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, MAX_SEQNO, Result, SeqNo};
 use manifest::{ManifestState, Version};
 
@@ -211,6 +212,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     }));
     db.0.inner.check_unread_wals()?;
     db.0.inner.catch_up()?;
+    db.0.inner.finish_open()?;
     Ok(db)
 }
 
@@ -287,7 +289,7 @@ impl DbInner {
                 return Err(crate::db::state::closing());
             }
             let moment = Moment::of(&self.options, &self.dir)?;
-            match self.attempt(secondary, reading, &moment) {
+            match catch_or_fail(|| self.attempt(secondary, reading, &moment)) {
                 Ok(Attempt::Done) => return Ok(()),
                 Ok(Attempt::Changed(error)) => last = Some(error),
                 Err(error) => {

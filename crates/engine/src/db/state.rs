@@ -600,6 +600,9 @@ pub(crate) fn closing() -> Error {
 /// Actions that leave everything as it was when they fail.
 pub(crate) const FLUSH: &str = "flush";
 pub(crate) const COMPACTION: &str = "compaction";
+pub(crate) const INGESTION: &str = "ingestion";
+pub(crate) const LISTENER: &str = "tell a listener";
+pub(crate) const HOUSEKEEPING: &str = "housekeeping";
 pub(crate) const APPEND_TO_WAL: &str = "append to the WAL";
 pub(crate) const SWITCH_WAL: &str = "switch the WAL";
 pub(crate) const WRITE_MANIFEST: &str = "write the MANIFEST";
@@ -608,7 +611,13 @@ pub(crate) const BEGIN_MANIFEST: &str = "begin a MANIFEST";
 /// True if `action`, which has failed by `error`, can be done again. What a job wrote is thrown away with it; a WAL that was too
 /// long for the disk ends where it did; one that could not be begun is removed; a MANIFEST of which nobody knows what it holds is replaced. After a failed sync of a WAL nobody
 /// knows what is on the disk.
+///
+/// After a panic only a user may ask for it, who knows whether it will come again: it is resumable where the job gave everything back, and nothing
+/// begins a resumption by itself.
 fn can_be_resumed(action: &str, error: &Error) -> bool {
+    if error.kind() == ErrorKind::Panicked {
+        return matches!(action, FLUSH | COMPACTION | INGESTION | LISTENER | HOUSEKEEPING);
+    }
     match action {
         FLUSH | COMPACTION | SWITCH_WAL | WRITE_MANIFEST | BEGIN_MANIFEST => {
             matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace)

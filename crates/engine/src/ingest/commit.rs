@@ -14,7 +14,7 @@ use super::levels::Place;
 use super::prepare::{PreparedFamily, PreparedFile};
 use super::replace::{deletions, without};
 use crate::db::DbInner;
-use crate::db::state::DbState;
+use crate::db::state::{DbState, INGESTION};
 use crate::events::{Event, IngestedFile};
 use crate::log::log_line;
 use crate::read::table_cache::file_stats;
@@ -24,7 +24,10 @@ impl DbInner {
     /// Makes prepared files part of their families, or, after an error, takes them out of the directory.
     pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<SeqNo> {
         let mut recorded = false;
-        let committed = merge(&mut families).and_then(|()| self.put_in_place(&mut families, &mut recorded));
+        let committed = self.guarded(INGESTION, || {
+            merge(&mut families)?;
+            self.put_in_place(&mut families, &mut recorded)
+        });
         match committed {
             Ok(_) => self.remove_originals(&families),
             // What failed is what the user is to hear of.
@@ -110,21 +113,19 @@ impl DbInner {
             .any(|own| own.options.snapshot_consistency)
             .then(|| self.snapshots.close_gate());
         let mut reserved = Vec::new();
-        let planned = self
-            .place_files(&mut state, families, &mut last, &mut reserved)
-            .and_then(|places| {
-                let places = match places {
-                    Ok(places) => places,
-                    Err(obstacle) => return Ok(Err(obstacle)),
-                };
-                let spanning = spanning(&state, families, &places)?;
-                if !spanning.is_empty() {
-                    return Ok(Err(Obstacle::Memtables(spanning)));
-                }
-                MutexGuard::unlocked(&mut state, || self.write_seqnos(families, &places))?;
-                let edits = self.edits(&state, families, &places)?;
-                Ok(Ok((places, edits)))
-            });
+        let planned = self.guarded_in(&mut state, INGESTION, |state| {
+            let places = match self.place_files(state, families, &mut last, &mut reserved)? {
+                Ok(places) => places,
+                Err(obstacle) => return Ok(Err(obstacle)),
+            };
+            let spanning = spanning(state, families, &places)?;
+            if !spanning.is_empty() {
+                return Ok(Err(Obstacle::Memtables(spanning)));
+            }
+            MutexGuard::unlocked(state, || self.write_seqnos(families, &places))?;
+            let edits = self.edits(state, families, &places)?;
+            Ok(Ok((places, edits)))
+        });
         let outcome = match planned {
             Ok(Ok((places, edits))) => {
                 *recorded = true;

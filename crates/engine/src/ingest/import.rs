@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, ParsedInternalKey, Result, Temperature, filename, internal_key};
 use manifest::VersionEdit;
 
@@ -79,9 +80,11 @@ impl DbInner {
             files: Vec::new(),
         };
         let mut recorded = false;
-        let imported = self
-            .stage_exports(&mut prepared, metadatas)
-            .and_then(|()| self.install_exports(&prepared, metadatas, &mut recorded));
+        // A panic stops nothing but this: files and family go, as after every error.
+        let imported = catch_or_fail(|| {
+            self.stage_exports(&mut prepared, metadatas)?;
+            self.install_exports(&prepared, metadatas, &mut recorded)
+        });
         match imported {
             Ok(()) => {
                 self.remove_originals(std::slice::from_ref(&prepared));
@@ -195,8 +198,8 @@ impl DbInner {
         let highest = edit.new_files.iter().map(|(_, file)| file.largest_seqno).max();
         let last = writer.last_seqno.max(highest.unwrap_or(0));
         self.claim_manifest(&mut state)?;
-        let own = state.family_mut(family.id);
-        let ready = own.and_then(|own| {
+        let ready = catch_or_fail(|| {
+            let own = state.family_mut(family.id)?;
             let empty = own.mem.table.is_empty() && own.immutable.is_empty() && own.version.num_files() == 0;
             if !empty {
                 return Err(Error::new(

@@ -18,6 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::user_code::catch_or_fail;
 use base::{Error, Result, SeqNo, Temperature};
 use sst::properties::TableProperties;
 
@@ -236,7 +237,7 @@ impl Db {
             families: Vec::new(),
         };
         // Dropped with an error, the handle removes what is there by then.
-        db.prepare_ingestion(args, &mut handle.families)?;
+        catch_or_fail(|| db.prepare_ingestion(args, &mut handle.families))?;
         Ok(handle)
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::sync::MutexGuard;
+use base::user_code::{call, catch, catch_or_fail};
 use base::{Error, ErrorKind, Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::pace::Work;
@@ -20,7 +21,8 @@ use compact::{CompactionReason, PartitionerContext, Plan};
 use manifest::{FileMetadata, VersionEdit};
 use rangedel::FragmentedTombstones;
 
-use super::rewrite::Rewrite;
+use super::large_rows::RefusedRow;
+use super::rewrite::{PARTITIONER, Rewrite};
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::control::manual_paused;
@@ -28,6 +30,32 @@ use crate::db::state::{COMPACTION, DbState, FamilyState};
 use crate::events::Event;
 use crate::level_stats::entries;
 use crate::options::CompactionStyle;
+
+/// A compaction at work.
+struct CompactionJob {
+    id: u32,
+    family: Arc<Family>,
+    plan: Plan,
+    /// Threads that may write it; 0: as many as the option says.
+    max_subcompactions: u32,
+    /// It among those of the family.
+    running: JobId,
+    l0_bytes: u64,
+    /// What its reason depends on, if its outputs are to lie where its inputs do.
+    circumstances: Option<Circumstances>,
+    job: u64,
+    start: Duration,
+}
+
+/// What a compaction has come to.
+#[derive(Default)]
+struct Done {
+    /// Numbers of the files it has put in place.
+    outputs: Vec<u64>,
+    written_by: Option<WrittenBy>,
+    /// A row that no table of ours may hold, which has ended it.
+    refused: Option<RefusedRow>,
+}
 
 /// What a compaction wrote, once its outputs are in place.
 struct WrittenBy {
@@ -104,8 +132,15 @@ impl FileFacts for Facts<'_> {
                 smallest_user_key: smallest,
                 largest_user_key: largest,
             };
-            let partitioner = factory.create_partitioner(&context);
-            if partitioner.is_some_and(|mut own| !own.can_do_trivial_move(smallest, largest)) {
+            let can_move = call(
+                PARTITIONER,
+                || "",
+                || {
+                    let partitioner = factory.create_partitioner(&context);
+                    partitioner.is_none_or(|mut own| own.can_do_trivial_move(smallest, largest))
+                },
+            );
+            if !can_move {
                 return false;
             }
         }
@@ -288,8 +323,10 @@ impl DbInner {
     ) -> Result<()> {
         self.wait_until(state, &may, |state| !state.manual_alone)?;
         state.manual_alone = true;
-        let quiet = self.wait_until(state, may, |state| state.running_compactions == 0);
-        let result = quiet.and_then(|()| work(state));
+        let result = self.guarded_in(state, COMPACTION, |state| {
+            self.wait_until(state, may, |state| state.running_compactions == 0)?;
+            work(state)
+        });
         state.manual_alone = false;
         self.look_again(state);
         result
@@ -334,7 +371,7 @@ impl DbInner {
     }
 
     /// Runs one compaction and gives the numbers of its outputs. `max_subcompactions`: threads that may write it; 0: as many as
-    /// the option says.
+    /// the option says. A panic on the way, of user code say, is an error like others: what was reserved is given back.
     pub(crate) fn run_plan(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -346,15 +383,12 @@ impl DbInner {
             .is_in_place()
             .then(|| self.with_pick_context(state, id, Circumstances::of))
             .flatten();
+        let start = self.options.clock.now();
         let own = state.family_mut(id)?;
         if own.family.reserves_last_level {
             plan.keep_for_what_comes_below();
         }
         let running: JobId = own.running.start(&plan);
-        let (family, version) = (own.family.clone(), own.version.clone());
-        let full_history_ts_low = own.full_history_ts_low.clone();
-        let borders = own.stream_borders.clone();
-        let start = self.options.clock.now();
         let l0_bytes = bytes_out_of_l0(&plan);
         if l0_bytes > 0 {
             own.l0_work = Some(Work {
@@ -362,67 +396,144 @@ impl DbInner {
                 start,
             });
         }
+        let job = CompactionJob {
+            id,
+            family: own.family.clone(),
+            plan,
+            max_subcompactions,
+            running,
+            l0_bytes,
+            circumstances,
+            job: self.new_job(),
+            start,
+        };
         state.running_compactions += 1;
-        let job = self.new_job();
+        let mut done = Done::default();
+        let result = catch_or_fail(|| self.compact(state, &job, &mut done));
+        let outputs = done.outputs.clone();
+        self.end_compaction(state, &job, done, result).map(|()| outputs)
+    }
+
+    /// Does what the plan says, and installs it.
+    fn compact(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        job: &CompactionJob,
+        done: &mut Done,
+    ) -> Result<()> {
+        let plan = &job.plan;
         let mut edit = VersionEdit {
-            column_family: id,
+            column_family: job.id,
             ..VersionEdit::default()
         };
         let stays = |level: usize| plan.trivial_move && level == plan.output_level;
         let replaced = plan.files().filter(|(level, _)| !stays(*level));
         edit.deleted_files
             .extend(replaced.map(|(level, file)| (level as u32, file.number)));
-        let output_level = plan.output_level as u32;
-        let mut outputs = Vec::new();
-        let mut written_by = None;
-        let mut refused = None;
-        let result = if plan.deletion {
-            self.apply_edit(state, edit, |_| {})
-        } else if plan.trivial_move {
+        if plan.deletion {
+            return self.apply_edit(state, edit, |_| {});
+        }
+        if plan.trivial_move {
+            let output_level = plan.output_level as u32;
             edit.new_files
                 .extend(plan.moved_files().map(|(_, file)| (output_level, file.clone())));
-            outputs = plan.files().map(|(_, file)| file.number).collect();
-            self.apply_edit(state, edit, |own| own.stats.moved(&plan))
-        } else {
-            let written = MutexGuard::unlocked(state, || {
-                self.tell_compaction_begun(&family, job, &plan);
-                let threads = self.subcompactions_allowed(&family, &plan, max_subcompactions);
-                let rewrite = Rewrite::new(self, &family, &version, &plan, job, full_history_ts_low)?;
-                let rewrite = rewrite.ending_at(borders);
-                rewrite
-                    .run(threads)
-                    .inspect_err(|_| refused = rewrite.refused_row())
-            });
-            written.and_then(|written| {
-                outputs = written.files.iter().map(|file| file.number).collect();
-                let new = written.files.iter().map(|file| (output_level, file.clone()));
-                edit.new_files.extend(new);
-                edit.blob_file_garbages = written.blob_garbage;
-                let blob_bytes = written.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
-                let blobs: Vec<u64> = written.blob_files.iter().map(|blob| blob.number).collect();
-                edit.blob_file_additions = written.blob_files;
-                let took = self.options.clock.now().saturating_sub(start);
-                let applied = self.apply_edit(state, edit, |own| {
-                    let files = written.files.iter().map(|file| &**file);
-                    own.stats.compacted(&plan, files, took, written.cpu);
-                    own.stats
-                        .compacted_blobs(plan.output_level, written.blob_bytes_read, blob_bytes);
-                });
-                written_by = Some(WrittenBy {
-                    subcompactions: written.subcompactions,
-                    cpu: written.cpu,
-                    compression: written.compression,
-                    entries: entries(written.files.iter().map(|file| &**file)),
-                    bytes: written.files.iter().map(|file| file.size).sum(),
-                    blob_bytes: (written.blob_bytes_read, blob_bytes),
-                });
-                applied.inspect_err(|error| self.discard_of_dropped(error, outputs.iter().copied(), blobs))
+            done.outputs = plan.files().map(|(_, file)| file.number).collect();
+            return self.apply_edit(state, edit, |own| own.stats.moved(plan));
+        }
+        self.rewrite(state, job, edit, done)
+    }
+
+    /// Writes the outputs of a plan, and installs them by way of `edit`.
+    fn rewrite(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        job: &CompactionJob,
+        mut edit: VersionEdit,
+        done: &mut Done,
+    ) -> Result<()> {
+        let CompactionJob { family, plan, .. } = job;
+        let own = state.family_mut(job.id)?;
+        let version = own.version.clone();
+        let full_history_ts_low = own.full_history_ts_low.clone();
+        let borders = own.stream_borders.clone();
+        let written = MutexGuard::unlocked(state, || {
+            self.tell_compaction_begun(family, job.job, plan);
+            let threads = self.subcompactions_allowed(family, plan, job.max_subcompactions);
+            let rewrite = Rewrite::new(self, family, &version, plan, job.job, full_history_ts_low)?;
+            let rewrite = rewrite.ending_at(borders);
+            rewrite.run(threads).inspect_err(|error| {
+                if error.kind() != ErrorKind::Panicked {
+                    done.refused = rewrite.refused_row();
+                }
             })
-        };
+        })?;
+        done.outputs = written.files.iter().map(|file| file.number).collect();
+        let output_level = plan.output_level as u32;
+        let new = written.files.iter().map(|file| (output_level, file.clone()));
+        edit.new_files.extend(new);
+        edit.blob_file_garbages = written.blob_garbage;
+        let blob_bytes = written.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
+        let blobs: Vec<u64> = written.blob_files.iter().map(|blob| blob.number).collect();
+        edit.blob_file_additions = written.blob_files;
+        let took = self.options.clock.now().saturating_sub(job.start);
+        let applied = self.apply_edit(state, edit, |own| {
+            let files = written.files.iter().map(|file| &**file);
+            own.stats.compacted(plan, files, took, written.cpu);
+            own.stats
+                .compacted_blobs(plan.output_level, written.blob_bytes_read, blob_bytes);
+        });
+        done.written_by = Some(WrittenBy {
+            subcompactions: written.subcompactions,
+            cpu: written.cpu,
+            compression: written.compression,
+            entries: entries(written.files.iter().map(|file| &**file)),
+            bytes: written.files.iter().map(|file| file.size).sum(),
+            blob_bytes: (written.blob_bytes_read, blob_bytes),
+        });
+        applied.inspect_err(|error| self.discard_of_dropped(error, done.outputs.iter().copied(), blobs))
+    }
+
+    /// Lets others go on, and tells.
+    fn end_compaction(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        job: &CompactionJob,
+        done: Done,
+        mut result: Result<()>,
+    ) -> Result<()> {
+        let plan = &job.plan;
+        let mut stall = None;
+        let (mut level_files, mut score) = (Vec::new(), 0.0);
+        if let Some(own) = state.families.get_mut(&job.id) {
+            own.running.finish(job.running);
+            if let Some(row) = &done.refused {
+                row.leave_files_alone(own, plan);
+            }
+            if let Some(work) = own.l0_work.take_if(|_| job.l0_bytes > 0)
+                && result.is_ok()
+            {
+                let behind = own.stall != StallCondition::Normal;
+                own.drain
+                    .carried(work.bytes, work.start, self.options.clock.now(), behind);
+            }
+            let noted = catch(|| {
+                if let Some(circumstances) = job.circumstances.as_ref().filter(|_| result.is_ok()) {
+                    own.running
+                        .settle(plan, circumstances, &done.outputs, &own.version);
+                }
+                self.note_stall(own)
+            });
+            match noted {
+                Ok(noted) => stall = noted,
+                Err(error) => result = result.and(Err(error)),
+            }
+            level_files = own.level_files();
+            score = own.compaction_score;
+        }
         // Before anybody takes the job for ended.
         if let Err(error) = &result
             && is_failure(error)
-            && refused.is_none()
+            && done.refused.is_none()
         {
             if error.kind() == ErrorKind::NoSpace {
                 // Less free space than that, and it would fail again.
@@ -431,75 +542,62 @@ impl DbInner {
             self.latch_in(state, COMPACTION, error);
         }
         state.running_compactions -= 1;
-        let mut stall = None;
-        let (mut level_files, mut score) = (Vec::new(), 0.0);
-        if let Some(own) = state.families.get_mut(&id) {
-            own.running.finish(running);
-            if let Some(row) = &refused {
-                row.leave_files_alone(own, &plan);
-            }
-            if let Some(circumstances) = circumstances.filter(|_| result.is_ok()) {
-                own.running.settle(&plan, &circumstances, &outputs, &own.version);
-            }
-            if let Some(work) = own.l0_work.take_if(|_| l0_bytes > 0)
-                && result.is_ok()
-            {
-                let behind = own.stall != StallCondition::Normal;
-                own.drain
-                    .carried(work.bytes, work.start, self.options.clock.now(), behind);
-            }
-            stall = self.note_stall(own);
-            level_files = own.level_files();
-            score = own.compaction_score;
-        }
         state.stall_events.extend(stall);
         self.note_released(state);
         self.changed.notify_all();
         self.work.notify_all();
-        let micros = self.options.clock.now().saturating_sub(start).as_micros() as u64;
+        let micros = self.options.clock.now().saturating_sub(job.start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
-            if result.is_ok() {
-                self.stats.count_reason(plan.reason);
-            }
-            if let Err(error) = &result {
-                self.report_failed_compaction(&family, job, error, refused.is_none());
-                if let Some(row) = &refused {
-                    self.tell_of_refused_row(&family, &plan, row, error);
+            match &result {
+                Ok(()) => self.report_compaction(job, done, micros, (level_files, score)),
+                Err(error) => {
+                    self.report_failed_compaction(&job.family, job.job, error, done.refused.is_none());
+                    if let Some(row) = &done.refused {
+                        self.tell_of_refused_row(&job.family, plan, row, error);
+                    }
                 }
-            } else if let Some(written) = written_by {
-                self.count_compaction(&plan, &written, micros);
-                self.notify(&Event::Compacted {
-                    family: family.name.clone(),
-                    job,
-                    plan: plan.to_string(),
-                    output_level: plan.output_level,
-                    outputs: outputs.clone(),
-                    bytes_read: plan.input_bytes(),
-                    bytes_written: written.bytes,
-                    entries_read: entries(plan.files().map(|(_, file)| &**file)),
-                    entries_written: written.entries,
-                    subcompactions: written.subcompactions,
-                    micros,
-                    cpu_micros: written.cpu.as_micros() as u64,
-                    compression: written.compression,
-                    level_files,
-                    score,
-                });
-            } else if plan.deletion {
-                self.notify(&Event::Dropped {
-                    family: family.name.clone(),
-                    job,
-                    plan: plan.to_string(),
-                    reason: plan.reason,
-                    files: plan.files().map(|(_, file)| file.number).collect(),
-                    bytes: plan.input_bytes(),
-                });
-            } else {
-                self.report_move(&family, job, &plan);
             }
             self.tell_stalls();
         });
-        result.map(|()| outputs)
+        result
+    }
+
+    /// `shape`: the files of each level, and the compaction score.
+    fn report_compaction(&self, job: &CompactionJob, done: Done, micros: u64, shape: (Vec<usize>, f64)) {
+        let CompactionJob { family, plan, .. } = job;
+        self.stats.count_reason(plan.reason);
+        if let Some(written) = done.written_by {
+            self.count_compaction(plan, &written, micros);
+            let (level_files, score) = shape;
+            self.notify(&Event::Compacted {
+                family: family.name.clone(),
+                job: job.job,
+                plan: plan.to_string(),
+                output_level: plan.output_level,
+                outputs: done.outputs,
+                bytes_read: plan.input_bytes(),
+                bytes_written: written.bytes,
+                entries_read: entries(plan.files().map(|(_, file)| &**file)),
+                entries_written: written.entries,
+                subcompactions: written.subcompactions,
+                micros,
+                cpu_micros: written.cpu.as_micros() as u64,
+                compression: written.compression,
+                level_files,
+                score,
+            });
+        } else if plan.deletion {
+            self.notify(&Event::Dropped {
+                family: family.name.clone(),
+                job: job.job,
+                plan: plan.to_string(),
+                reason: plan.reason,
+                files: plan.files().map(|(_, file)| file.number).collect(),
+                bytes: plan.input_bytes(),
+            });
+        } else {
+            self.report_move(family, job.job, plan);
+        }
     }
 
     fn count_compaction(&self, plan: &Plan, written: &WrittenBy, micros: u64) {

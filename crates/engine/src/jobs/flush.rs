@@ -7,52 +7,96 @@ use std::time::Duration;
 use base::env::thread_cpu;
 use base::statistics::{Histogram, Ticker};
 use base::sync::MutexGuard;
+use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Result};
-use manifest::VersionEdit;
+use manifest::{Version, VersionEdit};
 use memtable::Memtable;
 
 use super::memtable_tables::FlushedTable;
+use super::streams::PlacedStream;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
 use crate::db::state::{DbState, FLUSH};
 use crate::events::{Event, FlushReason};
 
+/// A flush at work.
+struct FlushJob {
+    id: u32,
+    family: Arc<Family>,
+    /// Oldest first.
+    memtables: Vec<Arc<Memtable>>,
+    epoch_number: Option<u64>,
+    reason: FlushReason,
+    /// The oldest WAL that the family needs afterwards.
+    log_number: u64,
+    /// There are other families.
+    several_families: bool,
+    job: u64,
+    start: Duration,
+}
+
 impl DbInner {
     /// Flushes what is immutable of family `id`, if that is due. Called with the database mutex, which it releases while
     /// it writes. One flush of a family at a time, so that its tables are installed in the order of their rows.
+    ///
+    /// A panic on the way, of user code say, is an error like others: what was reserved is given back, and the memtables can be flushed again.
     pub(crate) fn flush_family(&self, state: &mut MutexGuard<'_, DbState>, id: u32) -> Result<()> {
+        let Some((job, version)) = self.begin_flush(state, id) else {
+            return Ok(());
+        };
+        let mut placed = Vec::new();
+        let installed = catch_or_fail(|| self.run_flush(state, &job, version, &mut placed));
+        self.release(state, id, &placed);
+        self.end_flush(state, &job, installed)
+    }
+
+    /// Takes the memtables for a flush that is due. Gives the family's version as well.
+    fn begin_flush(&self, state: &mut DbState, id: u32) -> Option<(FlushJob, Arc<Version>)> {
         let current_wal = state.current_wal();
-        let Some(own) = state.families.get_mut(&id).filter(|own| own.wants_flush()) else {
-            return Ok(());
-        };
-        own.flushing = true;
-        let family = own.family.clone();
-        // Oldest first; those switched while this flush writes wait for the next.
-        let memtables: Vec<Arc<Memtable>> = own
-            .immutable
-            .iter_mut()
-            .map(|immutable| {
-                immutable.flushing = true;
-                immutable.memory.table.clone()
-            })
-            .collect();
-        // Rows of other families that came before these may lie in a WAL that is not synced. If they were lost while these
-        // survive in a table, recovery would find a hole.
         let several_families = state.families.len() > 1;
-        let Some(own) = state.families.get_mut(&id) else {
-            return Ok(());
-        };
-        let reason = own.flush_requested.unwrap_or(FlushReason::WriteBufferFull);
-        let log_number = if own.mem.table.is_empty() {
-            current_wal
-        } else {
-            own.mem.first_wal
-        };
-        let version = own.version.clone();
-        let epoch_number = version.next_epoch_number();
-        state.running_flushes += 1;
-        let job = self.new_job();
         let start = self.options.clock.now();
+        let own = state.families.get_mut(&id).filter(|own| own.wants_flush())?;
+        own.flushing = true;
+        // Those switched while this flush writes wait for the next.
+        let taken = own.immutable.iter_mut().map(|immutable| {
+            immutable.flushing = true;
+            immutable.memory.table.clone()
+        });
+        let memtables = taken.collect();
+        let version = own.version.clone();
+        let job = FlushJob {
+            id,
+            family: own.family.clone(),
+            memtables,
+            epoch_number: version.next_epoch_number(),
+            reason: own.flush_requested.unwrap_or(FlushReason::WriteBufferFull),
+            log_number: match own.mem.table.is_empty() {
+                true => current_wal,
+                false => own.mem.first_wal,
+            },
+            several_families,
+            job: self.new_job(),
+            start,
+        };
+        state.running_flushes += 1;
+        Some((job, version))
+    }
+
+    /// Writes the tables and installs them. `placed` is what it reserves on the way.
+    fn run_flush(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        flush: &FlushJob,
+        version: Arc<Version>,
+        placed: &mut Vec<PlacedStream>,
+    ) -> Result<Vec<FlushedTable>> {
+        let &FlushJob {
+            id,
+            job,
+            epoch_number,
+            ..
+        } = flush;
+        let (family, memtables) = (&flush.family, &flush.memtables);
         let streams = MutexGuard::unlocked(state, || {
             let memory_bytes = memtables.iter().map(|mem| mem.memory_allocated() as u64).sum();
             self.stats
@@ -64,48 +108,73 @@ impl DbInner {
                 entries: memtables.iter().map(|mem| mem.num_entries()).sum(),
                 deletes: memtables.iter().map(|mem| mem.num_deletes()).sum(),
                 memory_bytes,
-                reason,
+                reason: flush.reason,
             });
-            // The version goes with this: whoever holds it keeps files that are replaced meanwhile.
-            self.streams_of(&family, version, &memtables)
+            // The version goes with this: it keeps files alive that are replaced meanwhile.
+            self.streams_of(family, version, memtables)
         });
-        let placed = self.place(state, id, streams);
-        let written = MutexGuard::unlocked(state, || {
-            if several_families {
+        self.place(state, id, streams, placed);
+        let (flushed, cpu) = MutexGuard::unlocked(state, || -> Result<_> {
+            // Rows of other families that came before these may lie in a WAL that is not synced. If they were lost while these
+            // survive in a table, recovery would find a hole.
+            if flush.several_families {
                 self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             }
             let before = thread_cpu();
-            let flushed = self.write_memtables(&family, &memtables, &placed, epoch_number, job)?;
+            let flushed = self.write_memtables(family, memtables, placed, epoch_number, job)?;
             Ok((flushed, thread_cpu().saturating_sub(before)))
-        });
-        let installed: Result<Vec<FlushedTable>> = written.and_then(|(flushed, cpu)| {
-            let tables = flushed.tables.clone();
-            let blob_bytes = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
-            let blobs: Vec<u64> = flushed.blob_files.iter().map(|blob| blob.number).collect();
-            let edit = VersionEdit {
-                column_family: id,
-                log_number: Some(log_number),
-                // A family without rows says nothing of WALs it needs no more, and no WAL goes before the MANIFEST lets it go.
-                min_log_number_to_keep: Some(state.oldest_needed_wal_after(Some((id, memtables.len())))),
-                new_files: flushed.new_files(),
-                blob_file_additions: flushed.blob_files,
-                ..VersionEdit::default()
-            };
-            let written = tables.iter().map(|table| table.file.number);
-            let took = self.options.clock.now().saturating_sub(start);
-            self.apply_edit(state, edit, |own| {
-                own.retire(memtables.len());
-                if !tables.is_empty() {
-                    let bytes = tables.iter().map(|table| table.file.size).sum();
-                    own.stats.flushed(bytes, took, cpu);
-                    own.stats.flushed_blobs(blob_bytes);
+        })?;
+        let tables = flushed.tables.clone();
+        let blob_bytes = flushed.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
+        let blobs: Vec<u64> = flushed.blob_files.iter().map(|blob| blob.number).collect();
+        let edit = VersionEdit {
+            column_family: id,
+            log_number: Some(flush.log_number),
+            // A family without rows says nothing of WALs it needs no more, and no WAL goes before the MANIFEST lets it go.
+            min_log_number_to_keep: Some(state.oldest_needed_wal_after(Some((id, memtables.len())))),
+            new_files: flushed.new_files(),
+            blob_file_additions: flushed.blob_files,
+            ..VersionEdit::default()
+        };
+        let written = tables.iter().map(|table| table.file.number);
+        let took = self.options.clock.now().saturating_sub(flush.start);
+        self.apply_edit(state, edit, |own| {
+            own.retire(memtables.len());
+            if !tables.is_empty() {
+                let bytes = tables.iter().map(|table| table.file.size).sum();
+                own.stats.flushed(bytes, took, cpu);
+                own.stats.flushed_blobs(blob_bytes);
+            }
+        })
+        .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
+        self.stats.add(Ticker::FlushWriteBytes, blob_bytes);
+        Ok(tables)
+    }
+
+    /// Lets others go on, and tells.
+    fn end_flush(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        flush: &FlushJob,
+        mut installed: Result<Vec<FlushedTable>>,
+    ) -> Result<()> {
+        let mut stall = None;
+        let mut shape = (Vec::new(), 0);
+        if let Some(own) = state.families.get_mut(&flush.id) {
+            shape = (own.level_files(), own.immutable.len());
+            own.flushing = false;
+            if installed.is_ok() {
+                own.flush_requested = own.flush_requested.filter(|_| !own.immutable.is_empty());
+                match catch(|| self.note_stall(own)) {
+                    Ok(noted) => stall = noted,
+                    Err(error) => installed = Err(error),
                 }
-            })
-            .inspect_err(|error| self.discard_of_dropped(error, written, blobs))?;
-            self.stats.add(Ticker::FlushWriteBytes, blob_bytes);
-            Ok(tables)
-        });
-        self.release(state, id, &placed);
+            } else {
+                own.immutable
+                    .iter_mut()
+                    .for_each(|immutable| immutable.flushing = false);
+            }
+        }
         // Before anybody takes the job for ended. Where the family was dropped meanwhile nothing is wrong.
         if let Err(error) = &installed
             && error.kind() != ErrorKind::ColumnFamilyDropped
@@ -113,20 +182,6 @@ impl DbInner {
             self.latch_in(state, FLUSH, error);
         }
         state.running_flushes -= 1;
-        let mut stall = None;
-        let mut shape = (Vec::new(), 0);
-        if let Some(own) = state.families.get_mut(&id) {
-            shape = (own.level_files(), own.immutable.len());
-            own.flushing = false;
-            if installed.is_ok() {
-                own.flush_requested = own.flush_requested.filter(|_| !own.immutable.is_empty());
-                stall = self.note_stall(own);
-            } else {
-                own.immutable
-                    .iter_mut()
-                    .for_each(|immutable| immutable.flushing = false);
-            }
-        }
         if installed.is_ok() {
             self.drop_unneeded_wals(state);
         }
@@ -134,9 +189,9 @@ impl DbInner {
         self.note_released(state);
         self.changed.notify_all();
         self.work.notify_all();
-        let took = self.options.clock.now().saturating_sub(start);
+        let took = self.options.clock.now().saturating_sub(flush.start);
         MutexGuard::unlocked(state, || {
-            self.report_flush(&family, job, &installed, took, shape);
+            self.report_flush(&flush.family, flush.job, &installed, took, shape);
             self.tell_stalls();
         });
         installed.map(drop)

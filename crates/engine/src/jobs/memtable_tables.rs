@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::sync::Mutex;
+use base::user_code::{call, catch_or_fail};
 use base::{Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::{
@@ -16,6 +17,7 @@ use rangedel::{FragmentedTombstones, RangeTombstone};
 
 use super::blob_outputs::{BlobOutputs, Blobs};
 use super::output::{Destination, TableOutputs};
+use super::rewrite::FILTER_FACTORY;
 use super::streams::PlacedStream;
 use crate::db::DbInner;
 use crate::db::column_family::Family;
@@ -81,14 +83,17 @@ impl DbInner {
         outputs
             .iter_mut()
             .for_each(|outputs| outputs.times = writer.times.clone());
-        let written = match placed {
-            [] => writer.write(None, None, None, &mut outputs[0]),
-            _ => writer.write_apart(placed, &mut outputs),
-        };
-        let written = written.and_then(|()| outputs[0].finish_blobs());
-        // They lie in one directory.
-        let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
-        if let Err(error) = written.and_then(|()| some.map_or(Ok(()), TableOutputs::sync_dir)) {
+        let written = catch_or_fail(|| {
+            match placed {
+                [] => writer.write(None, None, None, &mut outputs[0])?,
+                _ => writer.write_apart(placed, &mut outputs)?,
+            }
+            outputs[0].finish_blobs()?;
+            // They lie in one directory.
+            let some = outputs.iter().find(|outputs| !outputs.files.is_empty());
+            some.map_or(Ok(()), TableOutputs::sync_dir)
+        });
+        if let Err(error) = written {
             outputs.into_iter().for_each(|outputs| outputs.discard(&error));
             return Err(match error.file() {
                 Some(_) => error,
@@ -125,10 +130,11 @@ impl DbInner {
             reason,
             oldest_snapshot: self.oldest_snapshot(),
         };
-        factory
-            .should_filter_table_file_creation(reason)
-            .then(|| factory.create(&context))
-            .flatten()
+        let create = || match factory.should_filter_table_file_creation(reason) {
+            true => factory.create(&context),
+            false => None,
+        };
+        call(FILTER_FACTORY, || factory.name(), create)
             .map(|filter| timed_hooks::compaction_filter(filter, self.options.statistics.as_ref()))
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::filename;
 use base::sync::{Condvar, Mutex, MutexGuard};
+use base::user_code::catch;
 use sst::Table;
 use vfs::{FileSync, FileSystem};
 
@@ -166,7 +167,7 @@ impl ObsoleteFiles {
             if !uncached.is_empty() {
                 MutexGuard::unlocked(&mut queue, || {
                     for (table, aggressiveness) in uncached {
-                        table.uncache(aggressiveness);
+                        self.outlive(|| table.uncache(aggressiveness));
                     }
                 });
                 continue;
@@ -196,10 +197,19 @@ impl ObsoleteFiles {
             let files = std::mem::take(&mut queue.files);
             queue.deleting = true;
             MutexGuard::unlocked(&mut queue, || {
-                files.into_iter().for_each(|file| self.delete(file))
+                files
+                    .into_iter()
+                    .for_each(|file| self.outlive(|| self.delete(file)))
             });
             queue.deleting = false;
             self.changed.notify_all();
+        }
+    }
+
+    /// Goes on after a panic in `work`, which the database hears of when there is nothing to delete.
+    fn outlive(&self, work: impl FnOnce()) {
+        if let Err(error) = catch(work) {
+            self.listeners.note_panic(error);
         }
     }
 

@@ -8,6 +8,7 @@ use base::entry_type::EntryType;
 use base::internal_key::TRAILER_LEN;
 use base::statistics::Ticker;
 use base::sync::Mutex;
+use base::user_code::call;
 use base::{Error, InternalComparator, Kind, Result, Temperature, filename, internal_key};
 use blob::BlobLocation;
 use blob::format::RECORD_HEADER_LEN;
@@ -124,13 +125,22 @@ impl Covered {
     }
 }
 
+/// What an error calls a collector that panicked.
+const COLLECTOR: &str = "table properties collector";
+
 /// Shows an entry to `collectors`, of a table of so many bytes so far.
 #[cold]
 fn collect(collectors: &mut [Box<dyn TablePropertiesCollector>], file_size: u64, key: &[u8], value: &[u8]) {
     let entry = EntryType::of(internal_key::kind_byte(key));
     let (user_key, seqno) = (internal_key::user_key(key), internal_key::seqno(key));
     for collector in collectors {
-        collector.add_user_key(user_key, value, entry, seqno, file_size);
+        call(
+            COLLECTOR,
+            || "",
+            || {
+                collector.add_user_key(user_key, value, entry, seqno, file_size);
+            },
+        );
     }
 }
 
@@ -283,7 +293,10 @@ impl<'a> TableOutputs<'a> {
             num_levels: family.num_levels as usize,
         };
         let factories = family.table_properties_collector_factories.iter();
-        let made = factories.filter_map(|factory| Some((factory.name(), factory.create(&context)?)));
+        let made = factories.filter_map(|factory| {
+            let collector = call(COLLECTOR, || factory.name(), || factory.create(&context));
+            Some((factory.name(), collector?))
+        });
         let (names, collectors): (Vec<&str>, Vec<_>) = made.unzip();
         options.property_collectors = format!("[{}]", names.join(","));
         collectors
@@ -474,9 +487,15 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             return Ok(());
         };
         for collector in &mut open.collectors {
-            open.writer.add_user_properties(collector.finish());
+            let properties = call(COLLECTOR, || "", || collector.finish());
+            open.writer.add_user_properties(properties);
         }
-        let marked_for_compaction = open.collectors.iter().any(|collector| collector.need_compact());
+        let mut collectors = open.collectors.iter();
+        let marked_for_compaction = call(
+            COLLECTOR,
+            || "",
+            || collectors.any(|collector| collector.need_compact()),
+        );
         if let Some(times) = &self.times {
             let times = times.encode(bounds.smallest_seqno, bounds.largest_seqno);
             open.writer.set_seqno_to_time_mapping(times);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::sync::Mutex;
+use base::user_code::{call, catch_or_fail};
 use base::{Result, SeqNo};
 use codec::compression::CompressionType;
 use compact::subranges::{self, Anchor};
@@ -31,6 +32,10 @@ use crate::timed_hooks;
 
 /// Keys of an input file among which the borders of subcompactions are chosen, as in RocksDB.
 const ANCHORS: usize = 128;
+
+/// What errors call user code that panicked.
+pub(super) const PARTITIONER: &str = "partitioner";
+pub(super) const FILTER_FACTORY: &str = "compaction filter factory";
 
 /// A compaction at work: what all its key ranges share.
 pub(crate) struct Rewrite<'a> {
@@ -168,7 +173,7 @@ impl<'a> Rewrite<'a> {
         if let Some(some) = written.iter().find(|outputs| !outputs.files.is_empty())
             && failed.is_none()
         {
-            failed = some.sync_dir().err();
+            failed = catch_or_fail(|| some.sync_dir()).err();
         }
         if let Some(error) = failed {
             written.into_iter().for_each(|outputs| outputs.discard(&error));
@@ -214,23 +219,25 @@ impl<'a> Rewrite<'a> {
         let Some((&first, others)) = ranges.split_first() else {
             return Vec::new();
         };
+        // One that panics must not keep the outputs of the others from being thrown away.
+        let write = |nth, range| catch_or_fail(|| self.write_range(nth, range));
         thread::scope(|scope| {
             let running: Vec<_> = (1..)
                 .zip(others)
                 .map(|(nth, &range)| {
                     let thread = thread::Builder::new().name("esker-compact".to_owned());
-                    let spawned = thread.spawn_scoped(scope, move || self.write_range(nth, range));
+                    let spawned = thread.spawn_scoped(scope, move || write(nth, range));
                     (nth, range, spawned)
                 })
                 .collect();
-            let mut written = vec![self.write_range(0, first)];
+            let mut written = vec![write(0, first)];
             for (nth, range, thread) in running {
                 written.push(match thread {
                     Ok(thread) => thread
                         .join()
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                     // No thread to be had: it is written here.
-                    Err(_) => self.write_range(nth, range),
+                    Err(_) => write(nth, range),
                 });
             }
             written
@@ -293,15 +300,17 @@ impl<'a> Rewrite<'a> {
         outputs.compaction = Some(plan);
         outputs.blobs = blobs;
         outputs.times = self.times.clone();
-        match range.start {
-            Some(start) => cursor.seek(start),
-            None => cursor.seek_to_first(),
-        }
-        let limits = plan.split_limits(self.borders.clone());
-        let splitter =
-            OutputSplitter::new(self.family.cmp.user().clone(), limits).with_partitioner(self.partitioner());
-        let written =
-            write_outputs(&mut cursor, range, splitter, &mut outputs).and_then(|()| outputs.finish_blobs());
+        let written = catch_or_fail(|| {
+            match range.start {
+                Some(start) => cursor.seek(start),
+                None => cursor.seek_to_first(),
+            }
+            let limits = plan.split_limits(self.borders.clone());
+            let splitter = OutputSplitter::new(self.family.cmp.user().clone(), limits)
+                .with_partitioner(self.partitioner());
+            write_outputs(&mut cursor, range, splitter, &mut outputs)?;
+            outputs.finish_blobs()
+        });
         self.db
             .tell_of_refused_values(self.family, self.job, cursor.refused());
         match written {
@@ -327,7 +336,11 @@ impl<'a> Rewrite<'a> {
             .sst_partitioner_factory
             .as_ref()
             .filter(|_| plan.output_level > 0)?;
-        factory.create_partitioner(&partitioner_context(plan))
+        call(
+            PARTITIONER,
+            || "",
+            || factory.create_partitioner(&partitioner_context(plan)),
+        )
     }
 
     /// The compression of its outputs.
@@ -376,7 +389,13 @@ impl<'a> Rewrite<'a> {
             oldest_snapshot: self.oldest_snapshot,
         };
         let factory = family.options.compaction_filter_factory.as_ref();
-        let factory = factory.filter(|factory| factory.should_filter_table_file_creation(context.reason));
+        let factory = factory.filter(|factory| {
+            call(
+                FILTER_FACTORY,
+                || factory.name(),
+                || factory.should_filter_table_file_creation(context.reason),
+            )
+        });
         let blobs = (outputs.is_some() || !self.version.blob_files().is_empty()).then(|| {
             let collection = family.current().blob_garbage_collection_of(plan.blob_garbage);
             Box::new(Blobs {
@@ -397,7 +416,7 @@ impl<'a> Rewrite<'a> {
             tombstones: self.tombstones.clone(),
             merge_operator: family.values.operator(),
             filter: factory
-                .and_then(|factory| factory.create(&context))
+                .and_then(|factory| call(FILTER_FACTORY, || factory.name(), || factory.create(&context)))
                 .map(|filter| timed_hooks::compaction_filter(filter, self.db.options.statistics.as_ref())),
             blobs,
             full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),

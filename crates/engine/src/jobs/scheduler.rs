@@ -1,7 +1,7 @@
 //! The background threads: some flush, the others compact. All wait on one condition variable with the database mutex.
 
 use base::SeqNo;
-use base::sync::thread;
+use base::sync::{MutexGuard, thread};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use compact::stall::StallCondition;
 
 use crate::db::DbInner;
 use crate::db::open::compacts;
-use crate::db::state::{DbState, FamilyState, closing};
+use crate::db::state::{COMPACTION, DbState, FLUSH, FamilyState, HOUSEKEEPING, closing};
 use crate::events::Event;
 
 impl DbInner {
@@ -31,13 +31,17 @@ impl DbInner {
             let mut persisted = inner.opened + Duration::from_secs(persist);
             let mut recovery = None;
             inner.obsolete.run(&mut || {
-                let dump = inner.dump_stats_when_due(&mut due);
-                let age = inner.note_ages_when_due(&mut aged);
-                let time = inner.note_seqno_time_when_due(&mut timed);
-                let stats = inner.persist_stats_when_due(&mut persisted);
-                let recovers = inner.recover_when_due(&mut recovery);
-                let others = dump.into_iter().chain(age).chain(time).chain(stats);
-                others.chain(recovers).min()
+                inner.latch_listener();
+                let looked = inner.guarded(HOUSEKEEPING, || {
+                    let dump = inner.dump_stats_when_due(&mut due);
+                    let age = inner.note_ages_when_due(&mut aged);
+                    let time = inner.note_seqno_time_when_due(&mut timed);
+                    let stats = inner.persist_stats_when_due(&mut persisted);
+                    let recovers = inner.recover_when_due(&mut recovery);
+                    let others = dump.into_iter().chain(age).chain(time).chain(stats);
+                    Ok(others.chain(recovers).min())
+                });
+                looked.unwrap_or_default()
             });
             inner.end_auto_recovery(&mut recovery, Some(closing()));
         });
@@ -153,7 +157,7 @@ impl DbInner {
             let wanted = at < workers(self.current.load().max_background_jobs as usize).0;
             match due.filter(|_| may && wanted) {
                 // A failure has latched the database and is told from there.
-                Some(id) => drop(self.flush_family(&mut state, id)),
+                Some(id) => drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_family(state, id))),
                 None => self.work.wait(&mut state),
             }
         }
@@ -164,14 +168,16 @@ impl DbInner {
         let mut state = self.state.lock();
         while !state.closing {
             let wanted = at < workers(self.current.load().max_background_jobs as usize).1;
-            if !wanted || !self.compact_once(&mut state) {
+            let compact = |state: &mut MutexGuard<'_, DbState>| Ok(self.compact_once(state));
+            // After a panic nothing is compacted, which the next look finds.
+            if !wanted || !self.guarded_in(&mut state, COMPACTION, compact).unwrap_or(true) {
                 self.work.wait(&mut state);
             }
         }
     }
 
     /// Compacts the family most in need. False if there is nothing that could be done now.
-    fn compact_once(&self, state: &mut base::sync::MutexGuard<'_, DbState>) -> bool {
+    fn compact_once(&self, state: &mut MutexGuard<'_, DbState>) -> bool {
         if !self.may_compact(state) {
             return false;
         }

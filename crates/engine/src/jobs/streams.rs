@@ -83,28 +83,35 @@ impl DbInner {
         streams.collect()
     }
 
-    /// Those of `streams` that need not go to L0, with the levels where nothing overlaps them, which are reserved for them.
-    pub(crate) fn place(&self, state: &mut DbState, id: u32, streams: Vec<FoundStream>) -> Vec<PlacedStream> {
+    /// Adds to `placed` those of `streams` that need not go to L0, with the levels where nothing overlaps them, which are reserved for them.
+    pub(crate) fn place(
+        &self,
+        state: &mut DbState,
+        id: u32,
+        streams: Vec<FoundStream>,
+        placed: &mut Vec<PlacedStream>,
+    ) {
         let Some(own) = state.families.get_mut(&id).filter(|_| !streams.is_empty()) else {
-            return Vec::new();
+            return;
         };
         let family = own.family.clone();
         let leveled = family.current().leveled();
         let base_level = LevelTargets::new(&own.version, &leveled).base_level;
         own.stream_borders = streams.iter().map(|found| found.stream.border()).collect();
-        let placed = streams.into_iter().filter_map(|FoundStream { stream, without }| {
+        for FoundStream { stream, without } in streams {
             let has_none = |file: &FileMetadata| without.contains(&file.number);
             let (level, bottommost) = lowest_level(&own.version, &own.running, &leveled, &stream, has_none);
             // Levels above the base level are to be empty.
-            (level >= base_level.max(1)).then(|| PlacedStream {
-                level,
-                bottommost,
-                compression: family.current().compression_for(level, base_level, bottommost),
-                reserved: own.running.reserve(level, &stream.first, &stream.last),
-                stream,
-            })
-        });
-        placed.collect()
+            if level >= base_level.max(1) {
+                placed.push(PlacedStream {
+                    level,
+                    bottommost,
+                    compression: family.current().compression_for(level, base_level, bottommost),
+                    reserved: own.running.reserve(level, &stream.first, &stream.last),
+                    stream,
+                });
+            }
+        }
     }
 
     /// Ends the reservations: the tables are installed, or will not be.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use base::env::Clock;
 use base::sync::thread::{self, JoinHandle};
 use base::sync::{Condvar, Mutex};
+use base::user_code::catch;
 use base::{Error, ErrorKind, Result};
 use vfs::rate_limiter::{IoPriority, OpType, RateLimiterMode, RateLimiterOptions};
 use vfs::{Access, OpenOptions, RandomAccessFile, RateLimiter};
@@ -24,6 +25,9 @@ const STEP: usize = 64 << 10;
 
 /// How long it rests after a pass, and where there is no file to look at.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// What a fault that stops writes is called.
+const VERIFY: &str = "look for rot";
 
 /// How far [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec) has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,10 +245,14 @@ impl DbInner {
                 }
                 continue;
             };
-            let faults = match self.verify_live(&live) {
-                Ok(faults) => faults,
+            let faults = match catch(|| self.verify_live(&live)) {
+                Ok(Ok(faults)) => faults,
+                Err(panicked) => {
+                    self.latch(VERIFY, panicked);
+                    Vec::new()
+                }
                 // Stopped, or another rate: the file is begun anew.
-                Err(_) => continue,
+                Ok(Err(_)) => continue,
             };
             {
                 let mut state = self.verifier.state.lock();
@@ -325,7 +333,7 @@ impl DbInner {
             error: fault.error.clone(),
         });
         if self.options.verify_stops_writes {
-            self.latch("look for rot", fault.error);
+            self.latch(VERIFY, fault.error);
         }
     }
 }

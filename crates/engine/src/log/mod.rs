@@ -19,6 +19,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::user_code::catch;
 use base::{Result, filename};
 
 use self::auto_roll_logger::AutoRollLogger;
@@ -68,7 +69,7 @@ impl InfoLogLevel {
 pub trait Logger: Send + Sync {
     /// One message, without time and thread. It may have several lines: of a header each stands for itself, of anything else they
     /// belong together. Called from any thread, rarely, and never by a read or write of a row; must return soon and must not call
-    /// the database.
+    /// the database. A panic in it loses the line, and nothing else.
     fn log(&self, level: InfoLogLevel, message: &str);
 }
 
@@ -154,7 +155,8 @@ impl InfoLog {
         match &self.sink {
             Sink::Nowhere => {}
             Sink::File(file) => file.log(level, message),
-            Sink::User(logger) => logger.log(level, message),
+            // A line that makes it panic is left out, as one that cannot be written.
+            Sink::User(logger) => drop(catch(|| logger.log(level, message))),
         }
     }
 

@@ -66,7 +66,8 @@ enum Place {
 /// [`refresh`](DbIterator::refresh) or, with a snapshot, [`ReadOptions::auto_refresh_iterator_with_snapshot`] lets them go.
 ///
 /// A new iterator stands nowhere: seek first. `next`, `prev`, `key` and `value` require [`valid`](DbIterator::valid), and panic
-/// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error.
+/// otherwise. When it is not valid, [`status`](DbIterator::status) tells the end of the keys from an error. A panic of user code (a comparator, a merge
+/// operator) passes to the caller of the move; the iterator then stands nowhere until it seeks again.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -579,8 +580,8 @@ impl DbIterator {
         let (Some(extractor), Some(upper)) = (&self.family.prefix_extractor, &self.upper) else {
             return false;
         };
-        let prefix = extractor.prefix(key);
-        prefix.is_some() && prefix == extractor.prefix(self.user().strip_timestamp(upper))
+        let prefix = extractor.prefix_of(key);
+        prefix.is_some() && prefix == extractor.prefix_of(self.user().strip_timestamp(upper))
     }
 
     fn find_for_prev(&mut self, key: &[u8]) {
@@ -614,7 +615,7 @@ impl DbIterator {
 
     fn remember_prefix(&mut self, key: &[u8]) {
         self.prefix = match &self.family.prefix_extractor {
-            Some(extractor) if self.prefix_same_as_start => extractor.prefix(key).map(<[u8]>::to_vec),
+            Some(extractor) if self.prefix_same_as_start => extractor.prefix_of(key).map(<[u8]>::to_vec),
             _ => None,
         };
     }
@@ -629,6 +630,9 @@ impl DbIterator {
             self.catch_up();
         } else if outdated {
             self.move_to_newest();
+        }
+        if self.broken.is_some() {
+            self.mend();
         }
         self.skipped = 0;
         self.direction = direction;
@@ -747,7 +751,7 @@ impl DbIterator {
     fn outside_prefix(&self, user_key: &[u8]) -> bool {
         match (&self.prefix, &self.family.prefix_extractor) {
             (Some(prefix), Some(extractor)) => {
-                extractor.prefix(self.user().strip_timestamp(user_key)) != Some(&prefix[..])
+                extractor.prefix_of(self.user().strip_timestamp(user_key)) != Some(&prefix[..])
             }
             _ => false,
         }

@@ -214,7 +214,7 @@ impl TableCache {
             return false;
         };
         let user = self.options.cmp.user();
-        let prefix = |key| extractor.prefix(user.strip_timestamp(internal_key::user_key(key)));
+        let prefix = |key| extractor.prefix_of(user.strip_timestamp(internal_key::user_key(key)));
         prefix(a).is_some_and(|prefix_of_a| prefix(b) == Some(prefix_of_a))
     }
 

@@ -154,7 +154,7 @@ impl ValueResolver {
         match &self.merger {
             Merger::Operator(operator) => {
                 let _timer = perf::time(|cells| &cells.merge_operator_time_nanos);
-                let merged = operator.full_merge(user_key, existing, operands).ok_or_else(|| {
+                let merged = operator.merged(user_key, existing, operands).ok_or_else(|| {
                     Error::new(
                         ErrorKind::MergeFailed,
                         format!("{} gave no value for a key", operator.name()),

@@ -19,22 +19,24 @@
 //! 3. Without `sync` a write costs no system call: the WAL's tail is memory the kernel already owns.
 //! 4. Writers that wait for a sync share one: whoever gets to it first syncs everything appended so far.
 //! 5. After a failed append, insertion or sync nothing more is acknowledged. What the WAL holds is then not known, or memtables have a part of a
-//!    batch, so going on could acknowledge a row behind a hole.
+//!    batch, so going on could acknowledge a row behind a hole. A panic of user code (a comparator, a prefix extractor) is such a failure, and its
+//!    sequence numbers are not used again: the WAL may have them.
 
 use base::perf;
 use base::statistics::{Histogram, Ticker};
+use std::cell::Cell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::sync::{self, MutexGuard};
+use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo, filename};
 use memtable::Memtable;
 
 use super::batch::{self, Operation, Operations, SingleKind, SingleOperation, WriteBatch};
 use super::batch_protection;
 use super::controller::{Paid, check_may_wait};
-use super::inserts::Ticket;
 use super::predecessor::Predecessor;
 use super::queue::{Settled, WriteSize};
 use crate::db::DbInner;
@@ -75,60 +77,16 @@ pub(crate) struct Writer {
 /// What a failed insertion is called.
 const INSERT: &str = "insert into the memtable";
 
-/// A write that has left the queue with its rows not in memtables yet. Whoever comes behind it waits for it, so it ends also where a thread panics on the
-/// way, in a comparator of the user's.
-struct Inserting<'a> {
-    db: &'a DbInner,
-    /// `None` once it has ended.
-    ticket: Option<Ticket>,
-    /// Its last sequence number.
-    last: SeqNo,
-}
+/// What the rest is called that a write may have to do.
+const MAKE_ROOM: &str = "make room for a write";
+const SWITCH: &str = "switch the memtables";
 
-impl Inserting<'_> {
-    /// Returns when its rows are visible.
-    fn finish(mut self, inserted: Result<()>) -> Result<()> {
-        self.ticket
-            .take()
-            .map_or(Ok(()), |ticket| self.end(ticket, inserted))
-    }
-
-    fn end(&self, ticket: Ticket, inserted: Result<()>) -> Result<()> {
-        let db = self.db;
-        // First of all: who is not published because of it is to find the reason.
-        if let Err(error) = &inserted {
-            db.latch_in(&mut db.state.lock(), INSERT, error);
-        }
-        let inserts = &db.writer.inserts;
-        inserts.finish(ticket, inserted.is_ok(), |last| {
-            db.published.store(last, Ordering::Release);
-            sync::point("published");
-        });
-        if let Err(error) = inserted {
-            db.tell_failure(INSERT, error.clone());
-            return Err(error);
-        }
-        inserts.wait(ticket);
-        if db.published.load(Ordering::Acquire) >= self.last {
-            return Ok(());
-        }
-        db.state.lock().check_no_error()?;
-        Err(not_inserted())
-    }
-}
-
-impl Drop for Inserting<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            // The panic goes on, and tells more than the error would.
-            let _ = self.end(ticket, Err(not_inserted()));
-        }
-    }
-}
-
-#[cold]
-fn not_inserted() -> Error {
-    Error::new(ErrorKind::Aborted, "a thread panicked while it inserted")
+/// How far a write has come that has the write queue's lock.
+enum Stage {
+    /// Its rows are visible.
+    Published,
+    /// The WAL has it. It is to be inserted beside others.
+    Logged(WriteSize),
 }
 
 /// What a write consists of.
@@ -163,8 +121,13 @@ impl Writer {
 }
 
 impl DbInner {
-    /// Writes `commit` and returns its first sequence number. See the module's head.
-    pub(crate) fn commit(&self, options: &WriteOptions, mut commit: Commit<'_>) -> Result<SeqNo> {
+    /// Writes `commit` and returns its first sequence number. See the module's head. A panic of user code is an error.
+    pub(crate) fn commit(&self, options: &WriteOptions, commit: Commit<'_>) -> Result<SeqNo> {
+        catch_or_fail(|| self.write(options, commit))
+    }
+
+    #[inline(always)]
+    fn write(&self, options: &WriteOptions, mut commit: Commit<'_>) -> Result<SeqNo> {
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument("Sync writes has to enable WAL."));
         }
@@ -188,11 +151,52 @@ impl DbInner {
             let mut settled = self.writer.settle(writer);
             // Those who were waited for may have had something to say.
             if self.attention.load(Ordering::Relaxed) {
-                self.make_room(&mut settled, options)?;
+                self.guarded(MAKE_ROOM, || self.make_room(&mut settled, options))?;
             }
             writer = settled.into_writer();
         }
         let first = writer.last_seqno + 1;
+        let count = match &commit {
+            Commit::Single(..) => 1,
+            Commit::Batch(batch) => u64::from(batch.count()),
+        };
+        let rows = first..=first + count - 1;
+        let may_leave = (!is_alone).then_some(has_waited);
+        // What it does just now, once the WAL may have a part of it.
+        let action = Cell::new(None);
+        let logged = catch(|| {
+            let writer = &mut *writer;
+            self.log_and_insert(writer, options, &mut commit, (single, &rows), may_leave, &action)
+        });
+        let stage = match logged {
+            Ok(Ok(stage)) => stage,
+            Ok(Err(error)) => return Err(self.give_up(&mut writer, action.get(), rows, error)),
+            Err(panicked) => return Err(self.give_up(&mut writer, action.get(), rows, panicked)),
+        };
+        let records = self.wal_tail.records.load(Ordering::Relaxed);
+        match stage {
+            Stage::Published => drop(writer),
+            Stage::Logged(size) => self.insert_beside_others(writer, &commit, single, rows, size)?,
+        }
+        if options.sync {
+            self.sync_wal(records)?;
+        }
+        Ok(first)
+    }
+
+    /// Appends a write to the WAL, its rows numbered as given, and inserts it, unless it `may_leave` the queue and should. `may_leave` says whether it has
+    /// waited for the queue.
+    #[inline(always)]
+    fn log_and_insert(
+        &self,
+        writer: &mut Writer,
+        options: &WriteOptions,
+        commit: &mut Commit<'_>,
+        (single, rows): (Option<Protection>, &RangeInclusive<SeqNo>),
+        may_leave: Option<bool>,
+        action: &Cell<Option<&'static str>>,
+    ) -> Result<Stage> {
+        let (first, last) = (*rows.start(), *rows.end());
         let Writer {
             wal,
             logged_next,
@@ -201,8 +205,8 @@ impl DbInner {
             last_seqno,
             delayed_bytes,
             ..
-        } = &mut *writer;
-        let rep = match &mut commit {
+        } = writer;
+        let rep = match commit {
             Commit::Single(_, operation) => {
                 batch::encode_single(scratch, operation);
                 batch::set_sequence(scratch, first);
@@ -230,55 +234,69 @@ impl DbInner {
             let wal = wal
                 .as_mut()
                 .ok_or_else(|| Error::not_supported("the database is open for reading only"))?;
-            let before = wal.len();
-            let timer = perf::time(|cells| &cells.write_wal_time);
-            let added = match options.sync {
-                true => wal.add_record_and_flush(rep),
-                false => wal.add_record(rep),
-            };
-            if let Err(error) = added {
-                self.latch(APPEND_TO_WAL, error.clone());
-                return Err(error);
-            }
-            drop(timer);
-            self.stats.add_locked(Ticker::WalBytes, wal.len() - before);
-            self.stats.count(Ticker::WriteWithWal, 1);
-            if !wal.is_unflushed() {
-                self.wal_tail.records.fetch_add(1, Ordering::Release);
-            }
-            if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len()
-                > self.max_total_wal_size.load(Ordering::Relaxed)
-            {
-                self.attention.store(true, Ordering::Relaxed);
-            }
+            action.set(Some(APPEND_TO_WAL));
+            self.append_to_wal(wal, options, rep)?;
         }
         sync::point("logged");
-        let count = match &commit {
-            Commit::Single(..) => 1,
-            Commit::Batch(batch) => u64::from(batch.count()),
-        };
-        let last = *last_seqno + count;
         if !options.disable_wal {
             *logged_next = last + 1;
         }
-        let records = self.wal_tail.records.load(Ordering::Relaxed);
-        let size = WriteSize::of(count, bytes);
-        if !is_alone && self.writer.should_leave(size, has_waited) {
-            self.insert_beside_others(writer, &commit, single, first..=last, size)?;
-        } else {
-            if let Err(error) = self.insert(&commit, single, first) {
-                self.latch(INSERT, error.clone());
-                return Err(error);
-            }
+        let size = WriteSize::of(last + 1 - first, bytes);
+        action.set(Some(INSERT));
+        if let Some(has_waited) = may_leave
+            && self.writer.should_leave(size, has_waited)
+        {
             *last_seqno = last;
-            self.published.store(last, Ordering::Release);
-            sync::point("published");
-            drop(writer);
+            return Ok(Stage::Logged(size));
         }
-        if options.sync {
-            self.sync_wal(records)?;
+        self.insert(commit, single, first)?;
+        *last_seqno = last;
+        self.published.store(last, Ordering::Release);
+        sync::point("published");
+        Ok(Stage::Published)
+    }
+
+    #[inline(always)]
+    fn append_to_wal(&self, wal: &mut wal::Writer, options: &WriteOptions, rep: &[u8]) -> Result<()> {
+        let before = wal.len();
+        let timer = perf::time(|cells| &cells.write_wal_time);
+        match options.sync {
+            true => wal.add_record_and_flush(rep)?,
+            false => wal.add_record(rep)?,
         }
-        Ok(first)
+        drop(timer);
+        self.stats.add_locked(Ticker::WalBytes, wal.len() - before);
+        self.stats.count(Ticker::WriteWithWal, 1);
+        if !wal.is_unflushed() {
+            self.wal_tail.records.fetch_add(1, Ordering::Release);
+        }
+        if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len()
+            > self.max_total_wal_size.load(Ordering::Relaxed)
+        {
+            self.attention.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// A write has failed with the write queue's lock, in `action` if the WAL may have a part of it: then nothing more is written, before anybody else
+    /// gets the queue. Where rows may be in the WAL nothing else gets their numbers.
+    #[cold]
+    #[inline(never)]
+    fn give_up(
+        &self,
+        writer: &mut Writer,
+        action: Option<&'static str>,
+        rows: RangeInclusive<SeqNo>,
+        error: Error,
+    ) -> Error {
+        let Some(action) = action else {
+            return error;
+        };
+        if action == INSERT || error.kind() == ErrorKind::Panicked {
+            writer.last_seqno = *rows.end();
+        }
+        self.latch(action, error.clone());
+        error
     }
 
     /// True if it deletes a range.
@@ -311,25 +329,43 @@ impl DbInner {
         Ok(deletes_range)
     }
 
-    /// Gives the write queue back, inserts, and returns when the rows, numbered as given, are visible.
+    /// Gives the write queue back, inserts, and returns when the rows, numbered as given, are visible. Whoever comes behind it waits for it, so it ends also
+    /// where user code panics on the way.
     #[inline(never)]
     fn insert_beside_others(
         &self,
-        mut writer: MutexGuard<'_, Writer>,
+        writer: MutexGuard<'_, Writer>,
         commit: &Commit<'_>,
         single: Option<Protection>,
         rows: RangeInclusive<SeqNo>,
         size: WriteSize,
     ) -> Result<()> {
         let (first, last) = rows.into_inner();
-        writer.last_seqno = last;
-        let inserting = Inserting {
-            db: self,
-            ticket: Some(self.writer.inserts.begin(last, size == WriteSize::Large)),
-            last,
-        };
+        let inserts = &self.writer.inserts;
+        let ticket = inserts.begin(last, size == WriteSize::Large);
         drop(writer);
-        inserting.finish(self.insert(commit, single, first))
+        let inserted = catch_or_fail(|| self.insert(commit, single, first));
+        // First of all: who is not published because of it is to find the reason.
+        if let Err(error) = &inserted {
+            self.latch_in(&mut self.state.lock(), INSERT, error);
+        }
+        inserts.finish(ticket, inserted.is_ok(), |last| {
+            self.published.store(last, Ordering::Release);
+            sync::point("published");
+        });
+        if let Err(error) = inserted {
+            self.tell_failure(INSERT, error.clone());
+            return Err(error);
+        }
+        inserts.wait(ticket);
+        if self.published.load(Ordering::Acquire) >= last {
+            return Ok(());
+        }
+        self.state.lock().check_no_error()?;
+        Err(Error::new(
+            ErrorKind::Aborted,
+            "rows before this write were not inserted",
+        ))
     }
 
     /// Puts the rows of a write, numbered from `first` on, into memtables. `single` is the checksum of a single operation.
@@ -585,6 +621,10 @@ impl DbInner {
     /// Gives each of `families` a fresh memtable and has the old one flushed; begins a new WAL so that the old one can go.
     /// Holds the write queue's lock, so that no row can fall between the two memtables.
     pub(crate) fn switch_memtables(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
+        self.guarded(SWITCH, || self.switch_all(writer, families))
+    }
+
+    fn switch_all(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
         let head = writer.wal_head;
         // After one that could not be begun no row goes into the WAL before it, which may have been named by what is left of that one.
         if writer.next_wal.is_some() || writer.wal.as_ref().is_some_and(|wal| wal.len() > head) {
@@ -635,7 +675,7 @@ impl DbInner {
     pub(crate) fn switch_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
         // A failure of this one can be resumed from.
         self.flush_wal_of(writer)?;
-        let result = self.begin_wal(writer);
+        let result = catch_or_fail(|| self.begin_wal(writer));
         if let Err(error) = &result {
             self.latch(SWITCH_WAL, error.clone());
         }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::statistics::{Histogram, Ticker};
 use base::sync::{Condvar, Mutex};
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result, perf};
 use vfs::FileSync;
 
@@ -134,7 +135,7 @@ impl DbInner {
         drop(group);
         // Read first: whatever was appended by then is in one of the WALs listed.
         let upto = self.wal_tail.records.load(Ordering::Acquire);
-        let synced = self.sync_wals_listed(directory);
+        let synced = catch_or_fail(|| self.sync_wals_listed(directory));
         // Before anybody is told of the failure: who is told takes it that the database has stopped for it.
         if let Err(error) = &synced {
             self.latch_in(&mut self.state.lock(), SYNC, error);

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use base::sync::MutexGuard;
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result};
 use compact::stall::StallCondition;
 
@@ -81,7 +82,7 @@ impl DbInner {
             return Ok(());
         };
         self.state.lock().check_job()?;
-        if let Err(error) = wal.flush() {
+        if let Err(error) = catch_or_fail(|| wal.flush()) {
             self.latch(APPEND_TO_WAL, error.clone());
             return Err(error);
         }

@@ -305,7 +305,7 @@ impl FilterBuilder {
 }
 
 fn prefix_hash(extractor: Option<&Arc<dyn PrefixExtractor>>, hashes: &Hashes, key: &[u8]) -> Option<u64> {
-    let prefix = extractor?.prefix(key)?;
+    let prefix = extractor?.prefix_of(key)?;
     Some(hashes.hash(prefix))
 }
 

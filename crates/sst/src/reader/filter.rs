@@ -131,7 +131,7 @@ impl Table {
         let Some(extractor) = &self.filter_prefixes else {
             return Ok(true);
         };
-        match extractor.prefix(key.user_key_without_timestamp()) {
+        match extractor.prefix_of(key.user_key_without_timestamp()) {
             Some(prefix) => Ok(self.filter_may_match(filter, key.internal_key(), prefix)),
             None => Ok(true),
         }
@@ -147,12 +147,12 @@ impl Table {
         };
         let user_key = self.cmp.user().strip_timestamp(internal_key::user_key(target));
         if self.caches_parts() {
-            return match extractor.prefix(user_key) {
+            return match extractor.prefix_of(user_key) {
                 Some(prefix) => self.cached_filter_may_match(target, prefix, options),
                 None => Ok(true),
             };
         }
-        match (extractor.prefix(user_key), self.filter()?) {
+        match (extractor.prefix_of(user_key), self.filter()?) {
             (Some(prefix), Some(filter)) => Ok(self.filter_may_match(filter, target, prefix)),
             _ => Ok(true),
         }

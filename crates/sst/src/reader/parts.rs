@@ -503,7 +503,7 @@ impl Table {
             return Ok(self.note_asked(true, may_match));
         }
         let extractor = self.filter_prefixes.as_ref();
-        match extractor.and_then(|extractor| extractor.prefix(key.user_key_without_timestamp())) {
+        match extractor.and_then(|extractor| extractor.prefix_of(key.user_key_without_timestamp())) {
             Some(prefix) => self.cached_filter_may_match(key.internal_key(), prefix, options),
             None => Ok(true),
         }

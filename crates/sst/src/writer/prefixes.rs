@@ -40,7 +40,7 @@ impl PrefixBlocks {
     /// Adds a key of data block `block`, a user key without timestamp. Keys come in order.
     pub fn add(&mut self, key: &[u8], block: u32) {
         let extractor = self.extractor.clone();
-        let Some(prefix) = extractor.prefix(key) else {
+        let Some(prefix) = extractor.prefix_of(key) else {
             self.incomplete = true;
             return;
         };

@@ -1,12 +1,54 @@
 //! How the iterator is moved, and what is counted of that.
 
+use std::mem;
+
 use base::perf;
 use base::statistics::{Histogram, Ticker};
+use base::{Error, ErrorKind};
 
-use super::DbIterator;
+use super::{DbIterator, Place};
 use crate::read::charged_reads::ChargedReads;
 
+/// A move under way: one that panics leaves an iterator that stands nowhere.
+struct Moving<'a>(&'a mut DbIterator);
+
+impl Drop for Moving<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        self.0.break_off();
+    }
+}
+
 impl DbIterator {
+    /// What `go` gives, which moves it.
+    #[inline(always)]
+    pub(super) fn moving<T>(&mut self, go: impl FnOnce(&mut DbIterator) -> T) -> T {
+        let moving = Moving(self);
+        let moved = go(moving.0);
+        mem::forget(moving);
+        moved
+    }
+
+    /// A move has panicked, in user code say. Where its sources stand is not known.
+    #[cold]
+    fn break_off(&mut self) {
+        let error = Error::new(ErrorKind::Panicked, "a move of the iterator");
+        self.place = Place::Nowhere;
+        self.error = Some(error.clone());
+        self.broken.get_or_insert(error);
+    }
+
+    /// If a move has panicked, reads what it read before through sources of its own again.
+    #[cold]
+    pub(super) fn mend(&mut self) {
+        let broken = self.broken.as_ref().map(Error::kind);
+        if broken == Some(ErrorKind::Panicked)
+            && let Err(error) = self.move_to(self.super_version.clone(), self.seqno)
+        {
+            self.broken = Some(error);
+        }
+    }
+
     /// To the first key, within the bounds.
     pub fn seek_to_first(&mut self) {
         self.seek_by(DbIterator::find_first);
@@ -30,28 +72,28 @@ impl DbIterator {
     /// To the next key.
     #[inline]
     pub fn next(&mut self) {
-        match self.observed {
-            false => self.forward(),
-            true => self.observe_step(DbIterator::forward, true),
-        }
+        self.moving(|iter| match iter.observed {
+            false => iter.forward(),
+            true => iter.observe_step(DbIterator::forward, true),
+        });
     }
 
     /// To the key before.
     pub fn prev(&mut self) {
-        match self.observed {
-            false => self.backward(),
-            true => self.observe_step(DbIterator::backward, false),
-        }
+        self.moving(|iter| match iter.observed {
+            false => iter.backward(),
+            true => iter.observe_step(DbIterator::backward, false),
+        });
     }
 
     #[inline]
     fn seek_by(&mut self, seek: impl FnOnce(&mut DbIterator)) {
         self.observed =
             self.family.tables.stats().shared().is_some() || perf::counts() || self.charge.is_some();
-        match self.observed {
-            false => seek(self),
-            true => self.observe_seek(seek),
-        }
+        self.moving(|iter| match iter.observed {
+            false => seek(iter),
+            true => iter.observe_seek(seek),
+        });
     }
 
     #[cold]

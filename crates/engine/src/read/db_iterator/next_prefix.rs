@@ -28,10 +28,10 @@ impl DbIterator {
     #[inline]
     pub fn next_prefix(&mut self) -> PrefixMove {
         let mut moved = PrefixMove::default();
-        match self.observed {
-            false => moved = self.forward_prefix(),
-            true => self.observe_step(|iter| moved = iter.forward_prefix(), true),
-        }
+        self.moving(|iter| match iter.observed {
+            false => moved = iter.forward_prefix(),
+            true => iter.observe_step(|iter| moved = iter.forward_prefix(), true),
+        });
         moved
     }
 
@@ -65,7 +65,7 @@ impl DbIterator {
         }
         let key = user.strip_timestamp(&self.saved_key);
         let extractor = self.family.prefix_extractor.as_deref();
-        let Some((extractor, prefix)) = extractor.and_then(|own| Some((own, own.prefix(key)?))) else {
+        let Some((extractor, prefix)) = extractor.and_then(|own| Some((own, own.prefix_of(key)?))) else {
             self.step_forward();
             moved.steps = 1;
             return moved;
@@ -91,7 +91,7 @@ impl DbIterator {
                 // What is no key at all is told below.
                 let entry = self.cursor.key();
                 let end = entry.len().saturating_sub(behind_key);
-                if extractor.prefix(&entry[..end]) != Some(prefix) {
+                if extractor.prefix_of(&entry[..end]) != Some(prefix) {
                     break;
                 }
             }

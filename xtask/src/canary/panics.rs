@@ -1,0 +1,56 @@
+//! Bugs of what becomes of a panic in user code.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a write goes on after one whose comparator panicked behind its WAL record",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        self.latch(action, error.clone());\n        error\n    }\n",
+        wrong: "        if error.kind() != ErrorKind::Panicked {\n            self.latch(action, error.clone());\n        }\n        error\n    }\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
+    },
+    Canary {
+        name: "an open whose comparator panics does not say at which record of a WAL",
+        file: "crates/engine/src/db/recover.rs",
+        right: "catch_or_fail(|| self.replay_batch(&mut state, number, operations, &mut replayed.large))\n",
+        wrong: "self.replay_batch(&mut state, number, operations, &mut replayed.large)\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
+    },
+    Canary {
+        name: "a flush whose code panics stays counted as running",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "catch_or_fail(|| self.run_flush(state, &job, version, &mut placed))",
+        wrong: "self.run_flush(state, &job, version, &mut placed)",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_jobs"]),
+    },
+    Canary {
+        name: "a compaction whose code panics keeps its inputs",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "catch_or_fail(|| self.compact(state, &job, &mut done))",
+        wrong: "self.compact(state, &job, &mut done)",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_jobs"]),
+    },
+    Canary {
+        name: "an ingestion whose code panics keeps the MANIFEST",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "let planned = self.guarded_in(&mut state, INGESTION, |state| {",
+        wrong: "let planned = Ok(&mut state).and_then(|state| {",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_jobs"]),
+    },
+    Canary {
+        name: "nobody hears that a listener panicked",
+        file: "crates/engine/src/events.rs",
+        right: "                self.note_panic(error);\n            }\n        }\n    }\n",
+        wrong: "                drop(error);\n            }\n        }\n    }\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_jobs"]),
+    },
+    Canary {
+        name: "an iterator goes on with sources that a panic has left anywhere",
+        file: "crates/engine/src/read/db_iterator/moves.rs",
+        right: "        self.broken.get_or_insert(error);\n    }\n",
+        wrong: "    }\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_reads"]),
+    },
+];
