@@ -82,12 +82,15 @@ impl Worker<'_> {
     /// Reads of the default family, which is never cleared: who waits to clear another waits for somebody who may wait for what is
     /// paused.
     fn read_some(&mut self) -> Outcome {
-        let family = self.open.db.default_column_family();
-        for _ in 0..MEANWHILE {
-            let (key, options) = (keys::key(self.key()), self.read_options());
-            self.open.db.get_opt(&options, &family, &key)?;
-        }
-        Ok(())
+        // A read that panics must not keep what is held from being let go.
+        self.survive(|worker| {
+            let family = worker.open.db.default_column_family();
+            for _ in 0..MEANWHILE {
+                let (key, options) = (keys::key(worker.key()), worker.read_options());
+                worker.open.db.get_opt(&options, &family, &key)?;
+            }
+            Ok(())
+        })
     }
 
     /// An option that may be changed, with a value of its domain. What contradicts others is refused.

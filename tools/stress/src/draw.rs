@@ -287,7 +287,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     } else {
         args.push("--quiet=true".to_owned());
     }
-    args.extend(faults(rng));
+    let has_secondary = args.iter().any(|arg| arg == "--test_secondary=true");
+    args.extend(faults(rng, has_secondary));
     // Percentages: mostly writes, or mostly reads.
     args.extend(
         [
@@ -364,7 +365,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
 }
 
 /// What is made to fail: mostly nothing, where it takes a crash to lose something.
-fn faults(rng: &mut Rng) -> Vec<String> {
+fn faults(rng: &mut Rng, has_secondary: bool) -> Vec<String> {
     const WORKING: &[&str] = &[
         "read_fault_one_in",
         "write_fault_one_in",
@@ -390,6 +391,10 @@ fn faults(rng: &mut Rng) -> Vec<String> {
                 .iter()
                 .map(|name| one_of(rng, name, &["0", "0", "20", "200"])),
         );
+        if !has_secondary {
+            let rates = &["0", "0", "10000", "1000000"];
+            args.push(one_of(rng, "user_code_panic_one_in", rates));
+        }
         args.push(one_of(rng, "exclude_wal_from_write_fault_injection", &["0", "1"]));
         args.push(one_of(rng, "error_recovery_with_no_fault_injection", &["0", "1"]));
     }

@@ -78,8 +78,9 @@ pub fn drive(mut flags: Flags) -> Outcome {
     }
     if let Some(faults) = &stress.faults {
         println!(
-            "{} operations of the file system made to fail, the database opened again {} times",
+            "{} operations of the file system made to fail, {} calls of user code made to panic, the database opened again {} times",
             faults.injected(),
+            faults.panics(),
             counted.reopened()
         );
     }

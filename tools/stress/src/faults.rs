@@ -1,5 +1,5 @@
-//! Operations of the file system that are made to fail, as RocksDB's fault injection does: while the threads work, and while the
-//! database is opened.
+//! Operations of the file system that are made to fail, as RocksDB's fault injection does, and calls of user code that are made to panic: while
+//! the threads work, and the former while the database is opened, too.
 //!
 //! Whoever asked is told. A read that failed is an error of whoever read, and shows no row that is wrong and misses none. A change that
 //! failed latches the database, and what it was is not known: everybody stops, the database is closed and opened again, and must have
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::ErrorKind;
+use dbtest::panicking::{self, Fuse};
+use esker::Options;
 use parking_lot::Mutex;
 use vfs::{Action, FaultFs, FileSystem, Op, Rule, RuleId};
 
@@ -19,7 +21,7 @@ const INJECTED: &str = "injected fault";
 
 /// True for an error that somebody asked for.
 pub fn is_injected(message: &str) -> bool {
-    message.contains(INJECTED)
+    message.contains(INJECTED) || message.contains(panicking::MESSAGE)
 }
 
 /// One in how many operations of a kind fails; 0: none.
@@ -69,6 +71,8 @@ pub struct Faults {
     seed: AtomicU64,
     active: Mutex<Vec<RuleId>>,
     injected: AtomicU64,
+    /// User code that panics, once in so many calls.
+    panics: Option<(Arc<Fuse>, u64)>,
 }
 
 impl Faults {
@@ -86,7 +90,9 @@ impl Faults {
             metadata_read: flags.open_metadata_read_fault_one_in,
             metadata_write: flags.open_metadata_write_fault_one_in,
         };
-        if working == Rates::default() && opening == Rates::default() {
+        let one_in = flags.user_code_panic_one_in;
+        let panics = (one_in > 0).then(|| (Fuse::new(), one_in));
+        if working == Rates::default() && opening == Rates::default() && panics.is_none() {
             return None;
         }
         Some(Faults {
@@ -98,7 +104,26 @@ impl Faults {
             seed: AtomicU64::new(flags.seed),
             active: Mutex::default(),
             injected: AtomicU64::new(0),
+            panics,
         })
+    }
+
+    /// Has the user code of `options` panic when it is to.
+    pub fn wrap_user_code(&self, options: &mut Options) {
+        let Some((fuse, _)) = &self.panics else { return };
+        let family = &mut options.column_family;
+        let has_partitioner = family.sst_partitioner_factory.is_some();
+        fuse.put_into(family);
+        if !has_partitioner {
+            // With one no stream would pass by L0.
+            family.sst_partitioner_factory = None;
+        }
+        options.listeners.push(fuse.listener(false));
+    }
+
+    /// Calls of user code that panicked so far.
+    pub fn panics(&self) -> u64 {
+        self.panics.as_ref().map_or(0, |(fuse, _)| fuse.panics())
     }
 
     /// The file system things fail on.
@@ -114,6 +139,9 @@ impl Faults {
     /// From now on things fail that are done by threads.
     pub fn begin_work(&self) {
         self.begin(self.working);
+        if let Some((fuse, one_in)) = &self.panics {
+            fuse.light_one_in(*one_in, self.seed.fetch_add(1, Ordering::Relaxed), "");
+        }
     }
 
     /// From now on things fail that an open does, which comes after a failure or not.
@@ -156,6 +184,9 @@ impl Faults {
 
     /// From now on nothing fails.
     pub fn end(&self) {
+        if let Some((fuse, _)) = &self.panics {
+            fuse.cut();
+        }
         let rules = std::mem::take(&mut *self.active.lock());
         let fired = rules.iter().map(|id| self.fs.fired(*id)).sum();
         rules.into_iter().for_each(|id| self.fs.remove_rule(id));

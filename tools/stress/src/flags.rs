@@ -210,6 +210,9 @@ flags::flags! {
     open_metadata_write_fault_one_in: u64 = 0;
     /// No change of a WAL is made to fail.
     exclude_wal_from_write_fault_injection: bool = false;
+    /// While the threads work, one in so many calls of user code (comparator, merge operator, filter, listener and so on) panics, in reads, writes and
+    /// background jobs; 0: none.
+    user_code_panic_one_in: u64 = 0;
     /// Where a failure had the database opened again, that open is not made to fail.
     error_recovery_with_no_fault_injection: bool = false;
     /// Checks the checksums of blocks read.
@@ -448,6 +451,11 @@ impl Flags {
         }
         if self.secondary_catch_up_one_in > 0 && !self.test_secondary {
             return refuse("--secondary_catch_up_one_in needs --test_secondary");
+        }
+        if self.user_code_panic_one_in > 0 && self.test_secondary {
+            return refuse(
+                "what a secondary shows is compared with no code that panics: no --user_code_panic_one_in with --test_secondary",
+            );
         }
         if self.sync_fault_injection && (self.test_secondary || self.open_read_only_one_in > 0) {
             return refuse(
@@ -741,6 +749,7 @@ mod tests {
         "export_column_family_one_in",
         "ingest_behind_one_in",
         "set_cache_capacity_one_in",
+        "user_code_panic_one_in",
         "verify",
         "quiet",
     ];

@@ -115,6 +115,7 @@ impl Stress {
         let faults = Faults::over(options.fs.clone(), &flags);
         if let Some(faults) = &faults {
             options.fs = faults.fs();
+            faults.wrap_user_code(&mut options);
         }
         let locks_of_family = (expected.keys() >> flags.log2_keys_per_lock) as usize + 1;
         let count = locks_of_family * flags.column_families as usize;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use base::{Error, ErrorKind};
+use base::{Error, ErrorKind, user_code};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, DbIterator, FileChecksumGenFactory, FlushOptions, IoPriority, MultiScanArgs,
@@ -102,16 +102,22 @@ impl<'a> Worker<'a> {
                 progress(STEP);
             }
             self.changing = false;
-            outcome = self.maintain().and_then(|()| self.operate());
+            outcome = self.survive(|worker| worker.maintain().and_then(|()| worker.operate()));
             outcome = outcome.or_else(|failure| self.excuse(failure));
         }
         progress(self.at % STEP);
         outcome?;
         self.changing = false;
         while let Some(held) = self.snapshots.pop_front() {
-            self.release(held).or_else(|failure| self.excuse(failure))?;
+            self.survive(|worker| worker.release(held))
+                .or_else(|failure| self.excuse(failure))?;
         }
         Ok(self.at)
+    }
+
+    /// A read passes on the panic of user code, which is a failure of what reads.
+    pub(super) fn survive(&mut self, go: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        user_code::catch(|| go(self)).unwrap_or_else(|panicked| Err(panicked.into()))
     }
 
     /// What was made to fail is no failure; but where nobody can write any more, or knows what there is, all must stop.

@@ -112,6 +112,44 @@ fn what_is_made_to_fail_is_told_and_nothing_else_is_wrong() {
 }
 
 #[test]
+fn user_code_that_panics_loses_nothing() {
+    for more in ["--seed=11", "--disable_wal=true"] {
+        let output = stress(&[
+            "--threads=4",
+            "--ops_per_thread=2000",
+            "--max_key=300",
+            "--column_families=3",
+            "--reopen=2",
+            "--use_merge",
+            "--acquire_snapshot_one_in=100",
+            "--snapshot_hold_ops=300",
+            "--flush_one_in=500",
+            "--compact_range_one_in=500",
+            "--compact_files_one_in=500",
+            "--ingest_external_file_one_in=200",
+            "--pause_background_one_in=500",
+            "--subcompactions=3",
+            "--prefix_size=7",
+            "--memtable_prefix_bloom_size_ratio=0.1",
+            "--cache_size=200000",
+            "--write_buffer_size=16384",
+            "--target_file_size_base=8192",
+            "--max_bytes_for_level_base=32768",
+            "--read_fault_one_in=0",
+            "--metadata_read_fault_one_in=0",
+            "--metadata_write_fault_one_in=0",
+            "--user_code_panic_one_in=20000",
+            "--progress_reports=false",
+            more,
+        ]);
+        assert_verified(&output);
+        let text = text(&output);
+        assert!(text.contains(" calls of user code made to panic"), "{text}");
+        assert!(!text.contains(" fail, 0 calls of user code"), "{text}");
+    }
+}
+
+#[test]
 fn others_who_have_it_open_see_what_they_should() {
     // A secondary and a follower.
     for more in ["--seed=2", "--seed=3", "--disable_wal=true"] {
