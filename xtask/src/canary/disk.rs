@@ -7,8 +7,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a WAL that was flushed stays open until the next sync",
         file: "crates/engine/src/jobs/flush.rs",
-        right: "self.wal_tail.forget_older(excluded)",
-        wrong: "self.wal_tail.forget_older(excluded.min(0))",
+        right: "self.wal_tail.forget_older(needed)",
+        wrong: "self.wal_tail.forget_older(needed.min(0))",
         caught_by: Tests(&["-p", "esker-dbtest", "open_files::no_deleted_file"]),
     },
     Canary {
