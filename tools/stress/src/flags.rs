@@ -741,6 +741,7 @@ mod tests {
 
     /// Flags that RocksDB has not.
     const OURS: &[&str] = &[
+        "change_wal_dir",
         "batch_one_in",
         "ascending_run",
         "no_slowdown_one_in",
@@ -748,8 +749,9 @@ mod tests {
         "secondary_catch_up_one_in",
         "export_column_family_one_in",
         "ingest_behind_one_in",
-        "set_cache_capacity_one_in",
+        "large_row_one_in",
         "user_code_panic_one_in",
+        "set_cache_capacity_one_in",
         "verify",
         "quiet",
     ];
