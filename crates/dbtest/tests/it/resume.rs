@@ -581,6 +581,8 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
             disk.create_dir_all(&path).unwrap();
             let db = Db::open(&options(&faults), &path).unwrap();
             put(&db, 0, 10);
+            // The directory is copied below: the MANIFEST of the creation must be gone by then.
+            db.wait_for_purge().unwrap();
             let rule = Rule::new(Action::FailAfter(ErrorKind::NoSpace)).with_seed(seed);
             faults.add(rule.on([Op::Append]).path_ends_with(".log"));
             let error = db.put(b"refused", &vec![b'r'; len]).unwrap_err();
