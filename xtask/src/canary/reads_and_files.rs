@@ -109,4 +109,11 @@ pub const CANARIES: &[Canary] = &[
         wrong: "find(|(_, file)| file.path_id > 3)",
         caught_by: Tests(&["-p", "esker", "--test", "it", "numbers::"]),
     },
+    Canary {
+        name: "a covering range tombstone does not end the search of older memtables",
+        file: "crates/engine/src/db/get.rs",
+        right: "context.done() || context.covering > 0",
+        wrong: "context.done()",
+        caught_by: Tests(&["-p", "esker-dbtest", "memtable_filter::a_covering"]),
+    },
 ];

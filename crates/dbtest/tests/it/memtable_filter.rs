@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use base::merge::StringAppend;
 use dbtest::by_hand::flush;
-use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, Snapshot, Statistics, Ticker, WriteOptions};
+use esker::{
+    ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Snapshot, Statistics, Ticker, WriteOptions,
+};
 use testkit::rng::TestRng;
 use vfs::MemFs;
 
@@ -253,4 +255,72 @@ fn filters_spare_searches_and_no_tombstone() {
             .contains(&line),
         "{line}"
     );
+}
+
+/// A range tombstone that covers a key is newer than every row of the older memtables: Get and MultiGet search none of them.
+#[test]
+fn a_covering_tombstone_ends_the_search_of_older_memtables() {
+    let options = Options {
+        create_if_missing: true,
+        statistics: Some(Statistics::new()),
+        fs: Arc::new(MemFs::new()),
+        column_family: ColumnFamilyOptions {
+            memtable_prefix_bloom_size_ratio: 0.001,
+            memtable_whole_key_filtering: true,
+            max_write_buffer_number: 10,
+            merge_operator: Some(Arc::new(StringAppend::new(","))),
+            ..ColumnFamilyOptions::default()
+        },
+        ..Options::default()
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let (write, family) = (WriteOptions::default(), db.default_column_family());
+    db.pause_background_work().unwrap();
+    let switch = || {
+        let at_once = FlushOptions {
+            wait: false,
+            allow_write_stall: true,
+        };
+        db.flush(&at_once).unwrap();
+    };
+    for value in [b"1", b"2", b"3"] {
+        db.put(b"covered", value).unwrap();
+        db.put(b"merged", value).unwrap();
+        db.put(b"kept", value).unwrap();
+        switch();
+    }
+    let before = db.snapshot();
+    db.delete_range(&write, &family, b"a", b"d").unwrap();
+    db.delete_range(&write, &family, b"m", b"n").unwrap();
+    db.merge(&write, &family, b"merged", b"4").unwrap();
+    let searched = || {
+        let statistics = db.statistics();
+        statistics.get(Ticker::MemtableFilterMiss) + statistics.get(Ticker::MemtableFilterHit)
+    };
+    let searches = |read: &dyn Fn()| {
+        let before = searched();
+        read();
+        searched() - before
+    };
+    assert_eq!(searches(&|| assert_eq!(db.get(b"covered").unwrap(), None)), 1);
+    assert_eq!(
+        searches(&|| assert_eq!(db.get(b"merged").unwrap().as_deref(), Some(&b"4"[..]))),
+        1
+    );
+    assert_eq!(
+        searches(&|| assert_eq!(db.get(b"kept").unwrap().as_deref(), Some(&b"3"[..]))),
+        2
+    );
+    let multi_get = || {
+        let found = db.multi_get(&ReadOptions::default(), &family, &[b"covered"]);
+        assert_eq!(found[0].as_ref().unwrap().as_deref(), None);
+    };
+    assert_eq!(searches(&multi_get), 1);
+    let as_of_before = ReadOptions {
+        snapshot: Some(before),
+        ..ReadOptions::default()
+    };
+    let found = db.get_opt(&as_of_before, &family, b"covered").unwrap();
+    assert_eq!(found.as_deref(), Some(&b"3"[..]));
+    db.continue_background_work().unwrap();
 }

@@ -521,7 +521,8 @@ fn search_memtables(
 ) -> Result<()> {
     for mem in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
         search_memtable(mem, seqno, stats, context)?;
-        if context.done() {
+        // A tombstone that covers the key is newer than every row of the older memtables.
+        if context.done() || context.covering > 0 {
             break;
         }
     }
