@@ -137,6 +137,22 @@ pub fn draw<S: OptionTable>(rng: &mut TestRng, options: &mut S) {
     }
 }
 
+/// Table options that came to RocksDB after 7.8, whose tools refuse an OPTIONS file that has one.
+const LATER_TABLE_OPTIONS: &[&str] = &[
+    "decouple_partitioned_filters",
+    "separate_key_value_in_data_block",
+    "use_delta_encoding",
+];
+
+/// Gives table options that RocksDB 7.8 does not know their defaults, which are not written to OPTIONS.
+pub fn for_tools_of_7_8(table: &mut BlockBasedOptions) {
+    let default = BlockBasedOptions::default();
+    for name in LATER_TABLE_OPTIONS {
+        let row = BlockBasedOptions::row(name).expect("an option of tables");
+        (row.set)(table, &(row.get)(&default)).expect("the default is a value of its option");
+    }
+}
+
 /// The same of the options of a database, but for what may not be with others.
 pub fn draw_of_database(rng: &mut TestRng, options: &mut Options) {
     draw(rng, options);

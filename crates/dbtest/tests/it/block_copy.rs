@@ -195,6 +195,7 @@ fn rocksdb_reads_what_was_copied() {
         let mut family = drawn(&mut rng);
         family.table.format_version = format_version;
         family.table.filter_policy = FilterPolicy::Bloom(10.0);
+        settings::for_tools_of_7_8(&mut family.table);
         let db = Db::open(&options(Arc::new(PosixFs::new()), family), place.path()).unwrap();
         let model = old_and_new(&mut rng, &db);
         rewrite(&db);
