@@ -128,7 +128,7 @@ impl Trouble {
     pub fn explains(&self, error: &Error) -> bool {
         let full = self.full.load(Ordering::Relaxed);
         if error.kind() == ErrorKind::NoSpace {
-            return full;
+            return full || self.fired().iter().any(|fault| fault.what == "partial");
         }
         full || self.fs.is_crashed() || !self.fired().is_empty()
     }

@@ -46,6 +46,7 @@ fn everything_goes_wrong_that_can() {
         ("full_disks", 10),
         ("failed_operations", 20),
         ("torn_operations", 5),
+        ("partial_operations", 1),
         ("short_reads", 2),
         ("flipped_bits", 2),
     ] {
