@@ -7,7 +7,8 @@ flags::flags! {
     pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt"), presets by preset;
     /// Workloads to run, in this order, separated by commas. `name[X3-W1]` runs one three times after one warm-up.
     benchmarks: String = String::new();
-    /// Directory of the database. Empty: one of its own, removed at the end.
+    /// Directory of the database. Empty: `dbbench` in $TEST_TMPDIR or in /tmp/rocksdbtest-UID; the tour then has one of its own there,
+    /// removed at the end.
     db: String = String::new();
     /// Opens the database for reading only.
     readonly: bool = false;

@@ -75,21 +75,20 @@ fn run(args: &[String]) -> Result<(), String> {
     if !flags.peer.is_empty() {
         return peer::compare(&flags, args);
     }
-    // Removed, with the database in it, when this function returns.
-    let own = if flags.db.is_empty() {
-        Some(
-            tempfile::Builder::new()
-                .prefix("db_bench-")
-                .tempdir()
-                .map_err(|error| error.to_string())?,
-        )
-    } else {
-        None
-    };
-    let path = own
-        .as_ref()
-        .map_or_else(|| PathBuf::from(&flags.db), |dir| dir.path().join("db"));
-    drive(flags, &path).map_err(|error| error.to_string())
+    if !flags.db.is_empty() {
+        let path = PathBuf::from(&flags.db);
+        return drive(flags, &path).map_err(|error| error.to_string());
+    }
+    let test_directory = ::flags::test_directory()?;
+    if !flags.benchmarks.is_empty() {
+        return drive(flags, &test_directory.join("dbbench")).map_err(|error| error.to_string());
+    }
+    // Removed, with the database of the tour in it, when this function returns.
+    let own = tempfile::Builder::new()
+        .prefix("db_bench-")
+        .tempdir_in(&test_directory)
+        .map_err(|error| format!("{}: {error}", test_directory.display()))?;
+    drive(flags, &own.path().join("db")).map_err(|error| error.to_string())
 }
 
 fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {

@@ -74,16 +74,16 @@ struct Program {
 }
 
 impl Program {
-    /// Over a fresh database, in `place` if that is not empty.
+    /// Over a fresh database, in `place` or, if that is empty, in the test directory.
     fn run(&self, place: &str, seed: u64) -> Result<Finished, String> {
+        let place = match place {
+            "" => ::flags::test_directory()?,
+            place => PathBuf::from(place),
+        };
         let mut builder = tempfile::Builder::new();
         builder.prefix("db_bench-");
-        let dir = if place.is_empty() {
-            builder.tempdir()
-        } else {
-            std::fs::create_dir_all(place).and_then(|()| builder.tempdir_in(place))
-        };
-        let dir = dir.map_err(|error| format!("{place}: {error}"))?;
+        let dir = std::fs::create_dir_all(&place).and_then(|()| builder.tempdir_in(&place));
+        let dir = dir.map_err(|error| format!("{}: {error}", place.display()))?;
         let db = dir.path().join("db");
         let mut command = Command::new(&self.path);
         command

@@ -9,8 +9,10 @@
 pub mod engine;
 pub mod rocksdb;
 pub mod suggest;
+mod test_directory;
 pub mod value;
 
+pub use test_directory::test_directory;
 use value::FlagValue;
 
 /// One flag of the flags `F`: what the help prints and how it is set.

@@ -30,7 +30,8 @@ flags::flags! {
     runs_per_db: u32 = 10;
     /// Seed of everything drawn for the first database; 0: one nobody chose, which is printed.
     seed: u64 = 0;
-    /// Directory for the databases. Empty: a temporary one, removed unless something is found.
+    /// Directory in which one for the databases is made, which is removed unless something is found. Empty: $TEST_TMPDIR or
+    /// /tmp/rocksdbtest-UID.
     dir: String = String::new();
     /// The db_stress to run. Empty: the one beside this program.
     stress_cmd: String = String::new();
@@ -66,10 +67,11 @@ pub fn run(flags: Flags) -> Result<(), String> {
     let mut seeds = Rng::with_seed(seed);
     let mut builder = tempfile::Builder::new();
     builder.prefix("db_crashtest-");
-    let dir = match flags.dir.is_empty() {
-        true => builder.tempdir(),
-        false => std::fs::create_dir_all(&flags.dir).and_then(|()| builder.tempdir_in(&flags.dir)),
+    let place = match flags.dir.as_str() {
+        "" => ::flags::test_directory()?,
+        dir => PathBuf::from(dir),
     };
+    let dir = std::fs::create_dir_all(&place).and_then(|()| builder.tempdir_in(&place));
     let dir = dir.map_err(|error| format!("a directory for the databases: {error}"))?;
     let program = program(&flags)?;
     let end = Instant::now() + Duration::from_secs(flags.duration);

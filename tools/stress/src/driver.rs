@@ -29,19 +29,12 @@ pub fn drive(mut flags: Flags) -> Outcome {
     if flags.seed == 0 {
         flags.seed = base::env::fresh_seed();
     }
-    // Removed, with the database in it, when this function returns.
-    let own = match flags.db.is_empty() {
-        true => Some(
-            tempfile::Builder::new()
-                .prefix("db_stress-")
-                .tempdir()
-                .map_err(|error| Failure::Wrong(format!("a directory for the database: {error}")))?,
-        ),
-        false => None,
+    let path = match flags.db.as_str() {
+        "" => ::flags::test_directory()
+            .map_err(Failure::Wrong)?
+            .join("dbstress"),
+        db => PathBuf::from(db),
     };
-    let path = own
-        .as_ref()
-        .map_or_else(|| PathBuf::from(&flags.db), |dir| dir.path().join("db"));
     eprintln!("seed {}, database {}", flags.seed, path.display());
     let mut options = flags.options()?;
     let failed = Arc::new(BackgroundErrors::default());

@@ -17,7 +17,7 @@ use crate::keys;
 flags::flags! {
     /// The values of all flags.
     pub struct Flags, others of RocksDB in include_str!("rocksdb_flags.txt");
-    /// Directory of the database. Empty: one of its own, removed at the end.
+    /// Directory of the database. Empty: `dbstress` in $TEST_TMPDIR or in /tmp/rocksdbtest-UID.
     db: String = String::new();
     /// Directory of the expected state, which outlives the process. Empty: in memory alone.
     expected_values_dir: String = String::new();

@@ -165,7 +165,12 @@ impl Place {
 
     /// One run, of `limit` at most.
     fn run(&self, catcher: Catcher, limit: Duration) -> End {
-        let program = |name: &str| Command::new(self.build.join("debug").join(name));
+        let program = |name: &str| {
+            let mut command = Command::new(self.build.join("debug").join(name));
+            // Databases of other runs on this machine are in another directory.
+            command.env("TEST_TMPDIR", self.build.join("databases"));
+            command
+        };
         match catcher {
             Tests(args) => run_within(self.cargo(&["test"]).args(args), limit),
             Stress(_, flags) => run_within(program("db_stress").args(flags), limit),

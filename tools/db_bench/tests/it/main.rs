@@ -3,18 +3,28 @@
 mod like_rocksdb;
 mod published;
 
+use std::path::Path;
 use std::process::{Command, Output};
 
+/// Runs db_bench over a test directory of its own.
 fn run(args: &str) -> Output {
+    run_in(tempfile::tempdir().expect("a directory").path(), args)
+}
+
+fn run_in(test_directory: &Path, args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_db_bench"));
     command
+        .env("TEST_TMPDIR", test_directory)
         .args(args.split_whitespace())
         .output()
         .expect("db_bench runs")
 }
 
 fn stdout(args: &str) -> String {
-    let output = run(args);
+    successful(args, &run(args))
+}
+
+fn successful(args: &str, output: &Output) -> String {
     let (out, err) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -246,6 +256,27 @@ fn a_database_is_kept_and_used_again() {
         out.contains("(0 of 3000 found)"),
         "without --use_existing_db it begins empty\n{out}"
     );
+}
+
+#[test]
+fn a_database_without_a_name_is_found_by_the_next_command() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // db_bench makes the directory.
+    let test_directory = dir.path().join("tests");
+    let run = |args: &str| successful(args, &run_in(&test_directory, args));
+    let out = run("--num=3000 --benchmarks=filluniquerandom");
+    let path = test_directory.join("dbbench");
+    assert!(out.contains(&format!("DB path: [{}]\n", path.display())), "{out}");
+    let read = "--num=3000 --use_existing_db --benchmarks=readrandom";
+    assert!(run(read).contains("(3000 of 3000 found)"));
+    // Two tours in a row leave the database alone, and nothing of their own.
+    let tour = "--num=2000 --write_buffer_size=256k";
+    for _ in 0..2 {
+        assert!(run(tour).contains("\nresults\n"));
+    }
+    assert!(run(read).contains("(3000 of 3000 found)"));
+    let entries = std::fs::read_dir(&test_directory).expect("a directory");
+    assert_eq!(entries.count(), 1, "dbbench alone");
 }
 
 #[test]

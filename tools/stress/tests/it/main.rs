@@ -5,8 +5,14 @@ use std::process::{Command, Output};
 
 use esker::{Db, Options, ReadOptions, WriteOptions};
 
+/// Runs db_stress over a test directory of its own.
 fn stress(args: &[&str]) -> Output {
+    stress_in(tempfile::tempdir().unwrap().path(), args)
+}
+
+fn stress_in(test_directory: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_db_stress"))
+        .env("TEST_TMPDIR", test_directory)
         .args(args)
         .output()
         .unwrap()
@@ -24,6 +30,18 @@ fn assert_verified(output: &Output) {
     let text = text(output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("Verification successful"), "{text}");
+}
+
+#[test]
+fn a_database_without_a_name_is_in_the_test_directory_and_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let expected = format!("--expected_values_dir={}", dir.path().join("expected").display());
+    let args = ["--threads=2", "--ops_per_thread=500", "--max_key=100", &expected];
+    assert_verified(&stress_in(dir.path(), &args));
+    assert!(dir.path().join("dbstress/CURRENT").exists());
+    // The next run finds in it what the first run left.
+    let again = [&args[..], &["--destroy_db_initially=false"]].concat();
+    assert_verified(&stress_in(dir.path(), &again));
 }
 
 /// The command line printed in RocksDB's pull request 4449, as it stands there but for the number of operations.
