@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Error, Result, perf};
-use esker::{ColumnFamily, Db, IoPriority, Options, PerfLevel, ReadOptions, Ticker, WriteOptions};
+use esker::{ColumnFamily, Db, IoPriority, Options, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions};
 
 use crate::flags::Flags;
 use crate::intervals::Sample;
@@ -213,6 +213,16 @@ impl Bench {
         self.seeds.text(self.flags.seed)
     }
 
+    /// The header's lines on engine, date and processor.
+    pub fn environment(&self) -> Result<String> {
+        let newest = OptionsFile::newest(&*self.options.fs, &self.path)?;
+        let release = newest.as_ref().and_then(|(_, file)| {
+            let mut entries = file.entries();
+            entries.find_map(|(_, _, name, value)| (name == "rocksdb_version").then_some(value))
+        });
+        Ok(header::environment(release))
+    }
+
     /// What the header says of the values.
     pub fn sizes(&self) -> Sizes {
         self.values.sizes()
@@ -232,7 +242,7 @@ impl Bench {
 
     /// Prints the header, then runs the workloads of `list`.
     pub fn run(&mut self, list: &str) -> Result<()> {
-        eprint!("{}", header::environment());
+        eprint!("{}", self.environment()?);
         print!("{}", self.seed_text());
         self.begin()?;
         print!("{}", header::text(&self.flags, self.values.sizes()));

@@ -1,11 +1,21 @@
 //! What is printed before the first workload.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::date::Utc;
+
 use crate::flags::Flags;
 use crate::values::Sizes;
 
-/// Engine, date and processor, for standard error.
-pub fn environment() -> String {
-    let mut text = format!("Esker:      version {}\n", env!("CARGO_PKG_VERSION"));
+/// Engine, date and processor, for standard error. `release` is the release of RocksDB that the OPTIONS file names.
+pub fn environment(release: Option<&str>) -> String {
+    let mut text = release.map_or_else(String::new, |release| format!("RocksDB:    version {release}\n"));
+    text.push_str(&format!("Esker:      version {}\n", env!("CARGO_PKG_VERSION")));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    text.push_str(&format!(
+        "Date:       {}\n",
+        ctime(now.map_or(0, |now| now.as_secs()))
+    ));
     if let Ok(info) = std::fs::read_to_string("/proc/cpuinfo") {
         let values = |name: &str| -> Vec<String> {
             info.lines()
@@ -23,6 +33,26 @@ pub fn environment() -> String {
         }
     }
     text
+}
+
+/// The moment so many seconds after the beginning of 1970, in UTC, in the form of C's `ctime`, which RocksDB's `benchmark.sh` reads.
+fn ctime(seconds: u64) -> String {
+    // The first day of 1970 was a Thursday.
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let utc = Utc::from_unix(seconds);
+    format!(
+        "{} {} {:2} {:02}:{:02}:{:02} {}",
+        DAYS[(seconds / 86_400 % 7) as usize],
+        MONTHS[utc.month as usize - 1],
+        utc.day,
+        utc.hour,
+        utc.minute,
+        utc.second,
+        utc.year
+    )
 }
 
 /// RocksDB's header, for standard output.
@@ -92,6 +122,13 @@ fn compression_name(flag: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_are_those_of_ctime() {
+        assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(ctime(951_782_400), "Tue Feb 29 00:00:00 2000");
+        assert_eq!(ctime(1_767_225_599), "Wed Dec 31 23:59:59 2025");
+    }
 
     #[test]
     fn header_is_rocksdbs() {

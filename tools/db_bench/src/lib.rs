@@ -109,8 +109,8 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
         return Err(base::Error::invalid_argument("--flamegraph wants --benchmarks"));
     }
     let flags = tour::flags(flags);
-    eprint!("{}", header::environment());
     let mut bench = Bench::open(flags, path)?;
+    eprint!("{}", bench.environment()?);
     print!("{}", bench.seed_text());
     bench.begin()?;
     print!("{}", header::text(&bench.flags, bench.sizes()));

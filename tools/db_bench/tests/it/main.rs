@@ -280,6 +280,31 @@ fn a_database_without_a_name_is_found_by_the_next_command() {
 }
 
 #[test]
+fn the_header_names_release_and_date_where_scripts_look() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for args in ["--benchmarks=fillseq --num=10", "--num=2000"] {
+        let output = run_in(dir.path(), args);
+        successful(args, &output);
+        let err = String::from_utf8_lossy(&output.stderr);
+        let words = |name: &str| -> Vec<&str> {
+            let line = err.lines().find(|line| line.starts_with(name));
+            line.unwrap_or_else(|| panic!("no {name} in\n{err}"))
+                .split_whitespace()
+                .collect()
+        };
+        // benchmark.sh takes the words of the date: day, month, number of the day, time, year.
+        let date = words("Date:");
+        assert_eq!(date.len(), 6, "{date:?}");
+        assert!(date[5].parse::<u32>().is_ok_and(|year| year >= 2025), "{date:?}");
+        assert_eq!(words("RocksDB:"), ["RocksDB:", "version", "7.8.3"]);
+        assert_eq!(
+            words("Esker:"),
+            ["Esker:", "version", env!("CARGO_PKG_VERSION")]
+        );
+    }
+}
+
+#[test]
 fn range_deletions_between_writes() {
     let flags = "--num=4000 --writes=1000 --writes_per_range_tombstone=100 --max_num_range_tombstones=5 \
                  --range_tombstone_width=50 --seed=3 --benchmarks=fillseq,readseq";
