@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Error, Result, perf};
-use esker::{ColumnFamily, Db, IoPriority, Options, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions};
+use esker::{
+    ColumnFamily, Db, IoPriority, Options, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions,
+};
 
 use crate::flags::Flags;
 use crate::intervals::Sample;
@@ -465,7 +467,10 @@ impl Bench {
             }
             done
         };
-        let summary = runner::run(&flags, threads, expected, &self.seeds, &observer, &body)?;
+        let mut summary = runner::run(&flags, threads, expected, &self.seeds, &observer, &body)?;
+        if let Some(message) = workload.message {
+            summary.message.insert_str(0, &message(params));
+        }
         eprint!("{}", summary.overdue_text());
         let counted = threads - usize::from(matches!(workload.threads, Threads::Beside(_)));
         self.record(before, workload.name, counted, &summary, warm_up)?;

@@ -1,7 +1,7 @@
 //! mixgraph: Gets, Puts and Seeks of one sequence, whatever the number of threads.
 
 use std::hint::black_box;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use base::{Error, Result};
@@ -17,6 +17,8 @@ use crate::values::Values;
 pub struct Shared {
     operations: Mixgraph,
     rate: Option<SineRate>,
+    /// Of the threads that are done.
+    done: Mutex<Done>,
 }
 
 /// Makes the sequence of operations and says what it will be like.
@@ -30,12 +32,13 @@ pub fn prepare(params: &mut Params<'_>) -> Result<()> {
     params.mixgraph = Some(Arc::new(Shared {
         operations,
         rate: SineRate::new(flags, params.workload_seed),
+        done: Mutex::default(),
     }));
     Ok(())
 }
 
-/// What a thread did.
-#[derive(Default)]
+/// Counts of operations, and what they read and wrote.
+#[derive(Debug, Default)]
 struct Done {
     gets: u64,
     puts: u64,
@@ -44,6 +47,18 @@ struct Done {
     bytes: usize,
     value_bytes: usize,
     steps: u64,
+}
+
+impl Done {
+    fn add(&mut self, other: &Done) {
+        self.gets += other.gets;
+        self.puts += other.puts;
+        self.seeks += other.seeks;
+        self.found += other.found;
+        self.bytes += other.bytes;
+        self.value_bytes += other.value_bytes;
+        self.steps += other.steps;
+    }
 }
 
 pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
@@ -83,8 +98,18 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         }
     }
     thread.add_bytes(done.bytes as u64);
+    lock(&shared.done).add(&done);
+    Ok(())
+}
+
+/// The counts of all threads, for the result line.
+pub fn message(params: &Params<'_>) -> String {
+    let Some(shared) = &params.mixgraph else {
+        return String::new();
+    };
+    let done = lock(&shared.done);
     let average = |sum: f64, count: u64| if count == 0 { 0.0 } else { sum / count as f64 };
-    thread.message = format!(
+    format!(
         "( Gets:{} Puts:{} Seek:{}, reads {} in {} found, avg size: {:.1} value, {:.1} scan)\n",
         done.gets,
         done.puts,
@@ -93,8 +118,11 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         done.gets + done.seeks,
         average(done.value_bytes as f64, done.puts),
         average(done.steps as f64, done.seeks),
-    );
-    Ok(())
+    )
+}
+
+fn lock(done: &Mutex<Done>) -> MutexGuard<'_, Done> {
+    done.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for `--sine_mix_rate`, or for the limits of all workloads.

@@ -61,6 +61,8 @@ pub struct Workload {
     pub expected: fn(&Params<'_>) -> i64,
     /// What it does.
     pub run: Run,
+    /// What all its threads together add to its line.
+    pub message: Option<fn(&Params<'_>) -> String>,
     /// What follows it.
     pub after: Option<fn(&mut Bench) -> Result<()>>,
     /// True if it writes keys in their order, or in streams.
@@ -78,6 +80,7 @@ impl Workload {
             prepare: |_| Ok(()),
             expected: |_| 0,
             run,
+            message: None,
             after: None,
             sequential: false,
         }
@@ -135,6 +138,11 @@ impl Workload {
 
     const fn then(mut self, after: fn(&mut Bench) -> Result<()>) -> Workload {
         self.after = Some(after);
+        self
+    }
+
+    const fn saying(mut self, message: fn(&Params<'_>) -> String) -> Workload {
+        self.message = Some(message);
         self
     }
 
@@ -413,7 +421,8 @@ pub const WORKLOADS: &[Workload] = &[
         "gets, puts and seeks as a social graph has them (`mixgraph_preset`)",
         mixgraph::run,
     )
-    .prepared(mixgraph::prepare),
+    .prepared(mixgraph::prepare)
+    .saying(mixgraph::message),
     Workload::new(
         "crc32c",
         "CRC-32C of `block_size` bytes, 5,000 MB of them",

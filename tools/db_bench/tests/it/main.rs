@@ -53,6 +53,16 @@ fn operations(out: &str, name: &str) -> u64 {
     words[at - 1].parse().expect("a number")
 }
 
+/// The number behind `name`.
+fn count_of(out: &str, name: &str) -> u64 {
+    let (_, rest) = out
+        .split_once(name)
+        .unwrap_or_else(|| panic!("no {name} in\n{out}"));
+    let digits = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().expect("a number")
+}
+
 #[test]
 fn every_workload_does_what_it_is_asked() {
     let out = stdout(
@@ -297,10 +307,7 @@ fn the_header_names_release_and_date_where_scripts_look() {
         assert_eq!(date.len(), 6, "{date:?}");
         assert!(date[5].parse::<u32>().is_ok_and(|year| year >= 2025), "{date:?}");
         assert_eq!(words("RocksDB:"), ["RocksDB:", "version", "7.8.3"]);
-        assert_eq!(
-            words("Esker:"),
-            ["Esker:", "version", env!("CARGO_PKG_VERSION")]
-        );
+        assert_eq!(words("Esker:"), ["Esker:", "version", env!("CARGO_PKG_VERSION")]);
     }
 }
 
@@ -591,6 +598,9 @@ fn mixgraph_says_what_it_will_do_and_does_it() {
              --benchmarks=filluniquerandom,mixgraph"
         ));
         assert_eq!(operations(&out, "mixgraph"), 4_000, "{preset}");
+        let [gets, puts, seeks] = [" Gets:", " Puts:", " Seek:"].map(|name| count_of(&out, name));
+        assert_eq!(gets + puts + seeks, 4_000, "of all threads: {out}");
+        assert!(puts > 400 && seeks > 60, "{out}");
         let implied = "Mixgraph:   83.0% Get, 14.0% Put, 3.0% Seek; ";
         let (said, line) = (out.find(implied), out.find("mixgraph     : "));
         assert!(said.is_some() && said < line, "{preset}\n{out}");
