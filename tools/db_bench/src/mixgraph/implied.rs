@@ -103,7 +103,10 @@ impl fmt::Display for Implied {
                 f,
                 "Seek:       scans of {:.1} steps on average, at most {}",
                 self.scan_length,
-                (self.scan_most - 1).max(0)
+                match self.scan_length {
+                    0.0 => 0,
+                    _ => (self.scan_most - 1).max(0),
+                }
             )?;
         }
         writeln!(

@@ -168,11 +168,12 @@ impl Mixgraph {
         if seeks > 0.0 && self.scan_most < 0 {
             return Err("--mix_max_scan_len must not be negative".into());
         }
-        if seeks > 0.0 && self.scan_most > 0 && self.mean_scan_length() == 0.0 {
+        let asked_for = [self.scans.theta, self.scans.k, self.scans.sigma] == [0.0; 3];
+        if seeks > 0.0 && self.scan_most > 0 && !asked_for && self.mean_scan_length() == 0.0 {
             return Err(
                 "--iter_theta, --iter_k and --iter_sigma, below --mix_max_scan_len: no seek would be followed by a \
                  step; RocksDB's defaults are 0, 2.517, 14.236 and 10000. If that is meant, ask for it with \
-                 --mix_max_scan_len=0"
+                 --iter_k=0 --iter_sigma=0 or --mix_max_scan_len=0"
                     .into(),
             );
         }

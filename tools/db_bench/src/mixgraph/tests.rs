@@ -265,6 +265,29 @@ fn implied_figures_are_the_published_ones() {
 }
 
 #[test]
+fn scans_of_no_steps_can_be_asked_for() {
+    let none = |change: &dyn Fn(&mut Flags)| {
+        let mut flags = flags("hwperf", 1_000);
+        change(&mut flags);
+        let mixgraph = Mixgraph::new(&flags, 1).unwrap();
+        let seeks = mixgraph.share().filter(|operation| operation.kind == Kind::Seek);
+        let steps: Vec<u64> = seeks.map(|seek| seek.scan_length).collect();
+        assert!(
+            !steps.is_empty() && steps.iter().all(|steps| *steps == 0),
+            "{steps:?}"
+        );
+        let text = Implied::new(&mixgraph, 1).to_string();
+        assert!(
+            text.contains("Seek:       scans of 0.0 steps on average, at most 0\n"),
+            "{text}"
+        );
+    };
+    // As `hwperf` was published.
+    none(&|flags| (flags.iter_k, flags.iter_sigma) = (0.0, 0.0));
+    none(&|flags| flags.mix_max_scan_len = 0);
+}
+
+#[test]
 fn settings_that_come_to_nothing_are_refused() {
     assert!(refused(|flags| flags.mix_get_ratio = 0.5).contains("must be 1 together, and are 0.67"));
     assert!(
@@ -273,9 +296,7 @@ fn settings_that_come_to_nothing_are_refused() {
     );
     assert!(refused(|flags| flags.value_sigma = 0.0).contains("all values would be empty"));
     assert!(refused(|flags| flags.mix_max_value_size = 0).contains("--mix_max_value_size"));
-    assert!(
-        refused(|flags| (flags.iter_k, flags.iter_sigma) = (0.0, 0.0)).contains("no seek would be followed")
-    );
+    assert!(refused(|flags| flags.iter_sigma = 0.0).contains("no seek would be followed"));
     assert!(refused(|flags| flags.mix_max_scan_len = 1).contains("no seek would be followed"));
     assert!(refused(|flags| flags.mix_max_scan_len = -1).contains("must not be negative"));
     assert!(refused(|flags| flags.key_dist_b = 0.0).contains("one is nothing without the other"));
