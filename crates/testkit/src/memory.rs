@@ -29,7 +29,7 @@ pub struct TurnedBit {
 }
 
 impl TurnedBit {
-    /// Turns bit `bit`, 0 to 7, of the byte at `address`. `None` where that cannot be done, by which the test is [skipped](crate::skip).
+    /// Turns bit `bit`, 0 to 7, of the byte at `address`. `None` where that cannot be done, by which the test is [skipped](fn@crate::skip).
     pub fn new(address: usize, bit: u8) -> Option<TurnedBit> {
         if !change(address, |byte| byte ^ 1 << bit) {
             crate::skip("memory that can be changed through /proc/self/mem");
