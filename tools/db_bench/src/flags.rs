@@ -112,6 +112,14 @@ flags::flags! {
     ingest_external_file_num_batches: i32 = 1;
     /// Blocks that ingestexternalfile has read of the database's tables stay in the block cache.
     ingest_external_file_fill_cache: bool = true;
+    /// Directory of backups. Empty: `backup` in the directory of the database.
+    backup_dir: String = String::new();
+    /// Bytes a second that backup reads and writes; 0: no limit.
+    backup_rate_limit: u64 = 0;
+    /// Directory of the database that restore makes. Empty: `restore` in the directory of the database.
+    restore_dir: String = String::new();
+    /// Bytes a second that restore reads and writes; 0: no limit.
+    restore_rate_limit: u64 = 0;
     /// Published setting of mixgraph: all_dist, prefix_dist, all_random, prefix_random, hwperf. Sets the flags the
     /// setting consists of; those given beside it stand.
     mixgraph_preset: String = String::new();

@@ -1,7 +1,11 @@
 //! What is done to the database as a whole, and what it says of itself.
 
 use base::Result;
-use esker::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, ErrorKind, FlushOptions};
+use base::date::Utc;
+use esker::{
+    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, ErrorKind, FlushOptions,
+    StatsHistoryEntry,
+};
 
 use crate::bench::{Bench, Params};
 use crate::runner::Thread;
@@ -15,6 +19,16 @@ pub fn compact(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
         .families
         .iter()
         .try_for_each(|family| params.db.compact_range(family, &options, None, None))
+}
+
+/// Each thread reads all of it, as in RocksDB's db_bench.
+pub fn verify_checksum(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
+    params.db.verify_checksum_opt(&params.read)
+}
+
+/// Each thread reads all of it, as in RocksDB's db_bench.
+pub fn verify_file_checksums(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
+    params.db.verify_file_checksums()
 }
 
 pub fn compact_all(bench: &mut Bench) -> Result<()> {
@@ -107,6 +121,26 @@ pub fn stats(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+pub fn stats_history(bench: &mut Bench) -> Result<()> {
+    for entry in bench.handles().db.get_stats_history(0, u64::MAX) {
+        print!("{}", history_text(&entry?));
+    }
+    Ok(())
+}
+
+/// An entry as RocksDB's db_bench prints it; the time is UTC.
+fn history_text(entry: &StatsHistoryEntry) -> String {
+    let utc = Utc::from_unix(entry.time);
+    let mut text = format!(
+        "------ {:04}/{:02}/{:02}-{:02}:{:02}:{:02} ------\n",
+        utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second
+    );
+    for (name, rise) in &entry.stats {
+        text.push_str(&format!(" {}   {name}  {rise}\n", entry.time));
+    }
+    text
+}
+
 pub fn write_cost(bench: &mut Bench) -> Result<()> {
     print_property(bench, "esker.write-cost");
     Ok(())
@@ -149,4 +183,25 @@ fn property(bench: &Bench, name: &str) -> String {
 
 fn print_property(bench: &Bench, name: &str) {
     println!("\n{}", property(bench, name));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn history_is_printed_as_rocksdb_prints_it() {
+        let entry = StatsHistoryEntry {
+            time: 951_782_400,
+            stats: [
+                ("rocksdb.bytes.read".to_owned(), 7),
+                ("rocksdb.bytes.written".to_owned(), 0),
+            ]
+            .into(),
+        };
+        assert_eq!(
+            history_text(&entry),
+            "------ 2000/02/29-00:00:00 ------\n 951782400   rocksdb.bytes.read  7\n 951782400   rocksdb.bytes.written  0\n"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! The workloads, by RocksDB's names.
 
+mod backup;
 mod codec;
 mod ingest;
 pub mod meta;
@@ -452,6 +453,30 @@ pub const WORKLOADS: &[Workload] = &[
         Run::Threads(meta::compact),
     )
     .on(Threads::One),
+    Workload::new(
+        "verifychecksum",
+        "reads all of the database and verifies the checksum of each block",
+        Run::Threads(meta::verify_checksum),
+    ),
+    Workload::new(
+        "verifyfilechecksums",
+        "reads all of the database and compares each file with its checksum in the MANIFEST; needs --file_checksum",
+        Run::Threads(meta::verify_file_checksums),
+    ),
+    Workload::new(
+        "backup",
+        "makes a backup in `backup_dir`, which replaces those there",
+        Run::Threads(backup::create),
+    )
+    .on(Threads::One)
+    .prepared(backup::prepare_backup),
+    Workload::new(
+        "restore",
+        "makes a database in `restore_dir` of the newest backup in `backup_dir`",
+        Run::Threads(backup::restore),
+    )
+    .on(Threads::One)
+    .prepared(backup::prepare_restore),
     Workload::alone(
         "compactall",
         "compacts all column families, the bottom level only where it must be",
@@ -488,6 +513,11 @@ pub const WORKLOADS: &[Workload] = &[
         "resetstats",
         "sets the engine's statistics to 0",
         meta::reset_stats,
+    ),
+    Workload::alone(
+        "stats_history",
+        "prints how much the tickers rose in each period of `stats_persist_period_sec`; needs --statistics",
+        meta::stats_history,
     ),
     Workload::alone("memstats", "prints sizes of memtables", meta::mem_stats),
     Workload::alone("sstables", "prints every table", meta::tables),

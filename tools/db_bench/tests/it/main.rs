@@ -312,6 +312,68 @@ fn the_header_names_release_and_date_where_scripts_look() {
 }
 
 #[test]
+fn a_backup_becomes_a_database() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &str| successful(args, &run_in(dir.path(), args));
+    let db = dir.path().join("dbbench");
+    let out = run(
+        "--num=3000 --backup_rate_limit=1g --benchmarks=filluniquerandom,backup,restore,overwrite,backup",
+    );
+    for line in [
+        format!("Backup path: [{}]\n", db.join("backup").display()),
+        format!("Restore path: [{}]\n", db.join("restore").display()),
+    ] {
+        assert!(out.contains(&line), "{out}");
+    }
+    for name in ["backup", "restore"] {
+        operations(&out, name);
+    }
+    let meta = std::fs::read_dir(db.join("backup/meta")).expect("a directory");
+    assert_eq!(meta.count(), 1, "the second backup replaces the first");
+    let read = "--num=3000 --use_existing_db --benchmarks=readrandom";
+    let restored = run(&format!("{read} --db={}", db.join("restore").display()));
+    assert!(restored.contains("(3000 of 3000 found)"), "{restored}");
+    let elsewhere = dir.path().join("elsewhere");
+    run(&format!(
+        "--num=3000 --use_existing_db --benchmarks=restore --restore_rate_limit=1g --backup_dir={} --restore_dir={}",
+        db.join("backup").display(),
+        elsewhere.display()
+    ));
+    let restored = run(&format!("{read} --db={}", elsewhere.display()));
+    assert!(restored.contains("(3000 of 3000 found)"), "{restored}");
+}
+
+#[test]
+fn damage_is_found_by_the_workloads_that_verify() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &str| run_in(dir.path(), args);
+    let verify =
+        "--benchmarks=verifychecksum,verifyfilechecksums --use_existing_db --file_checksum --threads=2";
+    let fill = "--num=3000 --file_checksum --benchmarks=filluniquerandom,flush,verifychecksum";
+    successful(fill, &run(fill));
+    let out = successful(verify, &run(verify));
+    for name in ["verifychecksum", "verifyfilechecksums"] {
+        operations(&out, name);
+    }
+    let files = std::fs::read_dir(dir.path().join("dbbench")).expect("a directory");
+    let mut paths = files.map(|file| file.expect("a file").path());
+    let table = paths
+        .find(|path| path.extension().is_some_and(|extension| extension == "sst"))
+        .expect("a table");
+    let mut bytes = std::fs::read(&table).expect("a file");
+    bytes[100] ^= 1;
+    std::fs::write(&table, bytes).expect("a file");
+    for name in ["verifychecksum", "verifyfilechecksums"] {
+        let output = run(&format!("--benchmarks={name} --use_existing_db --file_checksum"));
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && err.contains("Corruption: "),
+            "{name}: {err}"
+        );
+    }
+}
+
+#[test]
 fn range_deletions_between_writes() {
     let flags = "--num=4000 --writes=1000 --writes_per_range_tombstone=100 --max_num_range_tombstones=5 \
                  --range_tombstone_width=50 --seed=3 --benchmarks=fillseq,readseq";
