@@ -350,8 +350,8 @@ impl<'a> MvccBatch<'a> {
     /// if `return_keys`.
     ///
     /// # Errors
-    /// [`Error::WriteTooOld`] naming the first key with a version at or above `timestamp`, deleted or not, or where a range tombstone of such
-    /// a time begins: then nothing is written.
+    /// [`Error::WriteTooOld`] if a key has a version at or above `timestamp`, deleted or not, or a range tombstone of such a time is over any of
+    /// the span; it names a key as [`fail_on_more_recent`](MvccReadOptions::fail_on_more_recent) does. Nothing is written then.
     pub fn delete_range(
         &mut self,
         span: Span<'_>,

@@ -11,7 +11,7 @@ pub enum Error {
     Engine(base::Error),
     /// There is a version at or above the time that was to be written or locked.
     WriteTooOld {
-        /// The first such key.
+        /// The first such key; of a scan the one with the newest time.
         key: Vec<u8>,
         /// The time that was asked for.
         timestamp: Timestamp,

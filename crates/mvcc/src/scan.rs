@@ -19,8 +19,8 @@ use crate::value::{Value, is_tombstone};
 pub struct MvccReadOptions {
     /// Rows returned at most; with `Some(0)` none is, and the whole span is left. Default: no limit.
     pub max_keys: Option<u64>,
-    /// Bytes of rows ([`Rows::bytes`]) from which on it stops. The first row is returned however large it is, unless `allow_empty`; with
-    /// `Some(0)` none is. Default: no limit.
+    /// Bytes of rows ([`Rows::bytes`]) that are not exceeded: a scan stops at the first row that would exceed them, however many deleted keys
+    /// it passes on the way there. The first row is returned however large it is, unless `allow_empty`; with `Some(0)` none is. Default: no limit.
     pub target_bytes: Option<u64>,
     /// Also the first row is left out if it exceeds `target_bytes`. Default: false.
     pub allow_empty: bool,
@@ -28,7 +28,8 @@ pub struct MvccReadOptions {
     /// versions. Default: false.
     pub tombstones: bool,
     /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time, or there is a range tombstone of such a time
-    /// over any of what is read: what a read before a write at that time must know. Default: false.
+    /// over any of what is read: what a read before a write at that time must know. The error names the key with the newest such time, or where
+    /// the range tombstone with that time begins in the span; of several with the same time the first that the scan meets. Default: false.
     pub fail_on_more_recent: bool,
     /// From the last key to the first. Default: false.
     pub reverse: bool,
@@ -209,7 +210,7 @@ impl Reader<'_> {
     /// What the keys of `span` were at `timestamp`, in order, or from the last to the first.
     ///
     /// # Errors
-    /// Those of [`get`](Self::get).
+    /// Those of [`get`](Self::get); `InvalidArgument` for a span whose end is the empty key.
     pub fn scan(
         &self,
         span: Span<'_>,
@@ -238,6 +239,9 @@ impl Reader<'_> {
         options: &MvccReadOptions,
         wanted: Wanted,
     ) -> Result<(ScanResult, Vec<usize>)> {
+        if let Some(end) = span.end {
+            check_key(end)?;
+        }
         self.check_time(timestamp)?;
         let mut result = ScanResult::default();
         if span.is_empty() {
@@ -331,13 +335,14 @@ fn settle(
     iter.descend(user_key, timestamp)
 }
 
-/// The first key is told, with the newest time of all.
+/// Keeps the key with the newest time, the first of several.
 fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) {
-    let found = too_recent.get_or_insert_with(|| TooRecent {
-        key: user_key.to_vec(),
-        timestamp: newest,
-    });
-    found.timestamp = found.timestamp.max(newest);
+    if too_recent.as_ref().is_none_or(|found| newest > found.timestamp) {
+        *too_recent = Some(TooRecent {
+            key: user_key.to_vec(),
+            timestamp: newest,
+        });
+    }
 }
 
 /// The same of range tombstones over what a scan has read.
@@ -350,20 +355,17 @@ fn note_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
     }
     for fragment in ranges.overlapping(read) {
         let newest = fragment.stack[0];
-        if newest >= scan.timestamp {
-            let key = read.start.max(&fragment.start);
-            let found = scan.too_recent.get_or_insert_with(|| TooRecent {
-                key: key.to_vec(),
-                timestamp: newest,
-            });
-            found.timestamp = found.timestamp.max(newest);
-            let is_earlier = match scan.options.reverse {
-                false => key < &found.key[..],
-                true => key > &found.key[..],
-            };
-            if is_earlier {
-                found.key = key.to_vec();
-            }
+        if newest < scan.timestamp {
+            continue;
+        }
+        let key = read.start.max(&fragment.start);
+        let is_met_before = |found: &TooRecent| match scan.options.reverse {
+            false => key < &found.key[..],
+            true => key > &found.key[..],
+        };
+        match &mut scan.too_recent {
+            Some(found) if found.timestamp == newest && is_met_before(found) => found.key = key.to_vec(),
+            found => note(found, key, newest),
         }
     }
 }
@@ -411,8 +413,8 @@ struct Scan<'a> {
 enum Taken {
     /// Returned, or passed over.
     GoOn,
-    /// Returned, and no more is wanted.
-    Full(ResumeReason),
+    /// Returned, and no more keys are wanted.
+    Full,
     /// Not returned: it takes so many bytes.
     TooLarge(u64),
 }
@@ -469,12 +471,12 @@ impl Scan<'_> {
             };
             match taken {
                 Taken::GoOn => self.iter.next_key(),
-                Taken::Full(reason) => {
+                Taken::Full => {
                     self.iter.next_key();
                     let next = self.iter.current()?.map(|version| version.user_key.to_vec());
                     self.result.resume = next.map(|start| Resume {
                         start,
-                        ..Resume::of(self.span, reason)
+                        ..Resume::of(self.span, ResumeReason::KeyLimit)
                     });
                     break;
                 }
@@ -503,7 +505,7 @@ impl Scan<'_> {
         rows.push(user_key, timestamp, &[]);
         let is_full = self.options.max_keys.is_some_and(|most| rows.len() >= most);
         Ok(match is_full {
-            true => Taken::Full(ResumeReason::KeyLimit),
+            true => Taken::Full,
             false => Taken::GoOn,
         })
     }
@@ -582,7 +584,7 @@ impl Scan<'_> {
                         self.iter.prev_key(&user_key)?;
                     }
                 }
-                Taken::Full(reason) => {
+                Taken::Full => {
                     if !before {
                         self.iter.prev_key(&user_key)?;
                     }
@@ -592,7 +594,7 @@ impl Scan<'_> {
                         .map(|version| next_user_key(version.user_key));
                     self.result.resume = last.map(|end| Resume {
                         end: Some(end),
-                        ..Resume::of(self.span, reason)
+                        ..Resume::of(self.span, ResumeReason::KeyLimit)
                     });
                     break;
                 }
@@ -641,14 +643,10 @@ fn take(result: &mut ScanResult, options: &MvccReadOptions, version: Version<'_>
     if let Some(size) = too_large(result, options, seen, version.stored.len()) {
         return Taken::TooLarge(size);
     }
-    let target = options.target_bytes.unwrap_or(u64::MAX);
     let rows = &mut result.rows;
     rows.push(version.user_key, version.timestamp, version.stored);
-    if options.max_keys.is_some_and(|most| rows.len() >= most) {
-        return Taken::Full(ResumeReason::KeyLimit);
+    match options.max_keys.is_some_and(|most| rows.len() >= most) {
+        true => Taken::Full,
+        false => Taken::GoOn,
     }
-    if rows.bytes() >= target {
-        return Taken::Full(ResumeReason::ByteLimit);
-    }
-    Taken::GoOn
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use esker::{CompressionType, Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats,
-    MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, RevertOptions, Span,
-    StoreBatch, Timestamp, Value,
+    MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, ResumeReason,
+    RevertOptions, Span, StoreBatch, Timestamp, Value,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs, UnsyncedPolicy};
@@ -436,9 +436,22 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
                 plain(row.stored, row.user_key),
             ));
         }
+        if let (Some(resume), Some(target)) = (&result.resume, options.target_bytes)
+            && resume.reason == ResumeReason::ByteLimit
+        {
+            // It stopped at a row that it would have returned.
+            let next = &expected[found.len()].0;
+            assert!(result.rows.bytes() + resume.next_bytes > target);
+            assert!(match options.reverse {
+                false => *next == resume.start,
+                true => resume.end == Some(mvcc::next_user_key(next)),
+            });
+        }
         left = result.resume.map(|resume| (resume.start, resume.end));
     }
     assert_eq!(found, expected, "{options:?} at {at}");
+    let without_end = Span::new(whole.start, b"");
+    assert!(reader.scan(without_end, at, &options).is_err());
     assert_eq!(counters.rows, found.len() as u64);
     assert!(counters.skipped <= counters.steps + counters.seeks);
     let deleted = match options.tombstones {
@@ -471,17 +484,15 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
         .collect();
     newer.retain(|(_, newest)| *newest >= at);
     newer.sort();
+    if options.reverse {
+        newer.reverse();
+    }
     match reader.scan(whole, at, &locking) {
         Ok(_) => assert!(newer.is_empty()),
         Err(Error::WriteTooOld { key, actual, .. }) => {
-            let first = if options.reverse {
-                newer.last()
-            } else {
-                newer.first()
-            };
-            assert_eq!(key, first.unwrap().0);
             let latest = newer.iter().map(|(_, newest)| *newest).max().unwrap();
-            assert_eq!(actual, latest.next());
+            let first = newer.iter().find(|(_, newest)| *newest == latest);
+            assert_eq!((&key, actual), (&first.unwrap().0, latest.next()));
         }
         Err(other) => panic!("{other}"),
     }
