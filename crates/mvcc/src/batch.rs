@@ -252,7 +252,8 @@ impl<'a> MvccBatch<'a> {
     /// `allow_if_not_exists` no value will do as well.
     ///
     /// # Errors
-    /// [`Error::ConditionFailed`] with what was found; those of [`put`](Self::put), which come first.
+    /// [`Error::ConditionFailed`] with what was found; those of [`put`](Self::put), which come first: with a newer version it is
+    /// [`Error::WriteTooOld`], whether that version has the expected value or not.
     pub fn conditional_put(
         &mut self,
         key: &[u8],
@@ -304,7 +305,8 @@ impl<'a> MvccBatch<'a> {
     /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns whether there was one.
     ///
     /// # Errors
-    /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted.
+    /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted, whether there is a value to set or
+    /// none; an inline value that was there before the range tombstone can be set and removed.
     pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
         check_key(key)?;
         self.check_size(key, value)?;
@@ -315,7 +317,7 @@ impl<'a> MvccBatch<'a> {
                 crate::error::Shown(key)
             )));
         }
-        if value.is_some() && self.deletions(key).is_some() {
+        if newest.is_none() && self.deletions(key).is_some() {
             return Err(Error::invalid_argument(format!(
                 "{} is deleted by a range tombstone, and takes no inline value",
                 crate::error::Shown(key)

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use super::mask::Mask;
 use super::{Cover, Order, RangeTombstone};
 use crate::batch::{MvccBatch, inline_in_the_way};
+use crate::counters::ReadCounters;
 use crate::error::{Error, Result, Shown};
-use crate::reader::Span;
+use crate::reader::{Reader, Span, VersionIter};
 use crate::stats::{MvccStats, count_versions, whole_seconds};
 use crate::timestamp::Timestamp;
 
 /// How a range tombstone is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeTombstoneOptions {
-    /// Writes nothing where there is no value to delete. Default: false.
+    /// Writes nothing if the span has no version that is not hidden by a range tombstone already; a deletion of one key counts as a version. Default:
+    /// false.
     pub idempotent: bool,
     /// The statistics of the span, if the caller knows them: its keys are not read then, but where tables tell of times at or above that of the
-    /// range tombstone. They must be exact, and the span without inline values. Default: none.
+    /// range tombstone, and with `idempotent` up to the first that is not hidden. They must be exact, and the span without inline values. Default:
+    /// none.
     pub known: Option<MvccStats>,
 }
 
@@ -42,19 +45,23 @@ impl MvccBatch<'_> {
         self.check_range(span)?;
         self.check_time(timestamp)?;
         let now = self.stats().last_update_nanos;
-        let mut live = MvccStats::at(now);
-        match options.known {
-            None if self.options().statistics || options.idempotent => {
-                self.check_not_newer(span, timestamp, Some(&mut live))?;
+        let live = match options.known {
+            None if self.options().statistics => {
+                let mut found = Visible::at(now);
+                self.check_not_newer(span, timestamp, Some(&mut found))?;
+                if options.idempotent && !found.any {
+                    return Ok(false);
+                }
+                found.live
             }
             known => {
                 self.check_not_newer(span, timestamp, None)?;
-                live = known.unwrap_or(live);
+                if options.idempotent && !self.has_visible(span)? {
+                    return Ok(false);
+                }
+                known.unwrap_or(MvccStats::at(now))
             }
-        }
-        if options.idempotent && live.live_count == 0 {
-            return Ok(false);
-        }
+        };
         self.account(
             MvccStats::at(now),
             MvccStats {
@@ -185,12 +192,25 @@ impl MvccBatch<'_> {
         }
     }
 
-    /// Fails if `span` has something at or above `timestamp`. With `live` it looks at every key, and adds up what is live.
+    /// True if the newest version of a key in `span` is not hidden by a range tombstone. Reads up to the first such key.
+    fn has_visible(&mut self, span: Span<'_>) -> Result<bool> {
+        let mut found = false;
+        let reader = self.reader();
+        let counters = walk_newest(&reader, span, |newest, _| {
+            found = !newest.is_hidden;
+            Ok(!found)
+        })?;
+        drop(reader);
+        self.counters += counters;
+        Ok(found)
+    }
+
+    /// Fails if `span` has something at or above `timestamp`. With `visible` it looks at every key, and adds up what is not hidden.
     fn check_not_newer(
         &mut self,
         span: Span<'_>,
         timestamp: Timestamp,
-        mut live: Option<&mut MvccStats>,
+        visible: Option<&mut Visible>,
     ) -> Result<()> {
         // The first such key, and the newest such time.
         let mut newer: Option<(Vec<u8>, Timestamp)> = None;
@@ -209,50 +229,26 @@ impl MvccBatch<'_> {
             }
         }
         let reader = self.reader();
-        let mut counters;
-        if let Some(live) = &mut live {
-            let mut iter = reader.versions(span)?;
-            let mut cover = reader.cover(Order::Forwards);
-            let mut mask = Mask::new(&reader, span);
-            let mut user_key = Vec::new();
-            iter.seek_to_first();
-            while let Some(version) = iter.current()? {
-                user_key.clear();
-                user_key.extend_from_slice(version.user_key);
-                if version.timestamp.is_zero() {
-                    return Err(inline_in_the_way(&user_key));
+        let counters = if let Some(visible) = visible {
+            walk_newest(&reader, span, |newest, iter| {
+                if newest.timestamp >= timestamp {
+                    note(newest.user_key, newest.timestamp);
                 }
-                if version.timestamp >= timestamp {
-                    note(&user_key, version.timestamp);
+                visible.any |= !newest.is_hidden;
+                if !newest.is_hidden && !iter.is_tombstone()? {
+                    let mut weight = self.weigh(newest.user_key);
+                    weight.version(newest.timestamp, iter.value_len()?);
+                    visible.live += weight.finish();
                 }
-                let stack = cover.as_mut().and_then(|cover| cover.stack(&user_key));
-                let newest = stack
-                    .map(|stack| stack[0])
-                    .filter(|newest| *newest >= version.timestamp);
-                let time = version.timestamp;
-                if newest.is_none() && !iter.is_tombstone()? {
-                    let mut weight = self.weigh(&user_key);
-                    weight.version(time, iter.value_len()?);
-                    **live += weight.finish();
-                }
-                let skips = mask.note(newest.is_some());
-                let fragment = cover.as_ref().and_then(Cover::fragment).filter(|_| skips);
-                match (newest, fragment) {
-                    (Some(newest), Some(fragment)) => {
-                        mask.skip_forwards(&mut iter, fragment, newest, &user_key)?;
-                    }
-                    _ => iter.next_key(),
-                }
-            }
-            counters = iter.counters;
-            counters += mask.counters();
+                Ok(true)
+            })?
         } else {
             let mut iter = reader.window(span, timestamp.prev(), Timestamp::MAX, true)?;
             while let Some(version) = iter.next_key()? {
                 note(version.user_key, version.timestamp);
             }
-            counters = iter.counters();
-        }
+            iter.counters()
+        };
         drop(reader);
         self.counters += counters;
         match newer {
@@ -264,4 +260,72 @@ impl MvccBatch<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// What range tombstones do not hide yet.
+struct Visible {
+    /// There is a version, or a deletion.
+    any: bool,
+    /// What is live.
+    live: MvccStats,
+}
+
+impl Visible {
+    fn at(now: i64) -> Visible {
+        Visible {
+            any: false,
+            live: MvccStats::at(now),
+        }
+    }
+}
+
+/// The newest version of a key.
+struct NewestOf<'a> {
+    user_key: &'a [u8],
+    timestamp: Timestamp,
+    /// By a range tombstone.
+    is_hidden: bool,
+}
+
+/// Has `visit` look at the newest version of each key in `span`, on which the iterator stands, until it returns false; of keys that range
+/// tombstones hide some are passed over. Returns what it cost. `InvalidArgument` for an inline value.
+fn walk_newest(
+    reader: &Reader<'_>,
+    span: Span<'_>,
+    mut visit: impl FnMut(NewestOf<'_>, &mut VersionIter) -> Result<bool>,
+) -> Result<ReadCounters> {
+    let mut iter = reader.versions(span)?;
+    let mut cover = reader.cover(Order::Forwards);
+    let mut mask = Mask::new(reader, span);
+    let mut user_key = Vec::new();
+    iter.seek_to_first();
+    while let Some(version) = iter.current()? {
+        user_key.clear();
+        user_key.extend_from_slice(version.user_key);
+        let time = version.timestamp;
+        if time.is_zero() {
+            return Err(inline_in_the_way(&user_key));
+        }
+        let stack = cover.as_mut().and_then(|cover| cover.stack(&user_key));
+        let deleted = stack.map(|stack| stack[0]).filter(|newest| *newest >= time);
+        let newest = NewestOf {
+            user_key: &user_key,
+            timestamp: time,
+            is_hidden: deleted.is_some(),
+        };
+        if !visit(newest, &mut iter)? {
+            break;
+        }
+        let skips = mask.note(deleted.is_some());
+        let fragment = cover.as_ref().and_then(Cover::fragment).filter(|_| skips);
+        match (deleted, fragment) {
+            (Some(newest), Some(fragment)) => {
+                mask.skip_forwards(&mut iter, fragment, newest, &user_key)?;
+            }
+            _ => iter.next_key(),
+        }
+    }
+    let mut counters = iter.counters;
+    counters += mask.counters();
+    Ok(counters)
 }
