@@ -55,10 +55,10 @@ impl Reader<'_> {
     /// [`Db::ingest_external_file`](esker::Db::ingest_external_file) takes up; a store is to
     /// [count anew](crate::MvccStore::repair_stats) then. Deletions are left out where nothing can be below them: of each key's
     /// newest versions from the beginning of time. Of a key that a range tombstone in the window deletes, the newest version is left out.
-    /// Inline values are left out. `from` goes on where another export stopped.
+    /// `from` goes on where another export stopped.
     ///
     /// # Errors
-    /// Those of [`incremental`](Self::incremental); `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is
+    /// Those of [`incremental`](Self::incremental); `InvalidArgument` for an inline value, which has no time; `Incomplete` if the versions of one key exceed `max_bytes`; what the engine says. There is
     /// no file then.
     pub fn export_to_sst(
         &self,
@@ -79,7 +79,7 @@ impl Reader<'_> {
             return Ok(result);
         }
         let keeps_tombstones = options.all_revisions || !after.is_zero();
-        let mut iter = self.incremental(span, after, until)?;
+        let mut iter = self.versions_alone(span, after, until)?;
         let mut cover = self.cover(Order::Forwards).filter(|_| !options.all_revisions);
         let mut writer = SstFileWriter::for_column_family(self.db().options(), self.family());
         let mut key = Vec::new();

@@ -3,13 +3,15 @@
 use crate::error::Result;
 use crate::reader::{Reader, Span};
 use crate::timestamp::Timestamp;
+use crate::window::inline_in_window;
 
 impl Reader<'_> {
-    /// True if `span` has neither a version nor a range tombstone above `after` and at or below `until`, nor an inline value. Deletions are
-    /// versions.
+    /// True if `span` has neither a version nor a range tombstone above `after` and at or below `until`. Deletions are versions. From
+    /// [`Timestamp::ZERO`] to [`Timestamp::MAX`] it has no inline value either.
     ///
     /// # Errors
-    /// Those of [`incremental`](Self::incremental), what the engine says.
+    /// `InvalidArgument` for an inline value that is met before a version in any other window, since it has no time; those of
+    /// [`incremental`](Self::incremental), what the engine says.
     pub fn is_span_empty(&self, span: Span<'_>, after: Timestamp, until: Timestamp) -> Result<bool> {
         self.check_window(after, until)?;
         if span.is_empty() {
@@ -21,6 +23,7 @@ impl Reader<'_> {
         {
             return Ok(false);
         }
+        let is_window = !after.is_zero() || until < Timestamp::MAX;
         let mut iter = self.versions(span)?;
         let mut user_key = Vec::new();
         iter.seek_to_first();
@@ -33,6 +36,7 @@ impl Reader<'_> {
                 time = iter.time_of(&user_key)?;
             }
             match time {
+                Some(time) if time.is_zero() && is_window => return Err(inline_in_window(&user_key)),
                 Some(time) if time.is_zero() || time > after => return Ok(false),
                 Some(_) => iter.next_key(),
                 None => {}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, EntryType, SeqNo};
 
 use crate::counters::ReadCounters;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::{SENTINEL, decode_suffix, split};
 use crate::reader::{Reader, Span, VersionIter};
 use crate::rows::Row;
@@ -148,6 +148,8 @@ impl BlockPropertyCollector for Collector {
 struct Meets {
     after: Timestamp,
     until: Timestamp,
+    /// What holds inline values is not passed over either.
+    wants_inline: bool,
 }
 
 impl BlockPropertyFilter for Meets {
@@ -157,7 +159,8 @@ impl BlockPropertyFilter for Meets {
 
     fn may_match(&self, property: &[u8]) -> bool {
         let times = Times::decode(property);
-        times.first <= self.until && times.last > self.after
+        let meets = times.first <= self.until && times.last > self.after;
+        meets || self.wants_inline && times.has_inline
     }
 }
 
@@ -187,6 +190,8 @@ pub struct Incremental {
     iter: VersionIter,
     after: Timestamp,
     until: Timestamp,
+    /// It fails at an inline value.
+    refuses_inline: bool,
     /// The key it stands on, and one to move from.
     user_key: Vec<u8>,
     started: bool,
@@ -214,7 +219,7 @@ impl Reader<'_> {
         passes_over: bool,
     ) -> Result<Incremental> {
         let candidates = match passes_over {
-            true => Some(self.filtered(Arc::new(Meets { after, until })).versions(span)?),
+            true => Some(self.candidates(span, after, until, false)?),
             false => None,
         };
         Ok(Incremental {
@@ -222,9 +227,41 @@ impl Reader<'_> {
             iter: self.versions(span)?,
             after,
             until,
+            refuses_inline: false,
             user_key: Vec::new(),
             started: false,
         })
+    }
+
+    /// As [`incremental`](Self::incremental), and fails at an inline value, wherever it lies.
+    pub(crate) fn versions_alone(
+        &self,
+        span: Span<'_>,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> Result<Incremental> {
+        let mut iter = self.window(span, after, until, false)?;
+        if !after.is_zero() {
+            iter.candidates = Some(self.candidates(span, after, until, true)?);
+        }
+        iter.refuses_inline = true;
+        Ok(iter)
+    }
+
+    /// Names the keys that may have versions in the window, and with `wants_inline` those that may have an inline value.
+    fn candidates(
+        &self,
+        span: Span<'_>,
+        after: Timestamp,
+        until: Timestamp,
+        wants_inline: bool,
+    ) -> Result<VersionIter> {
+        let meets = Meets {
+            after,
+            until,
+            wants_inline,
+        };
+        self.filtered(Arc::new(meets)).versions(span)
     }
 }
 
@@ -288,6 +325,9 @@ impl Incremental {
             let time = version.timestamp;
             self.user_key.clear();
             self.user_key.extend_from_slice(version.user_key);
+            if time.is_zero() && self.refuses_inline {
+                return Err(inline_in_window(&self.user_key));
+            }
             if time > self.until {
                 if !self.iter.descend(&self.user_key, self.until)? {
                     self.follow()?;
@@ -343,6 +383,19 @@ impl Incremental {
         while let Some(version) = candidates.current()? {
             let time = version.timestamp;
             if time.is_zero() {
+                if self.refuses_inline {
+                    let here = self.iter.current()?;
+                    if here.is_none_or(|here| here.user_key < version.user_key) {
+                        self.iter.seek_key(version.user_key);
+                    }
+                    if self
+                        .iter
+                        .time_of(version.user_key)?
+                        .is_some_and(|time| time.is_zero())
+                    {
+                        return Ok(());
+                    }
+                }
                 // Perhaps an inline value whose removal lies in what is passed over: there may be versions behind it.
                 candidates.next();
                 continue;
@@ -368,6 +421,14 @@ impl Incremental {
         self.iter.seek_behind_all();
         Ok(())
     }
+}
+
+#[cold]
+pub(crate) fn inline_in_window(user_key: &[u8]) -> Error {
+    Error::invalid_argument(format!(
+        "{} has an inline value, which lies in no window of time",
+        crate::error::Shown(user_key)
+    ))
 }
 
 #[cfg(test)]
@@ -396,7 +457,17 @@ mod tests {
         collector.finish_blocks(&mut some);
         add(&mut collector, at(9, 0));
         collector.finish_table(&mut table);
-        let meets = |after, until, property: &[u8]| Meets { after, until }.may_match(property);
+        let meets_or_inline = |after, until, wants_inline, property: &[u8]| {
+            let meets = Meets {
+                after,
+                until,
+                wants_inline,
+            };
+            meets.may_match(property)
+        };
+        let meets = |after, until, property: &[u8]| meets_or_inline(after, until, false, property);
+        let all = (Timestamp::ZERO, Timestamp::MAX);
+        assert!(meets_or_inline(all.0, all.1, true, &inline) && !meets_or_inline(all.0, all.1, true, &none));
         assert!(!meets(Timestamp::ZERO, Timestamp::MAX, &none));
         assert!(!meets(Timestamp::ZERO, Timestamp::MAX, &inline));
         let is_above = |time, property: &[u8]| above(time).may_match(property);

@@ -207,4 +207,25 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "is_version && !self.is_older && self.hides_versions == Some(true);",
         caught_by: Tests(&["-p", "esker-compact", "--lib", "older_versions"]),
     },
+    Canary {
+        name: "an export leaves inline values out that lie outside of the window's blocks",
+        file: "crates/mvcc/src/window.rs",
+        right: "meets || self.wants_inline && times.has_inline",
+        wrong: "meets",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
+    Canary {
+        name: "an idempotent range tombstone takes a deletion for nothing",
+        file: "crates/mvcc/src/ranges/write.rs",
+        right: "visible.any |= !newest.is_hidden;",
+        wrong: "visible.any |= !newest.is_hidden && !iter.is_tombstone()?;",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
+    Canary {
+        name: "a scan that must find nothing newer names the first key, whatever is newest",
+        file: "crates/mvcc/src/scan.rs",
+        right: "is_none_or(|found| newest > found.timestamp)",
+        wrong: "is_none()",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

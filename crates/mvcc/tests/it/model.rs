@@ -502,15 +502,22 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
         assert!(reader.range_tombstones(whole, after, until).is_err());
         return;
     }
-    let empty = model.keys(whole).iter().all(|key| {
-        let in_window = |versions: &Versions| versions.keys().any(|time| *time > after && *time <= until);
-        !model.inline.contains_key(key) && !model.versions.get(key).is_some_and(in_window)
-    });
+    let in_window = |key: &Vec<u8>| {
+        let versions = model.versions.get(key);
+        versions.is_some_and(|versions| versions.keys().any(|time| *time > after && *time <= until))
+    };
+    let keys = model.keys(whole);
+    let first = keys
+        .iter()
+        .find(|key| model.inline.contains_key(*key) || in_window(key));
     let deleted = model.fragments(whole, after, until);
-    assert_eq!(
-        reader.is_span_empty(whole, after, until).unwrap(),
-        empty && deleted.is_empty()
-    );
+    match reader.is_span_empty(whole, after, until) {
+        Ok(empty) => assert_eq!(empty, first.is_none() && deleted.is_empty()),
+        Err(_) => assert!(deleted.is_empty() && model.inline.contains_key(first.unwrap())),
+    }
+    let all = reader.is_span_empty(whole, Timestamp::ZERO, Timestamp::MAX);
+    let any_deleted = !model.fragments(whole, Timestamp::ZERO, Timestamp::MAX).is_empty();
+    assert_eq!(all.unwrap(), keys.is_empty() && !any_deleted);
     assert_eq!(reader.range_tombstones(whole, after, until).unwrap(), deleted);
 }
 
@@ -559,6 +566,13 @@ fn compare_window(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model
         ));
     }
     assert_eq!(found, newest);
+    if model.inline.keys().any(|key| within(span, key)) {
+        let (path, options) = (Path::new("/inline"), ExportOptions::default());
+        let refused = reader.export_to_sst(span, after, until, None, path, &options);
+        assert!(matches!(refused, Err(Error::Engine(error)) if error.kind() == ErrorKind::InvalidArgument));
+        assert!(!db.options().fs.exists(path).unwrap());
+        return;
+    }
     let options = ExportOptions {
         all_revisions: rng.bool(),
         target_bytes: rng.bool().then(|| rng.u64(1..100)),
