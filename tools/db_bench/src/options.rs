@@ -302,6 +302,16 @@ mod tests {
             assert_ne!(value(&by_number), value(&Options::default()), "{name}");
         }
         assert!(options("--prepopulate_block_cache=3").is_err());
+        let fanouts = |value: &str| {
+            let options = options(&format!("--max_bytes_for_level_multiplier_additional={value}")).unwrap();
+            options.column_family.max_bytes_for_level_multiplier_additional
+        };
+        assert_eq!(fanouts("1,2,3"), [1, 2, 3]);
+        assert_eq!(fanouts("1:2:3"), [1, 2, 3]);
+        assert_eq!(
+            fanouts(""),
+            ColumnFamilyOptions::default().max_bytes_for_level_multiplier_additional
+        );
     }
 
     #[test]
@@ -434,11 +444,6 @@ mod tests {
             "format_version",
             "5",
             "RocksDB 7.8 reads what is written by default",
-        ),
-        (
-            "max_bytes_for_level_multiplier_additional",
-            "1:1:1:1:1:1:1",
-            "the option's default, which RocksDB's empty flag stands for",
         ),
     ];
 

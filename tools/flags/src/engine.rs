@@ -61,7 +61,13 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
         }
         _ => numbered(name, value),
     };
-    let value = own_name.unwrap_or(value);
+    let value = match name {
+        // RocksDB's flag separates them by commas, and none stand for the default.
+        FANOUTS if value.is_empty() => (get(&Options::default(), name)).unwrap_or_default(),
+        FANOUTS => value.replace(',', ":"),
+        _ => own_name.unwrap_or(value).to_owned(),
+    };
+    let value = value.as_str();
     if Options::row(name).is_some() {
         OptionTable::set(options, name, value)
     } else if ColumnFamilyOptions::row(name).is_some() {
@@ -79,6 +85,8 @@ pub fn get(options: &Options, name: &str) -> Option<String> {
         .or_else(|| ColumnFamilyOptions::row(name).map(|row| (row.get)(family)))
         .or_else(|| BlockBasedOptions::row(name).map(|row| (row.get)(&family.table)))
 }
+
+const FANOUTS: &str = "max_bytes_for_level_multiplier_additional";
 
 /// Options that RocksDB's tools take by number, and their values in the order of the numbers.
 const NUMBERED: &[(&str, &[&str])] = &[

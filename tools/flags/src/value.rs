@@ -52,6 +52,9 @@ macro_rules! integer_flags {
         impl FlagValue for $type {
             const TYPE: &'static str = "integer";
             fn parse(text: &str) -> Option<$type> {
+                if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+                    return <$type>::from_str_radix(digits, 16).ok();
+                }
                 let (digits, shift) = match text.char_indices().next_back()? {
                     (at, 'k' | 'K') => (&text[..at], 10),
                     (at, 'm' | 'M') => (&text[..at], 20),
@@ -69,3 +72,16 @@ macro_rules! integer_flags {
     )+ };
 }
 integer_flags!(i32, u32, i64, u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_as_gflags_reads_them() {
+        assert_eq!(i32::parse("0x10"), Some(16));
+        assert_eq!(u64::parse("0XFFFFFFFFFFFFFFFF"), Some(u64::MAX));
+        assert_eq!((i32::parse("0x"), i32::parse("0x100000000")), (None, None));
+        assert_eq!((i64::parse("-1"), i64::parse("2k")), (Some(-1), Some(2_048)));
+    }
+}
