@@ -217,7 +217,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "an idempotent range tombstone takes a deletion for nothing",
         file: "crates/mvcc/src/ranges/write.rs",
-        right: "visible.any |= !newest.is_hidden;",
+        right: "visible.any |= !newest.is_hidden && !self.is_collected(&newest, iter)?;",
         wrong: "visible.any |= !newest.is_hidden && !iter.is_tombstone()?;",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },

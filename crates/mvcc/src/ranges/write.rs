@@ -192,12 +192,17 @@ impl MvccBatch<'_> {
         }
     }
 
+    /// True of a deletion that compactions may have left out already: the answer must be the same before and after they do.
+    fn is_collected(&self, newest: &NewestOf<'_>, iter: &mut VersionIter) -> Result<bool> {
+        Ok(newest.timestamp <= self.collected && iter.is_tombstone()?)
+    }
+
     /// True if the newest version of a key in `span` is not hidden by a range tombstone. Reads up to the first such key.
     fn has_visible(&mut self, span: Span<'_>) -> Result<bool> {
         let mut found = false;
         let reader = self.reader();
-        let counters = walk_newest(&reader, span, |newest, _| {
-            found = !newest.is_hidden;
+        let counters = walk_newest(&reader, span, |newest, iter| {
+            found = !newest.is_hidden && !self.is_collected(&newest, iter)?;
             Ok(!found)
         })?;
         drop(reader);
@@ -234,7 +239,7 @@ impl MvccBatch<'_> {
                 if newest.timestamp >= timestamp {
                     note(newest.user_key, newest.timestamp);
                 }
-                visible.any |= !newest.is_hidden;
+                visible.any |= !newest.is_hidden && !self.is_collected(&newest, iter)?;
                 if !newest.is_hidden && !iter.is_tombstone()? {
                     let mut weight = self.weigh(newest.user_key);
                     weight.version(newest.timestamp, iter.value_len()?);
