@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// As [`length_prefixed`](Reader::length_prefixed), where the length may be one of 4 GiB and more, which takes a varint of 64 bits.
+    /// Reads a [`length_prefixed`](Reader::length_prefixed) slice whose length may be 4 GiB or more: a varint of 64 bits.
     #[inline]
     pub fn long_length_prefixed(&mut self, what: &str) -> Result<&'a [u8]> {
         match varint32(self.rest()) {

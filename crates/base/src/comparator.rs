@@ -242,7 +242,7 @@ impl UserComparator {
     }
 }
 
-/// What a user's order gives; a panic in it is known by its name.
+/// Calls a user's comparator. The error of a panic in it names the comparator.
 #[inline(always)]
 fn called<T>(order: &Arc<dyn Comparator>, code: impl FnOnce() -> T) -> T {
     user_code::call("comparator", || order.name(), code)

@@ -57,15 +57,15 @@ pub fn call<'a, T>(what: &'static str, name: impl Fn() -> &'a str, code: impl Fn
     result
 }
 
-/// What `body` gives; [`ErrorKind::Panicked`] if it panics. The caller brings in order what the panic has left half done. Locks of
-/// [`sync`](crate::sync) that `body` took are free then.
+/// Runs `body` and returns its result, or [`ErrorKind::Panicked`] if it panics. The caller repairs state that the panic left half
+/// done. Locks of [`sync`](crate::sync) that `body` took are released by then.
 #[inline]
 pub fn catch<T>(body: impl FnOnce() -> T) -> Result<T> {
     NOTED.set(false);
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| panicked(&*panic))
 }
 
-/// As [`catch`], of what may fail: its own error, or that of the panic.
+/// Runs `body` as [`catch`] does, and returns its own error or that of the panic.
 #[inline]
 pub fn catch_or_fail<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch(body).unwrap_or_else(Err)

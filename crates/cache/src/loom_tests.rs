@@ -310,7 +310,7 @@ fn two_who_evict_and_erase_the_same_entry() {
     });
 }
 
-/// Of two that erase one key, the slower has read the cell before the faster, and sees the entry that comes after.
+/// Two threads erase one key. The slower one has read the cell before the faster one, and sees the entry that is inserted after.
 #[test]
 fn erase_against_an_insertion_of_the_same_key() {
     model_clock(|| {

@@ -70,8 +70,8 @@ pub struct CompactionRules {
     pub full_history_ts_low: Option<Vec<u8>>,
     /// Sequence numbers from this one on stay what they are, though every snapshot sees them. [`MAX_SEQNO`] and more: none do.
     pub preserve_from: SeqNo,
-    /// What merge operator and filter may make of a row. More than that is refused: operands stay uncombined, and a row stays
-    /// as it was.
+    /// Limit of the values that the merge operator and the filter produce. A larger one is refused: operands stay uncombined, and a
+    /// filtered row stays as it was.
     pub row_limit: RowLimit,
     /// Entries of unknown kind are kept as they are instead of failing the compaction.
     pub keep_unknown_kinds: bool,

@@ -118,7 +118,7 @@ pub struct Running {
     next_id: u64,
     /// By level: the largest key of what was last compacted out of it because of its size. Empty: nothing was.
     cursors: Vec<Box<[u8]>>,
-    /// Of no use to compact again for the same reason.
+    /// Files whose compaction for the same reason would change nothing.
     settled: SettledFiles,
 }
 
@@ -433,8 +433,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// True if a compaction that nobody asked for cannot have all of the files: one is input of a compaction already, or is to be left
-/// alone.
+/// True if an automatic compaction cannot take all of the files: one is input of a running compaction, or is to be left alone.
 pub(crate) fn any_busy(files: &[Arc<FileMetadata>]) -> bool {
     files.iter().any(|file| !file.is_idle())
 }

@@ -345,7 +345,7 @@ pub enum Event {
     UnknownOption { section: String, name: String },
 }
 
-/// What becomes of a row that is too large.
+/// The outcome for a row that is too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowTooLargeOutcome {
     /// Recovery leaves it out, and keeps the whole WAL under this path.

@@ -13,7 +13,7 @@ use crate::order;
 /// Rows of which it is remembered that the filter would have made them too large.
 const MOST_REFUSED: usize = 100;
 
-/// What an error calls a compaction filter that panicked.
+/// Names a compaction filter in the error of its panic.
 const FILTER: &str = "compaction filter";
 
 impl<C: Cursor> CompactionCursor<C> {
@@ -457,7 +457,7 @@ impl<C: Cursor> CompactionCursor<C> {
         Filtered::Kept
     }
 
-    /// What the filter decided about the current key; `Keep` where it gave a value that no row can hold.
+    /// Returns the filter's decision about the current key; `Keep` where the new value exceeds the row limit.
     pub(super) fn within_limit(&mut self, decision: Decision) -> Decision {
         let Decision::ChangeValue(value) = &decision else {
             return decision;

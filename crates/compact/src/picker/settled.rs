@@ -14,7 +14,7 @@ use super::PickContext;
 use crate::due::is_past;
 use crate::plan::{CompactionReason, Plan};
 
-/// What a compaction goes by, beside the rows it reads.
+/// The inputs of a compaction besides the rows that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     oldest_snapshot: SeqNo,

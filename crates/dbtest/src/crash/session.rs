@@ -56,7 +56,7 @@ pub enum Step {
     Reopen,
 }
 
-/// What every script has, whatever is drawn.
+/// The operations that every script has, whatever is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Families that are dropped.

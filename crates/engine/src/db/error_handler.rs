@@ -1,4 +1,4 @@
-//! What follows a background error: `Db::resume`, and the recovery that begins by itself.
+//! Recovery from a background error: `Db::resume`, and the recovery that begins by itself.
 //!
 //! ```text
 //! latch | a listener may veto | wait, by the clock of the options | enough free space? | do again what failed | writes go on

@@ -431,7 +431,7 @@ impl DbInner {
         self.tell_failure(action, error);
     }
 
-    /// What `body` gives, which changes what the database holds. A panic in it may leave a change half done, so that nothing more is written then.
+    /// Runs `body`, which changes what the database holds. A panic in it may leave a change half done, so the database latches.
     /// Called without the database mutex.
     #[inline]
     pub(crate) fn guarded<T>(&self, action: &'static str, body: impl FnOnce() -> Result<T>) -> Result<T> {

@@ -23,10 +23,10 @@ use crate::write::batch::{HEADER_LEN, Operations};
 
 /// The file that names the database whose WALs lie in a directory.
 const OWNER: &str = "OWNER";
-/// What becomes OWNER. Taken away by the next open, should a crash leave it.
+/// The temporary file that is renamed to OWNER. The next open removes one that a crash left.
 pub(super) const TEMPORARY: &str = "OWNER.tmp";
 
-/// What OWNER says: three lines.
+/// The contents of OWNER: three lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owner {
     /// The database's id.
