@@ -3,10 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use base::Result;
+use base::{ErrorKind, Progress, Result};
 use vfs::FileSystem;
 
-use super::set_aside::{LOST, free_name, link_or_copy};
+use super::checkpoint::copy;
+
+/// Its name.
+pub(crate) const LOST: &str = "lost";
 
 /// The directory `lost` of one database.
 #[derive(Debug)]
@@ -41,11 +44,39 @@ impl<'a> Lost<'a> {
     /// Gives a file another name there, or a copy, unless one of that name and size is there already: an earlier attempt was cut off.
     /// [`sync`](Lost::sync) makes the name durable.
     pub fn keep(&self, path: &Path) -> Result<PathBuf> {
-        link_or_copy(self.fs, path, &self.dir)
+        keep_in(self.fs, path, &self.dir)
     }
 
     /// Makes the names there durable.
     pub fn sync(&self) -> Result<()> {
         self.fs.sync_dir(&self.dir)
     }
+}
+
+/// Gives `path` a second name of the same kind in `lost`, unless it has one there, and gives that name. The name is not yet durable.
+pub(crate) fn keep_in(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default();
+    let same = lost.join(name);
+    if fs.exists(&same)? && fs.size(&same)? == fs.size(path)? {
+        return Ok(same);
+    }
+    let to = free_name(fs, lost, &name.to_string_lossy())?;
+    match fs.link(path, &to) {
+        Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
+        // Not every file system has links, and the directory may be on another one.
+        Err(_) => copy(fs, path, &to, &Progress::new())?,
+        Ok(()) => {}
+    }
+    Ok(to)
+}
+
+/// A name in `lost` that nothing has.
+fn free_name(fs: &dyn FileSystem, lost: &Path, name: &str) -> Result<PathBuf> {
+    let mut to = lost.join(name);
+    let mut nth = 1;
+    while fs.exists(&to)? {
+        to = lost.join(format!("{name}.{nth}"));
+        nth += 1;
+    }
+    Ok(to)
 }

@@ -5,18 +5,13 @@
 //! to whoever runs the database: the engine never deletes from it.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-use base::{Error, ErrorKind, Kind, Progress, Result, RowLimit, SeqNo, filename};
-use vfs::FileSystem;
+use base::{Error, Kind, Result, RowLimit, SeqNo, filename};
 
 use super::DbInner;
-use super::checkpoint::copy;
+use super::lost::{LOST, keep_in};
 use crate::events::{Event, RowTooLargeOutcome, shown_key};
 use crate::write::batch::Operations;
-
-/// The directory for files that a database does not use and that hold what it may miss.
-pub(crate) const LOST: &str = "lost";
 
 /// No WAL of RocksDB's holds a row of so many bytes, since lengths have 32 bits there. Earlier releases of this engine wrote one and
 /// failed before they acknowledged it.
@@ -122,7 +117,7 @@ impl DbInner {
             let path = filename::wal(&self.wal_dir, wal);
             // A process that died may have left it unsynced.
             fs.sync_file(&path)?;
-            link_or_copy(fs, &path, &lost)?;
+            keep_in(fs, &path, &lost)?;
         }
         fs.sync_dir(&lost)?;
         fs.sync_dir(&self.wal_dir)?;
@@ -146,34 +141,6 @@ impl DbInner {
             });
         }
     }
-}
-
-/// Gives `path` a second name of the same kind in `lost`, unless it has one there, and gives that name. The name is not yet durable.
-pub(crate) fn link_or_copy(fs: &dyn FileSystem, path: &Path, lost: &Path) -> Result<PathBuf> {
-    let name = path.file_name().unwrap_or_default();
-    let same = lost.join(name);
-    if fs.exists(&same)? && fs.size(&same)? == fs.size(path)? {
-        return Ok(same);
-    }
-    let to = free_name(fs, lost, &name.to_string_lossy())?;
-    match fs.link(path, &to) {
-        Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),
-        // Not every file system has links, and the directory may be on another one.
-        Err(_) => copy(fs, path, &to, &Progress::new())?,
-        Ok(()) => {}
-    }
-    Ok(to)
-}
-
-/// A name in `lost` that nothing has.
-pub(crate) fn free_name(fs: &dyn FileSystem, lost: &Path, name: &str) -> Result<PathBuf> {
-    let mut to = lost.join(name);
-    let mut nth = 1;
-    while fs.exists(&to)? {
-        to = lost.join(format!("{name}.{nth}"));
-        nth += 1;
-    }
-    Ok(to)
 }
 
 #[cfg(test)]
