@@ -275,7 +275,7 @@ impl Stress {
     pub fn is_injected(&self, failure: &Failure) -> bool {
         match failure {
             Failure::Error(error) if self.faults.is_some() => {
-                let cleared_in_part = error.kind() == ErrorKind::ColumnFamilyDropped && self.is_interrupted();
+                let cleared_in_part = is_of_a_dropped_family(error) && self.is_interrupted();
                 error.kind() == ErrorKind::Aborted
                     || cleared_in_part
                     || faults::is_injected(&error.to_string())
@@ -321,6 +321,15 @@ impl Stress {
     pub fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
+}
+
+/// True for an error of a call that names a column family which was dropped.
+fn is_of_a_dropped_family(error: &Error) -> bool {
+    let in_a_batch = error.kind() == ErrorKind::InvalidArgument
+        && error
+            .to_string()
+            .contains("Invalid column family specified in write batch");
+    error.kind() == ErrorKind::ColumnFamilyDropped || in_a_batch
 }
 
 /// True for what a compaction of named files may meet while others work.

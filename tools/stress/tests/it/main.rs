@@ -218,7 +218,8 @@ fn others_who_have_it_open_see_what_they_should() {
 #[test]
 fn a_killed_process_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
-        .args(["--duration=8", "--interval=1", "--runs_per_db=5"])
+        .args(["--databases=1", "--interval=1", "--runs_per_db=6"])
+        .arg(format!("--seed={}", testkit::rng::seed()))
         .output()
         .unwrap();
     let text = text(&output);
@@ -230,7 +231,8 @@ fn a_killed_process_loses_nothing() {
 #[test]
 fn what_dies_in_memory_keeps_what_was_promised() {
     let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
-        .args(["--simulate", "--duration=8"])
+        .args(["--simulate", "--databases=6"])
+        .arg(format!("--seed={}", testkit::rng::seed()))
         .output()
         .unwrap();
     let text = text(&output);
