@@ -85,7 +85,7 @@ pub fn run(words: &[&str]) -> Outcome {
     }
 }
 
-/// What is left of a round, or as much of it as there is time for.
+/// Runs the rest of a round, or as much of it as there is time for.
 fn one_round(
     page: &mut Page,
     path: &Path,
@@ -101,7 +101,7 @@ fn one_round(
     let left = &order[page.done.min(order.len())..];
     eprintln!("round {} of {ROUNDS}: {} tests", page.round + 1, left.len());
     let next = AtomicUsize::new(0);
-    // What has ended, of which those behind one that has not do not count yet.
+    // The runs that have ended; those behind one that has not do not count yet.
     let state = Mutex::new((vec![false; left.len()], Instant::now(), Outcome::Ok(()), page));
     let environment = oracle::set_up();
     std::thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn one_round(
     outcome.and_then(|()| page.write(path))
 }
 
-/// What became of a run.
+/// The outcome of a run.
 struct Ran {
     cpu: Duration,
     /// The seed and the last words of a test that failed.

@@ -118,7 +118,7 @@ impl Restoration<'_> {
         create_dir(fs, self.wal_dir, self.copier.sync)?;
         let _lock = fs.lock(&filename::lock(self.db_dir))?;
         let mut wals = WalDir::claim(&self.database, self.db_dir, None)?;
-        // What lies there goes, and the database that comes may have another id.
+        // The files there are removed, and the restored database may have another id.
         wals.unmark(fs)?;
         let threads = self.engine.options.max_background_operations;
         let stays = for_all(threads, &items, |item| self.stays(item))?;

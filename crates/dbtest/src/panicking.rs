@@ -15,7 +15,7 @@ use esker::{
     TablePropertiesCollectorFactory, UserComparator, ValueType,
 };
 
-/// What may panic.
+/// User code that may panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The comparator.
@@ -61,7 +61,7 @@ impl Site {
         Site::FileOperation,
     ];
 
-    /// What errors call it.
+    /// Its name in errors.
     pub fn named(self) -> &'static str {
         match self {
             Site::Compare => "comparator",

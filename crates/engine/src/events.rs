@@ -328,7 +328,7 @@ pub enum Event {
         /// The user key with its timestamp; of a long one the first 256 bytes.
         key: Vec<u8>,
         seqno: SeqNo,
-        /// What is too large.
+        /// The key or value that is too large.
         error: Error,
         outcome: RowTooLargeOutcome,
     },
@@ -338,7 +338,7 @@ pub enum Event {
         job: u64,
         /// As in `RowTooLarge`.
         key: Vec<u8>,
-        /// What is too large.
+        /// The key or value that is too large.
         error: Error,
     },
     /// An option in the OPTIONS file is not one of ours; it is kept in the file.

@@ -148,7 +148,7 @@ impl BlockPropertyCollector for Collector {
 struct Meets {
     after: Timestamp,
     until: Timestamp,
-    /// What holds inline values is not passed over either.
+    /// Blocks that hold inline values are not skipped either.
     wants_inline: bool,
 }
 

@@ -20,7 +20,7 @@ pub const PREFIX: &str = "esker.block.properties.";
 /// Bytes of data blocks, before compression, that have a property together.
 const SPAN_BYTES: usize = 64 << 10;
 
-/// What an error calls a collector that panicked.
+/// The name of a panicking collector in errors.
 const COLLECTOR: &str = "block property collector";
 
 /// Sees the entries of one table as it is written, on one thread, and sums them up: every 64 KiB or so, and at the end.

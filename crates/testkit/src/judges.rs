@@ -32,7 +32,7 @@ pub fn forget_options(dir: &Path) {
     }
 }
 
-/// What `command` printed.
+/// The output of `command`.
 fn said(command: &mut Command) -> String {
     let output = command.output().expect("a tool that is installed");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();

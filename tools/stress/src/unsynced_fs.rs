@@ -122,7 +122,7 @@ impl WritableFile for Writer {
     }
 
     fn append_partly(&mut self, _data: &[u8], _part: usize, error: Error) -> Error {
-        // What is kept here is cut back without a trace.
+        // Bytes that are kept here are cut back without a trace.
         error
     }
 

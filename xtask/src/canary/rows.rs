@@ -3,9 +3,9 @@
 use super::Canary;
 use super::Catcher::Tests;
 
-/// What a database does, with a limit that is lowered.
+/// Tests of a database whose limit is lowered.
 const LOWERED: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_limit::"];
-/// What is refused at the real limit.
+/// Tests of refusals at the real limit.
 const REAL: &[&str] = &["-p", "esker", "--test", "it", "row_limit::"];
 
 pub(super) const CANARIES: &[Canary] = &[

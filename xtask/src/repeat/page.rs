@@ -18,7 +18,7 @@ pub struct Failure {
     pub why: String,
 }
 
-/// What ran on one commit.
+/// The runs on one commit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stretch {
     pub commit: String,
@@ -27,7 +27,7 @@ pub struct Stretch {
     pub failed: u64,
 }
 
-/// What the page says.
+/// The contents of the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// Rounds that are complete.

@@ -115,7 +115,7 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// What cargo builds beside tests and is none.
+/// Targets that cargo builds beside tests.
 const MEASURING: &[&str] = &["/benches/", "/examples/"];
 
 /// Crates that are themselves the door to a disk.

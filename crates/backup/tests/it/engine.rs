@@ -513,7 +513,7 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     assert_eq!(opened("/wals", DB), backed_up);
     restore("/new", "/new_wals").unwrap();
     restore("/other", "/others").unwrap();
-    // What was restored belongs to it before it is opened.
+    // The restored files belong to the database before it is opened.
     for wals in ["/new_wals", "/others"] {
         let error = Db::open(&with(wals), "/third").err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

@@ -70,7 +70,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Of a script.
+    /// Counts the steps of a script by kind.
     pub fn of(steps: &[Step]) -> Contents {
         let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count();
         Contents {

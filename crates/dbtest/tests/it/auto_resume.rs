@@ -51,7 +51,7 @@ impl Bench {
         self.faults.add(rule.path_ends_with(ending))
     }
 
-    /// What was said of recoveries that began by themselves.
+    /// The events of automatic recoveries.
     fn recoveries(&self) -> Vec<String> {
         let of = |event: &Event| match event {
             Event::ErrorRecoveryBegun {

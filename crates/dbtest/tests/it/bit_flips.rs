@@ -135,7 +135,7 @@ fn bits(rng: &mut testkit::TestRng, in_wal: bool) -> Vec<u32> {
     }
 }
 
-/// Of tables and blob files every so many bytes are tried, which are most of all there are; all where the environment asks for all bits.
+/// In tables and blob files, which hold most of the bytes, only every so many bytes are tried, unless the environment asks for all bits.
 fn stride(name: &str) -> usize {
     match kind(name) {
         "table" | "blob file" if std::env::var_os("ESKER_ALL_BITS").is_none() => 3,

@@ -264,7 +264,7 @@ fn each_call_after_a_close_fails_and_touches_no_file() {
         assert!(db.blob_files(&default).is_empty());
         let history: Vec<_> = db.get_stats_history(0, u64::MAX).collect();
         assert!(matches!(&history[..], [Err(error)] if error.kind() == ErrorKind::ShutdownInProgress));
-        // What tells of the handle and of memory goes on.
+        // Calls that describe the handle and memory still answer.
         assert_eq!(db.path(), Path::new(DIR));
         assert_eq!(db.latest_sequence_number(), snapshot.sequence_number());
         assert_eq!(db.pins().snapshots.len(), 1);

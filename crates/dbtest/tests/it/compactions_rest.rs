@@ -22,7 +22,7 @@ const FAMILIES: [&str; 3] = ["default", "stamped", "refusing"];
 #[derive(Default)]
 struct Jobs {
     all: AtomicUsize,
-    /// Of tables with timestamps, in which nothing can change: history never ends here.
+    /// Tables with timestamps, in which nothing can change: history never ends here.
     in_vain: AtomicUsize,
 }
 

@@ -398,7 +398,7 @@ impl History {
     /// One operation that may follow the history so far.
     fn operation(&mut self, family: usize) -> Op {
         match self.rng.u32(..20) {
-            // Of merges the result would be too long.
+            // The result of a merge would be too long.
             0 if self.families[family].options.merge_operator.is_none() && self.rng.one_in(300) => {
                 Op::Put(self.key(), vec![b'l'; ROW_LIMIT])
             }

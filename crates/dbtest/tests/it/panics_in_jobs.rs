@@ -208,7 +208,7 @@ fn sweep(name: &str, site: Site, job: impl Fn(&Db) -> Result<()>) -> u32 {
     }
 }
 
-/// What jobs call.
+/// User code that jobs call.
 const IN_JOBS: [Site; 9] = [
     Site::Compare,
     Site::Merge,

@@ -113,7 +113,7 @@ const READS: &[Read] = &[
     }),
 ];
 
-/// What may be held, when nobody reads.
+/// The pins and locks that may remain when no read is running.
 fn held(db: &Db) -> (Option<u64>, Option<u64>, usize, usize) {
     let family = db.default_column_family();
     let pins = db.pins();

@@ -146,7 +146,7 @@ const MODES: [RecoveryMode; 4] = [
     RecoveryMode::SkipAnyCorruptedRecords,
 ];
 
-/// What is there after an open with sound code in one of `modes`: all of `acknowledged` but the row that a failed write may have deleted.
+/// The rows after an open with sound code in one of `modes`: all of `acknowledged` but the row that a failed write may have deleted.
 fn check_reopened(fs: &MemFs, modes: &[RecoveryMode], acknowledged: &Rows, what: &str) {
     for &mode in modes {
         let mut options = options(&fs.process_death_clone());

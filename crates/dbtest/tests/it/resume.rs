@@ -587,7 +587,7 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
             faults.add(rule.on([Op::Append]).path_ends_with(".log"));
             let error = db.put(b"refused", &vec![b'r'; len]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoSpace);
-            // What another process would find now.
+            // The files as another process would find them now.
             let left = MemFs::new();
             for file in disk.list(&path).unwrap() {
                 let bytes = disk.read_file(&path.join(&file)).unwrap();

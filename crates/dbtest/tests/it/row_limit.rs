@@ -389,7 +389,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         }
         db.put(b"c", b"and more").unwrap();
         flush(&db);
-        // What deletes the row makes its file like others.
+        // Once the row is deleted, its file is like any other.
         db.delete(&large).unwrap();
         rewrite(&db);
         assert!(!db.live_files().iter().any(|file| file.number == held), "{style}");

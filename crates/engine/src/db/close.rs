@@ -139,7 +139,7 @@ impl DbInner {
         let families = state.families.values().map(|own| own.family.clone());
         let families: Vec<Arc<Family>> = families.chain(dropped).collect();
         families.iter().for_each(|family| family.close());
-        // What was read last is let go of without the mutex.
+        // The last super version is released without the mutex.
         drop(state);
     }
 }

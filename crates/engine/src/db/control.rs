@@ -252,7 +252,7 @@ impl DbInner {
             limiter.wake();
         }
         self.low_pri_limiter.wake();
-        // What recovers by itself ends there.
+        // Automatic recovery ends here.
         self.obsolete.wake();
     }
 

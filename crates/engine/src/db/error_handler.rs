@@ -210,7 +210,7 @@ impl DbInner {
         outcome
     }
 
-    /// What failed is done again, and everything in memtables flushed: a WAL may end within a record that had no room.
+    /// Repeats the failed work and flushes every memtable: a WAL may end within a record that had no room.
     fn resume_impl(&self, automatic: bool) -> Result<()> {
         let may = |state: &DbState| state.check_recovery(automatic);
         {
@@ -222,7 +222,7 @@ impl DbInner {
         }
         self.cut_wals()?;
         let families: Vec<u32> = self.state.lock().families.keys().copied().collect();
-        // What is immutable first: it makes room for what is not. Stalls are not waited for, since only this ends them.
+        // Immutable memtables first: their flush makes room for the others. Stalls are not waited for, since only this ends them.
         let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
         self.wait_for_flush(&pending, may)?;
         let mut writer = self.writer.lock();

@@ -370,7 +370,7 @@ impl DbInner {
         let mut state = self.state.lock();
         state.check_writable()?;
         family.check_writable()?;
-        // What the other families need of the WALs: a family without rows keeps an old log number.
+        // The WALs that the other families need: a family without rows keeps an old log number.
         let others = state
             .families
             .values()

@@ -386,7 +386,7 @@ impl DbInner {
             return;
         }
         match event {
-            // What tells why the database has stopped does not stop it anew.
+            // Reporting why the database has stopped does not stop it again.
             Event::BackgroundError { .. } => drop(self.listeners.take_panic()),
             _ => self.latch_listener(),
         }

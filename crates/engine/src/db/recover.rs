@@ -635,7 +635,7 @@ impl DbInner {
         let may_hold_rows = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             match name.and_then(filename::parse) {
-                // What was read is in tables.
+                // The rows that were read are in tables.
                 Some(FileKind::Wal(number)) => !replayed.wals.contains(&number),
                 Some(FileKind::Table(_) | FileKind::Blob(_)) => torn.is_some(),
                 _ => false,

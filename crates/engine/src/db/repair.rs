@@ -206,7 +206,7 @@ struct Repair<'a> {
     wal_dir: WalDir,
     lost: Lost<'a>,
     stored: Option<OptionsFile>,
-    /// What the MANIFEST says of families; nothing where it cannot be read.
+    /// The families that the MANIFEST records; empty where it cannot be read.
     recorded: Recorded,
     /// The highest family id in tables and WALs.
     highest_family: Option<u32>,

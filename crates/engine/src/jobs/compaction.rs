@@ -41,13 +41,13 @@ struct CompactionJob {
     /// It among those of the family.
     running: JobId,
     l0_bytes: u64,
-    /// What its reason depends on, if its outputs are to lie where its inputs do.
+    /// The inputs of the decision, for a compaction whose outputs stay at the level of its inputs.
     circumstances: Option<Circumstances>,
     job: u64,
     start: Duration,
 }
 
-/// What a compaction has come to.
+/// The result of a compaction.
 #[derive(Default)]
 struct Done {
     /// Numbers of the files it has put in place.

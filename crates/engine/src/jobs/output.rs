@@ -125,7 +125,7 @@ impl Covered {
     }
 }
 
-/// What an error calls a collector that panicked.
+/// The name of a panicking collector in errors.
 const COLLECTOR: &str = "table properties collector";
 
 /// Shows an entry to `collectors`, of a table of so many bytes so far.

@@ -33,7 +33,7 @@ use crate::timed_hooks;
 /// Keys of an input file among which the borders of subcompactions are chosen, as in RocksDB.
 const ANCHORS: usize = 128;
 
-/// What errors call user code that panicked.
+/// The names of panicking user code in errors.
 pub(super) const PARTITIONER: &str = "partitioner";
 pub(super) const FILTER_FACTORY: &str = "compaction filter factory";
 

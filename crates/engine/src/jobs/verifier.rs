@@ -26,7 +26,7 @@ const STEP: usize = 64 << 10;
 /// How long it rests after a pass, and where there is no file to look at.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What a fault that stops writes is called.
+/// The name of a fault that stops writes.
 const VERIFY: &str = "look for rot";
 
 /// How far [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec) has come.

@@ -36,7 +36,7 @@ impl SuperVersion {
         !self.mem.is_empty() || !self.immutable.is_empty()
     }
 
-    /// What is installed in the place of the last one when the database is closed.
+    /// The super version that replaces the last one when the database is closed.
     pub fn closed(cmp: &InternalComparator) -> SuperVersion {
         SuperVersion {
             visible: CLOSED,

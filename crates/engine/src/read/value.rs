@@ -90,7 +90,7 @@ pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 pub(crate) struct ValueResolver {
     pub merger: Merger,
     pub blobs: Arc<BlobFileCache>,
-    /// What no row of the family may exceed.
+    /// The limit that no row of the family may exceed.
     pub row_limit: RowLimit,
 }
 

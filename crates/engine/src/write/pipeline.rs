@@ -77,7 +77,7 @@ pub(crate) struct Writer {
 /// What a failed insertion is called.
 const INSERT: &str = "insert into the memtable";
 
-/// What the rest is called that a write may have to do.
+/// The names, in errors, of the further steps that a write may have to do.
 const MAKE_ROOM: &str = "make room for a write";
 const SWITCH: &str = "switch the memtables";
 
@@ -162,7 +162,7 @@ impl DbInner {
         };
         let rows = first..=first + count - 1;
         let may_leave = (!is_alone).then_some(has_waited);
-        // What it does just now, once the WAL may have a part of it.
+        // The step in progress, once the WAL may hold a part of the write.
         let action = Cell::new(None);
         let logged = catch(|| {
             let writer = &mut *writer;
@@ -743,7 +743,7 @@ fn protect(options: &WriteOptions, commit: &mut Commit<'_>) -> Result<Option<Pro
     batch_protection::check_width(options.protection_bytes_per_key)?;
     match commit {
         Commit::Single(family, operation) => {
-            // What is too large is not hashed first.
+            // A row that is too large is refused before it is hashed.
             let (_, value) = operation.row();
             family.values.row_limit.check(operation.key, value)?;
             Ok(Some(operation.protection()))

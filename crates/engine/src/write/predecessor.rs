@@ -27,7 +27,7 @@ pub(crate) struct Predecessor {
     pub kept: bool,
 }
 
-/// What follows the numbers where [`Predecessor::kept`] is true.
+/// The byte behind the numbers where [`Predecessor::kept`] is true.
 const KEPT: u8 = 1;
 
 impl Predecessor {

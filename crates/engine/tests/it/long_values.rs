@@ -1,4 +1,4 @@
-//! What a long value costs in memory while it is recovered from a WAL.
+//! Memory that a long value takes while it is recovered from a WAL.
 
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn a_long_value_of_a_wal_is_in_memory_three_times_at_most() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // What does not compress takes the most.
+    // Values that do not compress take the most.
     let value = testkit::rng().bytes(LONG as usize);
     let mut roomy = options();
     roomy.column_family.write_buffer_size = 4 * LONG;
@@ -76,7 +76,7 @@ fn a_long_value_of_a_wal_is_in_memory_three_times_at_most() {
     }
 }
 
-/// What the test above runs, in a process of its own: nothing else grows it.
+/// The body of the test above, in a process of its own: nothing else grows its memory.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(TASK) else { return };

@@ -28,7 +28,7 @@ fn current(fs: &MemFs) -> String {
     String::from_utf8(text).unwrap().trim_end().to_owned()
 }
 
-/// What the MANIFEST in force says.
+/// Reads the MANIFEST in force.
 fn recorded(fs: &MemFs) -> ManifestState {
     let path = Path::new(DIR).join(current(fs));
     let mut reader = wal::Reader::for_manifest(fs.open_random(&path, &OpenOptions::default()).unwrap());

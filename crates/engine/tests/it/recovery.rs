@@ -48,12 +48,12 @@ fn stamped(batch: WriteBatch, sequence: u64) -> Vec<u8> {
     data
 }
 
-/// What began each WAL of earlier releases: how far the one before went.
+/// The record that began each WAL of earlier releases: the last sequence number of the WAL before.
 fn predecessor(sequence: u64, number: u64, next: u64) -> Vec<u8> {
     predecessor_with(sequence, number, next, &[])
 }
 
-/// What begins each WAL we write: the one before goes no sooner than the MANIFEST says.
+/// The record that begins each WAL now: the WAL before is removed only once the MANIFEST says so.
 fn kept_predecessor(sequence: u64, number: u64, next: u64) -> Vec<u8> {
     predecessor_with(sequence, number, next, &[1])
 }

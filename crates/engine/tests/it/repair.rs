@@ -264,7 +264,7 @@ fn families(db: &Db) -> Vec<(String, u32, Option<Vec<u8>>)> {
 
 #[test]
 fn families_are_those_of_a_manifest_that_can_be_read() {
-    // What becomes of the files that say which MANIFEST it is, and of its end.
+    // Damage to CURRENT, and to the end of the MANIFEST.
     for (current, cut) in [(true, 0), (false, 0), (true, 1)] {
         let dir = TempDir::new().unwrap();
         let options = Options {

@@ -267,11 +267,11 @@ impl MvccBatch<'_> {
     }
 }
 
-/// What range tombstones do not hide yet.
+/// The versions that range tombstones do not hide yet.
 struct Visible {
     /// There is a version, or a deletion.
     any: bool,
-    /// What is live.
+    /// The live part.
     live: MvccStats,
 }
 

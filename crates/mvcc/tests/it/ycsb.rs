@@ -26,7 +26,7 @@ const SCAN: usize = 100;
 const OPERATIONS: u64 = 60_000;
 /// How far a look at the clock moves it on, in nanoseconds.
 const TICK: i64 = 1_000;
-/// What the clock begins with: a day in 2023.
+/// The first time of the clock: a day in 2023.
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 /// Threads.
 const WORKERS: u64 = 2;

@@ -83,7 +83,7 @@ pub(super) struct Data {
     /// Length the file was cut to since the last sync. The disk has cut it, or still holds all of the old bytes: never new
     /// ones before old ones.
     cut: Option<usize>,
-    /// What came behind the end of a log by an append that failed and was cut off again. The disk may have it until the next append or
+    /// Bytes behind the end of a log, from an append that failed and was cut off again. The disk may have them until the next append or
     /// sync.
     torn: Vec<u8>,
     /// Written as a log: the kernel may write out a page in the middle of an append.

@@ -250,7 +250,7 @@ mod tests {
         drop(again.unwrap());
     }
 
-    /// What is left where a file system knows no other lock.
+    /// The fallback for a file system without other locks.
     #[test]
     fn a_posix_lock_is_held_once_in_a_process() {
         let (_dir, path) = lock_file();

@@ -130,7 +130,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What an append returns for a write-back that it began or waited for.
+    /// The result of an append whose write-back was begun or waited for.
     fn written_back(&self, started: io::Result<()>) -> Result<()> {
         started.map_err(|e| {
             self.lost.store(true, Ordering::Relaxed);
@@ -266,7 +266,7 @@ impl LogFile {
         self.room = 0;
         // Pages behind the end of a file must not be touched.
         self.window = None;
-        // What was claimed goes with the cut.
+        // The cut gives claimed space back.
         self.preallocation = Preallocation::new(0);
         let cut = match self.file().metadata() {
             // To set a length may take a new block, as where blocks are shared, even if it is the length there is.

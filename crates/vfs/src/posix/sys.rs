@@ -330,7 +330,7 @@ pub(super) enum LockKind {
     Process,
 }
 
-/// Who has a lock.
+/// The owner of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockHolder {
     /// An open file description.
@@ -369,7 +369,7 @@ pub(super) fn unlock_whole(file: &File, kind: LockKind) -> io::Result<()> {
     set_lock(file, kind, libc::F_UNLCK)
 }
 
-/// Who keeps [`lock_whole`] from succeeding, if it is known.
+/// The process that keeps [`lock_whole`] from succeeding, if it is known.
 pub(super) fn lock_holder(file: &File) -> Option<LockHolder> {
     // Asked as an open file description, it also tells of locks of this process. One without such locks is asked as a process.
     [libc::F_OFD_GETLK, libc::F_GETLK]

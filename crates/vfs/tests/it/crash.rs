@@ -535,7 +535,7 @@ fn a_log_without_room_is_cut_back_and_a_part_may_be_on_the_disk() {
     assert_eq!(crashes(&fs, UnsyncedPolicy::Lose, twos), [0].into());
     file.sync().unwrap();
     assert_eq!(crashes(&fs, UnsyncedPolicy::Random, twos), [0].into());
-    // What fits goes on at the old end.
+    // Bytes that fit continue at the old end.
     file.append(&[3; 10]).unwrap();
     file.close().unwrap();
     assert_eq!(read(&fs, "f")[1000..], [3; 10]);

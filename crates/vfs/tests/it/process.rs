@@ -349,7 +349,7 @@ fn share(fs: &PosixFs, dir: &Path) {
     let mut ballast = std::fs::File::create(dir.join("ballast")).unwrap();
     for size in [1 << 20, 4096, 512] {
         while ballast.write(&vec![1; size]).is_ok() {}
-        // What the disk keeps for delayed writes is there again.
+        // Space that the disk reserved for delayed writes is free again.
         let _ = ballast.sync_all();
     }
     let mut appended = 1;

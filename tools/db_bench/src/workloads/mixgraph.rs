@@ -17,7 +17,7 @@ use crate::values::Values;
 pub struct Shared {
     operations: Mixgraph,
     rate: Option<SineRate>,
-    /// Of the threads that are done.
+    /// Counters of the threads that are done.
     done: Mutex<Done>,
 }
 

@@ -62,7 +62,7 @@ pub struct Workload {
     pub expected: fn(&Params<'_>) -> i64,
     /// What it does.
     pub run: Run,
-    /// What all its threads together add to its line.
+    /// The part of a result line that sums over all threads.
     pub message: Option<fn(&Params<'_>) -> String>,
     /// What follows it.
     pub after: Option<fn(&mut Bench) -> Result<()>>,

@@ -789,7 +789,7 @@ fn a_peer_that_fails_is_quoted() {
     assert!(error.contains("--use_existing_db"), "{error}");
 }
 
-/// What is written by default holds no option, and no format, that RocksDB 7.8 does not know.
+/// By default, no option and no format that RocksDB 7.8 does not know is written.
 #[test]
 fn rocksdbs_tools_take_what_is_written_by_default() {
     let dir = tempfile::TempDir::new().unwrap();

@@ -9,7 +9,7 @@ use vfs::MemFs;
 
 const FILE: &str = "/ingested.sst";
 
-/// What a MultiGet of both keys gives if, when it comes to `point`, one of them is ingested and the other is put after that.
+/// The result of a MultiGet of both keys if, when it comes to `point`, one of them is ingested and the other is put after that.
 fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
     let settings = Settings {
         seed: 1,

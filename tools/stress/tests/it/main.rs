@@ -400,7 +400,7 @@ fn compactions_filter_and_files_go_behind_everything() {
     }
 }
 
-/// What is written by default holds no option, and no format, that RocksDB 7.8 does not know.
+/// By default, no option and no format that RocksDB 7.8 does not know is written.
 #[test]
 fn rocksdbs_tools_take_what_is_written_by_default() {
     let dir = tempfile::TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What a MANIFEST that can be read says of column families: names, ids and orders, which of them were dropped, and whose a table is.
+//! Column families as a readable MANIFEST records them: names, ids and orders, which of them were dropped, and the family of each table.
 //!
 //! Tables and WALs name families by id, and a WAL holds rows of families that were dropped since. OPTIONS knows names without ids.
 
@@ -21,7 +21,7 @@ pub(super) struct RecordedFamily {
     pub persist_timestamps: bool,
 }
 
-/// What a MANIFEST says, up to where it cannot be read.
+/// The contents of a MANIFEST up to the first place that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub families: BTreeMap<u32, RecordedFamily>,
@@ -35,7 +35,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// What the MANIFEST says that CURRENT names; where that says nothing, the newest that says something. `None`: there is none.
+    /// Reads the MANIFEST that CURRENT names; where it records nothing, the newest one that does. `None`: no MANIFEST records anything.
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Option<Recorded> {
         let current = fs.read_file(&filename::current(dir)).ok();
         let named = current.and_then(|text| parse_current(&text).ok());

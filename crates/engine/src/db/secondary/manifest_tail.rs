@@ -111,7 +111,7 @@ impl ManifestTail {
         Ok(state)
     }
 
-    /// What the read before found behind the last edit.
+    /// Bytes that the previous read found behind the last edit.
     pub fn torn(&self) -> Option<&TornTail> {
         self.torn.as_ref()
     }

@@ -20,7 +20,7 @@ impl Drop for Moving<'_> {
 }
 
 impl DbIterator {
-    /// What `go` gives, which moves it.
+    /// Runs `go`, which moves the iterator, and returns its result.
     #[inline(always)]
     pub(super) fn moving<T>(&mut self, go: impl FnOnce(&mut DbIterator) -> T) -> T {
         let moving = Moving(self);
