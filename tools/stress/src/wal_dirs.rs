@@ -66,14 +66,23 @@ impl Stress {
             true => OptionsFile::newest(fs, &self.path)?,
             false => None,
         };
-        let before = stored.map(|(_, stored)| stored.options().0.wal_dir);
-        let drawn = places(&self.path)[self.wal_dirs.rng.lock().usize(..3)].clone();
-        let (db, now) = match (Db::open(&with(&drawn), &self.path), before) {
-            (Err(error), Some(before)) if error.kind() == ErrorKind::InvalidArgument && before != drawn => {
-                (Db::open(&with(&before), &self.path)?, before)
-            }
-            (opened, _) => (opened?, drawn),
+        let places = places(&self.path);
+        let drawn = places[self.wal_dirs.rng.lock().usize(..places.len())].clone();
+        // Without OPTIONS an open that failed was the first. A WAL that it wrote in part may be in any of the directories.
+        let before = match stored {
+            Some((_, stored)) => vec![stored.options().0.wal_dir],
+            None => places.to_vec(),
         };
+        let mut opened = Db::open(&with(&drawn), &self.path);
+        let mut now = drawn.clone();
+        for wal_dir in before.into_iter().filter(|wal_dir| *wal_dir != drawn) {
+            if !matches!(&opened, Err(error) if error.kind() == ErrorKind::InvalidArgument) {
+                break;
+            }
+            opened = Db::open(&with(&wal_dir), &self.path);
+            now = wal_dir;
+        }
+        let db = opened?;
         *self.wal_dirs.now.lock() = now;
         Ok(db)
     }
