@@ -99,7 +99,7 @@ impl Touched {
 pub(crate) struct Newest {
     pub timestamp: Timestamp,
     /// Bytes of its value, where there are statistics or the value was asked for.
-    value_len: usize,
+    pub value_len: usize,
     /// Its value, if that was asked for.
     stored: Vec<u8>,
     deletes: bool,
@@ -264,16 +264,7 @@ impl<'a> MvccBatch<'a> {
     ) -> Result<()> {
         self.check_size(key, Some(value))?;
         let newest = self.writable(key, timestamp, true)?;
-        let live = newest.as_ref().filter(|newest| newest.is_live());
-        let stored = live.map(|newest| &newest.stored);
-        let actual = stored
-            .map(|stored| Value::decode_checked(stored, key))
-            .transpose()?;
-        if actual != expected && !(actual.is_none() && allow_if_not_exists) {
-            return Err(Error::ConditionFailed {
-                actual: stored.cloned(),
-            });
-        }
+        check_condition(key, newest.as_ref(), expected, allow_if_not_exists)?;
         self.write(key, timestamp, Some(value), newest.as_ref());
         Ok(())
     }
@@ -285,67 +276,9 @@ impl<'a> MvccBatch<'a> {
     pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
         self.check_size(key, Some(Value::Int(by)))?;
         let newest = self.writable(key, timestamp, true)?;
-        let current = match &newest {
-            Some(newest) if newest.is_live() => match Value::decode_checked(&newest.stored, key)? {
-                Value::Int(current) => current,
-                Value::Bytes(_) => {
-                    return Err(Error::invalid_argument(format!(
-                        "{} is not a number",
-                        crate::error::Shown(key)
-                    )));
-                }
-            },
-            _ => 0,
-        };
-        let sum = current.checked_add(by).ok_or(Error::Overflow { current })?;
+        let sum = sum_of(key, newest.as_ref(), by)?;
         self.write(key, timestamp, Some(Value::Int(sum)), newest.as_ref());
         Ok(sum)
-    }
-
-    /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns whether there was one.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted, whether there is a value to set or
-    /// none; an inline value that was there before the range tombstone can be set and removed.
-    pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
-        check_key(key)?;
-        self.check_size(key, value)?;
-        let newest = self.newest(key, false)?;
-        if newest.as_ref().is_some_and(|newest| !newest.timestamp.is_zero()) {
-            return Err(Error::invalid_argument(format!(
-                "{} has versions, and takes no inline value",
-                crate::error::Shown(key)
-            )));
-        }
-        if newest.is_none() && self.deletions(key).is_some() {
-            return Err(Error::invalid_argument(format!(
-                "{} is deleted by a range tombstone, and takes no inline value",
-                crate::error::Shown(key)
-            )));
-        }
-        self.touch(key);
-        self.encode(key, Timestamp::ZERO);
-        match value {
-            Some(value) => {
-                self.stored.clear();
-                value.encode(&mut self.stored, key, self.options.checksums);
-                self.batch.put_cf(self.family, &self.key, &self.stored);
-            }
-            None if newest.is_some() => self.batch.delete_cf(self.family, &self.key),
-            None => {}
-        }
-        if self.options.statistics {
-            let weigh = |value_len: usize| {
-                let mut stats = self.weigh(key);
-                stats.inline(value_len);
-                stats.finish()
-            };
-            let before = newest.as_ref().map(|newest| weigh(newest.value_len));
-            let after = value.map(|_| weigh(self.stored.len()));
-            self.stats -= before.unwrap_or(MvccStats::at(self.stats.last_update_nanos));
-            self.stats += after.unwrap_or(MvccStats::at(self.stats.last_update_nanos));
-        }
-        Ok(newest.is_some())
     }
 
     /// Deletes every key of `span` that has a value, at `timestamp`: a deletion for each, `max_keys` at most, whose keys are returned
@@ -388,7 +321,7 @@ impl<'a> MvccBatch<'a> {
     }
 
     /// The newest version of `key`, or its inline value; what it holds only if `reads_value`.
-    fn newest(&mut self, key: &[u8], reads_value: bool) -> Result<Option<Newest>> {
+    pub(crate) fn newest(&mut self, key: &[u8], reads_value: bool) -> Result<Option<Newest>> {
         let mut iter = self.reader().versions_of_one()?;
         iter.seek_key(key);
         let mut newest = None;
@@ -403,9 +336,10 @@ impl<'a> MvccBatch<'a> {
                 value_len: if weighs { iter.value_len()? } else { 0 },
                 stored,
                 deletes: iter.is_tombstone()?,
-                is_hidden: self
-                    .deletions(key)
-                    .is_some_and(|stack| hidden_since(stack, timestamp).is_some()),
+                is_hidden: !timestamp.is_zero()
+                    && self
+                        .deletions(key)
+                        .is_some_and(|stack| hidden_since(stack, timestamp).is_some()),
             });
         }
         let counters = iter.counters;
@@ -472,6 +406,29 @@ impl<'a> MvccBatch<'a> {
             });
         }
         Ok(())
+    }
+
+    /// Writes the inline value of `key`, or removes the one there was, of so many bytes.
+    pub(crate) fn write_inline(&mut self, key: &[u8], value: Option<Value<'_>>, before: Option<usize>) {
+        self.touch(key);
+        self.encode(key, Timestamp::ZERO);
+        match value {
+            Some(value) => {
+                self.stored.clear();
+                value.encode(&mut self.stored, key, self.options.checksums);
+                self.batch.put_cf(self.family, &self.key, &self.stored);
+            }
+            None if before.is_some() => self.batch.delete_cf(self.family, &self.key),
+            None => {}
+        }
+        let weigh = |value_len| {
+            let mut stats = self.weigh(key);
+            stats.inline(value_len);
+            stats.finish()
+        };
+        let nothing = MvccStats::at(self.stats.last_update_nanos);
+        let (before, after) = (before.map(weigh), value.map(|_| weigh(self.stored.len())));
+        self.account(before.unwrap_or(nothing), after.unwrap_or(nothing));
     }
 
     fn encode(&mut self, key: &[u8], timestamp: Timestamp) {
@@ -575,6 +532,43 @@ impl<'a> MvccBatch<'a> {
             self.stats -= before;
         }
     }
+}
+
+/// [`Error::ConditionFailed`] unless the newest value of `key` is `expected`, where `None` is no value.
+pub(crate) fn check_condition(
+    key: &[u8],
+    newest: Option<&Newest>,
+    expected: Option<Value<'_>>,
+    allow_if_not_exists: bool,
+) -> Result<()> {
+    let live = newest.filter(|newest| newest.is_live());
+    let stored = live.map(|newest| &newest.stored);
+    let actual = stored
+        .map(|stored| Value::decode_checked(stored, key))
+        .transpose()?;
+    match actual == expected || actual.is_none() && allow_if_not_exists {
+        true => Ok(()),
+        false => Err(Error::ConditionFailed {
+            actual: stored.cloned(),
+        }),
+    }
+}
+
+/// The number that is the newest value of `key`, where no value is 0, and `by`.
+pub(crate) fn sum_of(key: &[u8], newest: Option<&Newest>, by: i64) -> Result<i64> {
+    let current = match newest.filter(|newest| newest.is_live()) {
+        None => 0,
+        Some(newest) => match Value::decode_checked(&newest.stored, key)? {
+            Value::Int(current) => current,
+            Value::Bytes(_) => {
+                return Err(Error::invalid_argument(format!(
+                    "{} is not a number",
+                    crate::error::Shown(key)
+                )));
+            }
+        },
+    };
+    current.checked_add(by).ok_or(Error::Overflow { current })
 }
 
 #[cold]

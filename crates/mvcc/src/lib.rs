@@ -14,6 +14,7 @@ mod error;
 mod export;
 mod fingerprint;
 mod gc;
+mod inline;
 mod key;
 mod ranges;
 mod reader;

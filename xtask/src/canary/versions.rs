@@ -228,4 +228,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "is_none()",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },
+    Canary {
+        name: "an inline value under a range tombstone counts as none",
+        file: "crates/mvcc/src/batch.rs",
+        right: "is_hidden: !timestamp.is_zero()\n                    && self",
+        wrong: "is_hidden: self",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

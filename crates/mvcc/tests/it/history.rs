@@ -11,7 +11,7 @@
 //! data: "a"/1.000000000,0 -> "abc"
 //! ```
 //!
-//! Commands: put put_blind put_inline cput increment del del_range del_range_ts import_range clear_range revert get scan gc gc_ranges
+//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_ts import_range clear_range revert get scan gc gc_ranges
 //! collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
 //! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
@@ -330,6 +330,27 @@ impl Line {
                 writeln!(out, "put_inline: {}: found {found}", quoted(&key)).unwrap();
                 batch.commit(&durable)
             }
+            "cput_inline" => {
+                let key = self.key();
+                let (text, expected) = (self.text("v"), self.text("cond"));
+                let bytes = |text: &'_ Option<String>| text.clone().map(String::into_bytes);
+                let (text, expected) = (bytes(&text), bytes(&expected));
+                let mut batch = store.begin(NOW);
+                batch.conditional_put_inline(
+                    &key,
+                    text.as_deref().map(Value::Bytes),
+                    expected.as_deref().map(Value::Bytes),
+                    self.flag("allow_missing"),
+                )?;
+                batch.commit(&durable)
+            }
+            "increment_inline" => {
+                let key = self.key();
+                let mut batch = store.begin(NOW);
+                let sum = batch.increment_inline(&key, self.number("by").unwrap_or(1))?;
+                writeln!(out, "increment_inline: current value = {sum}").unwrap();
+                batch.commit(&durable)
+            }
             "increment" => {
                 let (key, at) = (self.key(), self.time("ts"));
                 let mut batch = store.begin(NOW);
@@ -344,16 +365,20 @@ impl Line {
                 writeln!(out, "del: {}: found key {found}", quoted(&key)).unwrap();
                 batch.commit(&durable)
             }
-            "del_range" => {
-                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
-                let return_keys = self.flag("return_keys");
+            "del_range" | "del_range_inline" => {
+                let (start, end) = (self.key(), self.key_or_none("end"));
+                let (max, return_keys) = (self.number("max"), self.flag("return_keys"));
+                let whole = span(&start, &end);
                 let mut batch = store.begin(NOW);
-                let result = batch.delete_range(span(&start, &end), at, self.number("max"), return_keys)?;
-                writeln!(out, "del_range: {} keys", result.count).unwrap();
+                let result = match command {
+                    "del_range" => batch.delete_range(whole, self.time("ts"), max, return_keys)?,
+                    _ => batch.delete_range_inline(whole, max, return_keys)?,
+                };
+                writeln!(out, "{command}: {} keys", result.count).unwrap();
                 for key in &result.keys {
-                    writeln!(out, "del_range: returned {}", quoted(key)).unwrap();
+                    writeln!(out, "{command}: returned {}", quoted(key)).unwrap();
                 }
-                resume("del_range", &result.resume, out);
+                resume(command, &result.resume, out);
                 batch.commit(&durable)
             }
             "del_range_ts" => {

@@ -13,6 +13,8 @@ use mvcc::{
 use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
+mod inline;
+
 /// Versions of a key by time; `None` is a deletion.
 pub type Versions = BTreeMap<Timestamp, Option<Vec<u8>>>;
 
@@ -702,7 +704,7 @@ pub fn operate(
         assert_eq!(result.is_ok(), allowed);
         result.unwrap_or(false)
     };
-    match rng.u32(..22) {
+    match rng.u32(..24) {
         0..7 => {
             check(batch.put(&key, at, value).map(|()| true), batch);
             if allowed {
@@ -863,6 +865,7 @@ pub fn operate(
                 }
             }
         }
+        21 if with_inline => inline::operate(rng, batch, model),
         _ => {
             let mut keys: Vec<GcKey> = (0..rng.usize(..5))
                 .map(|_| GcKey {

@@ -1,0 +1,128 @@
+//! Inline values: one value of a key at no time, without versions and without history. A key has either.
+
+use crate::batch::{DeleteRangeResult, MvccBatch, Newest, check_condition, sum_of};
+use crate::error::{Error, Result, Shown};
+use crate::reader::Span;
+use crate::scan::{Resume, ResumeReason, check_key};
+use crate::value::Value;
+
+impl MvccBatch<'_> {
+    /// Sets the inline value of `key`, which has no versions and no history; `None` removes it. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for the empty key, a key with versions, and one that a range tombstone has deleted, whether there is a value to set or
+    /// none; an inline value that was there before the range tombstone can be set and removed.
+    pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
+        let before = self.inline_before(key, value, false)?;
+        self.write_inline(key, value, before.as_ref().map(|before| before.value_len));
+        Ok(before.is_some())
+    }
+
+    /// As [`put_inline`](Self::put_inline), if the inline value is `expected`: `None` for no value. With `allow_if_not_exists` no value will do
+    /// as well.
+    ///
+    /// # Errors
+    /// [`Error::ConditionFailed`] with what was found; those of [`put_inline`](Self::put_inline), which come first.
+    pub fn conditional_put_inline(
+        &mut self,
+        key: &[u8],
+        value: Option<Value<'_>>,
+        expected: Option<Value<'_>>,
+        allow_if_not_exists: bool,
+    ) -> Result<()> {
+        let before = self.inline_before(key, value, true)?;
+        check_condition(key, before.as_ref(), expected, allow_if_not_exists)?;
+        self.write_inline(key, value, before.map(|before| before.value_len));
+        Ok(())
+    }
+
+    /// Adds `by` to the number that is the inline value of `key`, where no value is 0, and sets the sum. Returns the sum.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is another value than a number, [`Error::Overflow`], those of [`put_inline`](Self::put_inline).
+    pub fn increment_inline(&mut self, key: &[u8], by: i64) -> Result<i64> {
+        let before = self.inline_before(key, Some(Value::Int(by)), true)?;
+        let sum = sum_of(key, before.as_ref(), by)?;
+        let before = before.map(|before| before.value_len);
+        self.write_inline(key, Some(Value::Int(sum)), before);
+        Ok(sum)
+    }
+
+    /// Removes the inline value of every key of `span`, of `max_keys` at most (default: no limit), whose keys are returned if `return_keys`. It
+    /// reads the span up to the limit.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a span whose end is the empty key, and for a key with versions that is met before the limit is. Nothing is removed
+    /// then.
+    pub fn delete_range_inline(
+        &mut self,
+        span: Span<'_>,
+        max_keys: Option<u64>,
+        return_keys: bool,
+    ) -> Result<DeleteRangeResult> {
+        if let Some(end) = span.end {
+            check_key(end)?;
+        }
+        let mut result = DeleteRangeResult::default();
+        if span.is_empty() {
+            return Ok(result);
+        }
+        let mut found: Vec<(Vec<u8>, usize)> = Vec::new();
+        let statistics = self.options().statistics;
+        let mut iter = self.reader().versions(span)?;
+        iter.seek_to_first();
+        while let Some(at) = iter.current()? {
+            let user_key = at.user_key.to_vec();
+            if max_keys.is_some_and(|most| found.len() as u64 >= most) {
+                result.resume = Some(Resume {
+                    start: user_key,
+                    end: span.end.map(<[u8]>::to_vec),
+                    reason: ResumeReason::KeyLimit,
+                    next_bytes: 0,
+                });
+                break;
+            }
+            if !at.timestamp.is_zero() {
+                return Err(has_versions(&user_key));
+            }
+            let value_len = if statistics { iter.value_len()? } else { 0 };
+            found.push((user_key, value_len));
+            iter.next();
+        }
+        self.counters += iter.counters;
+        drop(iter);
+        result.count = found.len() as u64;
+        for (key, value_len) in found {
+            self.write_inline(&key, None, Some(value_len));
+            if return_keys {
+                result.keys.push(key);
+            }
+        }
+        Ok(result)
+    }
+
+    /// The inline value of `key`, if `value` may be written over it or it be removed; what it holds only if `reads_value`.
+    fn inline_before(
+        &mut self,
+        key: &[u8],
+        value: Option<Value<'_>>,
+        reads_value: bool,
+    ) -> Result<Option<Newest>> {
+        check_key(key)?;
+        self.check_size(key, value)?;
+        let newest = self.newest(key, reads_value)?;
+        match &newest {
+            Some(newest) if !newest.timestamp.is_zero() => Err(has_versions(key)),
+            None if self.deletions(key).is_some() => Err(Error::invalid_argument(format!(
+                "{} is deleted by a range tombstone, and takes no inline value",
+                Shown(key)
+            ))),
+            _ => Ok(newest),
+        }
+    }
+}
+
+#[cold]
+fn has_versions(key: &[u8]) -> Error {
+    Error::invalid_argument(format!("{} has versions, and takes no inline value", Shown(key)))
+}
