@@ -442,7 +442,7 @@ impl<'a> MvccBatch<'a> {
     }
 
     /// Writes a version over the newest one, of that time and so many bytes of value.
-    fn write_over(
+    pub(crate) fn write_over(
         &mut self,
         key: &[u8],
         timestamp: Timestamp,

@@ -288,6 +288,24 @@ impl Incremental {
     }
 
     fn step(&mut self, skip_key: bool) -> Result<Option<Row<'_>>> {
+        if !self.advance(skip_key)? {
+            return Ok(None);
+        }
+        let version = self.iter.version()?;
+        Ok(Some(Row {
+            user_key: version.user_key,
+            timestamp: version.timestamp,
+            stored: version.stored,
+        }))
+    }
+
+    /// The iterator that stands on the version that was returned last.
+    pub(crate) fn iter(&mut self) -> &mut VersionIter {
+        &mut self.iter
+    }
+
+    /// As [`next`](Self::next) or [`next_key`](Self::next_key), without a look at the value. False at the end.
+    pub(crate) fn advance(&mut self, skip_key: bool) -> Result<bool> {
         if !self.started {
             self.started = true;
             match &mut self.candidates {
@@ -298,7 +316,7 @@ impl Incremental {
                 None => self.iter.seek_to_first(),
             }
         } else if self.iter.current()?.is_none() {
-            return Ok(None);
+            return Ok(false);
         } else if skip_key {
             self.leave_key()?;
         } else {
@@ -308,15 +326,7 @@ impl Incremental {
             }
         }
         self.settle()?;
-        if self.iter.current()?.is_none() {
-            return Ok(None);
-        }
-        let version = self.iter.version()?;
-        Ok(Some(Row {
-            user_key: version.user_key,
-            timestamp: version.timestamp,
-            stored: version.stored,
-        }))
+        Ok(self.iter.current()?.is_some())
     }
 
     /// Moves on to the first version in the window from where it stands.

@@ -235,4 +235,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "is_hidden: self",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },
+    Canary {
+        name: "a run of keys that are deleted goes on over one that stays",
+        file: "crates/mvcc/src/predicate.rs",
+        right: "if at.timestamp <= self.after && hidden",
+        wrong: "if at.timestamp < self.after && hidden",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
 ];

@@ -162,6 +162,19 @@ impl MvccBatch<'_> {
     }
 
     fn check_range(&self, span: Span<'_>) -> Result<()> {
+        self.check_ranges_allowed()?;
+        self.check_size(span.start, None)?;
+        self.check_size(span.end.unwrap_or_default(), None)?;
+        if span.is_empty() || span.end.is_none() {
+            return Err(Error::invalid_argument(
+                "a range tombstone needs an end, behind its start",
+            ));
+        }
+        Ok(())
+    }
+
+    /// `NotSupported` where no range tombstone may be written.
+    pub(crate) fn check_ranges_allowed(&self) -> Result<()> {
         if !self.options().range_tombstones {
             return Err(base::Error::not_supported(
                 "range tombstones without BatchOptions::range_tombstones",
@@ -172,13 +185,6 @@ impl MvccBatch<'_> {
             return Err(
                 base::Error::not_supported("range tombstones in a batch that is not a store's").into(),
             );
-        }
-        self.check_size(span.start, None)?;
-        self.check_size(span.end.unwrap_or_default(), None)?;
-        if span.is_empty() || span.end.is_none() {
-            return Err(Error::invalid_argument(
-                "a range tombstone needs an end, behind its start",
-            ));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@
 //! data: "a"/1.000000000,0 -> "abc"
 //! ```
 //!
-//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_ts import_range clear_range revert get scan gc gc_ranges
+//! Commands: put put_blind put_inline cput cput_inline increment increment_inline del del_range del_range_inline del_range_pred del_range_ts import_range clear_range revert get scan gc gc_ranges
 //! collect_garbage score scan_counters is_span_empty split_key fingerprint ranges export flush compact reopen. Arguments: k end ts (seconds) v int by cond ttl max target; flags
 //! stand alone. `+foo` as a key is the one after foo. Arguments of `with` hold for the lines indented under it. Each command is a batch of its own; after each the
 //! statistics are compared with a recount. A script stops at its first error, which `run error` demands.
@@ -25,8 +25,8 @@ use std::time::Duration;
 use esker::{CompressionType, Db, FlushOptions, WriteOptions};
 use mvcc::{
     BatchOptions, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats, MvccStore,
-    RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume, RevertOptions, Span, Timestamp,
-    Value,
+    PredicateDeleteOptions, RangeTombstone, RangeTombstoneOptions, ReadCounters, Result, Resume,
+    RevertOptions, Span, Timestamp, Value,
 };
 use vfs::MemFs;
 
@@ -379,6 +379,25 @@ impl Line {
                     writeln!(out, "{command}: returned {}", quoted(key)).unwrap();
                 }
                 resume(command, &result.resume, out);
+                batch.commit(&durable)
+            }
+            "del_range_pred" => {
+                let (start, end, at) = (self.key(), self.key_or_none("end"), self.time("ts"));
+                let options = PredicateDeleteOptions {
+                    after: self.time("after"),
+                    min_range_keys: self.number("min_range"),
+                    max_keys: self.number("max"),
+                    max_bytes: self.number("max_bytes"),
+                };
+                let mut batch = store.begin(NOW);
+                let result = batch.predicate_delete_range(span(&start, &end), at, &options)?;
+                writeln!(
+                    out,
+                    "del_range_pred: {} keys, {} range tombstones",
+                    result.keys, result.range_tombstones
+                )
+                .unwrap();
+                resume("del_range_pred", &result.resume, out);
                 batch.commit(&durable)
             }
             "del_range_ts" => {

@@ -14,6 +14,7 @@ use testkit::rng::{self, TestRng};
 use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 mod inline;
+mod predicate;
 
 /// Versions of a key by time; `None` is a deletion.
 pub type Versions = BTreeMap<Timestamp, Option<Vec<u8>>>;
@@ -23,7 +24,7 @@ pub type Versions = BTreeMap<Timestamp, Option<Vec<u8>>>;
 pub struct Model {
     pub versions: BTreeMap<Vec<u8>, Versions>,
     pub inline: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// When everything from a key of [`KEYS`], or the first there is, to before the next was deleted.
+    /// When everything from one of [`BOUNDS`], or the first key there is, to before the next was deleted.
     pub deleted: BTreeMap<&'static [u8], BTreeSet<Timestamp>>,
 }
 
@@ -324,10 +325,29 @@ const KEYS: [&[u8]; 8] = [
     b"d",
 ];
 
-/// From each of the keys, and the first there is, to before the next: those in a span.
+/// Where range tombstones may begin and end: the keys, and what comes right behind each.
+const BOUNDS: [&[u8]; 15] = [
+    b"a",
+    b"a\0",
+    b"a\0\0",
+    b"a\0\0\0\0\0\0\0\0\x05\x09",
+    b"a\0\0\0\0\0\0\0\0\x05\x09\0",
+    b"ab",
+    b"ab\0",
+    b"b",
+    b"b\0",
+    b"b\x09",
+    b"b\x09\0",
+    b"c",
+    b"c\0",
+    b"d",
+    b"d\0",
+];
+
+/// From each of the bounds, and the first there is, to before the next: those in a span.
 fn stretches(span: Span<'_>) -> impl Iterator<Item = (&'static [u8], &'static [u8])> {
-    let starts = std::iter::once(&b""[..]).chain(KEYS);
-    let all = starts.zip(KEYS.into_iter().chain([&b"e"[..]]));
+    let starts = std::iter::once(&b""[..]).chain(BOUNDS);
+    let all = starts.zip(BOUNDS.into_iter().chain([&b"e"[..]]));
     all.filter(move |(start, end)| *start >= span.start && span.end.is_none_or(|behind| *end <= behind))
 }
 
@@ -704,7 +724,7 @@ pub fn operate(
         assert_eq!(result.is_ok(), allowed);
         result.unwrap_or(false)
     };
-    match rng.u32(..24) {
+    match rng.u32(..26) {
         0..7 => {
             check(batch.put(&key, at, value).map(|()| true), batch);
             if allowed {
@@ -865,6 +885,7 @@ pub fn operate(
                 }
             }
         }
+        22..24 => predicate::operate(rng, batch, model, at, threshold),
         21 if with_inline => inline::operate(rng, batch, model),
         _ => {
             let mut keys: Vec<GcKey> = (0..rng.usize(..5))
