@@ -33,6 +33,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-backup", "--test", "it", "engine"]),
     },
     Canary {
+        name: "a checkpoint has its source's id though no MANIFEST records it",
+        file: "crates/engine/src/db/checkpoint.rs",
+        right: "let has_same_id = self.options.write_dbid_to_manifest && self.options.write_identity_file;",
+        wrong: "let has_same_id = self.options.write_identity_file;",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "identity"]),
+    },
+    Canary {
         name: "OPTIONS of a checkpoint names the WAL directory of its source",
         file: "crates/engine/src/db/live_files.rs",
         right: "file.without(\"wal_dir\").text()",

@@ -96,7 +96,11 @@ impl DbInner {
                 None => copy(fs, &from, &path, progress)?,
             }
         }
-        fs.write_file(&filename::identity(to), self.db_id.as_bytes())
+        let has_same_id = self.options.write_dbid_to_manifest && self.options.write_identity_file;
+        if has_same_id {
+            fs.write_file(&filename::identity(to), self.db_id.as_bytes())?;
+        }
+        Ok(())
     }
 }
 

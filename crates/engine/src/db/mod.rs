@@ -209,6 +209,12 @@ impl Db {
         &self.inner().dir
     }
 
+    /// The database's id, 36 characters: that of the MANIFEST, or of the file IDENTITY. Copies have the same where the MANIFEST
+    /// [records it](Options::write_dbid_to_manifest).
+    pub fn identity(&self) -> &str {
+        &self.inner().db_id
+    }
+
     /// The options it was opened with.
     pub fn options(&self) -> &Options {
         &self.inner().options

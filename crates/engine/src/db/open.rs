@@ -234,6 +234,9 @@ pub(crate) fn check_options(options: &Options) -> Result<()> {
     ) {
         wrong.unsupported("wal_compression other than kNoCompression and kZSTD");
     }
+    if !options.write_dbid_to_manifest && !options.write_identity_file {
+        wrong.invalid("write_dbid_to_manifest and write_identity_file cannot both be false");
+    }
     if options.allow_mmap_reads && options.use_direct_reads {
         wrong.invalid("Enable allow_mmap_reads, but reads are direct (use_direct_reads)");
     }
@@ -458,9 +461,11 @@ fn create(options: &Options, dir: &Path) -> Result<()> {
         .in_file(&wal_dir));
     }
     let db_id = new_db_id();
-    write_identity(fs, dir, &db_id)?;
+    if options.write_identity_file {
+        write_identity(fs, dir, &db_id)?;
+    }
     let edit = VersionEdit {
-        db_id: Some(db_id),
+        db_id: options.write_dbid_to_manifest.then_some(db_id),
         comparator: Some(options.column_family.comparator.name().to_owned()),
         persist_user_defined_timestamps: Some(true),
         log_number: Some(0),

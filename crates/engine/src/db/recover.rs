@@ -574,10 +574,11 @@ impl DbInner {
         Ok(())
     }
 
-    /// IDENTITY and MANIFEST must agree on who the database is; where both are silent it gets an id.
+    /// IDENTITY and MANIFEST, those of them that are to have it, must agree on who the database is.
     fn check_identity(&self, state: &mut DbState) -> Result<()> {
-        if state.recorded.db_id.as_deref() != Some(&self.db_id) {
-            state.recorded.db_id = Some(self.db_id.clone());
+        state.recorded.db_id = self.options.write_dbid_to_manifest.then(|| self.db_id.clone());
+        if !self.options.write_identity_file {
+            return Ok(());
         }
         let stored = super::open::read_identity(&*self.options.fs, &self.dir)?;
         if stored.as_deref() != Some(&self.db_id) {

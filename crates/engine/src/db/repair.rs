@@ -270,7 +270,7 @@ impl Repair<'_> {
             self.lost.keep(path)?;
         }
         self.lost.sync()?;
-        if read_identity(fs, self.dir)?.is_none() {
+        if inner.options.write_identity_file && read_identity(fs, self.dir)?.is_none() {
             write_identity(fs, self.dir, &inner.db_id)?;
         }
         self.wal_dir.mark(fs, self.dir, &inner.db_id)?;
@@ -657,7 +657,7 @@ impl Repair<'_> {
             states.insert(id, family.state(id, wal, version));
         }
         let mut state = self.state_of(states, 0, last_sequence, wal);
-        state.db_id = Some(inner.db_id.clone());
+        state.db_id = inner.options.write_dbid_to_manifest.then(|| inner.db_id.clone());
         Ok(state)
     }
 

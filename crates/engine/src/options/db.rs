@@ -84,6 +84,12 @@ option_table! {
         avoid_flush_during_recovery: bool = false, domain["true", "false"];
         /// Closes without flushing rows that no WAL holds (written with `disable_wal`). Default: false.
         avoid_flush_during_shutdown: bool = false, mutable = true;
+        /// Records the database's id in the MANIFEST, so that copies of the database, checkpoints and restored backups, have the same. Without it
+        /// the id is in the file IDENTITY alone, which no copy gets: each makes an id of its own when it is opened. Default: true.
+        write_dbid_to_manifest: bool = true, domain["true", "true", "false"];
+        /// Writes the database's id to the file IDENTITY. Without it no file is written, and one that is there stays; it must not be
+        /// false together with `write_dbid_to_manifest`. Default: true.
+        write_identity_file: bool = true;
         /// Bytes of MANIFEST beyond which a fresh one is begun. Default: 1 GiB.
         max_manifest_file_size: u64 = 1 << 30, range(0, u64::MAX), domain["4096", "1073741824"];
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the final

@@ -5,6 +5,7 @@ mod damaged;
 mod direct_io;
 mod fixtures;
 mod full_history;
+mod identity;
 mod long_values;
 mod numbers;
 mod recovery;
