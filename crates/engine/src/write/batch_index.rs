@@ -155,6 +155,21 @@ impl WriteBatchWithIndex {
         self.batch.delete_at(family, key, timestamp);
     }
 
+    /// As [`WriteBatch::single_delete`].
+    pub fn single_delete(&mut self, key: &[u8]) {
+        self.batch.single_delete(key);
+    }
+
+    /// As [`WriteBatch::merge`].
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
+        self.batch.merge(key, operand);
+    }
+
+    /// As [`WriteBatch::delete_range`].
+    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
+        self.batch.delete_range(begin, end);
+    }
+
     /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist.
     pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
         self.batch.single_delete_cf(family, key);
